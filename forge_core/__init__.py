@@ -1,0 +1,28 @@
+"""Forge's core: decides and acts, knows no screen, and imports nothing heavy until a name is used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from forge_core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from forge_core.langchain import ForgeAgent, OpenRouterLLM
+    from forge_core.llm import OpenRouterClient
+    from forge_core.runtime import build_session
+    from forge_core.session import ForgeSession
+
+__version__ = "0.1.0"
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "ForgeAgent": "forge_core.langchain",
+        "OpenRouterLLM": "forge_core.langchain",
+        "OpenRouterClient": "forge_core.llm",
+        "ForgeSession": "forge_core.session",
+        "build_session": "forge_core.runtime",
+    },
+)
+
+__all__ = ["ForgeAgent", "ForgeSession", "OpenRouterClient", "OpenRouterLLM", "__version__", "build_session"]

@@ -1,0 +1,69 @@
+"""The settings, as values. `load.py` fills them; nothing here reads anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+
+class Origin(StrEnum):
+    """Where a value came from, weakest first."""
+
+    DEFAULT = "default"
+    USER = "user config"
+    PROJECT = "project config"
+    ENVIRONMENT = "environment"
+    FLAG = "flag"
+
+
+class PermissionMode(StrEnum):
+    """How much runs without asking."""
+
+    ASK = "ask"
+    ACCEPT_EDITS = "accept-edits"
+    PLAN = "plan"
+    AUTO = "auto"
+    YOLO = "yolo"
+
+
+EndpointKind: TypeAlias = Literal["openrouter", "custom", "offline"]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where requests go."""
+
+    kind: EndpointKind
+    base_url: str
+    """Without a trailing slash; empty for the offline model."""
+    api_key: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ForgeConfig:
+    """Everything a session is built from."""
+
+    working_dir: Path
+    endpoint: Endpoint
+    model: str
+    permission_mode: PermissionMode = PermissionMode.ASK
+    allow: tuple[str, ...] = ()
+    """Rules `tool(pattern)`."""
+    deny: tuple[str, ...] = ()
+    theme: str = "forge-dark"
+    max_iterations: int = 200
+    first_token_timeout_s: float = 60.0
+    idle_timeout_s: float = 60.0
+    connect_timeout_s: float = 10.0
+    max_retries: int = 2
+    context_window: int | None = None
+    """Tokens; None: from the catalogue, else unknown."""
+    log_level: str = "info"
+    state_dir: Path = field(default_factory=lambda: Path.home() / ".local" / "state" / "forge")
+    config_dir: Path = field(default_factory=lambda: Path.home() / ".config" / "forge")
+    origins: dict[str, Origin] = field(default_factory=dict)
+    """Field name → where its value came from."""
+    notices: tuple[str, ...] = ()
+    """What the person should know about the loading (a project setting that was ignored, a broken file)."""

@@ -1,0 +1,198 @@
+"""The one stream of typed events that every reader (screen, printer, journal, replay) shares.
+
+Promises, each with a test:
+
+- every LLM_START has exactly one LLM_END, every TOOL_START exactly one TOOL_END with the same `call_id`,
+  also after an interrupt, a timeout or a crash of the tool;
+- AGENT_END is last and carries the `AgentResult`;
+- the stream never raises for a model's or a tool's failure: it ends with ERROR, then AGENT_END;
+- events carry data, never markup and never widgets. All text in them is foreign: sanitise it to show it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, ClassVar, Literal
+
+from forge_core.llm.models import TokenUsage
+from forge_core.result import AgentResult, FileDiff
+
+SCHEMA_VERSION = 1
+"""`v` in stream-json and in journals."""
+
+
+class AgentEventType(StrEnum):
+    LLM_START = "llm_start"
+    LLM_CHUNK = "llm_chunk"
+    LLM_END = "llm_end"
+    TOOL_START = "tool_start"
+    TOOL_PROGRESS = "tool_progress"
+    TOOL_END = "tool_end"
+    PERMISSION = "permission"
+    COMPACTION = "compaction"
+    NOTICE = "notice"
+    ERROR = "error"
+    AGENT_END = "agent_end"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentEvent:
+    """Base of all events; readers `match` on the class."""
+
+    type: ClassVar[AgentEventType]
+    timestamp: float = field(default_factory=time.time)
+    """Seconds since the epoch."""
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The event's own fields by name, values as they are."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "timestamp"}
+
+    def as_record(self) -> dict[str, Any]:
+        """JSON-ready: `{"v", "type", "timestamp", "data"}`."""
+        data = {key: as_json(value) for key, value in self.data.items()}
+        return {"v": SCHEMA_VERSION, "type": str(self.type), "timestamp": self.timestamp, "data": data}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LLMStart(AgentEvent):
+    """A request is about to go to the model."""
+
+    type = AgentEventType.LLM_START
+    iteration: int
+    """1 for the first model call of the run."""
+    model: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LLMChunk(AgentEvent):
+    """A fragment of the answer. With kind `tool_args`, `text` is a fragment of raw arguments, for figures only."""
+
+    type = AgentEventType.LLM_CHUNK
+    text: str
+    kind: Literal["answer", "reasoning", "tool_args"] = "answer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LLMEnd(AgentEvent):
+    """The model call is over, also when it was cut short."""
+
+    type = AgentEventType.LLM_END
+    usage: TokenUsage
+    """Of this call."""
+    cost_usd: Decimal | None
+    """Of this call; None where the price is unknown."""
+    finish_reason: str | None
+    duration_s: float
+    total_usage: TokenUsage
+    """Of the session so far, summariser and sub-agents included; its cost too."""
+    model: str = ""
+    """The model that answered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolStart(AgentEvent):
+    type = AgentEventType.TOOL_START
+    call_id: str
+    name: str
+    arguments: Mapping[str, Any]
+    """Parsed; `{}` where the model's JSON was unusable (the TOOL_END then says so)."""
+    parent_id: str | None = None
+    """The call of the sub-agent that this one belongs to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolProgress(AgentEvent):
+    """The live tail of a running tool: at most 20 a second, capped, never sent to the model."""
+
+    type = AgentEventType.TOOL_PROGRESS
+    call_id: str
+    text: str
+    """What has come since the last one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolEnd(AgentEvent):
+    type = AgentEventType.TOOL_END
+    call_id: str
+    name: str
+    result: str
+    """What the model is told."""
+    success: bool
+    duration_s: float
+    """Without the time spent waiting for the person."""
+    summary: str = ""
+    """A few words for a card's header ("42 lines", "3 matches in 2 files", "exit 1")."""
+    diffs: tuple[FileDiff, ...] = ()
+    parent_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permission(AgentEvent):
+    """A call was allowed or refused; `by` says who decided."""
+
+    type = AgentEventType.PERMISSION
+    call_id: str
+    decision: Literal["allow", "deny"]
+    rule: str
+    """The rule or the policy's reason."""
+    by: Literal["policy", "rule", "person", "mode"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compaction(AgentEvent):
+    type = AgentEventType.COMPACTION
+    before: int
+    """Tokens."""
+    after: int
+    pinned: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice(AgentEvent):
+    """Something the person should know that is no failure: a retry's wait, a limit near."""
+
+    type = AgentEventType.NOTICE
+    level: Literal["info", "warning", "error"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Error(AgentEvent):
+    """The turn failed; an AgentEnd with stopped_reason "error" follows."""
+
+    type = AgentEventType.ERROR
+    error: str
+    """The provider's or our own words, without secrets."""
+    kind: str
+    """The class of the error, e.g. "RateLimitError"."""
+    recoverable: bool
+    """Whether sending the same again may help."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentEnd(AgentEvent):
+    type = AgentEventType.AGENT_END
+    result: AgentResult
+
+
+def as_json(value: Any) -> Any:
+    """A JSON-ready copy of an event's or a result's value."""
+    match value:
+        case TokenUsage():
+            return value.as_dict()
+        case Decimal():
+            return str(value)
+        case Mapping():
+            return {str(key): as_json(item) for key, item in value.items()}
+        case list() | tuple():
+            return [as_json(item) for item in value]
+        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return {f.name: as_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        case _:
+            return value

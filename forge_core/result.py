@@ -1,0 +1,68 @@
+"""What a run leaves behind, and what a tool shows of itself beyond its text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from forge_core.llm.models import Message, TokenUsage
+
+StoppedReason: TypeAlias = Literal[
+    "complete",
+    "max_iterations",
+    "timeout",
+    "cancelled",
+    "error",
+    "stop_tool",
+    "budget",
+    "loop",
+    "length",
+    "refusal",
+    "denied",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class FileDiff:
+    """A change to one file, for the screen: what an edit did, or would do."""
+
+    path: str
+    """As the model named it, or relative to the workspace."""
+    diff: str
+    """Unified diff with three lines of context, without the two header lines."""
+    added: int
+    removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallRecord:
+    """One tool call of a run, and how it ended."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any]
+    result: str
+    success: bool
+    duration: float
+    """Seconds, without the time spent waiting for the person."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentResult:
+    """How a run ended."""
+
+    output: str
+    messages: list[Message]
+    """Those of this run, the user's first."""
+    tool_calls: list[ToolCallRecord]
+    usage: TokenUsage
+    iterations: int
+    """Model calls."""
+    duration: float = 0.0
+    """Seconds."""
+    stopped_reason: StoppedReason = "complete"
+    error: str | None = None
+    warning: str | None = None
+    finish_reason: str | None = None
+    """The provider's word, kept as it came."""
+    extra: dict[str, Any] = field(default_factory=dict)

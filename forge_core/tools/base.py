@@ -1,0 +1,168 @@
+"""What a tool is, what it is given, and what it gives back."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias
+
+from forge_core.approval import Effect
+from forge_core.errors import ToolError
+from forge_core.events import AgentEvent
+from forge_core.llm.models import ToolDefinition
+from forge_core.result import FileDiff
+
+__all__ = [
+    "BaseTool",
+    "ExecutionContext",
+    "ToolCategory",
+    "ToolError",
+    "ToolParameter",
+    "ToolResult",
+    "ToolUse",
+]
+
+JsonType: TypeAlias = Literal["string", "integer", "number", "boolean", "array", "object"]
+
+
+class ToolCategory(StrEnum):
+    FILE = "file"
+    SEARCH = "search"
+    EXECUTION = "execution"
+    PLANNING = "planning"
+    NETWORK = "network"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolParameter:
+    """One parameter, as JSON schema knows it."""
+
+    name: str
+    type: JsonType
+    description: str = ""
+    required: bool = True
+    default: Any = None
+    enum: Sequence[Any] | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    items: Mapping[str, Any] | None = None
+    """JSON schema of an array's elements."""
+    properties: Mapping[str, Any] | None = None
+    """JSON schemas of an object's fields."""
+
+    def to_json_schema(self) -> dict[str, Any]:
+        schema: dict[str, Any] = {"type": self.type}
+        for key in ("description", "default", "enum", "minimum", "maximum", "items", "properties"):
+            value = getattr(self, key)
+            if value is not None and value != "":
+                schema[key] = list(value) if key == "enum" else value
+        return schema
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """How a call ended. A tool's failure is a value: `success=False` and `error` in words for the model."""
+
+    success: bool
+    output: str = ""
+    error: str | None = None
+    summary: str = ""
+    """A few words for the card's header; never sent to the model."""
+    diffs: tuple[FileDiff, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def for_model(self) -> str:
+        """The text that the model reads: the output, or "Error: …" (with whatever output there was)."""
+        if self.success:
+            return self.output
+        return f"Error: {self.error or 'failed'}" + (f"\n{self.output}" if self.output else "")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """What a call would touch: the policy's only view of it. Computed without side effects."""
+
+    effect: Effect
+    target: str
+    """The path as given, or the exact command line."""
+    paths: tuple[Path, ...] = ()
+    """Absolute, lexically normalised; not yet resolved."""
+    is_destructive: bool = False
+    details: Mapping[str, str] = field(default_factory=dict)
+
+
+class BeforeImages(Protocol):
+    """Keeps what a file was before a tool changes it (the undo store plugs in here)."""
+
+    async def capture(self, path: Path) -> None: ...
+
+
+@dataclass(slots=True)
+class ExecutionContext:
+    """What a call may use. One per call; `files` is shared by all calls of a session."""
+
+    working_dir: Path | str = "."
+    on_output: Callable[[str], None] | None = None
+    """Takes the live output of a running tool as it comes; called on the event loop."""
+    call_id: str = ""
+    interrupted: asyncio.Event | None = None
+    """Set when the person interrupts: a tool that can end early returns what it has at once; one that does
+    not look is cancelled after a short grace."""
+    emit: Callable[[AgentEvent], None] | None = None
+    """Takes events of the call (PERMISSION, NOTICE)."""
+    files: dict[str, str] = field(default_factory=dict)
+    """Real path → sha256 of the bytes that the model last saw: the stale check."""
+    before_images: BeforeImages | None = None
+    spawn_agent: Callable[[str], Awaitable[str]] | None = None
+    environment: Mapping[str, str] | None = None
+    """The environment for child processes; None: the scrubbed one of this process."""
+    waited_s: float = 0.0
+    """Seconds spent waiting for the person; written by the executor, subtracted from durations."""
+
+    @property
+    def root(self) -> Path:
+        return Path(self.working_dir).absolute()
+
+
+class BaseTool(ABC):
+    """A tool. One file, one tool; stateless between calls but for what the context carries."""
+
+    name: str
+    description: str
+    parameters: Sequence[ToolParameter] = ()
+    category: ToolCategory = ToolCategory.OTHER
+    effect: Effect = Effect.READ
+
+    @abstractmethod
+    async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
+        """Run it. `params` are validated and completed with defaults by ToolExecutor. May raise ToolError."""
+
+    def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
+        """What this call would touch. Pure; must not raise on odd values."""
+        return ToolUse(self.effect, target="")
+
+    async def preview(self, params: dict[str, Any], context: ExecutionContext) -> tuple[FileDiff, ...]:
+        """What the call would change, for the approval prompt. Raises ToolError when it would fail anyway:
+        the call then fails at once and the person is not asked."""
+        return ()
+
+    def json_schema(self) -> dict[str, Any]:
+        """JSON schema of the parameters, of type object."""
+        return {
+            "type": "object",
+            "properties": {parameter.name: parameter.to_json_schema() for parameter in self.parameters},
+            "required": [parameter.name for parameter in self.parameters if parameter.required],
+            "additionalProperties": False,
+        }
+
+    def definition(self) -> ToolDefinition:
+        return ToolDefinition(self.name, self.description, self.json_schema())
+
+    def to_openai_schema(self) -> dict[str, Any]:
+        """`{"type": "function", "function": {…}}`."""
+        return self.definition().as_openai()
