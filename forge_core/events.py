@@ -71,7 +71,7 @@ class LLMStart(AgentEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMChunk(AgentEvent):
-    """A fragment of the answer. With kind `tool_args`, `text` is a fragment of raw arguments, for figures only."""
+    """A fragment of the answer; with kind `tool_args`, of raw arguments, which serve for figures only."""
 
     type = AgentEventType.LLM_CHUNK
     text: str

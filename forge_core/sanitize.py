@@ -24,7 +24,7 @@ _INVISIBLE = {
     code: f"\\u{code:04x}" for code in (0x00AD, 0x180E, 0x200B, 0x2060, *range(0x2061, 0x2065), 0xFEFF)
 }
 _TAGS = {code: f"\\U{code:08x}" for code in range(0xE0000, 0xE0080)}
-_SURROGATES = {code: "\ufffd" for code in range(0xD800, 0xE000)}
+_SURROGATES = dict.fromkeys(range(55296, 57344), "�")
 
 _TEXT_TABLE = {**_C0, **_SPECIAL, **_BIDI, **_TAGS, **_SURROGATES}
 _EXACT_TABLE = {**_TEXT_TABLE, **_INVISIBLE, 0x200C: "\\u200c", 0x200D: "\\u200d"}
@@ -35,8 +35,8 @@ _SUSPECT = re.compile(
 
 
 def safe_text(text: str) -> str:
-    """`text` for reading: line ends become \\n; newline and tab stay; other controls, bidirectional overrides and
-    lone surrogates turn visible. Joiners of emoji and scripts stay."""
+    """`text` for reading: line ends become \\n; newline and tab stay; other controls, bidirectional overrides
+    and lone surrogates turn visible. Joiners of emoji and scripts stay."""
     if not _SUSPECT.search(text):
         return text
     return text.replace("\r\n", "\n").translate(_TEXT_TABLE)
@@ -48,8 +48,8 @@ def safe_line(text: str) -> str:
 
 
 def exact_text(text: str) -> str:
-    """`text` for deciding (a permission prompt): like `safe_text`, and every invisible character is shown, carriage
-    returns included."""
+    """`text` for deciding (a permission prompt): like `safe_text`, and every invisible character is shown,
+    carriage returns included."""
     if not _SUSPECT.search(text):
         return text
     return text.translate(_EXACT_TABLE)

@@ -26,7 +26,7 @@ class MessageRole(StrEnum):
 
 @dataclass(slots=True)
 class ToolCall:
-    """A call that the model asks for. `function` holds `name` and `arguments` (raw JSON text, maybe malformed)."""
+    """A call the model asks for. `function` holds `name` and `arguments` (raw JSON text, maybe malformed)."""
 
     id: str
     function: dict[str, str]
@@ -160,7 +160,7 @@ class ToolDefinition:
 
 @dataclass(slots=True)
 class CompletionRequest:
-    """One request. Only what is set is sent; `extra` goes into the body as it is (reasoning, provider, models, …)."""
+    """One request. Only what is set is sent; `extra` goes into the body as is (reasoning, provider, …)."""
 
     model: str
     messages: list[Message]
