@@ -1,0 +1,89 @@
+"""The slash commands as data: one table feeds completion, the palette, `/help`, `/keys`, the README and tests.
+
+Light on purpose (no import but the standard library): it is loaded before the first frame. What a command does
+stands in `handlers.py`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Tier(StrEnum):
+    """When a command may run."""
+
+    ALWAYS = "always"
+    """At once, also while a turn runs."""
+    INTERRUPTS = "interrupts"
+    """At once; a running turn is interrupted first."""
+    IDLE = "idle"
+    """Only between turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSpec:
+    """One slash command."""
+
+    name: str
+    """Without the slash."""
+    summary: str
+    argument_hint: str = ""
+    aliases: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+    """Hidden words that fuzzy search finds it by."""
+    tier: Tier = Tier.ALWAYS
+
+
+SPECS: tuple[CommandSpec, ...] = (
+    CommandSpec("help", "What Forge can do: commands and keys", aliases=("?",), keywords=("keys", "manual")),
+    CommandSpec("tools", "List the tools with their parameters and permission", "[name]"),
+    CommandSpec(
+        "reset",
+        "Start over: clear the conversation, keep the system message",
+        aliases=("clear",),
+        keywords=("new", "forget"),
+        tier=Tier.INTERRUPTS,
+    ),
+    CommandSpec("model", "Show or change the model", "[name]", keywords=("provider",), tier=Tier.IDLE),
+    CommandSpec("theme", "Show or change the theme", "[name]", keywords=("dark", "light", "colour")),
+    CommandSpec("cost", "Tokens and money spent in this session", keywords=("tokens", "usage", "price")),
+    CommandSpec("exit", "Leave Forge", aliases=("quit", "q"), keywords=("bye",)),
+)
+
+_BY_NAME = {name: spec for spec in SPECS for name in (spec.name, *spec.aliases)}
+
+
+def find(name: str) -> CommandSpec | None:
+    """The command of this name or alias, without the slash; case does not count."""
+    return _BY_NAME.get(name.lower())
+
+
+def suggest(prefix: str) -> list[CommandSpec]:
+    """Commands for what has been typed after the slash, best first: by name, then alias, then keyword or letters."""
+    typed = prefix.lower()
+    ranked = [
+        (rank, index, spec) for index, spec in enumerate(SPECS) if (rank := _rank(spec, typed)) is not None
+    ]
+    return [spec for _, _, spec in sorted(ranked, key=lambda row: row[:2])]
+
+
+def nearest(name: str) -> CommandSpec | None:
+    """The command whose name is most like `name`, or None when nothing comes close."""
+    close = difflib.get_close_matches(name.lower(), _BY_NAME, n=1, cutoff=0.5)
+    if close:
+        return _BY_NAME[close[0]]
+    found = suggest(name)
+    return found[0] if found else None
+
+
+def _rank(spec: CommandSpec, typed: str) -> int | None:
+    if spec.name.startswith(typed):
+        return 0
+    if any(alias.startswith(typed) for alias in spec.aliases):
+        return 1
+    if any(word.startswith(typed) for word in spec.keywords):
+        return 2
+    letters = iter(spec.name)
+    return 3 if all(letter in letters for letter in typed) else None
