@@ -1,7 +1,7 @@
-"""The slash commands as data: one table feeds completion, the palette, `/help`, `/keys`, the README and tests.
+"""The slash commands as data: one table feeds completion, the palette, `/help`, the README and tests.
 
-Light on purpose (no import but the standard library): it is loaded before the first frame. What a command does
-stands in `handlers.py`.
+Light on purpose (no import but the standard library): it is loaded before the first frame. What a command
+does stands in `handlers.py`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def find(name: str) -> CommandSpec | None:
 
 
 def suggest(prefix: str) -> list[CommandSpec]:
-    """Commands for what has been typed after the slash, best first: by name, then alias, then keyword or letters."""
+    """Commands for what was typed after the slash, best first: by name, then alias, keyword, letters."""
     typed = prefix.lower()
     ranked = [
         (rank, index, spec) for index, spec in enumerate(SPECS) if (rank := _rank(spec, typed)) is not None
