@@ -1,0 +1,144 @@
+"""The agent: ask the model, run the tools it calls, tell it the results, until it is done."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackHandler
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool as LangChainTool
+
+from forge_core.errors import ForgeError
+from forge_core.events import AgentEnd, AgentEvent
+from forge_core.langchain.callbacks import TokenTrackingCallback
+from forge_core.langchain.memory import ConversationMemory
+from forge_core.langchain.run import AgentRun
+from forge_core.langchain.run_control import RunClock
+from forge_core.langchain.tools import LangChainToolAdapter, adapt_tools_for_forge
+from forge_core.result import AgentResult
+from forge_core.tools.base import BaseTool, ExecutionContext
+from forge_core.tools.executor import ToolExecutor
+
+
+@dataclass(kw_only=True)
+class ForgeAgent:
+    """A tool-calling agent over any LangChain chat model.
+
+    Tools may be Forge tools, LangChain tools and adapters mixed. One run at a time; the conversation lives in
+    `memory` and is valid after every run, however it ended: each tool call has its result.
+
+    Example:
+        agent = ForgeAgent(llm=OpenRouterLLM(model="…"), tools=[ReadTool()])
+        result = await agent.run("What does setup.py do?")
+    """
+
+    llm: BaseChatModel
+    tools: Sequence[BaseTool | LangChainTool] = ()
+    memory: ConversationMemory = field(default_factory=ConversationMemory)
+    max_iterations: int = 10
+    """Model calls per run."""
+    timeout: float | None = 300.0
+    """Seconds for a whole run, without the time spent waiting for the person; None: no limit."""
+    iteration_timeout: float | None = None
+    """Seconds for one model call with its tools."""
+    stop_tools: frozenset[str] = frozenset()
+    """A run ends after a round in which one of these was called."""
+    executor: ToolExecutor = field(default_factory=ToolExecutor)
+    """Runs every tool. The default one checks no permission: the caller is the authority."""
+    make_context: Callable[[], ExecutionContext] = ExecutionContext
+    """Gives each call its context."""
+    tracker: TokenTrackingCallback | None = None
+    """Holds the totals that LLM_END carries; without one a run counts for itself."""
+    callbacks: Sequence[BaseCallbackHandler] = ()
+
+    def __post_init__(self) -> None:
+        if self.max_iterations < 1:
+            raise ForgeError(f"max_iterations is {self.max_iterations}; at least one model call is needed.")
+        self.last_result: AgentResult | None = None
+        self._run: AgentRun | None = None
+        self.set_tools(self.tools)
+
+    def set_tools(self, tools: Sequence[BaseTool | LangChainTool]) -> None:
+        """Replaces the tools from the next model call on."""
+        self._forge_tools = {tool.name: tool for tool in adapt_tools_for_forge(_unwrap(tools))}
+        self._bound: Runnable[LanguageModelInput, AIMessage] | None = None
+
+    def set_llm(self, llm: BaseChatModel) -> None:
+        """Replaces the model from the next model call on."""
+        self.llm = llm
+        self._bound = None
+
+    @property
+    def clock(self) -> RunClock | None:
+        """The running run's clock; pause it while a person is asked."""
+        return self._run.clock if self._run else None
+
+    @property
+    def is_running(self) -> bool:
+        return self._run is not None
+
+    async def run(self, input: str, *, callbacks: list[BaseCallbackHandler] | None = None) -> AgentResult:  # noqa: A002
+        """The whole run's result. A model's or tool's failure is told in it, not raised."""
+        result: AgentResult | None = None
+        async with aclosing(self.stream(input, callbacks=callbacks)) as events:
+            async for event in events:
+                if isinstance(event, AgentEnd):
+                    result = event.result
+        assert result is not None  # AGENT_END is always last
+        return result
+
+    async def stream(
+        self,
+        input: str,  # noqa: A002
+        *,
+        callbacks: list[BaseCallbackHandler] | None = None,
+    ) -> AsyncIterator[AgentEvent]:
+        """The run as events, with the promises of `forge_core.events`.
+
+        Raises:
+            ForgeError: another run of this agent is going on.
+        """
+        if self._run is not None:
+            raise ForgeError("This agent is running already. Wait for the run to end, or interrupt it.")
+        run = AgentRun(self)
+        self._run = run
+        try:
+            async with aclosing(run.events(input, self._callback_manager(callbacks))) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._run = None
+            self.last_result = run.settle()
+
+    def interrupt(self) -> None:
+        """Asks the running run to end: it keeps what it has, closes its calls and ends with "cancelled"."""
+        if self._run is not None:
+            self._run.stop.set("cancelled")
+
+    def reset(self) -> None:
+        """Forgets the conversation; the system message stays."""
+        self.memory.clear_history()
+
+    def forge_tools(self) -> dict[str, BaseTool]:
+        """The tools by name, LangChain ones in their adapters."""
+        return self._forge_tools
+
+    def bound_llm(self) -> Runnable[LanguageModelInput, AIMessage]:
+        """The model with the tools bound; bound once."""
+        if self._bound is None:
+            definitions: Any = [tool.to_openai_schema() for tool in self._forge_tools.values()]
+            self._bound = self.llm.bind_tools(definitions) if definitions else self.llm
+        return self._bound
+
+    def _callback_manager(self, callbacks: list[BaseCallbackHandler] | None) -> AsyncCallbackManager:
+        return AsyncCallbackManager.configure(inheritable_callbacks=[*self.callbacks, *(callbacks or ())])
+
+
+def _unwrap(tools: Sequence[BaseTool | LangChainTool]) -> list[BaseTool | LangChainTool]:
+    """Adapters of Forge tools opened again: the agent's own executor runs them."""
+    return [tool.forge_tool if isinstance(tool, LangChainToolAdapter) else tool for tool in tools]

@@ -1,0 +1,68 @@
+"""What a settled answer tells: its usage and cost, its model, why it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+from forge_core.langchain.turn import ModelCall
+from forge_core.llm.models import TokenUsage
+from forge_core.llm.tokens import estimate_tokens
+from forge_core.result import StoppedReason
+
+_REASONS: dict[str, StoppedReason] = {
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "refusal",
+    "refusal": "refusal",
+}
+
+
+def stopped_reason_for(finish_reason: str | None) -> StoppedReason:
+    """What an answer without tool calls means for the run. Unknown words count as complete."""
+    return _REASONS.get(finish_reason or "", "complete")
+
+
+def finish_reason_of(message: AIMessage) -> str | None:
+    metadata = message.response_metadata
+    reason = metadata.get("finish_reason") or metadata.get("stop_reason")
+    return None if reason is None else str(reason)
+
+
+def model_of(message: AIMessage | None) -> str:
+    """The model that answered, as it named itself; empty when it didn't."""
+    if message is None:
+        return ""
+    return str(message.response_metadata.get("model_name") or "")
+
+
+def usage_of(message: AIMessage | None, history: Sequence[BaseMessage], call: ModelCall) -> TokenUsage:
+    """The provider's count, or an estimate that says it is one."""
+    counted = message.usage_metadata if message is not None else None
+    if message is None or counted is None:
+        return TokenUsage(
+            prompt_tokens=sum(estimate_tokens(entry.text) for entry in history),
+            completion_tokens=estimate_tokens(call.text) + estimate_tokens(call.reasoning),
+            estimated=True,
+        )
+    given = counted.get("input_token_details") or {}
+    made = counted.get("output_token_details") or {}
+    return TokenUsage(
+        prompt_tokens=counted["input_tokens"],
+        completion_tokens=counted["output_tokens"],
+        cached_tokens=given.get("cache_read") or 0,
+        cache_write_tokens=given.get("cache_creation") or 0,
+        reasoning_tokens=made.get("reasoning") or 0,
+        cost_usd=_decimal(message.response_metadata.get("cost")),
+    )
+
+
+def _decimal(value: object) -> Decimal | None:
+    if value is None:
+        return None
+    try:
+        return Decimal(str(value))
+    except InvalidOperation:
+        return None

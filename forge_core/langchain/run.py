@@ -1,0 +1,234 @@
+"""One run of an agent: the loop itself, and what it leaves behind however it ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+from langchain_core.callbacks import AsyncCallbackManager, AsyncCallbackManagerForChainRun
+from langchain_core.messages import AIMessage
+
+from forge_core.errors import ForgeError, ProviderError
+from forge_core.events import AgentEnd, AgentEvent, Error, LLMEnd, LLMStart, Permission
+from forge_core.langchain.answer import finish_reason_of, model_of, stopped_reason_for, usage_of
+from forge_core.langchain.messages import langchain_to_forge
+from forge_core.langchain.run_control import Deadline, RunClock, StopSignal
+from forge_core.langchain.tool_calls import PendingCall, ToolRound, not_run
+from forge_core.langchain.turn import ModelCall
+from forge_core.llm.models import Message, TokenUsage
+from forge_core.redact import Redactor
+from forge_core.result import AgentResult, StoppedReason, ToolCallRecord
+
+if TYPE_CHECKING:
+    from forge_core.langchain.agent import ForgeAgent
+
+
+class AgentRun:
+    """Runs once. `events()` drives it; `settle()` gives the result and leaves the memory valid."""
+
+    def __init__(self, agent: ForgeAgent) -> None:
+        self._agent = agent
+        self.clock = RunClock()
+        self.stop = StopSignal()
+        self._started = time.monotonic()
+        self._messages: list[Message] = []
+        self._records: list[ToolCallRecord] = []
+        self._open_calls: list[PendingCall] = []
+        self._call: ModelCall | None = None
+        self._usage = TokenUsage()
+        self._iterations = 0
+        self._output = ""
+        self._reason: StoppedReason | None = None
+        self._error: Exception | None = None
+        self._finish_reason: str | None = None
+        self._is_last_round_denied = False
+        self._result: AgentResult | None = None
+
+    async def events(self, text: str, manager: AsyncCallbackManager) -> AsyncIterator[AgentEvent]:
+        self._remember(Message.user(text))
+        chain = await manager.on_chain_start({"name": "ForgeAgent"}, {"input": text}, name="ForgeAgent")
+        deadline = Deadline(self._agent.timeout, self.clock, self.stop)
+        try:
+            async with aclosing(self._loop(chain)) as events:
+                async for event in events:
+                    yield event
+        except (
+            BaseException
+        ) as error:  # a hard cancel: nothing more is yielded, but the chain run gets its end
+            await chain.on_chain_error(error)
+            raise
+        finally:
+            deadline.cancel()
+        if self._error is not None:
+            yield _error_event(self._error)
+            await chain.on_chain_error(self._error)
+        result = self.settle()
+        if self._error is None:
+            await chain.on_chain_end({"output": result.output, "stopped_reason": result.stopped_reason})
+        yield AgentEnd(result=result)
+
+    async def _loop(self, chain: AsyncCallbackManagerForChainRun) -> AsyncIterator[AgentEvent]:
+        while self._reason is None:
+            if self._iterations >= self._agent.max_iterations:
+                self._reason = "max_iterations"
+                return
+            self._iterations += 1
+            deadline = Deadline(self._agent.iteration_timeout, self.clock, self.stop)
+            try:
+                async with aclosing(self._ask(chain)) as events:
+                    async for event in events:
+                        yield event
+                if self._open_calls:
+                    async with aclosing(self._run_tools(chain)) as tool_events:
+                        async for event in tool_events:
+                            yield event
+            finally:
+                deadline.cancel()
+            self._reason = self._reason or self.stop.reason
+
+    async def _ask(self, chain: AsyncCallbackManagerForChainRun) -> AsyncIterator[AgentEvent]:
+        model = _configured_model(self._agent)
+        yield LLMStart(iteration=self._iterations, model=model)
+        history = self._agent.memory.to_langchain_messages()
+        self._call = ModelCall(self._agent.bound_llm(), history, chain.get_child(), self.stop)
+        async with aclosing(self._call.events()) as chunks:
+            async for chunk in chunks:
+                yield chunk
+        call, self._call = self._call, None
+        is_cut = call.stopped or call.error is not None
+        message = self._keep_partial(call) if is_cut else self._keep_answer(call)
+        usage = usage_of(message, history if is_cut else (), call)
+        self._usage += usage
+        yield LLMEnd(
+            usage=usage,
+            cost_usd=usage.cost_usd,
+            finish_reason=self._finish_reason,
+            duration_s=call.duration_s,
+            total_usage=self._total_usage(usage, is_cut=is_cut),
+            model=model_of(message) or model,
+        )
+
+    def _keep_answer(self, call: ModelCall) -> AIMessage:
+        message = call.message()
+        self._finish_reason = finish_reason_of(message)
+        self._output = call.text
+        self._remember(langchain_to_forge(message))
+        self._open_calls = _pending(message)
+        if not self._open_calls:
+            done = stopped_reason_for(self._finish_reason)
+            self._reason = "denied" if done == "complete" and self._is_last_round_denied else done
+        return message
+
+    def _keep_partial(self, call: ModelCall) -> AIMessage | None:
+        """Partial text is kept and marked; an empty answer and half tool calls are not."""
+        self._output = call.text
+        self._finish_reason = None
+        if call.error is not None:
+            self._error, self._reason = call.error, "error"
+        else:
+            self._reason = self.stop.reason
+        if call.text.strip():
+            self._remember(Message.assistant(call.text, partial=True))
+        return None
+
+    def _total_usage(self, usage: TokenUsage, *, is_cut: bool) -> TokenUsage:
+        tracker = self._agent.tracker
+        if tracker is None:
+            return self._usage
+        if is_cut:  # LangChain ends a cut stream with on_llm_error, which no tracker counts
+            tracker.add_usage(usage, _configured_model(self._agent))
+        return tracker.get_usage()
+
+    async def _run_tools(self, chain: AsyncCallbackManagerForChainRun) -> AsyncIterator[AgentEvent]:
+        agent = self._agent
+        round_ = ToolRound(
+            self._open_calls,
+            agent.forge_tools(),
+            agent.executor,
+            agent.make_context,
+            chain.get_child(),
+            self.stop,
+        )
+        try:
+            async with aclosing(round_.events()) as events:
+                async for event in events:
+                    if isinstance(event, Permission):
+                        await chain.get_child().on_custom_event("permission", event.data, run_id=chain.run_id)
+                    yield event
+        finally:
+            self._answer(round_.records())
+        self._is_last_round_denied = len(round_.denied) == len(round_.records())
+        if any(record.name in agent.stop_tools for record in round_.records()):
+            self._reason = "stop_tool"
+
+    def _answer(self, records: list[ToolCallRecord]) -> None:
+        """Every open call gets its result, in call order."""
+        for record in records:
+            extra = {} if record.success else {"status": "error"}
+            self._remember(Message.tool_result(record.id, record.result, name=record.name, **extra))
+        self._records.extend(records)
+        self._open_calls = []
+
+    def _remember(self, message: Message) -> None:
+        self._messages.append(message)
+        self._agent.memory.add_message(message)
+
+    def settle(self) -> AgentResult:
+        """The result; after a hard cancel it first stores what the broken-off call had brought."""
+        if self._result is None:
+            if self._call is not None:
+                self._keep_partial(self._call)
+            if self._open_calls:
+                self._answer([not_run(call) for call in self._open_calls])
+            self._result = self._build_result()
+        return self._result
+
+    def _build_result(self) -> AgentResult:
+        reason = self._reason or self.stop.reason or "cancelled"
+        warning = None
+        if reason == "max_iterations":
+            warning = (
+                f"Stopped after {self._iterations} model calls, the maximum. The work may be unfinished."
+            )
+        return AgentResult(
+            output=self._output,
+            messages=self._messages,
+            tool_calls=self._records,
+            usage=self._usage,
+            iterations=self._iterations,
+            duration=time.monotonic() - self._started,
+            stopped_reason=reason,
+            error=None if self._error is None else _words(self._error),
+            warning=warning,
+            finish_reason=self._finish_reason,
+        )
+
+
+def _pending(message: AIMessage) -> list[PendingCall]:
+    calls = [PendingCall(call["id"] or "", call["name"], call["args"]) for call in message.tool_calls]
+    broken = [
+        PendingCall(call["id"] or "", call["name"] or "", {}, call["error"] or "not valid JSON")
+        for call in message.invalid_tool_calls
+    ]
+    return calls + broken
+
+
+def _configured_model(agent: ForgeAgent) -> str:
+    return str(getattr(agent.llm, "model", None) or getattr(agent.llm, "model_name", None) or "")
+
+
+def _error_event(error: Exception) -> Error:
+    return Error(error=_words(error), kind=type(error).__name__, recoverable=_is_recoverable(error))
+
+
+def _is_recoverable(error: Exception) -> bool:
+    return isinstance(error, ProviderError) and error.retryable
+
+
+def _words(error: Exception) -> str:
+    text = str(error) or type(error).__name__
+    if not isinstance(error, ForgeError):
+        text = f"{type(error).__name__}: {text}"
+    return Redactor()(text)

@@ -1,0 +1,92 @@
+"""How a run is stopped and how its time is counted."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from forge_core.result import StoppedReason
+
+
+class RunClock:
+    """Seconds of a run, without those spent waiting for the person."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._started = now()
+        self._paused_s = 0.0
+        self._pauses = 0
+        self._paused_since = 0.0
+
+    def elapsed(self) -> float:
+        paused = self._paused_s + (self._now() - self._paused_since if self._pauses else 0.0)
+        return self._now() - self._started - paused
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stops the clock; may nest and overlap (two prompts in the queue count once)."""
+        if not self._pauses:
+            self._paused_since = self._now()
+        self._pauses += 1
+        try:
+            yield
+        finally:
+            self._pauses -= 1
+            if not self._pauses:
+                self._paused_s += self._now() - self._paused_since
+
+
+class StopSignal:
+    """A request to end a run early. The first reason stands."""
+
+    def __init__(self) -> None:
+        self.reason: StoppedReason | None = None
+        self.event = asyncio.Event()
+        """Set together with the reason; tools look at it."""
+        self._listeners: list[Callable[[], None]] = []
+
+    def set(self, reason: StoppedReason) -> None:
+        if self.reason is not None:
+            return
+        self.reason = reason
+        self.event.set()
+        for listener in list(self._listeners):
+            listener()
+
+    @contextmanager
+    def calling(self, listener: Callable[[], None]) -> Iterator[None]:
+        """Calls `listener` once when the signal is set, at once if it is set already."""
+        self._listeners.append(listener)
+        try:
+            if self.reason is not None:
+                listener()
+            yield
+        finally:
+            self._listeners.remove(listener)
+
+
+class Deadline:
+    """Sets a stop signal with "timeout" when `clock` has gone `seconds` further. None: never."""
+
+    def __init__(self, seconds: float | None, clock: RunClock, stop: StopSignal) -> None:
+        self._clock = clock
+        self._stop = stop
+        self._end = None if seconds is None else clock.elapsed() + seconds
+        self._timer: asyncio.TimerHandle | None = None
+        self._arm()
+
+    def cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _arm(self) -> None:
+        if self._end is None:
+            return
+        left = self._end - self._clock.elapsed()
+        if left <= 0:
+            self._stop.set("timeout")
+        else:
+            # A pause moves the end away while the timer runs, so the timer only looks again.
+            self._timer = asyncio.get_running_loop().call_later(left, self._arm)

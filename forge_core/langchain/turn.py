@@ -1,0 +1,201 @@
+"""One model call of a run: pump the stream, turn chunks into events, settle the message."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from langchain_core.callbacks import BaseCallbackManager
+from langchain_core.language_models import LanguageModelInput
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    InvalidToolCall,
+    ToolCall,
+)
+from langchain_core.messages.ai import add_ai_message_chunks
+from langchain_core.runnables import Runnable
+
+from forge_core.events import LLMChunk
+from forge_core.langchain.run_control import StopSignal
+
+_DONE = object()
+_STOPPED = object()
+
+
+class ModelCall:
+    """Streams one answer. After `events()` has ended exactly one of these holds: `error` is set, `stopped` is true,
+    or `message()` is whole; `text` is what had arrived in every case."""
+
+    def __init__(
+        self,
+        llm: Runnable[LanguageModelInput, AIMessage],
+        messages: Sequence[BaseMessage],
+        callbacks: BaseCallbackManager,
+        stop: StopSignal,
+    ) -> None:
+        self._llm = llm
+        self._messages = list(messages)
+        self._callbacks = callbacks
+        self._stop = stop
+        self._chunks: list[AIMessage] = []
+        self.error: Exception | None = None
+        self.stopped = False
+        self.started = time.monotonic()
+
+    @property
+    def duration_s(self) -> float:
+        return time.monotonic() - self.started
+
+    @property
+    def text(self) -> str:
+        """The answer so far, without reasoning and tool calls."""
+        return "".join(_text_of(chunk) for chunk in self._chunks)
+
+    @property
+    def reasoning(self) -> str:
+        return "".join(_reasoning_of(chunk) for chunk in self._chunks)
+
+    def message(self) -> AIMessage:
+        """The settled answer; what is in it is checked strictly (see `settle`)."""
+        return settle(self._chunks)
+
+    async def events(self) -> AsyncIterator[LLMChunk]:
+        """The fragments as they come. Ends early when the stop signal is set, with the connection closed."""
+        queue: asyncio.Queue[object] = asyncio.Queue()
+        pump = asyncio.create_task(self._pump(queue), name="forge-model-call")
+        try:
+            with self._stop.calling(lambda: queue.put_nowait(_STOPPED)):
+                while (item := await queue.get()) is not _DONE:
+                    if item is _STOPPED:
+                        self.stopped = True
+                        break
+                    assert isinstance(item, AIMessage)
+                    self._chunks.append(item)
+                    for event in _chunk_events(item):
+                        yield event
+        finally:
+            pump.cancel()
+            await asyncio.wait([pump])
+
+    async def _pump(self, queue: asyncio.Queue[object]) -> None:
+        # A task of its own: stopping it closes the stream at once, wherever it waits, without racing every
+        # single chunk against the stop signal (which would cost two tasks per token).
+        try:
+            stream: Any = self._llm.astream(self._messages, config={"callbacks": self._callbacks})
+            async with aclosing(stream) as chunks:
+                async for chunk in chunks:
+                    queue.put_nowait(chunk)
+        except Exception as error:  # the turn's border: a provider's failure becomes data
+            self.error = error
+        finally:
+            queue.put_nowait(_DONE)
+
+
+def settle(chunks: Sequence[AIMessage]) -> AIMessage:
+    """One message out of a stream's chunks, its tool calls parsed strictly.
+
+    LangChain parses streamed arguments with a *partial* JSON parser, which completes half an object; running
+    that would write half a file. So the raw text decides: what `json.loads` refuses becomes an invalid call.
+    """
+    if not chunks:
+        return AIMessage(content="")
+    if not all(isinstance(chunk, AIMessageChunk) for chunk in chunks):
+        return _with_own_ids(chunks[-1])
+    first, *rest = [chunk for chunk in chunks if isinstance(chunk, AIMessageChunk)]
+    merged = add_ai_message_chunks(first, *rest) if rest else first
+    calls, invalid = _strict_calls(merged)
+    message = AIMessage(
+        content=merged.content,
+        additional_kwargs=merged.additional_kwargs,
+        response_metadata=merged.response_metadata,
+        usage_metadata=merged.usage_metadata,
+        tool_calls=calls,
+        invalid_tool_calls=invalid,
+        id=merged.id,
+    )
+    return _with_own_ids(message)
+
+
+def _with_own_ids(message: AIMessage) -> AIMessage:
+    """The message with an id of its own for every call: some local models send none, or the same one twice."""
+    seen: set[str] = set()
+    for call in (*message.tool_calls, *message.invalid_tool_calls):
+        call_id = call["id"]
+        if not call_id or call_id in seen:
+            call_id = call["id"] = f"call_{uuid.uuid4().hex[:12]}"
+        seen.add(call_id)
+    return message
+
+
+def _strict_calls(merged: AIMessageChunk) -> tuple[list[ToolCall], list[InvalidToolCall]]:
+    if not merged.tool_call_chunks:
+        return list(merged.tool_calls), list(merged.invalid_tool_calls)
+    calls: list[ToolCall] = []
+    invalid: list[InvalidToolCall] = []
+    for raw in merged.tool_call_chunks:
+        call_id = raw.get("id")
+        name, args = raw.get("name") or "", raw.get("args") or ""
+        parsed, problem = parse_arguments(args)
+        if problem or parsed is None:
+            invalid.append(InvalidToolCall(name=name, args=args, id=call_id, error=problem))
+        else:
+            calls.append(ToolCall(name=name, args=parsed, id=call_id))
+    return calls, invalid
+
+
+def parse_arguments(raw: str) -> tuple[dict[str, Any] | None, str | None]:
+    """A call's arguments, or None and what is wrong with them. Empty text and `null` mean no arguments."""
+    if not raw.strip():
+        return {}, None
+    try:
+        value = json.loads(raw, strict=False)
+    except (json.JSONDecodeError, RecursionError) as error:
+        return None, f"not valid JSON ({error})"
+    if value is None:
+        return {}, None
+    if not isinstance(value, dict):
+        return None, f"a JSON object is needed, not {type(value).__name__}"
+    return value, None
+
+
+def _chunk_events(chunk: AIMessage) -> list[LLMChunk]:
+    events = []
+    if reasoning := _reasoning_of(chunk):
+        events.append(LLMChunk(text=reasoning, kind="reasoning"))
+    if text := _text_of(chunk):
+        events.append(LLMChunk(text=text))
+    for call in getattr(chunk, "tool_call_chunks", ()):
+        if args := call.get("args"):
+            events.append(LLMChunk(text=args, kind="tool_args"))
+    return events
+
+
+def _text_of(message: AIMessage) -> str:
+    content = message.content
+    if isinstance(content, str):
+        return content
+    return "".join(
+        part if isinstance(part, str) else str(part.get("text", ""))
+        for part in content
+        if isinstance(part, str) or part.get("type") == "text"
+    )
+
+
+def _reasoning_of(message: AIMessage) -> str:
+    reasoning = message.additional_kwargs.get("reasoning_content")
+    if isinstance(reasoning, str):
+        return reasoning
+    if isinstance(message.content, str):
+        return ""
+    return "".join(
+        str(part.get("reasoning", ""))
+        for part in message.content
+        if isinstance(part, dict) and part.get("type") == "reasoning"
+    )
