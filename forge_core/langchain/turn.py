@@ -30,8 +30,8 @@ _STOPPED = object()
 
 
 class ModelCall:
-    """Streams one answer. After `events()` has ended exactly one of these holds: `error` is set, `stopped` is true,
-    or `message()` is whole; `text` is what had arrived in every case."""
+    """Streams one answer. After `events()` has ended exactly one of these holds: `error` is set, `stopped`
+    is true, or `message()` is whole; `text` is what had arrived in every case."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ def settle(chunks: Sequence[AIMessage]) -> AIMessage:
 
 
 def _with_own_ids(message: AIMessage) -> AIMessage:
-    """The message with an id of its own for every call: some local models send none, or the same one twice."""
+    """The message with an own id for every call: some local models send none, or one twice."""
     seen: set[str] = set()
     for call in (*message.tool_calls, *message.invalid_tool_calls):
         call_id = call["id"]

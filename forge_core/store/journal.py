@@ -1,0 +1,209 @@
+"""The session's record on disk: append-only JSON lines, written by a thread of its own.
+
+One file a session, 0600 in a 0700 folder. Every line is one record `{"v", "type", "timestamp", "data"}`:
+`session` first, then `user`, `message`, `reset` and the events of `forge_core.events`. Chunks are joined:
+one record per 250 ms or finished block. What matters is fsynced (`DURABLE`), so a kill -9 costs at most the
+record in flight.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from forge_core.errors import JournalError
+from forge_core.events import SCHEMA_VERSION, AgentEvent, LLMChunk
+
+DURABLE = frozenset(
+    {"session", "user", "message", "reset", "tool_start", "tool_end", "llm_end", "agent_end", "error"}
+)
+CHUNK_WINDOW_S = 0.25
+"""Chunks younger than this wait to be joined with the next."""
+RETRY_S = 0.5
+"""How long a full disk is left alone before the next attempt."""
+
+
+class Journal:
+    """Takes records without blocking and writes them in order.
+
+    `on_trouble` is called from the writer's thread with a sentence for the person when writing fails, once
+    per spell of trouble; what could not be written waits in memory and is written as soon as there is room.
+    """
+
+    def __init__(self, path: Path, on_trouble: Callable[[str], None] | None = None) -> None:
+        self.path = path
+        self._on_trouble = on_trouble
+        self._queue: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._chunks: list[LLMChunk] = []
+        self._failed: str | None = None
+
+    def event(self, event: AgentEvent) -> None:
+        """Records an event. Chunks wait for their neighbours."""
+        if isinstance(event, LLMChunk):
+            if event.kind != "tool_args":
+                self._join(event)
+            return
+        self._flush_chunks()
+        self._put(event.as_record())
+
+    def record(self, kind: str, data: dict[str, Any]) -> None:
+        """Records something that is no event."""
+        self._flush_chunks()
+        self._put({"v": SCHEMA_VERSION, "type": kind, "timestamp": time.time(), "data": data})
+
+    def close(self, timeout_s: float = 2.0) -> None:
+        """Writes what is left and ends the thread."""
+        self._flush_chunks()
+        if self._thread is not None:
+            self._queue.put(None)
+            self._thread.join(timeout_s)
+            self._thread = None
+
+    def _join(self, chunk: LLMChunk) -> None:
+        pending = self._chunks
+        is_next = bool(pending) and (
+            pending[0].kind != chunk.kind or chunk.timestamp - pending[0].timestamp > CHUNK_WINDOW_S
+        )
+        if is_next:
+            self._flush_chunks()
+        self._chunks.append(chunk)
+
+    def _flush_chunks(self) -> None:
+        if not self._chunks:
+            return
+        first = self._chunks[0]
+        text = "".join(chunk.text for chunk in self._chunks)
+        self._chunks = []
+        self._put(LLMChunk(timestamp=first.timestamp, text=text, kind=first.kind).as_record())
+
+    def _put(self, record: dict[str, Any]) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._write_all, name="forge-journal", daemon=True)
+            self._thread.start()
+        self._queue.put(record)
+
+    def _write_all(self) -> None:
+        file = _AppendOnly(self.path)
+        pending: list[dict[str, Any]] = []
+        is_closing = False
+        while not is_closing or pending:
+            try:
+                record = self._queue.get(timeout=RETRY_S if pending else None)
+                is_closing = is_closing or record is None
+                if record is not None:
+                    pending.append(record)
+            except queue.Empty:
+                pass
+            try:
+                while pending:
+                    file.append(pending[0], is_durable=pending[0]["type"] in DURABLE)
+                    pending.pop(0)
+                self._failed = None
+            except OSError as error:
+                self._tell(error)
+                if is_closing:
+                    break
+        file.close()
+
+    def _tell(self, error: OSError) -> None:
+        if self._failed is None and self._on_trouble is not None:
+            reason = error.strerror or str(error)
+            self._on_trouble(
+                f"Not saved: the session's record {str(self.path)!r} cannot be written ({reason})."
+            )
+        self._failed = str(error)
+
+
+class _AppendOnly:
+    """A file that only grows by whole lines: a short write is taken back before the next attempt."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._fd: int | None = None
+
+    def append(self, record: dict[str, Any], *, is_durable: bool) -> None:
+        fd = self._open()
+        line = json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
+        payload = line.encode("utf-8", "backslashreplace")
+        end = os.lseek(fd, 0, os.SEEK_END)
+        written = os.write(fd, payload)
+        if written != len(payload):  # os.write may be short without raising, on a full disk above all
+            os.ftruncate(fd, end)
+            raise OSError(28, "no space left on the device")
+        if is_durable:
+            os.fsync(fd)
+
+    def close(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _open(self) -> int:
+        if self._fd is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+            self._fd = os.open(self._path, flags, 0o600)
+            _repair_tail(self._fd)
+        return self._fd
+
+
+def _repair_tail(fd: int) -> None:
+    """Cuts a torn last line, so that the next record starts on a line of its own."""
+    size = os.fstat(fd).st_size
+    if size == 0 or os.pread(fd, 1, size - 1) == b"\n":
+        return
+    position = size
+    while position > 0:
+        start = max(0, position - 65536)
+        found = os.pread(fd, position - start, start).rfind(b"\n")
+        if found >= 0:
+            os.ftruncate(fd, start + found + 1)
+            return
+        position = start
+    os.ftruncate(fd, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class JournalContent:
+    """What a journal holds; `damaged` counts the lines that were skipped."""
+
+    records: list[dict[str, Any]]
+    damaged: int
+
+
+def read_journal(path: Path) -> JournalContent:
+    """All whole records of a journal. A torn or broken line is skipped and counted.
+
+    Raises:
+        JournalError: the file cannot be read.
+    """
+    records: list[dict[str, Any]] = []
+    damaged = 0
+    try:
+        for line in _lines(path):
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError):
+                record = None
+            if isinstance(record, dict) and isinstance(record.get("type"), str):
+                records.append(record)
+            else:
+                damaged += 1
+    except OSError as error:
+        raise JournalError(f"The session's record {str(path)!r} cannot be read: {error.strerror}.") from error
+    return JournalContent(records, damaged)
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        for line in file:
+            if line.strip():
+                yield line

@@ -1,0 +1,154 @@
+"""The journal: whole lines or none, nothing lost, nothing in the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from forge_core.errors import JournalError
+from forge_core.events import LLMChunk, ToolEnd, ToolStart
+from forge_core.store.journal import Journal, read_journal
+
+
+def written(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_records_come_out_in_order_and_private(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "s.jsonl"
+    journal = Journal(path)
+    journal.record("session", {"id": "s1"})
+    journal.event(ToolStart(call_id="c1", name="read", arguments={"file_path": "a"}))
+    journal.event(ToolEnd(call_id="c1", name="read", result="ok", success=True, duration_s=0.1))
+    journal.close()
+    assert [record["type"] for record in written(path)] == ["session", "tool_start", "tool_end"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_chunks_of_one_quarter_second_are_one_record(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    journal = Journal(path)
+    for number in range(10):
+        journal.event(LLMChunk(timestamp=number * 0.05, text=f"{number} "))
+    journal.event(LLMChunk(timestamp=0.5, text="thinking", kind="reasoning"))
+    journal.event(LLMChunk(timestamp=0.5, text='{"path"', kind="tool_args"))
+    journal.close()
+    records = written(path)
+    assert "".join(r["data"]["text"] for r in records) == "0 1 2 3 4 5 6 7 8 9 thinking"  # type: ignore[index]
+    assert len(records) == 3
+
+
+def test_a_torn_last_line_is_skipped_told_and_repaired_before_the_next_append(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(b'{"v":1,"type":"user","timestamp":1,"data":{}}\n{"v":1,"type":"mess')
+    assert read_journal(path).damaged == 1
+    journal = Journal(path)
+    journal.record("user", {"text": "again"})
+    journal.close()
+    content = read_journal(path)
+    assert (len(content.records), content.damaged) == (2, 0)
+
+
+def test_truncation_at_every_offset_loses_at_most_the_last_record(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    journal = Journal(path)
+    for number in range(5):
+        journal.record("user", {"text": f"frage {number} ü"})
+    journal.close()
+    whole = path.read_bytes()
+    for cut in range(len(whole)):
+        path.write_bytes(whole[:cut])
+        complete = whole[:cut].count(b"\n")
+        content = read_journal(path)
+        assert complete <= len(content.records) <= complete + 1  # the newline itself may be what is missing
+
+
+def test_a_broken_line_in_the_middle_costs_only_itself(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    good = b'{"v":1,"type":"user","timestamp":1,"data":{}}\n'
+    path.write_bytes(good + b"\xff\xfe garbage\n" + b"[1,2]\n" + good)
+    content = read_journal(path)
+    assert (len(content.records), content.damaged) == (2, 2)
+
+
+def test_lone_surrogates_are_written_and_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    journal = Journal(path)
+    journal.record("user", {"text": "bad \ud800 half"})
+    journal.close()
+    assert len(read_journal(path).records) == 1
+
+
+def test_a_folder_that_cannot_be_written_is_told_once_and_nothing_raises(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    told: list[str] = []
+    heard = threading.Event()
+
+    def on_trouble(text: str) -> None:
+        told.append(text)
+        heard.set()
+
+    journal = Journal(tmp_path / "file" / "s.jsonl", on_trouble)
+    journal.record("user", {"text": "one"})
+    journal.record("user", {"text": "two"})
+    assert heard.wait(2)
+    journal.close()
+    assert len(told) == 1
+    assert "Not saved" in told[0]
+    assert "s.jsonl" in told[0]
+
+
+def test_what_a_full_disk_refused_is_written_when_there_is_room_again(tmp_path: Path) -> None:
+    blocker = tmp_path / "dir"
+    blocker.write_text("in the way")
+    heard = threading.Event()
+    journal = Journal(blocker / "s.jsonl", lambda _: heard.set())
+    journal.record("user", {"text": "kept in memory"})
+    assert heard.wait(2)
+    blocker.unlink()
+    journal.record("user", {"text": "room again"})
+    journal.close()
+    assert [r["data"]["text"] for r in read_journal(blocker / "s.jsonl").records] == [
+        "kept in memory",
+        "room again",
+    ]
+
+
+def test_a_file_size_limit_leaves_only_whole_lines(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    program = (
+        "import pathlib, sys\n"
+        "from forge_core.store.journal import Journal\n"
+        "journal = Journal(pathlib.Path(sys.argv[1]))\n"
+        "for number in range(50):\n"
+        "    journal.record('user', {'text': 'x' * 100})\n"
+        "journal.close(3)\n"
+    )
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+
+    subprocess.run(
+        [sys.executable, "-c", program, str(path)],
+        preexec_fn=limit,
+        check=True,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert path.stat().st_size > 0
+    assert read_journal(path).damaged == 0
+
+
+def test_reading_what_is_not_there_says_which_file(tmp_path: Path) -> None:
+    with pytest.raises(JournalError, match=r"nothing\.jsonl"):
+        read_journal(tmp_path / "nothing.jsonl")
