@@ -1,0 +1,132 @@
+"""The table of settings: their type, their bounds, their environment variable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from forge_core.config.models import PermissionMode
+from forge_core.errors import ConfigError
+
+Kind: TypeAlias = Literal["text", "url", "mode", "whole", "seconds", "rules", "level"]
+LOG_LEVELS = ("debug", "info", "warning", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One setting."""
+
+    kind: Kind
+    variable: str | None = None
+    summary: str = ""
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the sources add up instead of the strongest winning."""
+        return self.kind == "rules"
+
+
+FIELDS: dict[str, Field] = {
+    "base_url": Field(
+        "url", "FORGE_BASE_URL", "an OpenAI-compatible endpoint, e.g. http://localhost:11434/v1"
+    ),
+    "model": Field("text", "FORGE_MODEL", "the model's id"),
+    "theme": Field("text", "FORGE_THEME", "the theme's name"),
+    "permission_mode": Field("mode", "FORGE_PERMISSION_MODE", "ask, accept-edits, plan or auto"),
+    "allow": Field("rules", None, "rules tool(pattern) that run without asking"),
+    "deny": Field("rules", None, "rules tool(pattern) that never run"),
+    "max_iterations": Field("whole", "FORGE_MAX_ITERATIONS", "model calls per turn"),
+    "max_retries": Field("whole", "FORGE_MAX_RETRIES", "retries after the first attempt"),
+    "context_window": Field("whole", "FORGE_CONTEXT_WINDOW", "tokens that the model can hold"),
+    "first_token_timeout_s": Field("seconds", None, "how long to wait for a first token"),
+    "idle_timeout_s": Field("seconds", None, "how long a stream may be silent"),
+    "connect_timeout_s": Field("seconds", None, "how long connecting may take"),
+    "log_level": Field("level", "FORGE_LOG_LEVEL", "debug, info, warning or error"),
+}
+
+PROJECT_FIELDS = ("theme",)
+"""What a project's own file may set: looks. Everything else waits for the person's trust."""
+
+
+def check_value(name: str, value: Any) -> Any:
+    """The value in its field's type.
+
+    Raises:
+        ConfigError: naming the setting, the value and what is accepted.
+    """
+    kind = FIELDS[name].kind
+    try:
+        checked = _CHECKS[kind](value)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{name} is {value!r}; it must be {error}.") from error
+    if kind == "mode" and checked is PermissionMode.YOLO:
+        raise ConfigError(f"{name} is 'yolo'; that mode is set with --permission-mode yolo only.")
+    return checked
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("a text that is not empty")
+    return value.strip()
+
+
+def _url(value: Any) -> str:
+    text = _text(value).rstrip("/")
+    if not text.startswith(("http://", "https://")) or len(text) < len("http://a"):
+        raise ValueError("a URL that starts with http:// or https://")
+    return text
+
+
+def _mode(value: Any) -> PermissionMode:
+    try:
+        return PermissionMode(_text(value))
+    except ValueError as error:
+        raise ValueError("one of " + ", ".join(PermissionMode)) from error
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool):
+        raise ValueError("a whole number")
+    try:
+        number = int(str(value), 10)
+    except ValueError as error:
+        raise ValueError("a whole number") from error
+    if number < 0:
+        raise ValueError("0 or more")
+    return number
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, bool):
+        raise ValueError("a number of seconds")
+    try:
+        number = float(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError("a number of seconds") from error
+    if not 0 < number < 1e6:
+        raise ValueError("more than 0 seconds")
+    return number
+
+
+def _rules(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(rule, str) for rule in value):
+        raise ValueError('a list of rules like ["bash(pytest:*)"]')
+    return tuple(value)
+
+
+def _level(value: Any) -> str:
+    text = _text(value).lower()
+    if text not in LOG_LEVELS:
+        raise ValueError("one of " + ", ".join(LOG_LEVELS))
+    return text
+
+
+_CHECKS = {
+    "text": _text,
+    "url": _url,
+    "mode": _mode,
+    "whole": _whole,
+    "seconds": _seconds,
+    "rules": _rules,
+    "level": _level,
+}

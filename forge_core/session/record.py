@@ -1,0 +1,80 @@
+"""Writes a turn into the journal, and closes in it what a hard cancel left open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from forge_core.events import (
+    AgentEnd,
+    AgentEvent,
+    LLMEnd,
+    LLMStart,
+    ToolEnd,
+    ToolStart,
+    as_json,
+)
+from forge_core.llm.models import Message, TokenUsage
+from forge_core.result import AgentResult
+from forge_core.store.journal import Journal
+
+
+class TurnRecorder:
+    """Follows one turn's events. `close` writes the ENDs that the stream could not deliver any more."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._open_llm: LLMStart | None = None
+        self._open_tools: dict[str, ToolStart] = {}
+        self._is_ended = False
+
+    def event(self, event: AgentEvent) -> None:
+        self._journal.event(event)
+        match event:
+            case LLMStart():
+                self._open_llm = event
+            case LLMEnd():
+                self._open_llm = None
+            case ToolStart():
+                self._open_tools[event.call_id] = event
+            case ToolEnd():
+                self._open_tools.pop(event.call_id, None)
+            case AgentEnd():
+                self._is_ended = True
+
+    def close(self, result: AgentResult | None, total: TokenUsage) -> None:
+        """Ends what is open and records the run's messages: what a later resume reads."""
+        if self._open_llm is not None:
+            self._journal.event(
+                LLMEnd(
+                    usage=TokenUsage(estimated=True),
+                    cost_usd=None,
+                    finish_reason=None,
+                    duration_s=0.0,
+                    total_usage=total,
+                    model=self._open_llm.model,
+                )
+            )
+        for start in self._open_tools.values():
+            text = "Error: interrupted by the user before it finished"
+            self._journal.event(
+                ToolEnd(call_id=start.call_id, name=start.name, result=text, success=False, duration_s=0.0)
+            )
+        for message in result.messages if result else ():
+            self._journal.record("message", message_record(message))
+        if result is not None and not self._is_ended:
+            self._journal.event(AgentEnd(result=result))
+
+
+def message_record(message: Message) -> dict[str, Any]:
+    """A message as JSON; only what is set."""
+    record: dict[str, Any] = {"role": str(message.role), "content": as_json(message.content)}
+    if message.tool_calls:
+        record["tool_calls"] = [
+            {"id": call.id, "type": call.type, "function": dict(call.function)} for call in message.tool_calls
+        ]
+    for key in ("tool_call_id", "name"):
+        if value := getattr(message, key):
+            record[key] = value
+    if message.extra:
+        record["extra"] = as_json(message.extra)
+    return record

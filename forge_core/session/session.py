@@ -1,0 +1,211 @@
+"""A conversation with everything it needs: the one object that screens, printers and libraries hold."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+
+from forge_core.config.models import ForgeConfig, PermissionMode
+from forge_core.errors import ForgeError
+from forge_core.events import AgentEnd, AgentEvent, Error, LLMEnd, Notice
+from forge_core.langchain.agent import ForgeAgent
+from forge_core.langchain.callbacks import TokenTrackingCallback
+from forge_core.llm.models import TokenUsage
+from forge_core.permissions.policy import PermissionPolicy
+from forge_core.redact import Redactor
+from forge_core.result import AgentResult
+from forge_core.session.record import TurnRecorder
+from forge_core.session.status import ProviderLabel, SessionStatus
+from forge_core.store.journal import Journal
+from forge_core.tools.base import BaseTool
+
+QUEUE_SIZE = 256
+"""Events that may wait for a slow reader before the turn waits for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionParts:
+    """What `runtime` wires together."""
+
+    id: str
+    config: ForgeConfig
+    agent: ForgeAgent
+    tracker: TokenTrackingCallback
+    policy: PermissionPolicy
+    journal: Journal
+    files: MutableMapping[str, str]
+    """Real path → hash of what the model last read."""
+    provider_label: ProviderLabel
+    sandbox: str
+    make_llm: Callable[[str], BaseChatModel]
+    context_window: Callable[[str], int | None]
+    close: Callable[[], Any]
+    """Closes the provider's connections; awaited when it gives an awaitable."""
+
+
+class ForgeSession:
+    """One conversation. One turn at a time; `interrupt` ends it kindly, closing the iterator ends it hard."""
+
+    def __init__(self, parts: SessionParts) -> None:
+        self.id = parts.id
+        self.config = parts.config
+        self.last_result: AgentResult | None = None
+        self._parts = parts
+        self._model = parts.config.model
+        self._task: asyncio.Task[None] | None = None
+        self._queue: asyncio.Queue[AgentEvent | None] | None = None
+        self._notices: asyncio.Queue[Notice] = asyncio.Queue()
+        self._context_used = 0
+        self._has_begun = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def status(self) -> SessionStatus:
+        parts = self._parts
+        return SessionStatus(
+            model=self._model,
+            provider_label=parts.provider_label,
+            mode=parts.policy.mode,
+            sandbox=parts.sandbox,
+            usage=parts.tracker.get_usage(),
+            context_used=self._context_used,
+            context_window=parts.context_window(self._model),
+            working_dir=parts.config.working_dir,
+            is_running=self._task is not None,
+        )
+
+    @property
+    def tools(self) -> Mapping[str, BaseTool]:
+        return self._parts.agent.forge_tools()
+
+    @property
+    def policy(self) -> PermissionPolicy:
+        return self._parts.policy
+
+    @property
+    def usage_by_model(self) -> Mapping[str, TokenUsage]:
+        return self._parts.tracker.usage_by_model
+
+    async def send(self, text: str) -> AsyncIterator[AgentEvent]:
+        """One turn, as events; the last is AGENT_END.
+
+        Closing the iterator early cancels the turn hard: nothing more comes, and memory, journal and
+        `last_result` are completed all the same.
+
+        Raises:
+            ForgeError: a turn is running already.
+        """
+        if self._task is not None:
+            raise ForgeError("A turn is running already. Interrupt it, or wait for its end.")
+        self._loop = asyncio.get_running_loop()
+        queue: asyncio.Queue[AgentEvent | None] = asyncio.Queue(QUEUE_SIZE)
+        self._queue = queue
+        task = asyncio.create_task(self._turn(text, queue), name="forge-turn")
+        self._task = task
+        try:
+            while (event := await queue.get()) is not None:
+                yield event
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait([task])
+            self._task = self._queue = None
+
+    def interrupt(self) -> None:
+        """Asks the running turn to end: it keeps its partial answer and closes its calls. Idle: nothing."""
+        self._parts.agent.interrupt()
+
+    async def reset(self) -> None:
+        """Forgets the conversation. System message, mode, model and the session's spent money stay."""
+        self.interrupt()
+        if (task := self._task) is not None:
+            await asyncio.wait([task])
+        self._parts.agent.reset()
+        self._parts.files.clear()
+        self._context_used = 0
+        if self._has_begun:
+            self._parts.journal.record("reset", {})
+
+    def set_model(self, model: str) -> None:
+        """Answers come from `model` from the next model call on."""
+        self._parts.agent.set_llm(self._parts.make_llm(model))
+        self._model = model
+
+    def set_mode(self, mode: PermissionMode) -> None:
+        self._parts.policy.mode = mode
+
+    def notify(self, notice: Notice) -> None:
+        """Tells the person something: in the running turn's stream, else through `notices()`. Safe from
+        other threads once a turn has begun."""
+        loop = self._loop
+        if loop is not None and threading.current_thread() is not threading.main_thread():
+            loop.call_soon_threadsafe(self._notify, notice)
+        else:
+            self._notify(notice)
+
+    async def notices(self) -> AsyncIterator[Notice]:
+        """What happens outside a turn. Never ends by itself."""
+        while True:
+            yield await self._notices.get()
+
+    async def aclose(self) -> None:
+        """Ends a running turn, writes the journal to its end, closes the connections."""
+        if (task := self._task) is not None:
+            task.cancel()
+            await asyncio.wait([task])
+        await asyncio.to_thread(self._parts.journal.close)
+        closing = self._parts.close()
+        if closing is not None:
+            await closing
+
+    def _notify(self, notice: Notice) -> None:
+        if self._queue is not None and not self._queue.full():
+            self._parts.journal.event(notice)
+            self._queue.put_nowait(notice)
+        else:
+            self._notices.put_nowait(notice)
+
+    async def _turn(self, text: str, queue: asyncio.Queue[AgentEvent | None]) -> None:
+        self._begin(text)
+        recorder = TurnRecorder(self._parts.journal)
+        agent = self._parts.agent
+        try:
+            async with aclosing(agent.stream(text)) as events:
+                async for event in events:
+                    self._follow(event)
+                    recorder.event(event)
+                    await queue.put(event)
+        except Exception as error:  # the turn's border: our own fault ends the turn, not the session
+            for event in _crash_events(error):
+                recorder.event(event)
+                await queue.put(event)
+        finally:
+            self.last_result = agent.last_result
+            recorder.close(agent.last_result, self._parts.tracker.get_usage())
+        await queue.put(None)
+
+    def _follow(self, event: AgentEvent) -> None:
+        if isinstance(event, LLMEnd):
+            self._context_used = event.usage.total_tokens
+        elif isinstance(event, AgentEnd):
+            self.last_result = event.result
+
+    def _begin(self, text: str) -> None:
+        journal, config = self._parts.journal, self._parts.config
+        if not self._has_begun:
+            self._has_begun = True
+            about = {"id": self.id, "working_dir": str(config.working_dir), "provider": config.endpoint.kind}
+            journal.record("session", about)
+        journal.record("user", {"text": text, "model": self._model, "mode": str(self._parts.policy.mode)})
+
+
+def _crash_events(error: Exception) -> tuple[AgentEvent, AgentEvent]:
+    words = Redactor()(f"{type(error).__name__}: {error}")
+    result = AgentResult("", [], [], TokenUsage(), 0, stopped_reason="error", error=words)
+    return Error(error=words, kind=type(error).__name__, recoverable=False), AgentEnd(result=result)

@@ -1,0 +1,37 @@
+"""What a status line shows of a session, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from forge_core.config.models import PermissionMode
+from forge_core.llm.models import TokenUsage
+
+ProviderLabel: TypeAlias = Literal["offline", "local", "openrouter", "custom"]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStatus:
+    """A session at one moment; cheap to make."""
+
+    model: str
+    provider_label: ProviderLabel
+    mode: PermissionMode
+    sandbox: str
+    """E.g. "sandbox: off"."""
+    usage: TokenUsage
+    """Of the whole session; its cost too."""
+    context_used: int
+    """Tokens of the last request and its answer; 0 before the first."""
+    context_window: int | None
+    working_dir: Path
+    is_running: bool = False
+
+    @property
+    def context_percent(self) -> int | None:
+        """How full the window is; None where its size is unknown."""
+        if not self.context_window:
+            return None
+        return min(100, round(100 * self.context_used / self.context_window))
