@@ -1,0 +1,123 @@
+"""What Forge itself asks of git: the branch without a process, and calls that run nothing a repository names.
+
+`git status` and `git diff` execute programs that a repository's config and attributes name (core.fsmonitor,
+diff.external, textconv, clean filters, pagers, hooks). Each of our own calls goes through `run_git`, which
+turns them off; what the *model* runs in a shell is not its business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from forge_core.errors import WorkspaceError
+from forge_core.workspace.repository import find_repository, read_small
+
+_SHORT_SHA = 7
+_KEPT_VARIABLES = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR")
+_DIFF_COMMANDS = frozenset({"diff", "log", "show", "diff-tree", "diff-files", "diff-index", "whatchanged"})
+_PROGRAM_KEYS = re.compile(
+    r"(?:filter|diff|merge)\..+\.(?:clean|smudge|process|textconv|command|driver)", re.IGNORECASE
+)
+_SETTINGS = (
+    "core.fsmonitor=",
+    "core.hooksPath=/dev/null",
+    "core.pager=cat",
+    "core.sshCommand=false",
+    "core.askPass=",
+    "core.editor=true",
+    "credential.helper=",
+    "diff.external=",
+    "diff.ignoreSubmodules=all",
+    "gpg.program=false",
+    "log.showSignature=false",
+    "protocol.allow=never",
+    "submodule.recurse=false",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GitOutput:
+    """How a call of git ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def branch(path: Path) -> str | None:
+    """The branch checked out where `path` lies, a short commit id when HEAD is detached, None without a
+    repository. Reads HEAD only, so it costs microseconds and works on an unborn branch too."""
+    repository = find_repository(path)
+    head = read_small(repository.git_dir / "HEAD") if repository else None
+    if not head:
+        return None
+    line = head.splitlines()[0].strip()
+    if line.startswith("ref:"):
+        name = line.removeprefix("ref:").strip()
+        name = name.removeprefix("refs/heads/").removeprefix("refs/")
+        return name if name.isprintable() and name not in ("", ".invalid") else None
+    return line[:_SHORT_SHA] if re.fullmatch(r"[0-9a-f]{40,64}", line) else None
+
+
+def hardened_git_args() -> list[str]:
+    """The `-c` options that keep git from running what a repository's config names."""
+    return [part for setting in _SETTINGS for part in ("-c", setting)]
+
+
+async def run_git(folder: Path, *arguments: str, timeout_s: float = 10.0) -> GitOutput:
+    """Runs git in `folder` with hooks, filters, helpers, pagers, prompts and the network off.
+
+    Raises WorkspaceError when git is missing or takes longer than `timeout_s`.
+    """
+    names = await _call(folder, ["config", "--name-only", "--null", "--list"], timeout_s)
+    programs = [name for name in names.stdout.split("\0") if _PROGRAM_KEYS.fullmatch(name)]
+    disarmed = [part for name in programs for part in ("-c", f"{name}=")]
+    required = {name.rsplit(".", 1)[0] for name in programs if name.lower().startswith("filter.")}
+    disarmed += [part for name in sorted(required) for part in ("-c", f"{name}.required=false")]
+    command = list(arguments)
+    if command and command[0] in _DIFF_COMMANDS:
+        command[1:1] = ["--no-ext-diff", "--no-textconv"]
+    return await _call(folder, [*disarmed, *command], timeout_s)
+
+
+async def _call(folder: Path, arguments: list[str], timeout_s: float) -> GitOutput:
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *("git", *hardened_git_args(), *arguments),
+            cwd=folder,
+            env=_environment(),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise WorkspaceError(f"git could not be run in {str(folder)!r}: {error}.") from error
+    try:
+        async with asyncio.timeout(timeout_s):
+            out, err = await process.communicate()
+    except TimeoutError as error:
+        raise WorkspaceError(f"git {' '.join(arguments[:4])} took longer than {timeout_s:g} s.") from error
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+    return GitOutput(process.returncode or 0, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    return kept | {
+        "GIT_PAGER": "cat",
+        "PAGER": "cat",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_NO_LAZY_FETCH": "1",
+        "TERM": "dumb",
+    }

@@ -1,0 +1,68 @@
+"""Where the git repository around a folder lies, found without running git."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+_MAX_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A work tree and its git directory."""
+
+    top: Path
+    """The folder that holds `.git`."""
+    git_dir: Path
+    """HEAD and index lie here; of a linked worktree its own directory."""
+    common_dir: Path
+    """Config, refs and info/exclude lie here; the same as `git_dir` but in a linked worktree."""
+
+
+def find_repository(path: Path) -> Repository | None:
+    """The repository that `path` lies in, or None. Reads at most two small files a parent folder."""
+    start = Path(os.path.normpath(path.absolute()))
+    for folder in (start, *start.parents):
+        git_dir = _git_dir(folder / ".git")
+        if git_dir is not None:
+            common = read_small(git_dir / "commondir")
+            common_dir = Path(os.path.normpath(git_dir / common.strip())) if common else git_dir
+            return Repository(folder, git_dir, common_dir)
+    return None
+
+
+def read_small(path: Path) -> str | None:
+    """The text of a small regular file; None when it is missing, something else, or over 64 KB.
+
+    Never blocks on a FIFO: a hostile repository may hold one under any name.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        data = os.read(descriptor, _MAX_BYTES + 1)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return None if len(data) > _MAX_BYTES else data.decode("utf-8", "replace")
+
+
+def _git_dir(dot_git: Path) -> Path | None:
+    try:
+        mode = dot_git.stat().st_mode
+    except (OSError, ValueError):
+        return None
+    if stat.S_ISDIR(mode):
+        return dot_git if (dot_git / "HEAD").exists() else None
+    text = read_small(dot_git) or ""
+    if not text.startswith("gitdir:"):
+        return None
+    target = Path(os.path.normpath(dot_git.parent / text.removeprefix("gitdir:").strip()))
+    return target if (target / "HEAD").exists() else None
