@@ -1,0 +1,1 @@
+"""What fills the model's window: the system prompt."""

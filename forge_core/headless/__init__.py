@@ -1,0 +1,1 @@
+"""`forge run`: a session without a screen."""

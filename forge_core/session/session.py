@@ -16,7 +16,7 @@ from forge_core.errors import ForgeError
 from forge_core.events import AgentEnd, AgentEvent, Error, LLMEnd, Notice
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.callbacks import TokenTrackingCallback
-from forge_core.llm.models import TokenUsage
+from forge_core.llm.models import Message, TokenUsage
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.redact import Redactor
 from forge_core.result import AgentResult
@@ -45,6 +45,7 @@ class SessionParts:
     sandbox: str
     make_llm: Callable[[str], BaseChatModel]
     context_window: Callable[[str], int | None]
+    system_prompt: Callable[[PermissionMode], str]
     close: Callable[[], Any]
     """Closes the provider's connections; awaited when it gives an awaitable."""
 
@@ -63,6 +64,7 @@ class ForgeSession:
         self._notices: asyncio.Queue[Notice] = asyncio.Queue()
         self._context_used = 0
         self._has_begun = False
+        self._is_interrupted = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
@@ -108,6 +110,7 @@ class ForgeSession:
         self._queue = queue
         task = asyncio.create_task(self._turn(text, queue), name="forge-turn")
         self._task = task
+        self._is_interrupted = False
         try:
             while (event := await queue.get()) is not None:
                 yield event
@@ -119,6 +122,7 @@ class ForgeSession:
 
     def interrupt(self) -> None:
         """Asks the running turn to end: it keeps its partial answer and closes its calls. Idle: nothing."""
+        self._is_interrupted = self._task is not None
         self._parts.agent.interrupt()
 
     async def reset(self) -> None:
@@ -138,7 +142,9 @@ class ForgeSession:
         self._model = model
 
     def set_mode(self, mode: PermissionMode) -> None:
+        """How much runs without asking, from the next call on; the model is told in the system message."""
         self._parts.policy.mode = mode
+        self._parts.agent.memory.set_system_message(Message.system(self._parts.system_prompt(mode)))
 
     def notify(self, notice: Notice) -> None:
         """Tells the person something: in the running turn's stream, else through `notices()`. Safe from
@@ -178,6 +184,8 @@ class ForgeSession:
         try:
             async with aclosing(agent.stream(text)) as events:
                 async for event in events:
+                    if self._is_interrupted:  # it may have come before the run had begun
+                        agent.interrupt()
                     self._follow(event)
                     recorder.event(event)
                     await queue.put(event)

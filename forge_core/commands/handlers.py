@@ -1,0 +1,163 @@
+"""What each slash command does. A handler's first docstring line is no help text: that stands in `specs`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from decimal import Decimal
+
+from forge_core.commands.result import (
+    ChangeSetting,
+    Cleared,
+    CommandResult,
+    Failure,
+    OpenScreen,
+    Quit,
+    Text,
+)
+from forge_core.commands.specs import SPECS, find, nearest
+from forge_core.errors import ForgeError
+from forge_core.llm.models import TokenUsage
+from forge_core.session.session import ForgeSession
+from forge_core.tools.base import BaseTool, ToolParameter
+
+Handler = Callable[[str, ForgeSession], Awaitable[CommandResult]]
+
+
+async def run_command(line: str, session: ForgeSession) -> CommandResult:
+    """Carries out a line that starts with a slash. An unknown command is a Failure with the nearest name."""
+    name, _, argument = line.removeprefix("/").strip().partition(" ")
+    spec = find(name)
+    if spec is None:
+        return unknown(name)
+    try:
+        return await _HANDLERS[spec.name](argument.strip(), session)
+    except ForgeError as error:
+        return Failure(str(error))
+
+
+def unknown(name: str) -> Failure:
+    """The failure for a name that no command has."""
+    near = nearest(name) if name else None
+    hint = f" Did you mean /{near.name}?" if near else " /help lists them."
+    return Failure(f"There is no command /{name}.{hint}")
+
+
+async def _help(argument: str, session: ForgeSession) -> CommandResult:
+    rows = [(_usage(spec.name, spec.argument_hint), spec.summary) for spec in SPECS]
+    return Text(_columns(rows), "Commands")
+
+
+async def _tools(argument: str, session: ForgeSession) -> CommandResult:
+    tools = session.tools
+    if argument:
+        tool = tools.get(argument)
+        if tool is None:
+            return Failure(f"There is no tool {argument!r}. The tools are: {', '.join(tools)}.")
+        return Text(_tool_details(tool, _permission(session, tool)), tool.name)
+    blocks = []
+    for tool in tools.values():
+        head = f"{tool.name:<10} {_permission(session, tool)}"
+        blocks.append("\n".join([head, *(f"  {row}" for row in _parameters(tool))]))
+    return Text("\n\n".join(blocks), "Tools")
+
+
+async def _reset(argument: str, session: ForgeSession) -> CommandResult:
+    await session.reset()
+    return Cleared()
+
+
+async def _model(argument: str, session: ForgeSession) -> CommandResult:
+    status = session.status
+    if not argument:
+        return OpenScreen("model", status.model)
+    if status.provider_label == "offline":
+        return Failure(
+            "The offline model is the only one without a connection. Set OPENROUTER_API_KEY, or start with "
+            "`forge chat --base-url URL --model NAME`."
+        )
+    session.set_model(argument)
+    return ChangeSetting("model", argument)
+
+
+async def _theme(argument: str, session: ForgeSession) -> CommandResult:
+    return ChangeSetting("theme", argument) if argument else OpenScreen("theme")
+
+
+async def _cost(argument: str, session: ForgeSession) -> CommandResult:
+    total = session.status.usage
+    if not total.total_tokens:
+        return Text("Nothing spent yet.", "Cost")
+    header = ("Model", "In", "Cached", "Out", "Cost")
+    rows = [_cost_row(model, usage, session) for model, usage in session.usage_by_model.items()]
+    if len(rows) != 1:
+        rows.append(_cost_row("Total", total, session))
+    return Text(_table([header, *rows]), "Cost")
+
+
+async def _exit(argument: str, session: ForgeSession) -> CommandResult:
+    return Quit()
+
+
+_HANDLERS: dict[str, Handler] = {
+    "help": _help,
+    "tools": _tools,
+    "reset": _reset,
+    "model": _model,
+    "theme": _theme,
+    "cost": _cost,
+    "exit": _exit,
+}
+
+
+def _usage(name: str, hint: str) -> str:
+    return f"/{name} {hint}".strip()
+
+
+def _permission(session: ForgeSession, tool: BaseTool) -> str:
+    return session.policy.describe(tool.name, tool.effect)
+
+
+def _tool_details(tool: BaseTool, permission: str) -> str:
+    return "\n".join([tool.description.strip(), "", f"Permission: {permission}", "", *_parameters(tool)])
+
+
+def _parameters(tool: BaseTool) -> list[str]:
+    rows = [(_parameter_head(parameter), parameter.description) for parameter in tool.parameters]
+    return _columns(rows).splitlines() if rows else ["no parameters"]
+
+
+def _parameter_head(parameter: ToolParameter) -> str:
+    mark = "" if parameter.required else "?"
+    return f"{parameter.name}{mark}: {parameter.type}"
+
+
+def _cost_row(name: str, usage: TokenUsage, session: ForgeSession) -> tuple[str, ...]:
+    return (
+        name or "?",
+        f"{usage.prompt_tokens:,}",
+        f"{usage.cached_tokens:,}",
+        f"{usage.completion_tokens:,}",
+        _money(usage.cost_usd, session),
+    )
+
+
+def _money(cost_usd: Decimal | None, session: ForgeSession) -> str:
+    label = session.status.provider_label
+    if label in ("offline", "local") and not cost_usd:
+        return label
+    return "?" if cost_usd is None else f"${cost_usd:.4f}"
+
+
+def _columns(rows: list[tuple[str, str]]) -> str:
+    width = max((len(left) for left, _ in rows), default=0)
+    return "\n".join(f"{left:<{width}}  {right}".rstrip() for left, right in rows)
+
+
+def _table(rows: list[tuple[str, ...]]) -> str:
+    """Columns; the first to the left, figures to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        figures = "  ".join(f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
+        lines.append(f"{row[0]:<{widths[0]}}  {figures}")
+    return "\n".join(lines)

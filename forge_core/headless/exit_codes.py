@@ -1,0 +1,33 @@
+"""What `forge run` tells its caller by its exit code."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from forge_core.result import StoppedReason
+
+
+class ExitCode(IntEnum):
+    COMPLETE = 0
+    USAGE = 1
+    """A flag, the configuration, the folder or the prompt is unusable."""
+    PROVIDER = 2
+    """The provider or the infrastructure failed."""
+    UNFINISHED = 3
+    """A limit was reached, the model refused, or the run ended on a denial."""
+    INTERRUPTED = 4
+    """Ctrl-C."""
+    CRASH = 70
+    """Our own fault (EX_SOFTWARE)."""
+
+
+_BY_REASON: dict[StoppedReason, ExitCode] = {
+    "complete": ExitCode.COMPLETE,
+    "stop_tool": ExitCode.COMPLETE,
+    "error": ExitCode.PROVIDER,
+    "cancelled": ExitCode.INTERRUPTED,
+}
+
+
+def exit_code_for(reason: StoppedReason) -> ExitCode:
+    return _BY_REASON.get(reason, ExitCode.UNFINISHED)

@@ -1,0 +1,67 @@
+"""`forge run`: one prompt, no screen. Asking means no; stdout holds the answer or the events only."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+from forge_core.approval import Approver, deny_all
+from forge_core.config.models import ForgeConfig
+from forge_core.events import AgentEnd
+from forge_core.headless.exit_codes import ExitCode, exit_code_for
+from forge_core.headless.printers import OutputFormat, Printer, make_printer
+from forge_core.runtime import build_session
+from forge_core.sanitize import safe_line
+from forge_core.session.session import ForgeSession
+
+
+async def run_prompt(config: ForgeConfig, prompt: str, output: OutputFormat) -> int:
+    """Runs one prompt to its end and returns the exit code.
+
+    Ctrl-C ends the run kindly (4); TERM and HUP do the same and give 128 + the signal's number.
+    """
+    for notice in config.notices:
+        print(safe_line(notice), file=sys.stderr)
+    approver: Approver = deny_all
+    session = build_session(config, approver)
+    try:
+        return await _drive(session, prompt, make_printer(output, sys.stdout, sys.stderr))
+    finally:
+        await session.aclose()
+
+
+async def _drive(session: ForgeSession, prompt: str, printer: Printer) -> int:
+    code = int(ExitCode.CRASH)
+    async with _interrupting(session) as received, aclosing(session.send(prompt)) as events:
+        async for event in events:
+            printer.event(event)
+            if isinstance(event, AgentEnd):
+                code = exit_code_for(event.result.stopped_reason)
+    ending = received[0] if received else None
+    if ending in (signal.SIGTERM, signal.SIGHUP):
+        return 128 + ending
+    return int(ExitCode.INTERRUPTED) if ending is not None else code
+
+
+@contextlib.asynccontextmanager
+async def _interrupting(session: ForgeSession) -> AsyncIterator[list[signal.Signals]]:
+    """Turns INT, TERM and HUP into an interrupt of the turn; the list holds what came."""
+    loop = asyncio.get_running_loop()
+    received: list[signal.Signals] = []
+
+    def stop(number: signal.Signals) -> None:
+        received.append(number)
+        session.interrupt()
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for number in numbers:
+        loop.add_signal_handler(number, stop, number)
+    try:
+        yield received
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)

@@ -1,0 +1,202 @@
+"""The one place where the parts are wired. What is heavy is imported inside, when a session is built."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from forge_core.approval import ApprovalReply, ApprovalRequest, Approver
+from forge_core.config.models import ForgeConfig, PermissionMode
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+    from forge_core.langchain.agent import ForgeAgent
+    from forge_core.llm.client import OpenRouterClient, RetryNotice
+    from forge_core.session.session import ForgeSession
+    from forge_core.session.status import ProviderLabel
+
+_TRACING = ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2")
+
+
+def load_session_config(
+    path: str | Path | None = None,
+    *,
+    flags: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+    needs_write: bool = False,
+) -> ForgeConfig:
+    """`load_config`, with the catalogue's default filled in where no model was chosen.
+
+    Raises:
+        WorkspaceError, ConfigError: as `forge_core.config.load.load_config`.
+    """
+    from forge_core.config.load import load_config
+
+    config = load_config(path, flags=flags, environ=environ, needs_write=needs_write)
+    if config.model:
+        return config
+    from forge_core.llm.catalog import DEFAULT_MODEL
+
+    return dataclasses.replace(config, model=DEFAULT_MODEL)
+
+
+def build_session(config: ForgeConfig, approver: Approver) -> ForgeSession:
+    """A session that checks every tool call against the policy and asks `approver`.
+
+    Takes a second or so the first time, for the imports; opens no connection and no file.
+    """
+    silence_tracing(os.environ)
+    from forge_core.context.system_prompt import system_prompt
+    from forge_core.langchain.agent import ForgeAgent
+    from forge_core.langchain.callbacks import TokenTrackingCallback
+    from forge_core.langchain.memory import ConversationMemory
+    from forge_core.llm.models import Message
+    from forge_core.permissions.policy import PermissionPolicy
+    from forge_core.session.session import ForgeSession, SessionParts
+    from forge_core.store.journal import Journal
+    from forge_core.store.paths import journal_path, new_session_id, outputs_dir
+    from forge_core.tools.base import ExecutionContext
+    from forge_core.tools.executor import ToolExecutor
+    from forge_core.tools.registry import builtin_tools
+    from forge_core.workspace.git import branch
+
+    session_id = new_session_id()
+    notify = _Notifier()
+    client = _build_client(config, notify.retry)
+    make_llm = _llm_factory(config, client)
+    policy = PermissionPolicy(
+        root=config.working_dir, mode=config.permission_mode, allow=config.allow, deny=config.deny
+    )
+    files: dict[str, str] = {}
+
+    def prompt(mode: PermissionMode) -> str:
+        return system_prompt(config.working_dir, mode, branch=branch(config.working_dir))
+
+    memory = ConversationMemory()
+    memory.set_system_message(Message.system(prompt(config.permission_mode)))
+    tracker = TokenTrackingCallback()
+    pausing = _PausingApprover(approver)
+    agent = ForgeAgent(
+        llm=make_llm(config.model),
+        tools=builtin_tools(),
+        memory=memory,
+        max_iterations=config.max_iterations,
+        timeout=None,
+        executor=ToolExecutor(
+            policy=policy, approver=pausing, output_dir=outputs_dir(config.state_dir, session_id)
+        ),
+        make_context=lambda: ExecutionContext(working_dir=config.working_dir, files=files),
+        tracker=tracker,
+        callbacks=[tracker],
+    )
+    pausing.agent = agent
+    session = ForgeSession(
+        SessionParts(
+            id=session_id,
+            config=config,
+            agent=agent,
+            tracker=tracker,
+            policy=policy,
+            journal=Journal(journal_path(config.state_dir, session_id), notify.trouble),
+            files=files,
+            provider_label=_provider_label(config),
+            sandbox="sandbox: off",
+            make_llm=make_llm,
+            context_window=_context_window(config),
+            system_prompt=prompt,
+            close=client.aclose,
+        )
+    )
+    notify.session = session
+    return session
+
+
+def silence_tracing(environ: Any) -> list[str]:
+    """Turns LangSmith tracing off: it would upload the code that the model sees. Returns what was on."""
+    found = [name for name in _TRACING if environ.get(name, "").lower() in ("1", "true", "yes", "on")]
+    for name in found:
+        environ[name] = "false"
+    return found
+
+
+class _Notifier:
+    """Carries what client and journal report to the session, which is built after them."""
+
+    def __init__(self) -> None:
+        self.session: ForgeSession | None = None
+
+    def retry(self, notice: RetryNotice) -> None:
+        self._tell("warning", f"{notice.reason} Trying again in {notice.wait_s:.0f} s.")
+
+    def trouble(self, text: str) -> None:
+        self._tell("error", text)
+
+    def _tell(self, level: Any, text: str) -> None:
+        from forge_core.events import Notice
+
+        if self.session is not None:
+            self.session.notify(Notice(level=level, text=text))
+
+
+class _PausingApprover:
+    """Stops the run's clock while the person is asked: waiting for them never counts against a timeout."""
+
+    def __init__(self, inner: Approver) -> None:
+        self._inner = inner
+        self.agent: ForgeAgent | None = None
+
+    async def __call__(self, request: ApprovalRequest) -> ApprovalReply:
+        clock = self.agent.clock if self.agent else None
+        with clock.paused() if clock else nullcontext():
+            return await self._inner(request)
+
+
+def _build_client(config: ForgeConfig, on_retry: Callable[[RetryNotice], None]) -> OpenRouterClient:
+    from forge_core.llm.client import OpenRouterClient
+
+    transport = None
+    if config.endpoint.kind == "offline":
+        from forge_core.llm.offline.transport import OfflineTransport
+
+        transport = OfflineTransport(config.working_dir)
+    return OpenRouterClient(
+        api_key=config.endpoint.api_key,
+        base_url=config.endpoint.base_url or "http://offline.invalid/v1",
+        max_retries=config.max_retries,
+        first_token_timeout_s=config.first_token_timeout_s,
+        idle_timeout_s=config.idle_timeout_s,
+        connect_timeout_s=config.connect_timeout_s,
+        transport=transport,
+        on_retry=on_retry,
+    )
+
+
+def _llm_factory(config: ForgeConfig, client: OpenRouterClient) -> Callable[[str], BaseChatModel]:
+    from forge_core.langchain.llm import OpenRouterLLM
+
+    return lambda model: OpenRouterLLM(client=client, model=model)
+
+
+def _context_window(config: ForgeConfig) -> Callable[[str], int | None]:
+    from forge_core.llm.catalog import lookup
+
+    def window(model: str) -> int | None:
+        if config.context_window:
+            return config.context_window
+        found = lookup(model) if config.endpoint.kind == "openrouter" else None
+        return found.context_length if found else None
+
+    return window
+
+
+def _provider_label(config: ForgeConfig) -> ProviderLabel:
+    if config.endpoint.kind != "custom":
+        return config.endpoint.kind
+    from forge_core.llm.endpoints import is_local
+
+    return "local" if is_local(config.endpoint.base_url) else "custom"

@@ -1,0 +1,139 @@
+"""The command line's grammar."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+from forge_core.config.fields import check_value
+from forge_core.config.models import PermissionMode
+from forge_core.errors import ConfigError
+
+USAGE_ERROR = 1
+"""argparse's own 2 means "provider failed" here, so usage errors end with 1."""
+COMMANDS = ("chat", "run")
+PIPE_WAIT_S = 3.0
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(USAGE_ERROR, f"{self.prog}: {message}\n")
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace | int:
+    """The parsed options, or the exit code where parsing said everything (help, version, an error)."""
+    try:
+        return build_parser().parse_args(_with_default_command(list(arguments)))
+    except SystemExit as exit_:
+        return exit_.code if isinstance(exit_.code, int) else 0
+
+
+def build_parser() -> argparse.ArgumentParser:
+    from forge_core import __version__
+
+    parser = _Parser(prog="forge", description="Forge: an interactive coding assistant for the terminal.")
+    parser.add_argument("-V", "--version", action="version", version=f"forge {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+    chat = commands.add_parser("chat", help="open the assistant in a folder (the default)")
+    chat.add_argument(
+        "path", nargs="?", type=Path, metavar="PATH", help="the folder to work in (default: here)"
+    )
+    _add_common(chat)
+    run = commands.add_parser("run", help="answer one prompt without a screen")
+    run.add_argument("prompt", nargs="?", help='the prompt; "-" or nothing: standard input')
+    run.add_argument("-f", "--file", type=Path, help="read the prompt from a file")
+    run.add_argument(
+        "--output", choices=("text", "json", "stream-json"), default="text", help="what stdout holds"
+    )
+    run.add_argument("-C", "--cwd", type=Path, metavar="DIR", help="the folder to work in (default: here)")
+    _add_common(run)
+    return parser
+
+
+def config_flags(options: argparse.Namespace) -> dict[str, Any]:
+    """What the command line sets, by the name of the setting; None where it sets nothing.
+
+    Raises:
+        ConfigError: a value is unusable.
+    """
+    raw = {name: getattr(options, name) for name in ("base_url", "model", "theme", "max_iterations")}
+    flags = {name: None if value is None else check_value(name, value) for name, value in raw.items()}
+    if options.permission_mode is not None:
+        flags["permission_mode"] = PermissionMode(options.permission_mode)
+    for name in ("allow", "deny"):
+        flags[name] = tuple(getattr(options, name)) or None
+    return flags
+
+
+def read_prompt(options: argparse.Namespace, stdin: IO[str] | None = None) -> str:
+    """The prompt of `forge run`: its argument, a file, or standard input; piped input follows an argument.
+
+    Raises:
+        ConfigError: there is none, or the file cannot be read.
+    """
+    stdin = sys.stdin if stdin is None else stdin
+    if options.file is not None:
+        text = _read_file(options.file)
+    elif options.prompt not in (None, "-"):
+        piped = "" if stdin.isatty() or not _has_input(stdin) else stdin.read()
+        text = f"{options.prompt}\n\n{piped}" if piped.strip() else options.prompt
+    elif stdin.isatty():
+        raise ConfigError('No prompt. Use: forge run "your request", -f FILE, or pipe it in.')
+    else:
+        text = stdin.read()
+    if not text.strip():
+        raise ConfigError("The prompt is empty.")
+    return text.strip()
+
+
+def _has_input(stdin: IO[str]) -> bool:
+    """Whether something comes within PIPE_WAIT_S: a pipe that nobody writes to must not hang the run."""
+    import select
+
+    try:
+        return bool(select.select([stdin], [], [], PIPE_WAIT_S)[0])
+    except (OSError, ValueError):
+        return False
+
+
+def _read_file(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"The prompt file {str(path)!r} cannot be read: {error}.") from error
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-m", "--model", help="the model's id; `offline` for the built-in one")
+    parser.add_argument("--base-url", help="an OpenAI-compatible endpoint, e.g. http://localhost:11434/v1")
+    parser.add_argument(
+        "--permission-mode",
+        choices=[str(mode) for mode in PermissionMode],
+        help="how much runs without asking",
+    )
+    parser.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        metavar="RULE",
+        help="let tool(pattern) run unasked, e.g. 'bash(pytest:*)'",
+    )
+    parser.add_argument("--deny", action="append", default=[], metavar="RULE", help="never run tool(pattern)")
+    parser.add_argument(
+        "--theme", help=argparse.SUPPRESS if parser.prog.endswith("run") else "the theme's name"
+    )
+    parser.add_argument("--max-iterations", type=int, metavar="N", help="model calls per turn (default 200)")
+
+
+def _with_default_command(arguments: list[str]) -> list[str]:
+    """`forge`, `forge PATH` and `forge --model X` mean `forge chat …`."""
+    first = arguments[0] if arguments else ""
+    if first in COMMANDS or first in ("-h", "--help", "-V", "--version"):
+        return arguments
+    if first and not first.startswith("-") and not Path(first).exists():
+        return arguments  # a mistyped command: argparse names the known ones
+    return ["chat", *arguments]

@@ -1,0 +1,114 @@
+"""The console script `forge`: arguments, exit codes and the order of a start; nothing heavy at import."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from forge_core.config.models import ForgeConfig
+
+USAGE_ERROR = 1
+CRASH = 70
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments in (["--version"], ["-V"]):  # the common question, answered without argparse
+        from forge_core import __version__
+
+        print(f"forge {__version__}")
+        return 0
+    from forge_tui.arguments import parse
+
+    parsed = parse(arguments)
+    if isinstance(parsed, int):
+        return parsed
+    try:
+        return _chat(parsed) if parsed.command == "chat" else _run(parsed)
+    except BrokenPipeError:
+        _silence_stdout()
+        return 128 + 13
+    except KeyboardInterrupt:
+        return 4 if parsed.command == "run" else 128 + 2
+
+
+def _run(options: argparse.Namespace) -> int:
+    import asyncio
+
+    from forge_core.errors import ForgeError
+    from forge_tui.arguments import config_flags, read_prompt
+
+    try:
+        prompt = read_prompt(options)
+        from forge_core.runtime import load_session_config
+
+        config = load_session_config(options.cwd, flags=config_flags(options))
+    except ForgeError as error:
+        return _fail(str(error))
+    from forge_core.headless.run import run_prompt
+
+    try:
+        return asyncio.run(run_prompt(config, prompt, options.output))
+    except ForgeError as error:
+        return _fail(str(error))
+    except (BrokenPipeError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        return _crash(config, error)
+
+
+def _chat(options: argparse.Namespace) -> int:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return _fail('forge chat needs a terminal. Without one, use: forge run "your request"')
+    from forge_core.errors import ForgeError
+    from forge_core.runtime import load_session_config
+    from forge_tui.arguments import config_flags
+
+    try:
+        config = load_session_config(options.path, flags=config_flags(options), needs_write=True)
+    except ForgeError as error:
+        return _fail(str(error))
+    from forge_tui.terminal import launcher
+
+    launch = launcher.paint()
+    try:
+        from forge_tui.app import run_chat
+
+        return run_chat(config, launch)
+    except Exception as error:
+        launcher.restore()
+        return _crash(config, error)
+    finally:
+        launcher.restore()
+
+
+def _fail(text: str, code: int = USAGE_ERROR) -> int:
+    from forge_core.sanitize import safe_line
+
+    print(f"forge: {safe_line(text)}", file=sys.stderr)
+    return code
+
+
+def _crash(config: ForgeConfig, error: Exception) -> int:
+    """Writes the traceback to a private file and names it; a person sees one line."""
+    from forge_tui.crash import write_crash_report
+
+    where = write_crash_report(config.state_dir, error)
+    return _fail(f"Forge failed: {type(error).__name__}: {error}. The details are in {where}", CRASH)
+
+
+def _silence_stdout() -> None:
+    # The reader of our output went away; Python would complain again when it flushes at exit.
+    import os
+
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
