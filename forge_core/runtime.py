@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from forge_core.langchain.agent import ForgeAgent
     from forge_core.llm.client import OpenRouterClient, RetryNotice
+    from forge_core.permissions.policy import PermissionPolicy
     from forge_core.session.session import ForgeSession
     from forge_core.session.status import ProviderLabel
 
@@ -51,19 +52,11 @@ def build_session(config: ForgeConfig, approver: Approver) -> ForgeSession:
     Takes a second or so the first time, for the imports; opens no connection and no file.
     """
     silence_tracing(os.environ)
-    from forge_core.context.system_prompt import system_prompt
-    from forge_core.langchain.agent import ForgeAgent
     from forge_core.langchain.callbacks import TokenTrackingCallback
-    from forge_core.langchain.memory import ConversationMemory
-    from forge_core.llm.models import Message
     from forge_core.permissions.policy import PermissionPolicy
     from forge_core.session.session import ForgeSession, SessionParts
     from forge_core.store.journal import Journal
     from forge_core.store.paths import journal_path, new_session_id, outputs_dir
-    from forge_core.tools.base import ExecutionContext
-    from forge_core.tools.executor import ToolExecutor
-    from forge_core.tools.registry import builtin_tools
-    from forge_core.workspace.git import branch
 
     session_id = new_session_id()
     notify = _Notifier()
@@ -72,29 +65,11 @@ def build_session(config: ForgeConfig, approver: Approver) -> ForgeSession:
     policy = PermissionPolicy(
         root=config.working_dir, mode=config.permission_mode, allow=config.allow, deny=config.deny
     )
-    files: dict[str, str] = {}
-
-    def prompt(mode: PermissionMode) -> str:
-        return system_prompt(config.working_dir, mode, branch=branch(config.working_dir))
-
-    memory = ConversationMemory()
-    memory.set_system_message(Message.system(prompt(config.permission_mode)))
     tracker = TokenTrackingCallback()
-    pausing = _PausingApprover(approver)
-    agent = ForgeAgent(
-        llm=make_llm(config.model),
-        tools=builtin_tools(),
-        memory=memory,
-        max_iterations=config.max_iterations,
-        timeout=None,
-        executor=ToolExecutor(
-            policy=policy, approver=pausing, output_dir=outputs_dir(config.state_dir, session_id)
-        ),
-        make_context=lambda: ExecutionContext(working_dir=config.working_dir, files=files),
-        tracker=tracker,
-        callbacks=[tracker],
-    )
-    pausing.agent = agent
+    files: dict[str, str] = {}
+    outputs = outputs_dir(config.state_dir, session_id)
+    agent = _build_agent(config, make_llm(config.model), approver, policy, files, outputs)
+    agent.tracker, agent.callbacks = tracker, [tracker]
     session = ForgeSession(
         SessionParts(
             id=session_id,
@@ -108,10 +83,11 @@ def build_session(config: ForgeConfig, approver: Approver) -> ForgeSession:
             sandbox="sandbox: off",
             make_llm=make_llm,
             context_window=_context_window(config),
-            system_prompt=prompt,
+            system_prompt=_prompt_maker(config),
             close=client.aclose,
         )
     )
+    session.set_mode(config.permission_mode)
     notify.session = session
     return session
 
@@ -154,6 +130,40 @@ class _PausingApprover:
         clock = self.agent.clock if self.agent else None
         with clock.paused() if clock else nullcontext():
             return await self._inner(request)
+
+
+def _prompt_maker(config: ForgeConfig) -> Callable[[PermissionMode], str]:
+    from forge_core.context.system_prompt import system_prompt
+    from forge_core.workspace.git import branch
+
+    root = config.working_dir
+    return lambda mode: system_prompt(root, mode, branch=branch(root))
+
+
+def _build_agent(
+    config: ForgeConfig,
+    llm: BaseChatModel,
+    approver: Approver,
+    policy: PermissionPolicy,
+    files: dict[str, str],
+    output_dir: Path,
+) -> ForgeAgent:
+    from forge_core.langchain.agent import ForgeAgent
+    from forge_core.tools.base import ExecutionContext
+    from forge_core.tools.executor import ToolExecutor
+    from forge_core.tools.registry import builtin_tools
+
+    pausing = _PausingApprover(approver)
+    agent = ForgeAgent(
+        llm=llm,
+        tools=builtin_tools(),
+        max_iterations=config.max_iterations,
+        timeout=None,
+        executor=ToolExecutor(policy=policy, approver=pausing, output_dir=output_dir),
+        make_context=lambda: ExecutionContext(working_dir=config.working_dir, files=files),
+    )
+    pausing.agent = agent
+    return agent
 
 
 def _build_client(config: ForgeConfig, on_retry: Callable[[RetryNotice], None]) -> OpenRouterClient:
