@@ -1,0 +1,25 @@
+"""Who may do what: rules, modes, and the guard that no mode lifts."""
+
+from typing import TYPE_CHECKING
+
+from forge_core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from forge_core.permissions.policy import Decision as Decision
+    from forge_core.permissions.policy import PermissionPolicy as PermissionPolicy
+    from forge_core.permissions.policy import Policy as Policy
+    from forge_core.permissions.policy import Verdict as Verdict
+    from forge_core.permissions.rules import Rule as Rule
+    from forge_core.permissions.rules import parse_rule as parse_rule
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "Decision": "forge_core.permissions.policy",
+        "PermissionPolicy": "forge_core.permissions.policy",
+        "Policy": "forge_core.permissions.policy",
+        "Rule": "forge_core.permissions.rules",
+        "Verdict": "forge_core.permissions.policy",
+        "parse_rule": "forge_core.permissions.rules",
+    },
+)

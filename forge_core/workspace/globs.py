@@ -1,8 +1,8 @@
 """One glob language for .gitignore lines, permission rules and the search tools.
 
 `*` and `?` stay within one path segment, `**` as a whole segment spans any number of them, `[a-z]` and `[!a]`
-are classes, a backslash quotes. The regular expressions are built from atomic groups: a hostile pattern such as
-`*a*a*a*a*b` costs linear time, where the usual translation needs hours.
+are classes, a backslash quotes. The regular expressions are built from atomic groups: a hostile pattern such
+as `*a*a*a*a*b` costs linear time, where the usual translation needs hours.
 """
 
 from __future__ import annotations

@@ -1,0 +1,97 @@
+"""Where a path really lies: links resolved, inside the folder or not, one to be careful with or not."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+_SECRET_NAMES = frozenset(
+    {
+        "id_rsa",
+        "id_dsa",
+        "id_ecdsa",
+        "id_ed25519",
+        "id_ecdsa_sk",
+        "id_ed25519_sk",
+        ".netrc",
+        "_netrc",
+        ".pgpass",
+        ".pypirc",
+        ".npmrc",
+        ".htpasswd",
+        ".git-credentials",
+        ".vault-token",
+        "credentials.json",
+        "client_secret.json",
+        "secring.gpg",
+    }
+)
+_SECRET_ENDINGS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".asc.key")
+_SECRET_TAILS = re.compile(
+    r"(?:^|/)(?:\.ssh/(?!known_hosts|config$|.*\.pub$).+|\.gnupg/.+|\.aws/(?:credentials|config)"
+    r"|\.docker/config\.json|\.kube/config|\.config/gh/hosts\.yml|\.azure/.+|\.config/gcloud/.+)$"
+)
+_PROTECTED = frozenset({".git", ".forge"})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A path as the policy sees it."""
+
+    given: Path
+    """Absolute, lexically normalised."""
+    real: Path
+    """With every link resolved, as far as it exists."""
+    relative: str | None
+    """The real path relative to the real root, with forward slashes ("." for the root); None outside."""
+    is_secret: bool
+    """Holds keys or passwords by its name, as given or resolved."""
+    is_protected: bool
+    """In a .git or .forge folder: what is written there may be executed or change what is allowed."""
+
+    @property
+    def is_inside(self) -> bool:
+        return self.relative is not None
+
+
+def place(path: Path, root: Path) -> Place:
+    """Looks `path` up. Containment is decided after resolving: neither `..` nor a link leads out."""
+    given = Path(os.path.normpath(path))
+    real_root = real_path(root)
+    real = real_path(given)
+    relative = real.relative_to(real_root).as_posix() if real.is_relative_to(real_root) else None
+    names = [_below(given, root), _below(real, real_root)]
+    return Place(
+        given=given,
+        real=real,
+        relative=relative,
+        is_secret=any(is_secret(str(one)) for one in (given, real)),
+        is_protected=any(part.casefold() in _PROTECTED for name in names for part in name.split("/")),
+    )
+
+
+def real_path(path: Path) -> Path:
+    """`path` with links resolved; a tail that does not exist stays as it is."""
+    try:
+        return Path(os.path.realpath(path))
+    except (OSError, ValueError):
+        return Path(os.path.normpath(path))
+
+
+def is_secret(path: str) -> bool:
+    """Whether a file of this name holds keys or passwords, judged by the name alone."""
+    lowered = path.replace("\\", "/").casefold()
+    name = lowered.rpartition("/")[2]
+    return (
+        name.startswith(".env")
+        or name in _SECRET_NAMES
+        or name.endswith(_SECRET_ENDINGS)
+        or _SECRET_TAILS.search(lowered) is not None
+    )
+
+
+def _below(path: Path, root: Path) -> str:
+    """`path` relative to `root` when it is below it, else whole."""
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
