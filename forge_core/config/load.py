@@ -91,12 +91,16 @@ def check_workspace(path: Path, *, needs_write: bool = False) -> Path:
     if not resolved.is_dir():
         raise WorkspaceError(f"{str(path)!r} is a file, not a folder. Name the folder to work in.")
     needed = os.R_OK | os.X_OK | (os.W_OK if needs_write else 0)
-    if not os.access(resolved, needed):
-        what = "written" if os.access(resolved, os.R_OK | os.X_OK) else "read"
+    if not _may(resolved, needed):
+        what = "written" if _may(resolved, os.R_OK | os.X_OK) else "read"
         raise WorkspaceError(
             f"The folder {str(path)!r} cannot be {what}. Change its permissions or name another."
         )
     return resolved
+
+
+def _may(path: Path, rights: int) -> bool:
+    return os.access(path, rights, effective_ids=os.access in os.supports_effective_ids)
 
 
 def _read_file(path: Path, allowed: Sequence[str], notices: list[str]) -> dict[str, Any]:

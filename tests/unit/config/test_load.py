@@ -1,0 +1,212 @@
+"""Where settings come from, which source wins, and what a broken one costs."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forge_core.config.endpoint import OPENROUTER_URL
+from forge_core.config.load import load_config
+from forge_core.config.models import ForgeConfig, Origin, PermissionMode
+from forge_core.config.save import save_user_setting
+from forge_core.errors import ConfigError, WorkspaceError
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / ".forge").mkdir(parents=True)
+    return folder
+
+
+def load(home: Path, project: Path, env: dict[str, str] | None = None, **flags: Any) -> ForgeConfig:
+    environ = {"HOME": str(home), **(env or {})}
+    return load_config(project, flags=flags, environ=environ)
+
+
+def user_file(home: Path, text: str) -> Path:
+    path = home / ".config/forge/config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    return path
+
+
+def test_flags_beat_environment_beats_project_beats_user(home: Path, project: Path) -> None:
+    user_file(home, 'theme = "from-user"')
+    assert load(home, project).theme == "from-user"
+    (project / ".forge/config.toml").write_text('theme = "from-project"')
+    assert load(home, project).theme == "from-project"
+    env = {"FORGE_THEME": "from-environment"}
+    assert load(home, project, env).theme == "from-environment"
+    config = load(home, project, env, theme="from-flag")
+    assert (config.theme, config.origins["theme"]) == ("from-flag", Origin.FLAG)
+
+
+def test_without_anything_the_offline_model_answers(home: Path, project: Path) -> None:
+    config = load(home, project)
+    assert (config.endpoint.kind, config.model) == ("offline", "forge/offline")
+
+
+def test_a_key_leads_to_openrouter_and_stays_out_of_repr(home: Path, project: Path) -> None:
+    config = load(home, project, {"OPENROUTER_API_KEY": " sk-or-v1-canary "})
+    assert (config.endpoint.kind, config.endpoint.base_url) == ("openrouter", OPENROUTER_URL)
+    assert config.endpoint.api_key == "sk-or-v1-canary"
+    assert "canary" not in repr(config)
+
+
+def test_the_offline_model_can_be_chosen_although_there_is_a_key(home: Path, project: Path) -> None:
+    config = load(home, project, {"OPENROUTER_API_KEY": "sk"}, model="offline")
+    assert (config.endpoint.kind, config.endpoint.api_key) == ("offline", None)
+
+
+def test_a_project_cannot_name_an_endpoint_a_model_or_a_permission(home: Path, project: Path) -> None:
+    (project / ".forge/config.toml").write_text(
+        'base_url = "https://evil.example/v1"\nallow = ["bash(*)"]\npermission_mode = "auto"\nmodel = "x"\n'
+    )
+    config = load(home, project, {"OPENROUTER_API_KEY": "sk"})
+    assert config.endpoint.base_url == OPENROUTER_URL
+    assert config.allow == ()
+    assert config.permission_mode is PermissionMode.ASK
+    assert len(config.notices) == 4
+    assert all("looks only" in notice for notice in config.notices)
+
+
+@pytest.mark.parametrize(
+    ("url", "env", "key"),
+    [
+        ("http://localhost:11434/v1", {}, None),
+        ("http://localhost:11434/v1", {"OPENROUTER_API_KEY": "or"}, "or"),
+        ("http://localhost:11434/v1", {"OPENROUTER_API_KEY": "or", "FORGE_API_KEY": "own"}, "own"),
+        ("https://api.openai.com/v1", {"OPENROUTER_API_KEY": "or", "OPENAI_API_KEY": "oa"}, "oa"),
+        ("https://api.openai.com/v1", {"OPENROUTER_API_KEY": "or"}, None),
+        ("https://api.openai.com.evil.example/v1", {"OPENAI_API_KEY": "oa"}, None),
+    ],
+)
+def test_a_key_goes_only_to_its_endpoint(
+    home: Path, project: Path, url: str, env: dict[str, str], key: str | None
+) -> None:
+    assert load(home, project, env, base_url=url, model="m").endpoint.api_key == key
+
+
+def test_a_model_without_anything_to_serve_it_is_a_clear_error(home: Path, project: Path) -> None:
+    with pytest.raises(ConfigError, match=r"'some/model'.*OPENROUTER_API_KEY.*--base-url.*offline"):
+        load_config(project, flags={"model": "some/model"}, environ={"HOME": str(home)})
+
+
+def test_a_model_kept_in_the_settings_does_not_stop_a_start_without_a_key(home: Path, project: Path) -> None:
+    user_file(home, 'model = "some/model"')
+    assert load(home, project).endpoint.kind == "offline"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b"theme = ",
+        b"\xff\xfe\x00",
+        b"theme = 3",
+        b"permission_mode = 'yolo'",
+        b"max_retries = -1",
+        b"thme = 'x'",
+    ],
+)
+def test_a_broken_settings_file_is_named_and_never_blocks_the_start(
+    home: Path, project: Path, broken: bytes
+) -> None:
+    path = user_file(home, "")
+    path.write_bytes(broken)
+    config = load(home, project)
+    assert len(config.notices) == 1
+    assert str(path) in config.notices[0]
+    assert path.read_bytes() == broken
+
+
+def test_a_byte_order_mark_is_no_trouble(home: Path, project: Path) -> None:
+    user_file(home, "").write_bytes(b"\xef\xbb\xbftheme = 'x'")
+    assert load(home, project).theme == "x"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("FORGE_BASE_URL", "localhost:1"), ("FORGE_PERMISSION_MODE", "all"), ("FORGE_MAX_RETRIES", "many")],
+)
+def test_a_bad_variable_is_an_error_that_names_it(
+    home: Path, project: Path, variable: str, value: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"{variable}.*{value}"):
+        load(home, project, {variable: value})
+
+
+def test_rules_of_user_and_flags_add_up(home: Path, project: Path) -> None:
+    user_file(home, 'allow = ["bash(pytest:*)"]')
+    config = load(home, project, allow=("bash(make)",))
+    assert config.allow == ("bash(pytest:*)", "bash(make)")
+
+
+@pytest.mark.parametrize(("name", "words"), [("gone", "does not exist"), ("file.txt", "is a file")])
+def test_a_path_that_is_no_folder_is_said(project: Path, name: str, words: str) -> None:
+    (project / "file.txt").write_text("x")
+    with pytest.raises(WorkspaceError, match=words):
+        load_config(project / name, environ={"HOME": "/nowhere"})
+
+
+@pytest.fixture
+def plain_user() -> Iterator[None]:
+    """An ordinary user's rights for the test: root may write everywhere, so it would prove nothing."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_a_folder_that_cannot_be_written_is_said(plain_user: None) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o555)
+        with pytest.raises(WorkspaceError, match="cannot be written"):
+            load_config(folder, environ={"HOME": "/nowhere"}, needs_write=True)
+        assert load_config(folder, environ={"HOME": "/nowhere"}).working_dir == folder.resolve()
+        folder.chmod(0o755)
+
+
+def test_state_and_settings_follow_the_base_directories(project: Path) -> None:
+    environ = {"HOME": "/h", "XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": "relative"}
+    config = load_config(project, environ=environ)
+    assert (str(config.config_dir), str(config.state_dir)) == ("/c/forge", "/h/.local/state/forge")
+    own = load_config(project, environ={"HOME": "/h", "FORGE_HOME": "/f"})
+    assert (str(own.config_dir), str(own.state_dir)) == ("/f/config", "/f/state")
+
+
+def test_a_saved_choice_keeps_comments_order_and_symlink(home: Path, project: Path, tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles.toml"
+    real.write_text('# mine\nmodel = "m"  # good one\ntheme = "old"\n')
+    link = home / ".config/forge/config.toml"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(real)
+    save_user_setting(link.parent, "theme", "forge-light")
+    assert real.read_text() == '# mine\nmodel = "m"  # good one\ntheme = "forge-light"\n'
+    assert link.is_symlink()
+    assert load(home, project).theme == "forge-light"
+
+
+def test_saving_into_a_broken_file_loses_nothing(home: Path) -> None:
+    path = user_file(home, "theme = ")
+    with pytest.raises(ConfigError, match="not saved"):
+        save_user_setting(path.parent, "theme", "x")
+    assert path.read_text() == "theme = "
+    assert list(path.parent.iterdir()) == [path]

@@ -1,0 +1,86 @@
+"""The command line: what it accepts, what it refuses, and how it says so."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+from pathlib import Path
+
+import pytest
+
+from forge_core.config.models import PermissionMode
+from forge_core.errors import ConfigError
+from forge_tui.arguments import config_flags, parse, read_prompt
+
+
+def parsed(*arguments: str) -> argparse.Namespace:
+    options = parse(arguments)
+    assert isinstance(options, argparse.Namespace)
+    return options
+
+
+def test_without_a_command_it_chats(tmp_path: Path) -> None:
+    assert parsed().command == "chat"
+    assert parsed("--model", "offline").command == "chat"
+    assert parsed(str(tmp_path)).path == tmp_path
+
+
+def test_a_mistyped_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert parse(["chatt"]) == 1
+    assert "chatt" in capsys.readouterr().err
+
+
+def test_usage_errors_end_with_one_not_two(capsys: pytest.CaptureFixture[str]) -> None:
+    assert parse(["run", "--output", "xml", "x"]) == 1
+    assert parse(["run", "--permission-mode", "all", "x"]) == 1
+    assert parse(["chat", "--nope"]) == 1
+    assert "forge" in capsys.readouterr().err
+
+
+def test_help_ends_with_zero(capsys: pytest.CaptureFixture[str]) -> None:
+    assert parse(["--help"]) == 0
+    assert parse(["run", "--help"]) == 0
+    assert "--output" in capsys.readouterr().out
+
+
+def test_flags_become_settings() -> None:
+    options = parsed(
+        "run", "x", "--permission-mode", "yolo", "--allow", "bash(make)", "--allow", "edit(src/*)"
+    )
+    flags = config_flags(options)
+    assert flags["permission_mode"] is PermissionMode.YOLO
+    assert flags["allow"] == ("bash(make)", "edit(src/*)")
+    assert flags["deny"] is None
+    assert flags["model"] is None
+
+
+def test_a_bad_url_flag_is_an_error_that_shows_it() -> None:
+    with pytest.raises(ConfigError, match="ftp://x"):
+        config_flags(parsed("chat", "--base-url", "ftp://x"))
+
+
+def piped(text: str) -> io.TextIOWrapper:
+    read_end, write_end = os.pipe()
+    with os.fdopen(write_end, "w") as writer:
+        writer.write(text)
+    return io.TextIOWrapper(os.fdopen(read_end, "rb"))
+
+
+def test_a_prompt_comes_from_argument_file_or_pipe(tmp_path: Path) -> None:
+    file = tmp_path / "p.txt"
+    file.write_text("from a file\n")
+    with piped("") as empty:
+        assert read_prompt(parsed("run", "hello"), empty) == "hello"
+    assert read_prompt(parsed("run", "-f", str(file))) == "from a file"
+    with piped("from a pipe\n") as stdin:
+        assert read_prompt(parsed("run"), stdin) == "from a pipe"
+    with piped("data") as stdin:
+        assert read_prompt(parsed("run", "explain"), stdin) == "explain\n\ndata"
+
+
+def test_no_prompt_is_an_error_that_says_how(tmp_path: Path) -> None:
+    with piped("  \n") as stdin, pytest.raises(ConfigError, match="empty"):
+        read_prompt(parsed("run", "-"), stdin)
+    with pytest.raises(ConfigError, match=r"gone\.txt"):
+        read_prompt(parsed("run", "-f", str(tmp_path / "gone.txt")))
