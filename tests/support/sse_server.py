@@ -350,7 +350,7 @@ def answer(*texts: str, finish_reason: str = "stop", usage: Mapping[str, Any] | 
 
 
 def tool_answer(*calls: tuple[str, str, Mapping[str, Any] | str], text: str = "", piece: int = 7) -> Reply:
-    """A streamed answer that calls tools; each is `(id, name, arguments)`, its JSON cut in pieces of `piece`."""
+    """A streamed answer that calls tools, each `(id, name, arguments)`, its JSON cut in pieces of `piece`."""
     payloads = [chunk(text)] if text else []
     for index, (call_id, name, arguments) in enumerate(calls):
         raw = arguments if isinstance(arguments, str) else json.dumps(arguments)

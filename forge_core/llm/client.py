@@ -1,0 +1,245 @@
+"""The provider client: chat completions over HTTP, whole or streamed, asynchronous or not.
+
+Pooled connections, retries before the first token, typed errors, deadlines, and a hang-up at once when a
+stream is left. It knows neither LangChain nor the screen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import aclosing, closing
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from forge_core import __version__
+from forge_core.errors import ConfigError, ProviderError
+from forge_core.llm.connection import Connections
+from forge_core.llm.endpoints import OPENROUTER_URL, clean_url, identify, is_loopback, shown_url
+from forge_core.llm.exchange import Deadlines, Exchange
+from forge_core.llm.faults import Faults
+from forge_core.llm.models import CompletionRequest, CompletionResponse, StreamChunk
+from forge_core.llm.payload import build_body, encode_body
+from forge_core.llm.retry import RetryNotice, wait_before_retry
+from forge_core.llm.wire import error_in, parse_json, read_response
+from forge_core.redact import Redactor
+
+COMPLETE_TIMEOUT_S = 600.0
+
+_ATTRIBUTION = {
+    "HTTP-Referer": "https://pypi.org/project/forge-assistant/",
+    "X-OpenRouter-Title": "Forge",
+    "X-Title": "Forge",
+    "X-OpenRouter-Categories": "cli-agent",
+}
+"""https://openrouter.ai/docs/app-attribution"""
+
+
+class OpenRouterClient:
+    """Speaks to one base URL with one key; safe to share between event loops and threads.
+
+    `timeout` (seconds) bounds a whole `complete`, and the silences of a stream where it is shorter than
+    theirs. `max_retries` counts the attempts after the first. Constructing one opens nothing and reads no
+    environment: without `api_key` no Authorization header is sent, and a service that needs one raises
+    AuthenticationError.
+    """
+
+    def __init__(
+        self,
+        api_key: str | None = None,
+        base_url: str = OPENROUTER_URL,
+        *,
+        timeout: float | None = None,
+        max_retries: int = 2,
+        first_token_timeout_s: float = 60.0,
+        idle_timeout_s: float = 60.0,
+        connect_timeout_s: float = 10.0,
+        transport: httpx.AsyncBaseTransport | None = None,
+        sync_transport: httpx.BaseTransport | None = None,
+        on_retry: Callable[[RetryNotice], None] | None = None,
+        attribution: bool = True,
+        default_headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self.base_url = clean_url(base_url)
+        self.provider = identify(self.base_url)
+        self.max_retries = max(0, max_retries)
+        self.on_retry = on_retry
+        self._api_key = _checked_key(api_key)
+        self._needs_key = self.provider.name not in ("custom",) and not self.provider.is_local
+        self._needs_key = self._needs_key and transport is None and sync_transport is None
+        self._timeout_s = COMPLETE_TIMEOUT_S if timeout is None else timeout
+        self._deadlines = Deadlines(
+            connect_s=connect_timeout_s,
+            first_token_s=min(first_token_timeout_s, timeout or first_token_timeout_s),
+            idle_s=min(idle_timeout_s, timeout or idle_timeout_s),
+        )
+        self._faults = Faults(
+            self.provider, self.base_url, Redactor((self._api_key,) if self._api_key else ())
+        )
+        self._headers = self._make_headers(attribution, default_headers or {})
+        is_local = is_loopback(httpx.URL(self.base_url).host)
+        self._connections = Connections(
+            trust_env=not is_local,
+            needs_tls=self.base_url.startswith("https:") or not is_local,
+            transport=transport,
+            sync_transport=sync_transport,
+        )
+
+    def __repr__(self) -> str:
+        key = "set" if self._api_key else "none"
+        return f"OpenRouterClient({shown_url(self.base_url)!r}, api_key={key})"
+
+    async def complete(self, request: CompletionRequest) -> CompletionResponse:
+        """The whole answer. Raises a ProviderError; ProviderTimeoutError when it takes longer than
+        `timeout`."""
+        body = self._encode(request, stream=False)
+        retries = 0
+        while True:
+            try:
+                return self._read_answer(*await self._exchange().fetch("POST", "chat/completions", body))
+            except ProviderError as error:
+                wait_s = self._wait_before_retry(error, retries)
+                if wait_s is None:
+                    raise
+            retries += 1
+            await asyncio.sleep(wait_s)
+
+    async def stream(self, request: CompletionRequest) -> AsyncGenerator[StreamChunk, None]:
+        """The answer's chunks as they come, keep-alive comments included; closing the generator hangs up.
+
+        Raises a ProviderError, also in mid-answer; its `partial_text` then holds the text so far. Nothing is
+        sent again once a token has been given out.
+        """
+        body = self._encode(request, stream=True)
+        retries = 0
+        while True:
+            has_token = False
+            try:
+                async with aclosing(self._exchange().stream(body)) as chunks:
+                    async for chunk in chunks:
+                        has_token = has_token or is_token(chunk)
+                        yield chunk
+                return
+            except ProviderError as error:
+                wait_s = None if has_token else self._wait_before_retry(error, retries)
+                if wait_s is None:
+                    raise
+            retries += 1
+            await asyncio.sleep(wait_s)
+
+    def complete_sync(self, request: CompletionRequest) -> CompletionResponse:
+        """`complete` without an event loop; also works in a thread where one is running."""
+        body = self._encode(request, stream=False)
+        retries = 0
+        while True:
+            try:
+                return self._read_answer(*self._exchange().fetch_sync("POST", "chat/completions", body))
+            except ProviderError as error:
+                wait_s = self._wait_before_retry(error, retries)
+                if wait_s is None:
+                    raise
+            retries += 1
+            time.sleep(wait_s)
+
+    def stream_sync(self, request: CompletionRequest) -> Generator[StreamChunk, None, None]:
+        """`stream` without an event loop."""
+        body = self._encode(request, stream=True)
+        retries = 0
+        while True:
+            has_token = False
+            try:
+                with closing(self._exchange().stream_sync(body)) as chunks:
+                    for chunk in chunks:
+                        has_token = has_token or is_token(chunk)
+                        yield chunk
+                return
+            except ProviderError as error:
+                wait_s = None if has_token else self._wait_before_retry(error, retries)
+                if wait_s is None:
+                    raise
+            retries += 1
+            time.sleep(wait_s)
+
+    async def aclose(self) -> None:
+        """Closes this event loop's connections and the synchronous ones."""
+        await self._connections.aclose()
+
+    def close(self) -> None:
+        """Closes the synchronous connections."""
+        self._connections.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def _exchange(self) -> Exchange:
+        if self._needs_key and not self._api_key:
+            raise self._faults.no_key()
+        return Exchange(
+            self._connections, self._faults, self.base_url, self._headers, self._deadlines, self._timeout_s
+        )
+
+    def _encode(self, request: CompletionRequest, *, stream: bool) -> bytes:
+        return encode_body(build_body(request, self.provider, stream=stream))
+
+    def _read_answer(self, headers: Mapping[str, str], body: bytes) -> CompletionResponse:
+        generation_id = headers.get("x-generation-id")
+        try:
+            payload = parse_json(body)
+        except ValueError:
+            raise self._faults.malformed(
+                "an answer that is no JSON", body[:200].decode("utf-8", "replace")
+            ) from None
+        if not isinstance(payload, dict):
+            raise self._faults.malformed("an answer that is no object", str(payload)[:200])
+        error = error_in(payload)
+        if error is not None:
+            raise self._faults.from_event(error, generation_id)
+        response = read_response(payload, generation_id)
+        if response is None:
+            raise self._faults.malformed("an answer without a choice", body[:200].decode("utf-8", "replace"))
+        return response
+
+    def _wait_before_retry(self, error: ProviderError, retries: int) -> float | None:
+        wait_s = wait_before_retry(error, retries, self.max_retries)
+        if wait_s is not None and self.on_retry is not None:
+            self.on_retry(RetryNotice(retries + 1, wait_s, error.message))
+        return wait_s
+
+    def _make_headers(self, attribution: bool, extra: Mapping[str, str]) -> dict[str, str]:
+        headers = {"Content-Type": "application/json", "User-Agent": f"forge/{__version__}"}
+        if attribution and self.provider.name == "openrouter":
+            headers.update(_ATTRIBUTION)
+        headers.update(extra)
+        if self._api_key:
+            headers["Authorization"] = f"Bearer {self._api_key}"
+        return headers
+
+
+def is_token(chunk: StreamChunk) -> bool:
+    """Whether `chunk` carries something of the answer itself."""
+    return bool(
+        chunk.text
+        or chunk.reasoning
+        or chunk.tool_calls
+        or chunk.reasoning_details
+        or chunk.refusal
+        or chunk.finish_reason
+    )
+
+
+def _checked_key(api_key: str | None) -> str | None:
+    key = (api_key or "").strip()
+    if not key.isascii() or any(char.isspace() or not char.isprintable() for char in key):
+        raise ConfigError(
+            "The API key holds characters that no key has (blanks, line ends, letters beyond ASCII). "
+            "Copy it again."
+        )
+    return key or None

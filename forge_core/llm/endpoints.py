@@ -1,0 +1,168 @@
+"""Who answers at a base URL: label, key variable, quirks; and which key may go there.
+
+A provider is told by its host (hosted services) or by its customary port on this machine (local servers).
+Anything else is `custom`: an OpenAI-compatible server about which nothing is known.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from forge_core.errors import ConfigError
+
+OPENROUTER_URL = "https://openrouter.ai/api/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """What is known about a service that speaks chat completions."""
+
+    name: str
+    label: str
+    """For messages and the status line."""
+    base_url: str
+    key_variable: str | None = None
+    """Environment variable of its key; None: it needs none."""
+    is_local: bool = False
+    usage_in_body: bool = False
+    """Usage is asked for with `usage: {include: true}`; otherwise with `stream_options: {include_usage:
+    true}`."""
+    takes_reasoning: bool = True
+    """Accepts `reasoning_details` of earlier answers in assistant messages."""
+    max_tokens_field: str = "max_tokens"
+
+
+_GOOGLE_URL = "https://generativelanguage.googleapis.com/v1beta/openai"
+_HOSTED = (
+    Provider("openrouter", "OpenRouter", OPENROUTER_URL, "OPENROUTER_API_KEY", usage_in_body=True),
+    Provider(
+        "openai",
+        "OpenAI",
+        "https://api.openai.com/v1",
+        "OPENAI_API_KEY",
+        takes_reasoning=False,
+        max_tokens_field="max_completion_tokens",
+    ),
+    *(
+        Provider(name, label, url, variable, takes_reasoning=False)
+        for name, label, url, variable in (
+            ("anthropic", "Anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
+            ("google", "Google", _GOOGLE_URL, "GEMINI_API_KEY"),
+            ("deepseek", "DeepSeek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+            ("groq", "Groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+            ("mistral", "Mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+            ("together", "Together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+            ("fireworks", "Fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+            ("xai", "xAI", "https://api.x.ai/v1", "XAI_API_KEY"),
+        )
+    ),
+)
+_LOCAL = (
+    Provider("ollama", "Ollama", "http://localhost:11434/v1", is_local=True),
+    Provider("lmstudio", "LM Studio", "http://localhost:1234/v1", is_local=True),
+    Provider("llamacpp", "llama.cpp", "http://localhost:8080/v1", "LLAMA_API_KEY", is_local=True),
+    Provider("vllm", "vLLM", "http://localhost:8000/v1", "VLLM_API_KEY", is_local=True),
+)
+PROVIDERS: Mapping[str, Provider] = {provider.name: provider for provider in (*_HOSTED, *_LOCAL)}
+"""By name."""
+
+_KEYLESS = frozenset({"ollama", "lmstudio"})
+_BY_HOST = {urlsplit(provider.base_url).hostname: provider for provider in _HOSTED}
+_BY_PORT = {urlsplit(provider.base_url).port: provider for provider in _LOCAL}
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedEndpoint:
+    """A base URL, who answers there, and the key that may go there."""
+
+    provider: Provider
+    base_url: str
+    api_key: str | None = field(default=None, repr=False)
+
+
+def identify(base_url: str) -> Provider:
+    """Who answers at `base_url`; a custom provider labelled with the host when nobody known does.
+
+    Raises ConfigError when it is no http(s) URL with a host, or would carry a hosted service's key
+    unencrypted.
+    """
+    url = clean_url(base_url)
+    parts = urlsplit(url)
+    host = (parts.hostname or "").lower()
+    known = _BY_HOST.get(host)
+    if known is not None:
+        if parts.scheme != "https":
+            raise ConfigError(f"{known.label} is only spoken to over https. Give {known.base_url!r}.")
+        return known
+    if is_loopback(host):
+        local = _BY_PORT.get(parts.port)
+        return local or Provider("custom", "local server", url, "OPENROUTER_API_KEY", is_local=True)
+    return Provider("custom", host, url, "OPENROUTER_API_KEY", is_local=_is_private(host))
+
+
+def resolve(
+    base_url: str | None, environ: Mapping[str, str], *, may_carry_key: bool = True
+) -> ResolvedEndpoint:
+    """The endpoint at `base_url` (None: OpenRouter) with its key from `environ`.
+
+    A hosted service only ever gets the key of its own variable. A custom URL, and a local server that has no
+    key of its own set, gets OPENROUTER_API_KEY; Ollama and LM Studio get none. `may_carry_key=False` is for a
+    URL that came from a project's file: it gets no key at all.
+    """
+    url = clean_url(base_url or OPENROUTER_URL)
+    provider = identify(url)
+    key = _key_for(provider, environ) if may_carry_key else None
+    return ResolvedEndpoint(provider, url, key)
+
+
+def _key_for(provider: Provider, environ: Mapping[str, str]) -> str | None:
+    if provider.name in _KEYLESS:
+        return None
+    own = environ.get(provider.key_variable or "", "").strip()
+    if own or not (provider.is_local or provider.name == "custom"):
+        return own or None
+    return environ.get("OPENROUTER_API_KEY", "").strip() or None
+
+
+def clean_url(base_url: str) -> str:
+    """`base_url` without trailing slash or `/chat/completions`. Raises ConfigError when it cannot be used."""
+    url = base_url.strip().rstrip("/").removesuffix("/chat/completions").rstrip("/")
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        usable = False
+    if not usable or any(ord(char) <= 0x20 or ord(char) == 0x7F for char in url):
+        raise ConfigError(
+            f"The base URL {shown_url(base_url)!r} is not usable. Give one like {OPENROUTER_URL!r} "
+            "or 'http://localhost:11434/v1'."
+        )
+    return url
+
+
+def shown_url(base_url: str) -> str:
+    """`base_url` without user, password, query and fragment: what may stand in a message."""
+    rest = base_url.split("?", 1)[0].split("#", 1)[0]
+    scheme, separator, tail = rest.rpartition("://")
+    host, slash, path = tail.partition("/")
+    return scheme + separator + host.rpartition("@")[2] + slash + path
+
+
+def is_loopback(host: str) -> bool:
+    """Whether `host` names this machine."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_private(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return host.endswith((".local", ".lan", ".internal"))

@@ -1,0 +1,296 @@
+"""One attempt at one request: sends it, watches the clock, reads the answer, and turns every failure into our
+error."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from forge_core.errors import ProviderError
+from forge_core.llm.connection import Connections
+from forge_core.llm.faults import Faults
+from forge_core.llm.models import StreamChunk
+from forge_core.llm.streaming import ChunkReader
+from forge_core.llm.watch import ReadWatch
+from forge_core.llm.wire import parse_json
+
+MAX_BODY_BYTES = 64 * 1024 * 1024
+MAX_ERROR_BYTES = 256 * 1024
+KEEP_ALIVE_FACTOR = 10
+"""Keep-alive comments stretch a stream's deadline up to this many times: a model may think long, but not for
+ever."""
+
+_DRAIN_S = 0.25
+_SSE_HEADERS = {"Accept": "text/event-stream", "Accept-Encoding": "identity"}
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """Limits of one attempt in seconds."""
+
+    connect_s: float
+    first_token_s: float
+    """Until the first sign of an answer."""
+    idle_s: float
+    """Between two events of a stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What one attempt needs to know."""
+
+    connections: Connections
+    faults: Faults
+    base_url: str
+    headers: Mapping[str, str]
+    deadlines: Deadlines
+    total_s: float
+    """Limit of `fetch`, from the first byte sent to the last one read."""
+
+    async def fetch(
+        self, method: str, path: str, body: bytes | None = None
+    ) -> tuple[Mapping[str, str], bytes]:
+        """Headers and body of the answer, which must be a success. Raises ProviderError."""
+        client = await self.connections.for_this_loop()
+        request = self._request(client, method, path, body, self.total_s)
+        try:
+            async with asyncio.timeout(self.total_s):
+                response = await client.send(request, stream=True)
+                try:
+                    await self._refuse_failure(response)
+                    return response.headers, await self._read_all(response, MAX_BODY_BYTES)
+                finally:
+                    await response.aclose()
+        except TimeoutError:
+            raise self.faults.timed_out("no whole answer", self.total_s, "total_timeout") from None
+        except (httpx.HTTPError, OSError) as error:
+            raise self.faults.from_network(error) from error
+
+    def fetch_sync(
+        self, method: str, path: str, body: bytes | None = None
+    ) -> tuple[Mapping[str, str], bytes]:
+        """`fetch`, blocking; the limit is looked at after each read."""
+        client = self.connections.for_threads()
+        request = self._request(client, method, path, body, self.total_s)
+        try:
+            response = client.send(request, stream=True)
+            try:
+                self._refuse_failure_sync(response)
+                return response.headers, self._read_all_sync(response, MAX_BODY_BYTES)
+            finally:
+                response.close()
+        except httpx.ReadTimeout:
+            raise self.faults.timed_out("no whole answer", self.total_s, "total_timeout") from None
+        except (httpx.HTTPError, OSError) as error:
+            raise self.faults.from_network(error) from error
+
+    async def stream(self, body: bytes) -> AsyncGenerator[StreamChunk, None]:
+        """The chunks of one streamed answer; hangs up when it is closed early."""
+        client = await self.connections.for_this_loop()
+        request = self._request(client, "POST", "chat/completions", body, None, _SSE_HEADERS)
+        response: httpx.Response | None = None
+        reader: ChunkReader | None = None
+        try:
+            try:
+                async with asyncio.timeout(self.deadlines.first_token_s):
+                    response = await client.send(request, stream=True)
+            except TimeoutError:
+                raise self._no_first_token() from None
+            await self._refuse_failure(response)
+            reader = ChunkReader(self.faults, response.headers.get("x-generation-id"))
+            async with aclosing(self._chunks(response, reader)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+        except (httpx.HTTPError, OSError) as error:
+            raise _completed(self.faults.from_network(error, _during(reader)), reader) from error
+        finally:
+            if response is not None:
+                await response.aclose()
+
+    async def _chunks(
+        self, response: httpx.Response, reader: ChunkReader
+    ) -> AsyncGenerator[StreamChunk, None]:
+        source: AsyncIterator[bytes] = aiter(_raw_bytes(response))
+        clock = _Clock(self.deadlines, time.monotonic())
+        with ReadWatch(self.deadlines.first_token_s) as watch:
+            while not reader.is_done and reader.failure is None:
+                try:
+                    data = await watch.read(source)
+                except TimeoutError:
+                    raise reader.fail(self._silence(reader)) from None
+                new = reader.end() if data is None else reader.feed(data)
+                if new:
+                    if clock.has_run_out(new, reader.has_token):
+                        raise reader.fail(self._silence(reader))
+                    for chunk in new:
+                        yield chunk
+                    watch.progress(clock.limit_s)
+                if data is None:
+                    break
+            if reader.failure is not None:
+                raise reader.failure
+            if reader.is_done:
+                await self._drain(watch, source)
+
+    async def _drain(self, watch: ReadWatch, source: AsyncIterator[bytes]) -> None:
+        """Reads the end of the body, which as a rule is there already: only then is the connection
+        reusable."""
+        watch.progress(_DRAIN_S)
+        try:
+            while await watch.read(source) is not None:
+                pass
+        except (TimeoutError, httpx.HTTPError, OSError):
+            return
+
+    def stream_sync(self, body: bytes) -> Generator[StreamChunk, None, None]:
+        """`stream`, blocking."""
+        client = self.connections.for_threads()
+        read_s = self.deadlines.first_token_s
+        request = self._request(client, "POST", "chat/completions", body, read_s, _SSE_HEADERS)
+        response: httpx.Response | None = None
+        reader: ChunkReader | None = None
+        try:
+            response = client.send(request, stream=True)
+            self._refuse_failure_sync(response)
+            request.extensions["timeout"]["read"] = max(self.deadlines.first_token_s, self.deadlines.idle_s)
+            reader = ChunkReader(self.faults, response.headers.get("x-generation-id"))
+            yield from self._chunks_sync(response, reader)
+        except httpx.ReadTimeout:
+            raise (reader.fail(self._silence(reader)) if reader else self._no_first_token()) from None
+        except (httpx.HTTPError, OSError) as error:
+            raise _completed(self.faults.from_network(error, _during(reader)), reader) from error
+        finally:
+            if response is not None:
+                response.close()
+
+    def _chunks_sync(
+        self, response: httpx.Response, reader: ChunkReader
+    ) -> Generator[StreamChunk, None, None]:
+        clock = _Clock(self.deadlines, time.monotonic())
+        last_event = time.monotonic()
+        for data in response.iter_bytes() if _is_encoded(response) else response.iter_raw():
+            new = reader.feed(data)
+            is_late = not new and time.monotonic() - last_event > clock.limit_s
+            if is_late or (new and clock.has_run_out(new, reader.has_token)):
+                raise reader.fail(self._silence(reader))
+            if new:
+                yield from new
+                last_event = time.monotonic()
+            if reader.failure is not None:
+                break
+        yield from reader.end()
+        if reader.failure is not None:
+            raise reader.failure
+
+    def _request(
+        self,
+        client: httpx.AsyncClient | httpx.Client,
+        method: str,
+        path: str,
+        body: bytes | None,
+        read_s: float | None,
+        headers: Mapping[str, str] | None = None,
+    ) -> httpx.Request:
+        timeout = {"connect": self.deadlines.connect_s, "read": read_s, "write": 60.0, "pool": 60.0}
+        return client.build_request(
+            method,
+            f"{self.base_url}/{path}",
+            content=body,
+            headers={**self.headers, **(headers or {})},
+            extensions={"timeout": timeout},
+        )
+
+    async def _refuse_failure(self, response: httpx.Response) -> None:
+        if not response.is_success:
+            try:
+                async with asyncio.timeout(self.deadlines.idle_s):
+                    body = await self._read_all(response, MAX_ERROR_BYTES, cut=True)
+            except (TimeoutError, httpx.HTTPError):
+                body = b""  # the status says enough
+            raise self.faults.from_response(response.status_code, response.headers, body, _json_or_none(body))
+
+    def _refuse_failure_sync(self, response: httpx.Response) -> None:
+        if not response.is_success:
+            try:
+                body = self._read_all_sync(response, MAX_ERROR_BYTES, cut=True)
+            except httpx.HTTPError:
+                body = b""
+            raise self.faults.from_response(response.status_code, response.headers, body, _json_or_none(body))
+
+    async def _read_all(self, response: httpx.Response, limit: int, *, cut: bool = False) -> bytes:
+        parts = bytearray()
+        async for part in response.aiter_bytes():
+            parts += part
+            if len(parts) > limit:
+                return self._too_much(parts, limit, cut)
+        return bytes(parts)
+
+    def _read_all_sync(self, response: httpx.Response, limit: int, *, cut: bool = False) -> bytes:
+        parts = bytearray()
+        deadline = time.monotonic() + self.total_s
+        for part in response.iter_bytes():
+            parts += part
+            if time.monotonic() > deadline:
+                raise self.faults.timed_out("no whole answer", self.total_s, "total_timeout")
+            if len(parts) > limit:
+                return self._too_much(parts, limit, cut)
+        return bytes(parts)
+
+    def _too_much(self, parts: bytearray, limit: int, cut: bool) -> bytes:
+        if cut:
+            return bytes(parts[:limit])
+        raise self.faults.malformed(f"an answer of more than {limit:,} bytes")
+
+    def _silence(self, reader: ChunkReader) -> ProviderError:
+        if not reader.has_token:
+            return self._no_first_token()
+        return self.faults.timed_out("nothing more", self.deadlines.idle_s, "idle_timeout")
+
+    def _no_first_token(self) -> ProviderError:
+        return self.faults.timed_out("no first token", self.deadlines.first_token_s, "first_token_timeout")
+
+
+class _Clock:
+    """Which limit applies now, and whether keep-alive comments have stretched it too far."""
+
+    def __init__(self, deadlines: Deadlines, now: float) -> None:
+        self._deadlines = deadlines
+        self._last_content = now
+        self.limit_s = deadlines.first_token_s
+
+    def has_run_out(self, chunks: list[StreamChunk], has_token: bool) -> bool:
+        if any(chunk.comment is None for chunk in chunks):
+            self._last_content = time.monotonic()
+            if has_token:
+                self.limit_s = self._deadlines.idle_s
+            return False
+        return time.monotonic() - self._last_content > KEEP_ALIVE_FACTOR * self.limit_s
+
+
+def _raw_bytes(response: httpx.Response) -> AsyncIterator[bytes]:
+    return response.aiter_bytes() if _is_encoded(response) else response.aiter_raw()
+
+
+def _is_encoded(response: httpx.Response) -> bool:
+    return response.headers.get("content-encoding", "identity").lower() not in ("", "identity")
+
+
+def _json_or_none(body: bytes) -> Any:
+    try:
+        return parse_json(body)
+    except ValueError:
+        return None
+
+
+def _during(reader: ChunkReader | None) -> str:
+    return " in mid-answer" if reader is not None and reader.has_token else ""
+
+
+def _completed(error: ProviderError, reader: ChunkReader | None) -> ProviderError:
+    return error if reader is None else reader.fail(error)

@@ -1,0 +1,125 @@
+"""A request as the JSON body that the provider takes. Only what is set is sent."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from forge_core.errors import InvalidRequestError
+from forge_core.llm.endpoints import Provider
+from forge_core.llm.models import CompletionRequest, Message, MessageRole, ToolCall, ToolDefinition
+
+MAX_STOP_SEQUENCES = 4
+"""The API's limit."""
+
+_PLAIN_FIELDS = (
+    "tool_choice",
+    "parallel_tool_calls",
+    "temperature",
+    "top_p",
+    "frequency_penalty",
+    "presence_penalty",
+    "response_format",
+)
+_VENDOR_OF_FORMAT = {
+    "anthropic": ("anthropic",),
+    "openai": ("openai",),
+    "azure": ("openai", "microsoft"),
+    "google": ("google",),
+    "xai": ("x-ai",),
+    "meta": ("meta-llama", "meta"),
+}
+"""First word of a reasoning block's `format` → first parts of the model ids that understand it."""
+
+
+def build_body(request: CompletionRequest, provider: Provider, *, stream: bool) -> dict[str, Any]:
+    """The body's fields. Raises InvalidRequestError for what the API is known to refuse."""
+    body: dict[str, Any] = {
+        "model": request.model,
+        "messages": [_message(message, request.model, provider) for message in request.messages],
+    }
+    if request.tools:
+        body["tools"] = [
+            tool.as_openai() if isinstance(tool, ToolDefinition) else tool for tool in request.tools
+        ]
+    for name in _PLAIN_FIELDS:
+        value = getattr(request, name)
+        if value is not None:
+            body[name] = value
+    if request.max_tokens is not None:
+        body[provider.max_tokens_field] = request.max_tokens
+    if request.stop:
+        body["stop"] = _checked_stop(request.stop)
+    if stream:
+        body["stream"] = True
+        if not provider.usage_in_body:
+            body["stream_options"] = {"include_usage": True}
+    if provider.usage_in_body:
+        body["usage"] = {"include": True}
+    return {**body, **request.extra}
+
+
+def encode_body(body: dict[str, Any]) -> bytes:
+    """`body` as UTF-8 JSON; half a surrogate pair becomes "?". Raises InvalidRequestError for what JSON
+    cannot hold."""
+    try:
+        return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(
+            "utf-8", "replace"
+        )
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidRequestError(
+            f"The request cannot be written as JSON: {error}. Check its parameters."
+        ) from error
+
+
+def _checked_stop(stop: list[str]) -> list[str]:
+    unique = list(dict.fromkeys(stop))
+    if len(unique) > MAX_STOP_SEQUENCES:
+        raise InvalidRequestError(
+            f"{len(unique)} stop sequences were given, the API takes {MAX_STOP_SEQUENCES}: {unique!r}. "
+            "Give fewer."
+        )
+    return unique
+
+
+def _message(message: Message, model: str, provider: Provider) -> dict[str, Any]:
+    body: dict[str, Any] = {"role": str(message.role), "content": message.content}
+    if message.name:
+        body["name"] = message.name
+    if message.role is MessageRole.TOOL:
+        body["tool_call_id"] = message.tool_call_id or ""
+        body["content"] = message.content if message.content is not None else ""
+    elif message.role is MessageRole.ASSISTANT:
+        _complete_assistant(body, message, model, provider)
+    elif message.content is None:
+        body["content"] = ""
+    return body
+
+
+def _complete_assistant(body: dict[str, Any], message: Message, model: str, provider: Provider) -> None:
+    if message.tool_calls:
+        body["tool_calls"] = [_call(call) for call in message.tool_calls]
+        body["content"] = message.content or None
+    elif message.content is None:
+        body["content"] = ""
+    if not provider.takes_reasoning:
+        return
+    details = [
+        detail for detail in message.extra.get("reasoning_details") or () if _is_understood(detail, model)
+    ]
+    if details:
+        body["reasoning_details"] = details
+    if message.extra.get("annotations"):
+        body["annotations"] = message.extra["annotations"]
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": call.arguments or "{}"}
+    return {"id": call.id, "type": call.type or "function", "function": function}
+
+
+def _is_understood(detail: dict[str, Any], model: str) -> bool:
+    """False for a block that is bound to another vendor: it would be refused after a change of model."""
+    bound_to = _VENDOR_OF_FORMAT.get(str(detail.get("format") or "").split("-", 1)[0])
+    vendor, slash, _ = model.partition("/")
+    return bound_to is None or not slash or vendor in bound_to or vendor == "openrouter"

@@ -1,0 +1,148 @@
+"""The life of one streamed answer without its I/O: bytes in, chunks out, and the verdict how it ended."""
+
+from __future__ import annotations
+
+from forge_core.errors import MalformedResponseError, ProviderError
+from forge_core.llm.faults import Faults
+from forge_core.llm.models import StreamChunk
+from forge_core.llm.sse import MAX_EVENT_BYTES, SseEvent, SseReader
+from forge_core.llm.surrogates import SurrogateJoiner
+from forge_core.llm.wire import error_in, parse_json, read_chunk
+
+_DONE = "[DONE]"
+
+
+class ChunkReader:
+    """Reads one answer. `feed` never raises: what went wrong stands in `failure`, after the chunks before it.
+
+    `failure.partial_text` holds the text that had arrived. An answer without `[DONE]` and without a finish
+    reason was cut off, and `end` says so.
+    """
+
+    def __init__(self, faults: Faults, generation_id: str | None = None) -> None:
+        self._faults = faults
+        self._generation_id = generation_id
+        self._sse = SseReader()
+        self._texts: list[str] = []
+        self._surrogates = SurrogateJoiner()
+        self._plain: bytearray | None = None
+        self._is_sniffed = False
+        self._is_first = True
+        self._has_finish = False
+        self.is_done = False
+        """`[DONE]` was read: nothing that follows counts."""
+        self.has_token = False
+        """Something of the answer has arrived, so the request must not be sent again."""
+        self.failure: ProviderError | None = None
+
+    @property
+    def partial_text(self) -> str:
+        return "".join(self._texts)
+
+    def feed(self, data: bytes) -> list[StreamChunk]:
+        """The chunks that `data` completes; comments come as chunks with `comment`."""
+        if self.failure is not None or self.is_done:
+            return []
+        if not self._is_sniffed:
+            self._sniff(data)
+        try:
+            if self._plain is not None:
+                return self._hold_plain(data)
+            events = self._sse.feed(data)
+        except MalformedResponseError as error:
+            return self._fail(error)
+        return self._read(events)
+
+    def end(self) -> list[StreamChunk]:
+        """The stream is over: the chunks that its end completes."""
+        if self.failure is not None or self.is_done:
+            return []
+        if self._plain is not None:
+            chunks = self._read([SseEvent(self._plain.decode("utf-8", "replace"))])
+        else:
+            chunks = self._read(self._sse.close())
+        if self.failure is None and not (self.is_done or self._has_finish):
+            self._fail(self._faults.broke_off())
+        return chunks
+
+    def fail(self, error: ProviderError) -> ProviderError:
+        """`error` completed with what is known of this answer."""
+        error.partial_text = self.partial_text
+        error.generation_id = error.generation_id or self._generation_id
+        return error
+
+    def _sniff(self, data: bytes) -> None:
+        """A server that does not stream sends one JSON object, whatever its headers say."""
+        start = data.removeprefix(b"\xef\xbb\xbf").lstrip()
+        if start:
+            self._is_sniffed = True
+            self._plain = bytearray() if start.startswith(b"{") else None
+
+    def _hold_plain(self, data: bytes) -> list[StreamChunk]:
+        assert self._plain is not None
+        self._plain += data
+        if len(self._plain) > MAX_EVENT_BYTES:
+            raise self._faults.malformed(f"an answer of more than {MAX_EVENT_BYTES:,} bytes")
+        return []
+
+    def _read(self, events: list[SseEvent]) -> list[StreamChunk]:
+        chunks: list[StreamChunk] = []
+        for event in events:
+            if event.comment is not None:
+                chunks.append(StreamChunk(comment=event.comment))
+                continue
+            for document in _documents(event.data):
+                if document == _DONE:
+                    self.is_done = True
+                    return chunks
+                try:
+                    chunk = self._read_document(document)
+                except ProviderError as error:
+                    self._fail(error)
+                    return chunks
+                if chunk is not None:
+                    chunks.append(chunk)
+        return chunks
+
+    def _read_document(self, document: str) -> StreamChunk | None:
+        try:
+            payload = parse_json(document)
+        except ValueError:
+            raise self._faults.malformed("an event that is no JSON", document) from None
+        if not isinstance(payload, dict):
+            return None
+        error = error_in(payload)
+        if error is not None:
+            raise self._faults.from_event(error, self._generation_id)
+        chunk = read_chunk(payload)
+        if "\\u" in document or self._surrogates.has_half:
+            self._surrogates.mend(chunk)
+        if self._is_first:
+            self._is_first = False
+            chunk.generation_id = self._generation_id or chunk.id
+        if chunk.text:
+            self._texts.append(chunk.text)
+            self.has_token = True
+        elif chunk.reasoning or chunk.tool_calls or chunk.reasoning_details or chunk.refusal:
+            self.has_token = True
+        if chunk.finish_reason:
+            self._has_finish = self.has_token = True
+        return chunk
+
+    def _fail(self, error: ProviderError) -> list[StreamChunk]:
+        self.failure = self.fail(error)
+        return []
+
+
+def _documents(data: str) -> list[str]:
+    """The JSON documents of an event: one; or one a line, when a server forgot the blank lines between
+    events."""
+    data = data.strip()
+    if not data:
+        return []
+    if "\n" not in data:
+        return [data]
+    lines = [line.strip() for line in data.split("\n") if line.strip()]
+    if all(line == _DONE or (line[0] == "{" and line[-1] == "}") for line in lines):
+        return lines
+    return [data]
