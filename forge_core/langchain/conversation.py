@@ -1,0 +1,233 @@
+"""The conversation's history: what the model is told of what was said before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypedDict
+
+from langchain_core.chat_history import BaseChatMessageHistory
+from langchain_core.messages import BaseMessage
+
+from forge_core.errors import ConfigError
+from forge_core.langchain.messages import forge_to_langchain, langchain_to_forge
+from forge_core.langchain.window import Entry, MessageWindow
+from forge_core.llm.models import Message, MessageRole
+from forge_core.llm.tokens import estimate_tokens
+
+MEDIA_TOKENS = 1_000
+"""What a picture or file part counts as: providers charge 85 to 1,600 for one, by a size unknown to us."""
+
+CANCELLED = "Error: cancelled before it finished; there is no result."
+"""The result that `repair` gives to a call that never got one."""
+
+
+class MemoryOptions(TypedDict, total=False):
+    """The arguments that every kind of memory takes; see `ConversationMemory`."""
+
+    max_messages: int | None
+    max_tokens: int | None
+    system_message: Message | None
+    token_counter: Callable[[str], int]
+    backend: BaseChatMessageHistory | None
+
+
+class ConversationMemory:
+    """A history that always fits its limits and stays valid for strict providers.
+
+    The system message stands apart: first in `get_messages()`, never counted as history, never dropped.
+    Limits are enforced on every add, oldest first; a tool call and its results go together, and the last
+    user message stays whatever the limits say. Messages are kept by reference: do not change one after
+    adding it. Not for several threads at once.
+
+    Args:
+        max_messages: how many messages of history are kept.
+        max_tokens: budget for everything in `get_messages()`.
+        token_counter: tokens of a text; the default is an estimate. Framing per message is not counted.
+        backend: a store that outlives the process. Its messages are loaded at once; what is added is
+            appended to it, what a limit drops stays in it, `clear_history` clears it. The system message is
+            not stored.
+
+    Raises:
+        ConfigError: a limit is below 1.
+    """
+
+    def __init__(
+        self,
+        max_messages: int | None = None,
+        max_tokens: int | None = None,
+        *,
+        system_message: Message | None = None,
+        token_counter: Callable[[str], int] = estimate_tokens,
+        backend: BaseChatMessageHistory | None = None,
+    ) -> None:
+        self.max_messages = at_least_one("max_messages", max_messages)
+        self.max_tokens = at_least_one("max_tokens", max_tokens)
+        self.system_message: Message | None = None
+        self._token_counter = token_counter
+        self._window = MessageWindow(self.count_tokens)
+        self._counted_preface: tuple[list[str], int] = ([], 0)
+        self._backend: BaseChatMessageHistory | None = None
+        if system_message is not None:
+            self.set_system_message(system_message)
+        if backend is not None:
+            self._add(langchain_to_forge(message) for message in backend.messages)
+            self._backend = backend
+
+    def __len__(self) -> int:
+        """Messages of history, without system message and notes."""
+        return len(self._window)
+
+    def __bool__(self) -> bool:
+        return True  # an empty memory is still a memory: `memory or default` must not replace it
+
+    @property
+    def messages(self) -> list[Message]:
+        """The history as a new list, without system message and notes."""
+        return self.get_history()
+
+    def add_message(self, message: Message) -> None:
+        """Appends one message; a system message replaces the present one. O(1) amortised."""
+        self.add_messages([message])
+
+    def add_messages(self, messages: Sequence[Message]) -> None:
+        """Appends the messages in order."""
+        added = self._add(messages)
+        if self._backend is not None and added:
+            self._backend.add_messages([forge_to_langchain(message) for message in added])
+
+    def add_langchain_message(self, message: BaseMessage) -> None:
+        """Appends a LangChain message.
+
+        Raises:
+            ValueError: it is of a kind that no provider takes (a chat, function or remove message).
+        """
+        self.add_message(langchain_to_forge(message))
+
+    def get_messages(self) -> list[Message]:
+        """What the model is to be told: the system message, the notes, the history. O(n)."""
+        return [*self._preface(), *self.get_history()]
+
+    def get_history(self) -> list[Message]:
+        """The history, oldest first, without system message and notes."""
+        return [entry.message for entry in self._window.entries()]
+
+    def set_system_message(self, message: Message) -> None:
+        """Sets or replaces the system message.
+
+        Raises:
+            ValueError: the message has another role.
+        """
+        if message.role is not MessageRole.SYSTEM:
+            raise ValueError(f"A system message is needed, not one of role {message.role.value!r}.")
+        self.system_message = message
+
+    def clear(self) -> None:
+        """Forgets everything, the system message included."""
+        self.clear_history()
+        self.system_message = None
+
+    def clear_history(self) -> None:
+        """Forgets the history; the system message stays."""
+        self._window = MessageWindow(self.count_tokens)
+        if self._backend is not None:
+            self._backend.clear()
+
+    def trim(self, max_tokens: int) -> None:
+        """Drops the oldest messages until `get_messages()` fits `max_tokens`, once; the set limits stay.
+
+        The system message, the last user message and a call whose results are still to come are kept, even
+        where they alone exceed the budget.
+        """
+        self._drop_while(lambda: self.token_count() > max_tokens, keep_latest=False)
+
+    def repair(self) -> int:
+        """Makes the history valid after a run that broke off; gives the number of mends.
+
+        Every call without a result is answered as cancelled; results that answer no call are dropped.
+        """
+        dropped = self._window.drop_orphans()
+        answers = [
+            Message.tool_result(call.id, CANCELLED, name=call.name, status="error")
+            for call in self._window.open_calls()
+        ]
+        self.add_messages(answers)
+        return dropped + len(answers)
+
+    def token_count(self) -> int:
+        """Tokens of `get_messages()`. Each message is counted once; asking again is O(1)."""
+        preface = self._preface()
+        texts = [message.text for message in preface]
+        if texts != self._counted_preface[0]:
+            self._counted_preface = (texts, sum(map(self.count_tokens, preface)))
+        return self._window.tokens + self._counted_preface[1]
+
+    def count_tokens(self, message: Message) -> int:
+        """Tokens of one message: its text, its calls, a flat figure for each picture or file."""
+        total = self._token_counter(message.text) if message.text else 0
+        for call in message.tool_calls or ():
+            total += self._token_counter(f"{call.name} {call.arguments}")
+        if isinstance(message.content, list):
+            total += MEDIA_TOKENS * sum(part.get("type") != "text" for part in message.content)
+        return total
+
+    def to_langchain_messages(self) -> list[BaseMessage]:
+        """`get_messages()` as LangChain messages. Each is converted once and shared: do not change them."""
+        preface = [forge_to_langchain(message) for message in self._preface()]
+        return [*preface, *map(_converted, self._window.entries())]
+
+    def from_langchain_messages(self, messages: Iterable[BaseMessage]) -> None:
+        """Replaces the history by these. A system message among them replaces the present one."""
+        converted = [langchain_to_forge(message) for message in messages]
+        self.clear_history()
+        self.add_messages(converted)
+
+    def _add(self, messages: Iterable[Message]) -> list[Message]:
+        added = []
+        for message in messages:
+            if not isinstance(message, Message):
+                raise TypeError(
+                    f"A Message is needed, not {type(message).__name__}, or add_langchain_message."
+                )
+            if message.role is MessageRole.SYSTEM:
+                self.set_system_message(message)
+                continue
+            self._window.add(message)
+            self._enforce_window()
+            added.append(message)
+        return added
+
+    def _enforce_window(self) -> None:
+        self._drop_while(self._exceeds_limits, keep_latest=True)
+
+    def _exceeds_limits(self) -> bool:
+        if self.max_messages is not None and len(self._window) > self.max_messages:
+            return True
+        return self.max_tokens is not None and self.token_count() > self.max_tokens
+
+    def _drop_while(self, exceeds: Callable[[], bool], *, keep_latest: bool) -> None:
+        is_shortened = False
+        while exceeds() and self._window.drop_oldest(keep_latest=keep_latest):
+            is_shortened = True
+        if is_shortened:
+            self._window.drop_headless_start()
+
+    def _preface(self) -> list[Message]:
+        """What comes before the history."""
+        return [] if self.system_message is None else [self.system_message]
+
+
+def _converted(entry: Entry) -> BaseMessage:
+    if entry.langchain is None:
+        entry.langchain = forge_to_langchain(entry.message)
+    return entry.langchain
+
+
+def at_least_one(name: str, value: int | None) -> int | None:
+    """The value.
+
+    Raises:
+        ConfigError: it is below 1.
+    """
+    if value is not None and value < 1:
+        raise ConfigError(f"{name} is {value}; give 1 or more, or None for no limit.")
+    return value

@@ -1,0 +1,106 @@
+"""What LangChain's messages and results tell of tokens and price, as `TokenUsage`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGeneration, Generation, LLMResult
+
+from forge_core.llm.models import TokenUsage
+
+
+def answer_of(response: LLMResult) -> Generation | None:
+    """The first answer of the first prompt; None in an empty result."""
+    if not response.generations or not response.generations[0]:
+        return None
+    first = response.generations[0][0]
+    return first if isinstance(first, Generation) else None
+
+
+def message_of(response: LLMResult) -> AIMessage | None:
+    """The chat message of the answer; None for text completions."""
+    answer = answer_of(response)
+    if isinstance(answer, ChatGeneration) and isinstance(answer.message, AIMessage):
+        return answer.message
+    return None
+
+
+def model_name_of(response: LLMResult) -> str:
+    """The model that answered, as it named itself; empty when it did not."""
+    message = message_of(response)
+    metadata = message.response_metadata if message is not None else {}
+    output = response.llm_output or {}
+    for source in (metadata, output):
+        for key in ("model_name", "model"):
+            if source.get(key):
+                return str(source[key])
+    return ""
+
+
+def counted_usage(response: LLMResult) -> TokenUsage | None:
+    """The provider's count: from the message, else from `llm_output`; None when it sent none."""
+    message = message_of(response)
+    usage = message_usage(message) if message is not None else None
+    return usage or _output_usage(response.llm_output or {})
+
+
+def message_usage(message: AIMessage) -> TokenUsage | None:
+    """The usage that a message carries; its cost is `response_metadata["cost"]`, None where unknown.
+
+    An answer out of LangChain's cache says `total_cost: 0` and cost nothing.
+    """
+    counted: Mapping[str, Any] | None = message.usage_metadata
+    if counted is None:
+        return None
+    given, made = _mapping(counted, "input_token_details"), _mapping(counted, "output_token_details")
+    is_cache_hit = counted.get("total_cost") == 0
+    return TokenUsage(
+        prompt_tokens=_count(counted, "input_tokens"),
+        completion_tokens=_count(counted, "output_tokens"),
+        cached_tokens=_count(given, "cache_read"),
+        cache_write_tokens=_count(given, "cache_creation"),
+        reasoning_tokens=_count(made, "reasoning"),
+        cost_usd=Decimal(0) if is_cache_hit else as_decimal(message.response_metadata.get("cost")),
+        estimated=bool(message.response_metadata.get("usage_estimated")),
+    )
+
+
+def as_decimal(value: object) -> Decimal | None:
+    """A price as given (string, int or float); None for nothing, nonsense, NaN and infinity."""
+    if value is None or isinstance(value, bool):
+        return None
+    try:
+        price = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return price if price.is_finite() else None
+
+
+def _output_usage(output: Mapping[str, Any]) -> TokenUsage | None:
+    """OpenAI's wire names, and the newer `input_tokens`/`output_tokens`, under either of LangChain's keys."""
+    counted = _mapping(output, "token_usage") or _mapping(output, "usage")
+    if not counted:
+        return None
+    given, made = _mapping(counted, "prompt_tokens_details"), _mapping(counted, "completion_tokens_details")
+    return TokenUsage(
+        prompt_tokens=_count(counted, "prompt_tokens") or _count(counted, "input_tokens"),
+        completion_tokens=_count(counted, "completion_tokens") or _count(counted, "output_tokens"),
+        cached_tokens=_count(given, "cached_tokens"),
+        cache_write_tokens=_count(given, "cache_write_tokens"),
+        reasoning_tokens=_count(made, "reasoning_tokens"),
+        cost_usd=as_decimal(counted.get("cost")),
+    )
+
+
+def _mapping(source: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = source.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _count(source: Mapping[str, Any], key: str) -> int:
+    """A token count; some providers send floats or null."""
+    value = source.get(key)
+    return int(value) if isinstance(value, int | float) and value == value and value > 0 else 0

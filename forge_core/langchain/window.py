@@ -1,0 +1,202 @@
+"""The history's data structure: messages in units that must stand or fall together.
+
+Strict providers refuse a tool result without its call, and a call without its results. So an assistant
+message with tool calls and the results that answer it form one unit; every other message is a unit of its
+own. Units are dropped whole, from the old end, in constant time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from langchain_core.messages import BaseMessage
+
+from forge_core.llm.models import Message, MessageRole, ToolCall
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """A message with what has been worked out from it so far."""
+
+    message: Message
+    tokens: int | None = None
+    langchain: BaseMessage | None = None
+    """The message as LangChain has it: a history is handed over once per model call, converted once."""
+
+
+@dataclass(slots=True, eq=False)
+class Unit:
+    entries: list[Entry]
+    open_calls: dict[str, ToolCall] = field(default_factory=dict)
+    """Calls without a result yet, by id."""
+
+    @property
+    def first(self) -> Message:
+        return self.entries[0].message
+
+    @property
+    def is_user(self) -> bool:
+        return self.first.role is MessageRole.USER
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        return (self.first.tool_calls or []) if self.first.role is MessageRole.ASSISTANT else []
+
+
+class MessageWindow:
+    """A history that grows at one end and is dropped, unit by unit, at the other; both in O(1) amortised."""
+
+    def __init__(self, count_tokens: Callable[[Message], int]) -> None:
+        self._count_tokens = count_tokens
+        self._units: deque[Unit] = deque()
+        self._waiting: dict[str, Unit] = {}
+        self._stale_calls: set[str] = set()
+        self._last_user: Unit | None = None
+        self._last_calls: Unit | None = None
+        self._size = 0
+        self._tokens: int | None = None
+        self.user_count = 0
+        """User messages held."""
+
+    def __len__(self) -> int:
+        """Messages held."""
+        return self._size
+
+    def entries(self) -> Iterator[Entry]:
+        """Oldest first."""
+        for unit in self._units:
+            yield from unit.entries
+
+    @property
+    def tokens(self) -> int:
+        """Of all messages held: counted once each, at the first question; from then on a running total."""
+        if self._tokens is None:
+            self._tokens = sum(map(self._tokens_of, self.entries()))
+        return self._tokens
+
+    def add(self, message: Message) -> None:
+        """Appends; a tool result goes behind the call that it answers, even when something came between."""
+        if message.role is MessageRole.TOOL:
+            self._add_result(message)
+            return
+        unit = Unit([])
+        self._units.append(unit)
+        self._put(unit, message)
+        if unit.is_user:
+            self._last_user = unit
+            self.user_count += 1
+        if unit.calls:
+            unit.open_calls = {call.id: call for call in unit.calls}
+            self._waiting.update(dict.fromkeys(unit.open_calls, unit))
+            self._stale_calls.difference_update(unit.open_calls)
+            self._last_calls = unit
+
+    def drop_oldest(self, *, keep_latest: bool) -> bool:
+        """Drops the oldest unit that may go; gives False when none may.
+
+        Never dropped: the last user message, and a call that still waits for results (they would be orphans).
+        `keep_latest` also protects the newest unit.
+        """
+        for index, unit in enumerate(self._units):
+            if keep_latest and index == len(self._units) - 1:
+                return False
+            if self._may_go(unit):
+                self._remove_at(index)
+                return True
+        return False
+
+    def drop_headless_start(self, *, until_user: bool = False) -> None:
+        """Drops what a window must not open with: results without their call, calls without their question.
+
+        `until_user`: everything before the first user message.
+        """
+        while len(self._units) > 1 and self._may_go(self._units[0]):
+            unit = self._units[0]
+            is_orphan = unit.first.role is MessageRole.TOOL
+            is_headless = self.user_count > 0 and (bool(unit.calls) or (until_user and not unit.is_user))
+            if not (is_orphan or is_headless):
+                return
+            self._remove_at(0)
+
+    def keep_exchanges(self, count: int) -> None:
+        """Keeps the last `count` exchanges: a user message and everything up to the next one."""
+        if self.user_count <= count:
+            return
+        while self.user_count > count and self.drop_oldest(keep_latest=True):
+            pass
+        self.drop_headless_start(until_user=True)
+
+    def drop_orphans(self) -> int:
+        """Drops tool results that answer no call; gives their number."""
+        orphans = [unit for unit in self._units if unit.first.role is MessageRole.TOOL]
+        self.remove(orphans)
+        return len(orphans)
+
+    def open_calls(self) -> list[ToolCall]:
+        """The calls without a result, oldest first."""
+        return [call for unit in self._units for call in unit.open_calls.values()]
+
+    def older_than(self, keep: int) -> list[Unit]:
+        """The units before the newest `keep` messages, without those that must stay. None is split."""
+        kept, cut = 0, len(self._units)
+        for unit in reversed(self._units):
+            if kept >= keep:
+                break
+            kept += len(unit.entries)
+            cut -= 1
+        return [unit for index, unit in enumerate(self._units) if index < cut and self._may_go(unit)]
+
+    def remove(self, units: list[Unit]) -> None:
+        """Takes these units out, where they are still held."""
+        gone = {id(unit) for unit in units}
+        for unit in self._units:
+            if id(unit) in gone:
+                self._forget(unit)
+        self._units = deque(unit for unit in self._units if id(unit) not in gone)
+
+    def _add_result(self, message: Message) -> None:
+        call_id = message.tool_call_id or ""
+        unit = self._waiting.pop(call_id, None)
+        if unit is None and self._units and any(call.id == call_id for call in self._units[-1].calls):
+            unit = self._units[-1]  # a model that gave two calls the same id
+        if unit is None and call_id in self._stale_calls:
+            self._stale_calls.discard(call_id)  # its call was dropped: kept, it would be an orphan
+            return
+        if unit is None:
+            unit = Unit([])
+            self._units.append(unit)
+        unit.open_calls.pop(call_id, None)
+        self._put(unit, message)
+
+    def _put(self, unit: Unit, message: Message) -> None:
+        entry = Entry(message)
+        unit.entries.append(entry)
+        self._size += 1
+        if self._tokens is not None:
+            self._tokens += self._tokens_of(entry)
+
+    def _may_go(self, unit: Unit) -> bool:
+        is_waiting = bool(unit.open_calls) and unit is self._last_calls
+        return unit is not self._last_user and not is_waiting
+
+    def _remove_at(self, index: int) -> None:
+        self._forget(self._units[index])
+        del self._units[index]  # index is 0 … 3: at most the protected units come before it
+
+    def _forget(self, unit: Unit) -> None:
+        self._size -= len(unit.entries)
+        if self._tokens is not None:
+            self._tokens -= sum(map(self._tokens_of, unit.entries))
+        if unit.is_user:
+            self.user_count -= 1
+        for call_id in unit.open_calls:
+            if self._waiting.get(call_id) is unit:
+                del self._waiting[call_id]
+                self._stale_calls.add(call_id)
+
+    def _tokens_of(self, entry: Entry) -> int:
+        if entry.tokens is None:
+            entry.tokens = self._count_tokens(entry.message)
+        return entry.tokens
