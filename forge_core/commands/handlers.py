@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
 
+from forge_core.approval import Effect
 from forge_core.commands.result import (
     ChangeSetting,
     Cleared,
@@ -17,8 +18,9 @@ from forge_core.commands.result import (
 from forge_core.commands.specs import SPECS, find, nearest
 from forge_core.errors import ForgeError
 from forge_core.llm.models import TokenUsage
+from forge_core.permissions.policy import Decision
 from forge_core.session.session import ForgeSession
-from forge_core.tools.base import BaseTool, ToolParameter
+from forge_core.tools.base import BaseTool, ToolParameter, ToolUse
 
 Handler = Callable[[str, ForgeSession], Awaitable[CommandResult]]
 
@@ -114,7 +116,16 @@ def _usage(name: str, hint: str) -> str:
 
 
 def _permission(session: ForgeSession, tool: BaseTool) -> str:
-    return session.policy.describe(tool.name, tool.effect)
+    """What the policy would say to a plain use of the tool inside the folder."""
+    inside = () if tool.effect is Effect.RUN else (session.config.working_dir / "file",)
+    verdict = session.policy.decide(tool.name, ToolUse(tool.effect, target="file", paths=inside))
+    match verdict.decision:
+        case Decision.ALLOW:
+            return "runs unasked in this folder"
+        case Decision.ASK:
+            return "asks first"
+        case Decision.DENY:
+            return f"refused: {verdict.reason}"
 
 
 def _tool_details(tool: BaseTool, permission: str) -> str:

@@ -92,7 +92,7 @@ class ForgeSession:
 
     @property
     def usage_by_model(self) -> Mapping[str, TokenUsage]:
-        return self._parts.tracker.usage_by_model
+        return self._parts.tracker.usage_by_model()
 
     async def send(self, text: str) -> AsyncIterator[AgentEvent]:
         """One turn, as events; the last is AGENT_END.

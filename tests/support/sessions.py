@@ -1,0 +1,82 @@
+"""Real sessions over a scripted model: everything but the provider is the real thing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from forge_core.tools.executor import ToolExecutor
+
+from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Approver
+from forge_core.config.models import Endpoint, ForgeConfig, PermissionMode
+from forge_core.langchain.agent import ForgeAgent
+from forge_core.langchain.callbacks import TokenTrackingCallback
+from forge_core.permissions.policy import PermissionPolicy
+from forge_core.session.session import ForgeSession, SessionParts
+from forge_core.store.journal import Journal
+from forge_core.tools.base import BaseTool, ExecutionContext
+from tests.support.scripted_llm import Piece, ScriptedLLM
+
+
+class Answering:
+    """An approver that gives the answers it was made with, the last one again; `asked` holds the requests."""
+
+    def __init__(self, *replies: ApprovalReply | Answer) -> None:
+        self._replies = [r if isinstance(r, ApprovalReply) else ApprovalReply(r) for r in replies]
+        self.asked: list[ApprovalRequest] = []
+
+    async def __call__(self, request: ApprovalRequest) -> ApprovalReply:
+        self.asked.append(request)
+        return self._replies[min(len(self.asked), len(self._replies)) - 1]
+
+
+def scripted_session(
+    root: Path,
+    replies: Sequence[Sequence[Piece]],
+    *,
+    tools: Sequence[BaseTool] = (),
+    approver: Approver | None = None,
+    mode: PermissionMode = PermissionMode.ASK,
+    **options: Any,
+) -> ForgeSession:
+    """A session in `root` whose journal is `root/state/journal.jsonl`."""
+    config = ForgeConfig(
+        working_dir=root,
+        endpoint=Endpoint("custom", "http://127.0.0.1:9/v1"),
+        model="scripted/model",
+        permission_mode=mode,
+        state_dir=root / "state",
+    )
+    policy = PermissionPolicy(root=root, mode=mode)
+    tracker = TokenTrackingCallback()
+    files: dict[str, str] = {}
+    agent = ForgeAgent(
+        llm=ScriptedLLM(replies=[list(reply) for reply in replies]),
+        tools=tools,
+        max_iterations=20,
+        timeout=None,
+        executor=ToolExecutor(policy=policy, approver=approver or Answering(Answer.NO)),
+        make_context=lambda: ExecutionContext(working_dir=root, files=files),
+        tracker=tracker,
+        callbacks=[tracker],
+        **options,
+    )
+    parts = SessionParts(
+        id="20261120-000000-abcdef",
+        config=config,
+        agent=agent,
+        tracker=tracker,
+        policy=policy,
+        journal=Journal(root / "state" / "journal.jsonl"),
+        files=files,
+        provider_label="custom",
+        sandbox="sandbox: off",
+        make_llm=lambda model: ScriptedLLM(replies=[["from " + model]], model=model),
+        context_window=lambda model: 1000,
+        system_prompt=lambda mode: f"You are in {mode} mode.",
+        close=lambda: None,
+    )
+    session = ForgeSession(parts)
+    session.set_mode(mode)
+    return session

@@ -1,0 +1,237 @@
+"""The session: turns, interrupts, hard cancels, reset, figures and what its journal holds."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forge_core.approval import Answer
+from forge_core.config.models import PermissionMode
+from forge_core.errors import ForgeError, ServerError
+from forge_core.events import AgentEnd, AgentEvent, LLMChunk, Notice, ToolProgress
+from forge_core.llm.models import MessageRole
+from forge_core.session.session import ForgeSession
+from forge_core.store.journal import read_journal
+from tests.support.agent_tools import Echo, Slow
+from tests.support.scripted_llm import Call, Gate, ScriptedLLM
+from tests.support.sessions import Answering, scripted_session
+
+
+async def turn(session: ForgeSession, text: str = "go") -> list[AgentEvent]:
+    return [event async for event in session.send(text)]
+
+
+def journal_of(session: ForgeSession) -> list[dict[str, Any]]:
+    content = read_journal(session.config.state_dir / "journal.jsonl")
+    assert content.damaged == 0
+    return content.records
+
+
+def assert_closed(records: list[dict[str, Any]]) -> None:
+    """Every start in the journal has its end, and every turn its AGENT_END."""
+    kinds = [record["type"] for record in records]
+    assert kinds.count("llm_start") == kinds.count("llm_end")
+    started = [r["data"]["call_id"] for r in records if r["type"] == "tool_start"]
+    ended = [r["data"]["call_id"] for r in records if r["type"] == "tool_end"]
+    assert sorted(started) == sorted(ended)
+    assert kinds.count("user") == kinds.count("agent_end")
+    asked = [c["id"] for r in records if r["type"] == "message" for c in r["data"].get("tool_calls", ())]
+    answered = [r["data"]["tool_call_id"] for r in records if r["data"].get("role") == "tool"]
+    assert asked == answered
+
+
+async def test_a_turn_ends_with_agent_end_and_is_in_the_journal(tmp_path: Path) -> None:
+    session = scripted_session(tmp_path, [[Call("echo", {"text": "x"})], ["It is ", "x."]], tools=[Echo()])
+    events = await turn(session, "what is it?")
+    assert isinstance(events[-1], AgentEnd)
+    await session.aclose()
+    records = journal_of(session)
+    assert [r["type"] for r in records[:2]] == ["session", "user"]
+    assert records[1]["data"]["text"] == "what is it?"
+    assert_closed(records)
+    roles = [r["data"]["role"] for r in records if r["type"] == "message"]
+    assert roles == ["user", "assistant", "tool", "assistant"]
+
+
+async def test_the_status_carries_model_mode_usage_and_context(tmp_path: Path) -> None:
+    session = scripted_session(tmp_path, [["one ", "two"]])
+    assert session.status.context_percent == 0
+    await turn(session)
+    status = session.status
+    assert (status.model, status.mode, status.is_running) == ("scripted/model", PermissionMode.ASK, False)
+    assert (status.usage.prompt_tokens, status.usage.completion_tokens) == (10, 2)
+    assert str(status.usage.cost_usd) == "0.001"
+    assert (status.context_used, status.context_percent) == (12, 1)
+    await session.aclose()
+
+
+async def test_the_next_message_goes_on_from_the_partial_answer(tmp_path: Path) -> None:
+    session = scripted_session(tmp_path, [["The first half", Gate()], ["The second half"]])
+    events = []
+    async for event in session.send("tell me"):
+        events.append(event)
+        if isinstance(event, LLMChunk):
+            session.interrupt()
+    last = events[-1]
+    assert isinstance(last, AgentEnd)
+    assert last.result.stopped_reason == "cancelled"
+    await turn(session, "go on")
+    llm = session._parts.agent.llm
+    assert isinstance(llm, ScriptedLLM)
+    assert [str(m.content) for m in llm.seen[1][1:]] == ["tell me", "The first half", "go on"]
+    await session.aclose()
+    assert_closed(journal_of(session))
+
+
+async def test_an_interrupt_right_after_the_start_is_not_lost(tmp_path: Path) -> None:
+    session = scripted_session(tmp_path, [[Gate()]])
+    stream = session.send("go")
+    first = asyncio.ensure_future(anext(stream))
+    await asyncio.sleep(0)
+    session.interrupt()
+    events = [await first, *[event async for event in stream]]
+    last = events[-1]
+    assert isinstance(last, AgentEnd)
+    assert last.result.stopped_reason == "cancelled"
+    await session.aclose()
+
+
+async def test_closing_the_stream_at_every_event_leaves_journal_and_session_whole(tmp_path: Path) -> None:
+    script = [["Look ", Call("echo", {"text": "a"}), Call("echo", {"text": "b"})], ["done"]]
+    total = len(await turn(scripted_session(tmp_path / "whole", script, tools=[Echo()])))
+    for cut in range(1, total + 1):
+        session = scripted_session(tmp_path / str(cut), script, tools=[Echo()])
+        stream = session.send("go")
+        for _ in range(cut):
+            await anext(stream)
+        await stream.aclose()  # type: ignore[attr-defined]
+        assert session.last_result is not None
+        assert not session.status.is_running
+        assert isinstance((await turn(session, "again"))[-1], AgentEnd)
+        await session.aclose()
+        assert_closed(journal_of(session))
+
+
+async def test_a_hard_cancel_while_a_tool_runs_is_closed_in_the_journal(tmp_path: Path) -> None:
+    slow = Slow()
+    session = scripted_session(
+        tmp_path, [[Call("slow", {"kind": "deaf"})]], tools=[slow], approver=Answering(Answer.ONCE)
+    )
+    stream = session.send("go")
+    async for event in stream:
+        if isinstance(event, ToolProgress):
+            break
+    await stream.aclose()  # type: ignore[attr-defined]
+    assert slow.was_cancelled
+    await session.aclose()
+    records = journal_of(session)
+    assert_closed(records)
+    assert records[-1]["data"]["result"]["stopped_reason"] == "cancelled"
+
+
+async def test_a_providers_failure_ends_the_turn_and_not_the_session(tmp_path: Path) -> None:
+    session = scripted_session(tmp_path, [["half", ServerError("502: upstream fell over")], ["fine again"]])
+    kinds = [str(event.type) for event in await turn(session)]
+    assert kinds[-2:] == ["error", "agent_end"]
+    events = await turn(session)
+    last = events[-1]
+    assert isinstance(last, AgentEnd)
+    assert last.result.output == "fine again"
+    await session.aclose()
+
+
+async def test_a_second_turn_at_the_same_time_is_refused(tmp_path: Path) -> None:
+    gate = Gate()
+    session = scripted_session(tmp_path, [[gate]])
+    running = asyncio.create_task(turn(session))
+    await gate.reached.wait()
+    with pytest.raises(ForgeError, match="running already"):
+        await turn(session)
+    session.interrupt()
+    await running
+    await session.aclose()
+
+
+async def test_reset_interrupts_clears_the_conversation_and_keeps_what_was_spent(tmp_path: Path) -> None:
+    gate = Gate()
+    session = scripted_session(tmp_path, [["first"], [gate], ["fresh"]])
+    await turn(session, "one")
+    running = asyncio.create_task(turn(session, "two"))
+    await gate.reached.wait()
+    await session.reset()
+    await running
+    spent = session.status.usage
+    assert spent.prompt_tokens >= 10
+    assert session.status.context_used == 0
+    await turn(session, "three")
+    llm = session._parts.agent.llm
+    assert isinstance(llm, ScriptedLLM)
+    assert [m.type for m in llm.seen[-1]] == ["system", "human"]
+    await session.aclose()
+    assert "reset" in [record["type"] for record in journal_of(session)]
+
+
+async def test_a_new_model_answers_the_next_turn(tmp_path: Path) -> None:
+    session = scripted_session(tmp_path, [["old"]])
+    await turn(session)
+    session.set_model("other/model")
+    events = await turn(session)
+    last = events[-1]
+    assert isinstance(last, AgentEnd)
+    assert last.result.output == "from other/model"
+    assert session.status.model == "other/model"
+    assert set(session.usage_by_model) == {"scripted/model", "other/model"}
+    await session.aclose()
+
+
+async def test_a_new_mode_holds_for_the_next_call_and_is_told_to_the_model(tmp_path: Path) -> None:
+    session = scripted_session(tmp_path, [["ok"]])
+    session.set_mode(PermissionMode.PLAN)
+    await turn(session)
+    llm = session._parts.agent.llm
+    assert isinstance(llm, ScriptedLLM)
+    assert "plan" in str(llm.seen[0][0].content)
+    assert llm.seen[0][0].type == MessageRole.SYSTEM
+    await session.aclose()
+
+
+async def test_notices_come_in_the_turn_or_beside_it(tmp_path: Path) -> None:
+    session = scripted_session(tmp_path, [["a", "b"]])
+    session.notify(Notice(level="info", text="outside"))
+    beside = await anext(session.notices())
+    assert beside.text == "outside"
+    seen: list[AgentEvent] = []
+    async for event in session.send("go"):
+        if isinstance(event, LLMChunk) and event.text == "a":
+            session.notify(Notice(level="warning", text="inside"))
+        seen.append(event)
+    assert [event.text for event in seen if isinstance(event, Notice)] == ["inside"]
+    await session.aclose()
+
+
+async def test_a_denied_call_ends_the_run_as_denied(tmp_path: Path) -> None:
+    session = scripted_session(
+        tmp_path,
+        [[Call("slow", {"kind": "deaf"})], ["I won't."]],
+        tools=[Slow()],
+        approver=Answering(Answer.NO),
+    )
+    events = await turn(session)
+    last = events[-1]
+    assert isinstance(last, AgentEnd)
+    assert last.result.stopped_reason == "denied"
+    await session.aclose()
+
+
+async def test_a_slow_reader_loses_nothing(tmp_path: Path) -> None:
+    session = scripted_session(tmp_path, [[str(number) + " " for number in range(1000)]])
+    text = ""
+    async for event in session.send("count"):
+        if isinstance(event, LLMChunk):
+            text += event.text
+            await asyncio.sleep(0)
+    assert text.split() == [str(number) for number in range(1000)]
+    await session.aclose()
