@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
@@ -97,7 +97,7 @@ class ForgeAgent:
         input: str,  # noqa: A002
         *,
         callbacks: list[BaseCallbackHandler] | None = None,
-    ) -> AsyncIterator[AgentEvent]:
+    ) -> AsyncGenerator[AgentEvent, None]:
         """The run as events, with the promises of `forge_core.events`.
 
         Raises:

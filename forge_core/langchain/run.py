@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
@@ -46,7 +46,7 @@ class AgentRun:
         self._is_last_round_denied = False
         self._result: AgentResult | None = None
 
-    async def events(self, text: str, manager: AsyncCallbackManager) -> AsyncIterator[AgentEvent]:
+    async def events(self, text: str, manager: AsyncCallbackManager) -> AsyncGenerator[AgentEvent, None]:
         self._remember(Message.user(text))
         chain = await manager.on_chain_start({"name": "ForgeAgent"}, {"input": text}, name="ForgeAgent")
         deadline = Deadline(self._agent.timeout, self.clock, self.stop)
@@ -69,7 +69,7 @@ class AgentRun:
             await chain.on_chain_end({"output": result.output, "stopped_reason": result.stopped_reason})
         yield AgentEnd(result=result)
 
-    async def _loop(self, chain: AsyncCallbackManagerForChainRun) -> AsyncIterator[AgentEvent]:
+    async def _loop(self, chain: AsyncCallbackManagerForChainRun) -> AsyncGenerator[AgentEvent, None]:
         while self._reason is None:
             if self._iterations >= self._agent.max_iterations:
                 self._reason = "max_iterations"
@@ -88,7 +88,7 @@ class AgentRun:
                 deadline.cancel()
             self._reason = self._reason or self.stop.reason
 
-    async def _ask(self, chain: AsyncCallbackManagerForChainRun) -> AsyncIterator[AgentEvent]:
+    async def _ask(self, chain: AsyncCallbackManagerForChainRun) -> AsyncGenerator[AgentEvent, None]:
         model = _configured_model(self._agent)
         yield LLMStart(iteration=self._iterations, model=model)
         history = self._agent.memory.to_langchain_messages()
@@ -141,7 +141,7 @@ class AgentRun:
             tracker.add_usage(usage, _configured_model(self._agent))
         return tracker.get_usage()
 
-    async def _run_tools(self, chain: AsyncCallbackManagerForChainRun) -> AsyncIterator[AgentEvent]:
+    async def _run_tools(self, chain: AsyncCallbackManagerForChainRun) -> AsyncGenerator[AgentEvent, None]:
         agent = self._agent
         round_ = ToolRound(
             self._open_calls,

@@ -6,7 +6,7 @@ import asyncio
 import difflib
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +62,7 @@ class ToolRound:
         """In call order; a call that never came to its turn is recorded as not run."""
         return [self._records.get(call.id) or not_run(call) for call in self._calls]
 
-    async def events(self) -> AsyncIterator[AgentEvent]:
+    async def events(self) -> AsyncGenerator[AgentEvent, None]:
         """TOOL_START … TOOL_END of every call, those of parallel calls interleaved."""
         worker = asyncio.create_task(self._run_batches(), name="forge-tool-round")
         try:

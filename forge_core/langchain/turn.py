@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -20,6 +20,7 @@ from langchain_core.messages import (
     ToolCall,
 )
 from langchain_core.messages.ai import add_ai_message_chunks
+from langchain_core.messages.tool import invalid_tool_call, tool_call
 from langchain_core.runnables import Runnable
 
 from forge_core.events import LLMChunk
@@ -66,7 +67,7 @@ class ModelCall:
         """The settled answer; what is in it is checked strictly (see `settle`)."""
         return settle(self._chunks)
 
-    async def events(self) -> AsyncIterator[LLMChunk]:
+    async def events(self) -> AsyncGenerator[LLMChunk, None]:
         """The fragments as they come. Ends early when the stop signal is set, with the connection closed."""
         queue: asyncio.Queue[object] = asyncio.Queue()
         pump = asyncio.create_task(self._pump(queue), name="forge-model-call")
@@ -144,9 +145,9 @@ def _strict_calls(merged: AIMessageChunk) -> tuple[list[ToolCall], list[InvalidT
         name, args = raw.get("name") or "", raw.get("args") or ""
         parsed, problem = parse_arguments(args)
         if problem or parsed is None:
-            invalid.append(InvalidToolCall(name=name, args=args, id=call_id, error=problem))
+            invalid.append(invalid_tool_call(name=name, args=args, id=call_id, error=problem))
         else:
-            calls.append(ToolCall(name=name, args=parsed, id=call_id))
+            calls.append(tool_call(name=name, args=parsed, id=call_id))
     return calls, invalid
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping
+from collections.abc import AsyncGenerator, Callable, Mapping, MutableMapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -94,7 +94,7 @@ class ForgeSession:
     def usage_by_model(self) -> Mapping[str, TokenUsage]:
         return self._parts.tracker.usage_by_model()
 
-    async def send(self, text: str) -> AsyncIterator[AgentEvent]:
+    async def send(self, text: str) -> AsyncGenerator[AgentEvent, None]:
         """One turn, as events; the last is AGENT_END.
 
         Closing the iterator early cancels the turn hard: nothing more comes, and memory, journal and
@@ -155,7 +155,7 @@ class ForgeSession:
         else:
             self._notify(notice)
 
-    async def notices(self) -> AsyncIterator[Notice]:
+    async def notices(self) -> AsyncGenerator[Notice, None]:
         """What happens outside a turn. Never ends by itself."""
         while True:
             yield await self._notices.get()

@@ -292,7 +292,7 @@ async def test_a_hard_cancel_at_every_event_leaves_the_memory_valid() -> None:
         stream = agent.stream("go")
         for _ in range(cut + 1):
             await anext(stream)
-        await stream.aclose()  # type: ignore[attr-defined]
+        await stream.aclose()
         assert_valid(agent.memory)
         assert agent.last_result is not None
         assert not agent.is_running

@@ -107,7 +107,7 @@ async def test_closing_the_stream_at_every_event_leaves_journal_and_session_whol
         stream = session.send("go")
         for _ in range(cut):
             await anext(stream)
-        await stream.aclose()  # type: ignore[attr-defined]
+        await stream.aclose()
         assert session.last_result is not None
         assert not session.status.is_running
         assert isinstance((await turn(session, "again"))[-1], AgentEnd)
@@ -124,7 +124,7 @@ async def test_a_hard_cancel_while_a_tool_runs_is_closed_in_the_journal(tmp_path
     async for event in stream:
         if isinstance(event, ToolProgress):
             break
-    await stream.aclose()  # type: ignore[attr-defined]
+    await stream.aclose()
     assert slow.was_cancelled
     await session.aclose()
     records = journal_of(session)

@@ -1,0 +1,74 @@
+"""What each slash command does to a real session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from forge_core.tools.registry import builtin_tools
+
+from forge_core.commands.handlers import run_command
+from forge_core.commands.result import ChangeSetting, Cleared, Failure, OpenScreen, Quit, Text
+from tests.support.sessions import scripted_session
+
+
+async def test_help_lists_every_command(tmp_path: Path) -> None:
+    session = scripted_session(tmp_path, [["x"]])
+    result = await run_command("/help", session)
+    assert isinstance(result, Text)
+    for name in ("/help", "/tools", "/reset", "/model", "/theme", "/cost", "/exit"):
+        assert name in result.body
+
+
+async def test_tools_lists_every_tool_with_its_parameters_and_permission(tmp_path: Path) -> None:
+    session = scripted_session(tmp_path, [["x"]], tools=builtin_tools())
+    result = await run_command("/tools", session)
+    assert isinstance(result, Text)
+    for tool in builtin_tools():
+        assert tool.name in result.body
+        for parameter in tool.parameters:
+            assert parameter.name in result.body
+    lines = {line.split()[0]: line for line in result.body.splitlines() if not line.startswith(" ") and line}
+    assert "unasked" in lines["read"]
+    assert "asks" in lines["bash"]
+    assert "asks" in lines["edit"]
+    detail = await run_command("/tools read", session)
+    assert isinstance(detail, Text)
+    assert "file_path: string" in detail.body
+
+
+@pytest.mark.parametrize(("line", "near"), [("/rest", "/reset"), ("/modle x", "/model")])
+async def test_an_unknown_command_is_a_failure_with_the_nearest_name(
+    tmp_path: Path, line: str, near: str
+) -> None:
+    result = await run_command(line, scripted_session(tmp_path, [["x"]]))
+    assert isinstance(result, Failure)
+    assert f"Did you mean {near}?" in result.text
+
+
+async def test_reset_model_theme_and_exit_say_what_to_do(tmp_path: Path) -> None:
+    session = scripted_session(tmp_path, [["x"]])
+    assert await run_command("/reset", session) == Cleared()
+    assert await run_command("/model other/one", session) == ChangeSetting("model", "other/one")
+    assert session.status.model == "other/one"
+    assert await run_command("/model", session) == OpenScreen("model", "other/one")
+    assert await run_command("/theme forge-light", session) == ChangeSetting("theme", "forge-light")
+    assert await run_command("/theme", session) == OpenScreen("theme")
+    assert await run_command("/quit", session) == Quit()
+
+
+async def test_cost_is_a_table_per_model(tmp_path: Path) -> None:
+    session = scripted_session(tmp_path, [["one"]])
+    nothing = await run_command("/cost", session)
+    assert nothing == Text("Nothing spent yet.", "Cost")
+    async for _ in session.send("go"):
+        pass
+    session.set_model("other/model")
+    async for _ in session.send("go"):
+        pass
+    result = await run_command("/cost", session)
+    assert isinstance(result, Text)
+    assert "scripted/model" in result.body
+    assert "other/model" in result.body
+    assert "$0.0020" in result.body.splitlines()[-1]
+    await session.aclose()
