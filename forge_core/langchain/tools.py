@@ -1,0 +1,176 @@
+"""Tools both ways: Forge's where LangChain wants its own kind, LangChain's where Forge does."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from collections.abc import Sequence
+from contextvars import ContextVar
+from typing import Annotated, Any
+
+from langchain_core.tools import BaseTool as LangChainTool
+from langchain_core.tools import ToolException
+from langchain_core.utils.pydantic import TypeBaseModel
+from pydantic import Field, SkipValidation, ValidationError
+from pydantic.v1 import ValidationError as ValidationErrorV1
+
+from forge_core.langchain.blocking import run_blocking
+from forge_core.langchain.forge_tool_adapter import ForgeToolAdapter
+from forge_core.langchain.tool_schema import arguments_model, field_name
+from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult
+from forge_core.tools.executor import ToolExecutor
+
+__all__ = [
+    "ForgeToolAdapter",
+    "LangChainToolAdapter",
+    "adapt_tools_for_forge",
+    "adapt_tools_for_langchain",
+]
+
+_invoked_as: ContextVar[str | None] = ContextVar("forge_invoked_as", default=None)
+"""The id of the call whose `run` or `arun` is about to enter `_run` or `_arun`; None in direct calls."""
+
+
+class LangChainToolAdapter(LangChainTool):
+    """A Forge tool as a LangChain tool. Every call goes through `executor`.
+
+    A failure is text that begins with "Error:"; called with a LangChain tool call the answer is a
+    ToolMessage of status "error". Arguments that the schema refuses fail in the same way and run nothing.
+
+    `invoke` works inside a running event loop too, but that loop then stands still: where the executor's
+    approver needs the loop (a person at a screen), use `ainvoke`.
+
+    Example:
+        tool = LangChainToolAdapter(forge_tool=ReadTool())
+        text = tool.invoke({"file_path": "setup.py"})
+    """
+
+    name: str = ""
+    description: str = ""
+    forge_tool: Annotated[BaseTool, SkipValidation] = Field(exclude=True)
+    executor: Annotated[ToolExecutor | None, SkipValidation] = Field(default=None, exclude=True)
+    """None: one of its own, which checks no permission: the caller is the authority."""
+    context: Annotated[ExecutionContext | None, SkipValidation] = Field(default=None, exclude=True)
+    """What calls share; each gets a copy with its own id. None: the current directory."""
+
+    def __init__(self, **fields: Any) -> None:
+        tool: BaseTool | None = fields.get("forge_tool")
+        if tool is not None:
+            fields.setdefault("name", tool.name)
+            fields.setdefault("description", tool.description)
+            fields.setdefault("args_schema", arguments_model(tool.name, tool.description, tool.json_schema()))
+        fields.setdefault("handle_tool_error", True)
+        fields.setdefault("handle_validation_error", _refusal)
+        super().__init__(**fields)
+
+    @property
+    def tool_call_schema(self) -> TypeBaseModel | dict[str, Any]:
+        """The arguments' model itself: LangChain would build a copy that loses the nested schemas."""
+        return self.args_schema if self.args_schema is not None else super().tool_call_schema
+
+    def run(self, tool_input: str | dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        token = _invoked_as.set(kwargs.get("tool_call_id") or _new_call_id())
+        try:
+            return super().run(tool_input, *args, **kwargs)
+        finally:
+            _invoked_as.reset(token)
+
+    async def arun(self, tool_input: str | dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        token = _invoked_as.set(kwargs.get("tool_call_id") or _new_call_id())
+        try:
+            return await super().arun(tool_input, *args, **kwargs)
+        finally:
+            _invoked_as.reset(token)
+
+    def _run(self, /, *args: Any, **kwargs: Any) -> str:
+        call_id = _taken_call_id()
+        return self._told(run_blocking(lambda: self._execute(call_id, args, kwargs)), call_id)
+
+    async def _arun(self, /, *args: Any, **kwargs: Any) -> str:
+        call_id = _taken_call_id()
+        return self._told(await self._execute(call_id, args, kwargs), call_id)
+
+    async def _execute(
+        self, call_id: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> ToolResult:
+        executor = self.executor or ToolExecutor()
+        shared = self.context or ExecutionContext()
+        context = dataclasses.replace(shared, call_id=call_id or _new_call_id(), waited_s=0.0)
+        return await executor.execute(self.forge_tool, self._parameters(args, kwargs), context)
+
+    def _parameters(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The call's arguments under their own names; optional ones that were not given are left out."""
+        schema = self.forge_tool.json_schema()
+        properties, required = schema.get("properties") or {}, set(schema.get("required") or ())
+        original = {field_name(name): name for name in properties}
+        given = {**dict(zip(properties, args, strict=False)), **kwargs}
+        named = {original.get(name, name): value for name, value in given.items()}
+        return {
+            name: value
+            for name, value in named.items()
+            if value is not None or name in required or name not in properties
+        }
+
+    def _told(self, result: ToolResult, call_id: str | None) -> str:
+        """The text for the model. Inside `run` a failure is raised: LangChain sets the status by that."""
+        if not result.success and call_id is not None:
+            raise ToolException(result.for_model())
+        return result.for_model()
+
+
+def adapt_tools_for_langchain(
+    tools: Sequence[BaseTool | LangChainTool],
+    executor: ToolExecutor | None = None,
+    context: ExecutionContext | None = None,
+) -> list[LangChainTool]:
+    """Forge tools in adapters, in the same order; LangChain tools as they are.
+
+    Raises:
+        TypeError: an entry is neither.
+    """
+    return [
+        tool
+        if isinstance(tool, LangChainTool)
+        else LangChainToolAdapter(forge_tool=_checked(tool), executor=executor, context=context)
+        for tool in tools
+    ]
+
+
+def adapt_tools_for_forge(tools: Sequence[BaseTool | LangChainTool]) -> list[BaseTool]:
+    """LangChain tools in adapters, in the same order; Forge tools as they are.
+
+    Raises:
+        TypeError: an entry is neither.
+    """
+    return [
+        ForgeToolAdapter(langchain_tool=tool) if isinstance(tool, LangChainTool) else _checked(tool)
+        for tool in tools
+    ]
+
+
+def _checked(tool: object) -> BaseTool:
+    if isinstance(tool, BaseTool):
+        return tool
+    raise TypeError(
+        f"Neither a Forge nor a LangChain tool: {tool!r}. "
+        "Turn a function into one with langchain_core.tools.tool."
+    )
+
+
+def _taken_call_id() -> str | None:
+    """The id under which LangChain runs this call; given once, not to what the tool itself calls directly."""
+    call_id = _invoked_as.get()
+    _invoked_as.set(None)
+    return call_id
+
+
+def _new_call_id() -> str:
+    return f"call_{uuid.uuid4().hex[:12]}"
+
+
+def _refusal(error: ValidationError | ValidationErrorV1) -> str:
+    problems = "; ".join(
+        f"{'.'.join(str(part) for part in problem['loc']) or 'arguments'}: {problem['msg']}"
+        for problem in error.errors()
+    )
+    return f"Error: invalid arguments, so nothing was run: {problems}"
