@@ -1,0 +1,157 @@
+"""What a person asked for, as intents with arguments. Pure: text in, requests out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from forge_core.llm.offline.intents import Intent, argument_name, compiled
+from forge_core.llm.offline.wording import CLOSE, OPEN, Masked, halves, mask, mend, plain, steps
+
+IT = "@it"
+"""Stands in an argument for "it", "that file", …: what the conversation was about last."""
+
+_MAX_CHARS = 20_000
+"""What is longer is content or a paste; its start tells what is wanted."""
+_COMMAND = re.compile(r"^\s*(?:\$|!)\s*(\S.*)$", re.DOTALL)
+_PRONOUNS = frozenset({"it", "that", "this", "them", "there", "that file", "this file", "the file", "file"})
+_NOWHERE = frozenset(
+    "project repo repository codebase code folder directory workspace here everywhere everything files package "
+    "app program current . ./ source sources world github git repo".split()
+)
+_NO_NAMES = frozenset(
+    "the a an all this that me in of to for file files function class method it them us my project code what "
+    "where is are def bug bugs error errors problem more out help something anything everything".split()
+)
+_VERBS = frozenset(
+    "find search locate show read open print display list explain outline summarise summarize describe create write "
+    "make add append insert replace change rename swap delete remove undo revert restore run execute launch start "
+    "commit what where which grep update edit move copy test tests help status continue".split()
+)
+_FILE_LIKE = re.compile(r"[./*\\\\]|^[A-Z][A-Za-z]+$")
+_WHOLE = ("content", "new", "old", "text", "command", "purpose")
+"""Arguments whose spaces and marks are kept as typed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One thing to do."""
+
+    intent: Intent
+    args: Mapping[str, str] = field(default_factory=dict)
+    text: str = ""
+    """The step as it was typed."""
+
+    def get(self, name: str) -> str:
+        """An argument, or "" when it was not given."""
+        return self.args.get(name, "")
+
+    def number(self, name: str) -> int | None:
+        """An argument that is a number."""
+        value = self.args.get(name, "")
+        return int(value) if value.isdigit() else None
+
+
+def parse(text: str) -> tuple[Request, ...]:
+    """The requests in `text`, in order. At least one; what is not understood has Intent.UNKNOWN."""
+    text = text.strip()[:_MAX_CHARS]
+    command = _COMMAND.match(text)
+    if command and "\n" not in text:
+        return (Request(Intent.RUN, {"command": command[1].strip()}, text),)
+    masked = mask(text)
+    found = [request for step in steps(masked.text) for request in _parse_step(masked, step)]
+    if any(request.intent is Intent.UNKNOWN for request in found):
+        whole = _match(masked, plain(masked.text.replace("\n", " ")))
+        if whole is not None:
+            return (whole,)
+        if all(request.intent is Intent.UNKNOWN for request in found):
+            found = []
+    return tuple(found) or (Request(Intent.UNKNOWN, {}, text),)
+
+
+def _parse_step(masked: Masked, step: str) -> list[Request]:
+    """One step, or two when it reads as "this and that"."""
+    for first, second in halves(step):
+        left, right = _match(masked, plain(first)), _parse_rest(masked, second)
+        if left is not None and right and left.intent is not Intent.BEYOND and not _is_open_ended(left, first):
+            return [left, *right]
+    request = _match(masked, plain(step)) or _match(masked, mend(plain(step), _VERBS))
+    return [request or Request(Intent.UNKNOWN, {}, masked.fill(step).strip())]
+
+
+def _parse_rest(masked: Masked, text: str) -> list[Request]:
+    """The second half, itself maybe two; empty when any part of it is not a request of its own."""
+    whole = _match(masked, plain(text))
+    for first, second in halves(text):
+        left, right = _match(masked, plain(first)), _match(masked, plain(second))
+        if left and right and _starts_anew(first) and _starts_anew(second):
+            return [left, right]
+    if whole is None or whole.intent is Intent.BEYOND or not _starts_anew(text):
+        return []
+    return [whole]
+
+
+def _starts_anew(text: str) -> bool:
+    """Whether a half begins like a request (a verb, a question), not like the rest of a list."""
+    words = plain(text).lower().split(" ")
+    return words[0] in _VERBS or words[0] in ("cat", "tell", "git", "look", "go", "who", "how", "give", "read", "rm", "mv")
+
+
+def _is_open_ended(request: Request, text: str) -> bool:
+    """Whether cutting here would tear quotes-less content apart ("create x.md with salt and show pepper")."""
+    return request.intent is Intent.CREATE and "content" in request.args and OPEN not in text
+
+
+@lru_cache(maxsize=256)
+def _match(masked: Masked, text: str) -> Request | None:
+    """The first row of the table that fits the whole text."""
+    if not text or len(text) > 4_000:
+        return None
+    for intent, pattern in compiled():
+        found = pattern.fullmatch(text)
+        if found:
+            given = {argument_name(name): value for name, value in found.groupdict().items() if value is not None}
+            args = {name: _argument(masked, name, value) for name, value in given.items()}
+            if _is_sound(intent, args):
+                return Request(intent, {k: v for k, v in args.items() if v or k in ("new",)}, masked.fill(text))
+    return None
+
+
+def _argument(masked: Masked, name: str, value: str) -> str:
+    quoted = value.startswith(OPEN) and value.endswith(CLOSE) and value.count(OPEN) == 1
+    value = masked.fill(value)
+    if quoted:
+        return value
+    if name in _WHOLE:
+        return value.strip()
+    value = value.strip().removeprefix("@").rstrip(",;:!?")
+    if name in ("file", "path", "other"):
+        return _place(name, value)
+    return value.removesuffix("()") if name == "name" else value
+
+
+def _place(name: str, value: str) -> str:
+    """A path as typed; IT for a pronoun; "" where it means the whole folder."""
+    if value.lower() in _PRONOUNS:
+        return IT
+    if name == "path" and value.lower() in _NOWHERE:
+        return ""
+    if value.endswith(".") and value.strip("./"):
+        value = value.rstrip(".")
+    return value
+
+
+def _is_sound(intent: Intent, args: Mapping[str, str]) -> bool:
+    """Whether the arguments can be what the pattern took them for."""
+    if args.get("name", "x").lower() in _NO_NAMES or ("name" in args and not args["name"].strip()):
+        return False
+    if intent is Intent.REPLACE:
+        return bool(args.get("old"))
+    file = args.get("file", "")
+    if intent is Intent.FIND_FILES and file:
+        return bool(_FILE_LIKE.search(file)) and " " not in file
+    if intent in (Intent.READ, Intent.EXPLAIN, Intent.CREATE):
+        return file.lower() not in _NO_NAMES
+    return True

@@ -1,0 +1,86 @@
+"""What a skill is made of: it says things, asks for tool calls, and is sent their outcomes.
+
+The model keeps no state between requests. A skill is a generator that is run from its start for every request;
+calls that the conversation already holds are answered from it, the first one that it does not hold becomes
+the reply (`replay.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+Argument: TypeAlias = "str | int | bool"
+
+
+class Status(StrEnum):
+    """How a tool call ended."""
+
+    OK = "ok"
+    FAILED = "failed"
+    DENIED = "denied"
+    """The person, or a rule of theirs, said no."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call."""
+
+    name: str
+    arguments: Mapping[str, Argument]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a call gave back, as the conversation holds it."""
+
+    text: str
+    status: Status = Status.OK
+
+    @property
+    def failed(self) -> bool:
+        return self.status is not Status.OK
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Words on the way, shown before the next call."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Calls that do not need each other's results."""
+
+    calls: tuple[Call, ...]
+
+
+Skill: TypeAlias = Generator[Say | Batch, tuple[Outcome, ...], str]
+"""Yields words and calls, returns the closing words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answer of the model: words, or calls with maybe words before them."""
+
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+
+
+def ask(name: str, **arguments: Argument) -> Generator[Say | Batch, tuple[Outcome, ...], Outcome]:
+    """One call; gives its outcome."""
+    outcomes = yield Batch((Call(name, arguments),))
+    return outcomes[0]
+
+
+def ask_all(*calls: Call) -> Generator[Say | Batch, tuple[Outcome, ...], tuple[Outcome, ...]]:
+    """Several calls in one reply; their outcomes in the same order."""
+    return (yield Batch(calls))
+
+
+def say(text: str) -> Generator[Say | Batch, tuple[Outcome, ...], None]:
+    """Words before the next call."""
+    yield Say(text)
