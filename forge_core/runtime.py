@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -16,7 +15,8 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     from forge_core.langchain.agent import ForgeAgent
-    from forge_core.llm.client import OpenRouterClient, RetryNotice
+    from forge_core.llm.client import OpenRouterClient
+    from forge_core.llm.retry import RetryNotice
     from forge_core.permissions.policy import PermissionPolicy
     from forge_core.session.session import ForgeSession
     from forge_core.session.status import ProviderLabel
@@ -31,19 +31,17 @@ def load_session_config(
     environ: Mapping[str, str] | None = None,
     needs_write: bool = False,
 ) -> ForgeConfig:
-    """`load_config`, with the catalogue's default filled in where no model was chosen.
+    """The settings for a session in `path`; see `forge_core.config.load.load_config`.
 
     Raises:
-        WorkspaceError, ConfigError: as `forge_core.config.load.load_config`.
+        WorkspaceError, ConfigError: with what is wrong and what to do.
     """
     from forge_core.config.load import load_config
+    from forge_core.llm.choice import choose_endpoint
 
-    config = load_config(path, flags=flags, environ=environ, needs_write=needs_write)
-    if config.model:
-        return config
-    from forge_core.llm.catalog import DEFAULT_MODEL
-
-    return dataclasses.replace(config, model=DEFAULT_MODEL)
+    return load_config(
+        path, choose_endpoint=choose_endpoint, flags=flags, environ=environ, needs_write=needs_write
+    )
 
 
 def build_session(config: ForgeConfig, approver: Approver) -> ForgeSession:

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from forge_core.config.endpoint import choose_endpoint
 from forge_core.config.fields import FIELDS, PROJECT_FIELDS, check_value
-from forge_core.config.models import ForgeConfig, Origin
+from forge_core.config.models import Endpoint, ForgeConfig, Origin
 from forge_core.config.paths import config_dir, state_dir
 from forge_core.errors import ConfigError, WorkspaceError
 
 USER_FILE = "config.toml"
 PROJECT_FILE = ".forge/config.toml"
+
+
+ChooseEndpoint: TypeAlias = Callable[
+    [str | None, str | None, Mapping[str, str], Mapping[str, Origin]], tuple[Endpoint, str]
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +38,15 @@ class _Layer:
 def load_config(
     path: str | Path | None = None,
     *,
+    choose_endpoint: ChooseEndpoint,
     flags: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] | None = None,
     needs_write: bool = False,
 ) -> ForgeConfig:
     """The settings for a session in `path` (default: the current folder).
 
-    `flags` holds what the command line set, by field name; None values count as not set.
+    `flags` holds what the command line set, by field name; None values count as not set. `choose_endpoint`
+    makes the endpoint and the model's id out of base_url, model, environment and origins (`llm.choice`).
 
     Raises:
         WorkspaceError: the folder is missing, is a file, or cannot be used.

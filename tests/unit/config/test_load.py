@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from forge_core.config.endpoint import OPENROUTER_URL
-from forge_core.config.load import load_config
 from forge_core.config.models import ForgeConfig, Origin, PermissionMode
 from forge_core.config.save import save_user_setting
 from forge_core.errors import ConfigError, WorkspaceError
+from forge_core.llm.endpoints import OPENROUTER_URL
+from forge_core.runtime import load_session_config
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def project(tmp_path: Path) -> Path:
 
 def load(home: Path, project: Path, env: dict[str, str] | None = None, **flags: Any) -> ForgeConfig:
     environ = {"HOME": str(home), **(env or {})}
-    return load_config(project, flags=flags, environ=environ)
+    return load_session_config(project, flags=flags, environ=environ)
 
 
 def user_file(home: Path, text: str) -> Path:
@@ -87,7 +87,7 @@ def test_a_project_cannot_name_an_endpoint_a_model_or_a_permission(home: Path, p
     ("url", "env", "key"),
     [
         ("http://localhost:11434/v1", {}, None),
-        ("http://localhost:11434/v1", {"OPENROUTER_API_KEY": "or"}, "or"),
+        ("http://localhost:9999/v1", {"OPENROUTER_API_KEY": "or"}, "or"),
         ("http://localhost:11434/v1", {"OPENROUTER_API_KEY": "or", "FORGE_API_KEY": "own"}, "own"),
         ("https://api.openai.com/v1", {"OPENROUTER_API_KEY": "or", "OPENAI_API_KEY": "oa"}, "oa"),
         ("https://api.openai.com/v1", {"OPENROUTER_API_KEY": "or"}, None),
@@ -102,7 +102,7 @@ def test_a_key_goes_only_to_its_endpoint(
 
 def test_a_model_without_anything_to_serve_it_is_a_clear_error(home: Path, project: Path) -> None:
     with pytest.raises(ConfigError, match=r"'some/model'.*OPENROUTER_API_KEY.*--base-url.*offline"):
-        load_config(project, flags={"model": "some/model"}, environ={"HOME": str(home)})
+        load_session_config(project, flags={"model": "some/model"}, environ={"HOME": str(home)})
 
 
 def test_a_model_kept_in_the_settings_does_not_stop_a_start_without_a_key(home: Path, project: Path) -> None:
@@ -158,7 +158,7 @@ def test_rules_of_user_and_flags_add_up(home: Path, project: Path) -> None:
 def test_a_path_that_is_no_folder_is_said(project: Path, name: str, words: str) -> None:
     (project / "file.txt").write_text("x")
     with pytest.raises(WorkspaceError, match=words):
-        load_config(project / name, environ={"HOME": "/nowhere"})
+        load_session_config(project / name, environ={"HOME": "/nowhere"})
 
 
 @pytest.fixture
@@ -179,16 +179,16 @@ def test_a_folder_that_cannot_be_written_is_said(plain_user: None) -> None:
         folder = Path(name)
         folder.chmod(0o555)
         with pytest.raises(WorkspaceError, match="cannot be written"):
-            load_config(folder, environ={"HOME": "/nowhere"}, needs_write=True)
-        assert load_config(folder, environ={"HOME": "/nowhere"}).working_dir == folder.resolve()
+            load_session_config(folder, environ={"HOME": "/nowhere"}, needs_write=True)
+        assert load_session_config(folder, environ={"HOME": "/nowhere"}).working_dir == folder.resolve()
         folder.chmod(0o755)
 
 
 def test_state_and_settings_follow_the_base_directories(project: Path) -> None:
     environ = {"HOME": "/h", "XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": "relative"}
-    config = load_config(project, environ=environ)
+    config = load_session_config(project, environ=environ)
     assert (str(config.config_dir), str(config.state_dir)) == ("/c/forge", "/h/.local/state/forge")
-    own = load_config(project, environ={"HOME": "/h", "FORGE_HOME": "/f"})
+    own = load_session_config(project, environ={"HOME": "/h", "FORGE_HOME": "/f"})
     assert (str(own.config_dir), str(own.state_dir)) == ("/f/config", "/f/state")
 
 
