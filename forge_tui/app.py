@@ -1,0 +1,157 @@
+"""The app: themes, the conversation screen, the warm-up behind the first frame, and a crash's way out."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from textual.app import App
+from textual.worker import Worker, WorkerState
+
+from forge_core.approval import Approver
+from forge_core.config.models import ForgeConfig
+from forge_core.errors import ForgeError
+from forge_tui.approval import ModalApprover
+from forge_tui.screens.chat import ChatScreen
+from forge_tui.screens.slash import SaveSetting
+from forge_tui.screens.surroundings import Surroundings
+from forge_tui.terminal.output import RowDiffOutput
+from forge_tui.theming import DEFAULT_THEME, ThemeFiles, load_builtin, load_themes
+
+if TYPE_CHECKING:
+    from forge_core.session.session import ForgeSession
+
+MakeSession: TypeAlias = "Callable[[Approver], Awaitable[ForgeSession] | ForgeSession]"
+"""Builds the session. Called in a thread, since it imports much; an awaitable is awaited on the loop."""
+
+CRASH_CODE = 70
+T = TypeVar("T")
+
+
+class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
+    """`forge chat`. Afterwards `crash` tells whether it ended by a fault of ours."""
+
+    TITLE = "Forge"
+    CSS_PATH = "forge.tcss"
+    ENABLE_COMMAND_PALETTE = False
+
+    def __init__(
+        self,
+        config: ForgeConfig,
+        make_session: MakeSession,
+        *,
+        save_setting: SaveSetting | None = None,
+        surroundings: Surroundings | None = None,
+    ) -> None:
+        super().__init__()
+        self.animation_level = "none"
+        self.crash: BaseException | None = None
+        self._config = config
+        self._make_session = make_session
+        self._theme_files: ThemeFiles | None = None
+        self.chat = ChatScreen(config, surroundings or Surroundings(), self.theme_names, save_setting)
+        self.approver = ModalApprover(self.chat)
+        self._use_first_theme(config.theme)
+
+    @property
+    def session(self) -> ForgeSession | None:
+        """The session, once it has been built."""
+        return self.chat.session
+
+    def get_default_screen(self) -> ChatScreen:
+        return self.chat
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self._begin_warm_up)
+
+    async def on_unmount(self) -> None:
+        if self.session is not None:
+            await self.session.aclose()
+
+    # Themes
+
+    def theme_names(self) -> list[str]:
+        """Forge's themes and the person's; Textual's own lack our colours."""
+        return list(self._themes().themes)
+
+    def _themes(self) -> ThemeFiles:
+        if self._theme_files is None:
+            self._theme_files = load_themes(self._config.config_dir / "themes")
+            for theme in self._theme_files.themes.values():
+                self.register_theme(theme)
+        return self._theme_files
+
+    def _use_first_theme(self, name: str) -> None:
+        """Register what the first frame needs: one file, unless the theme is the person's own."""
+        theme = load_builtin(name) or self._themes().themes.get(name) or load_builtin(DEFAULT_THEME)
+        assert theme is not None
+        self.register_theme(theme)
+        self.theme = theme.name
+
+    # Warm-up
+
+    def _begin_warm_up(self) -> None:
+        self.run_worker(self._warm_up(), group="warm-up", exit_on_error=False)
+
+    async def _warm_up(self) -> None:
+        """Build the session and import what the first answer needs, while the person is typing already."""
+        self.chat.refresh_status()
+        if self.theme != self._config.theme:
+            self.chat.complain(f"There is no theme {self._config.theme!r}; /theme chooses one.")
+        for problem in self._themes().problems:
+            self.chat.complain(problem)
+        try:
+            made = await in_thread(lambda: self._make_session(self.approver))
+            session = await made if inspect.isawaitable(made) else made
+        except ForgeError as error:
+            self.chat.session_failed(str(error))
+        else:
+            self.chat.session_ready(session)
+        await in_thread(self.chat.transcript.warm)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        if event.state is WorkerState.ERROR and event.worker.error is not None:
+            raise event.worker.error
+
+    # Crash
+
+    def _handle_exception(self, error: Exception) -> None:
+        if self.crash is None:
+            self.crash = error
+        super()._handle_exception(error)
+        self._return_code = CRASH_CODE
+
+    def _fatal_error(self) -> None:
+        """Leave without printing the traceback: the caller writes `crash` to a private file."""
+        self._close_messages_no_wait()
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """Run `work` in a daemon thread, so that leaving never waits for an import to end."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)  # type: ignore[arg-type]
+
+    def run() -> None:
+        result, error = None, None
+        try:
+            result = work()
+        except BaseException as caught:
+            error = caught
+        try:
+            loop.call_soon_threadsafe(settle, result, error)
+        except RuntimeError:
+            return  # the loop has been closed: nobody waits any more
+
+    threading.Thread(target=run, name="forge-warm-up", daemon=True).start()
+    return await future

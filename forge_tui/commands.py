@@ -1,0 +1,63 @@
+"""What a typed line is: a message for the model, a slash command, or a slip that must not reach the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from forge_core.commands import specs
+from forge_core.sanitize import safe_line
+
+LOCAL_COMMANDS = frozenset({"help", "theme", "exit"})
+"""Answered by the screen itself, also before the session is ready."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    spec: specs.CommandSpec
+    argument: str
+    line: str
+    """As typed, for `run_command`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slip:
+    """Looks like a command and is none."""
+
+    complaint: str
+
+
+Line: TypeAlias = "Message | Command | Slip | None"
+
+
+def read_line(typed: str) -> Line:
+    """What this submitted text means; None when it is blank. A leading space makes any line a message."""
+    text = typed.strip()
+    if not text:
+        return None
+    if not typed.startswith("/"):
+        return Message(text)
+    name, _, argument = text[1:].partition(" ")
+    if "\n" in name:
+        name, _, argument = text[1:].partition("\n")
+    spec = specs.find(name)
+    if spec is not None:
+        return Command(spec, argument.strip(), text)
+    return Slip(_complaint(name))
+
+
+def _complaint(name: str) -> str:
+    shown = safe_line(name if len(name) <= 60 else name[:60] + "…")
+    as_message = "To send it as a message, put a space first."
+    if not name:
+        return f"A lone / is no command; /help lists them. {as_message}"
+    if "/" in name:
+        return f"/{shown} is no command; /help lists them. {as_message}"
+    near = specs.nearest(name)
+    hint = f"Did you mean /{near.name}?" if near else "/help lists the commands."
+    return f"There is no command /{shown}. {hint} {as_message}"

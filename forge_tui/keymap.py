@@ -1,0 +1,88 @@
+"""Every key of the app in one table: it feeds the bindings, `/help` and the README."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from textual.binding import Binding
+
+
+class Where(StrEnum):
+    """Which part of the screen a key belongs to."""
+
+    COMPOSER = "Writing"
+    CHAT = "Conversation"
+    PROMPT = "When Forge asks"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One row of the table."""
+
+    keys: str
+    """Textual's names, separated by commas; empty for what is no binding."""
+    action: str
+    label: str
+    """As a person calls it."""
+    summary: str
+    where: Where
+
+
+KEYS: tuple[Key, ...] = (
+    Key("enter", "submit", "Enter", "Send; while Forge works: put it in the queue", Where.COMPOSER),
+    Key(
+        "shift+enter,alt+enter,ctrl+enter,ctrl+j",
+        "newline",
+        "Shift+Enter, Alt+Enter, Ctrl+Enter, Ctrl+J",
+        "New line",
+        Where.COMPOSER,
+    ),
+    Key("", "", "\\ then Enter", "New line, in any terminal", Where.COMPOSER),
+    Key("up", "cursor_up", "Up", "On the first line: earlier messages, or what is queued", Where.COMPOSER),
+    Key("down", "cursor_down", "Down", "On the last line: later messages", Where.COMPOSER),
+    Key("tab", "complete", "Tab", "Complete a command", Where.COMPOSER),
+    Key("escape", "escape", "Esc", "Close what is open, else interrupt", Where.CHAT),
+    Key(
+        "ctrl+c,super+c",
+        "copy_or_stop",
+        "Ctrl+C",
+        "Copy a selection, else interrupt, else clear; twice: leave",
+        Where.CHAT,
+    ),
+    Key("ctrl+d", "leave_if_empty", "Ctrl+D", "Leave, when nothing is typed", Where.CHAT),
+    Key("shift+tab", "cycle_mode", "Shift+Tab", "Change how much runs without asking", Where.CHAT),
+    Key("ctrl+o", "toggle_cards", "Ctrl+O", "Open or fold the tools' output", Where.CHAT),
+    Key("ctrl+p", "palette", "Ctrl+P", "Find a command", Where.CHAT),
+    Key("f1", "help", "F1", "Help", Where.CHAT),
+    Key("pageup", "page_up", "PageUp", "Scroll back", Where.CHAT),
+    Key("pagedown", "page_down", "PageDown", "Scroll on", Where.CHAT),
+    Key("ctrl+home", "scroll_top", "Ctrl+Home", "To the beginning", Where.CHAT),
+    Key("ctrl+end", "scroll_bottom", "Ctrl+End", "To the end", Where.CHAT),
+    Key("home", "scroll_top", "Home", "To the beginning, when nothing is typed", Where.CHAT),
+    Key("end", "scroll_bottom", "End", "To the end, when nothing is typed", Where.CHAT),
+    Key("up", "choose(-1)", "Up, Down", "Choose an answer", Where.PROMPT),
+    Key("down", "choose(1)", "", "", Where.PROMPT),
+    Key("enter", "answer", "Enter", "Give the chosen answer", Where.PROMPT),
+    Key("1", "answer(0)", "1 … 4", "Answer at once", Where.PROMPT),
+    Key("2", "answer(1)", "", "", Where.PROMPT),
+    Key("3", "answer(2)", "", "", Where.PROMPT),
+    Key("4", "answer(3)", "", "", Where.PROMPT),
+    Key("escape", "deny", "Esc", "No", Where.PROMPT),
+    Key("pageup", "scroll_body(-1)", "PageUp, PageDown", "Scroll what is asked about", Where.PROMPT),
+    Key("pagedown", "scroll_body(1)", "", "", Where.PROMPT),
+)
+
+
+def bindings(where: Where) -> list[Binding]:
+    """Textual bindings for one part of the screen."""
+    return [
+        Binding(key.keys, key.action, key.summary, show=False, id=f"{where.name.lower()}.{index}")
+        for index, key in enumerate(KEYS)
+        if key.where is where and key.keys
+    ]
+
+
+def help_rows(where: Where) -> list[tuple[str, str]]:
+    """(key, what it does) for the help and the README."""
+    return [(key.label, key.summary) for key in KEYS if key.where is where and key.label]

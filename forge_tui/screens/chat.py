@@ -1,0 +1,285 @@
+"""The conversation: transcript above, composer below, one turn at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+from textual.worker import Worker, WorkerState
+
+from forge_core.config.models import ForgeConfig, PermissionMode
+from forge_core.errors import ForgeError
+from forge_core.events import AgentEnd, AgentEvent, LLMEnd
+from forge_tui.commands import Command, Message, Slip, read_line
+from forge_tui.screens.chat_keys import ChatKeys
+from forge_tui.screens.figures import LiveFigures
+from forge_tui.screens.slash import SaveSetting, SlashCommands
+from forge_tui.screens.surroundings import Surroundings
+from forge_tui.screens.waiting import WaitingLines
+from forge_tui.widgets.activity import ActivityLine, Working
+from forge_tui.widgets.completion import CompletionPopup
+from forge_tui.widgets.composer import Composer
+from forge_tui.widgets.status_bar import StatusBar
+from forge_tui.widgets.transcript import Transcript
+from forge_tui.widgets.welcome import Facts, Welcome
+
+if TYPE_CHECKING:
+    from forge_core.session.session import ForgeSession
+
+MODE_CYCLE = (PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN, PermissionMode.AUTO)
+
+
+class ChatScreen(ChatKeys):
+    """Wires the widgets to the session. Works before there is a session: what is sent then waits."""
+
+    def __init__(
+        self,
+        config: ForgeConfig,
+        surroundings: Surroundings,
+        themes: Callable[[], Sequence[str]],
+        save_setting: SaveSetting | None = None,
+    ) -> None:
+        super().__init__(surroundings.clock)
+        self._config = config
+        self._surroundings = surroundings
+        self._themes = themes
+        self._session: ForgeSession | None = None
+        self._failure = ""
+        """Why there will be no session."""
+        self._waiting = WaitingLines()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._live = LiveFigures(config, surroundings.home)
+        self._slash = SlashCommands(self, themes, save_setting)
+        self._mode = config.permission_mode
+        self.transcript = Transcript()
+        self.activity = ActivityLine(surroundings.clock, self._show_figures)
+        self.popup = CompletionPopup(self._argument_values)
+        self.composer = Composer(self.popup, self._recall)
+        self.status_bar = StatusBar(self._live.current())
+        self.welcome = Welcome(self._facts())
+
+    def compose(self) -> ComposeResult:
+        yield self.welcome
+        yield self.transcript
+        yield self.activity
+        yield self.composer
+        yield self.status_bar
+        yield self.popup
+
+    def on_mount(self) -> None:
+        self.composer.focus()
+        for notice in self._config.notices:
+            self.transcript.add_notice(notice, "warning")
+
+    # The session comes and goes
+
+    @property
+    def session(self) -> ForgeSession | None:
+        return self._session
+
+    def session_ready(self, session: ForgeSession) -> None:
+        """Use this session from now on, beginning with what waits."""
+        self._session = session
+        if session.status.mode != self._mode:
+            session.set_mode(self._mode)
+        self.refresh_status()
+        self.run_worker(self._read_notices(session), group="notices", exit_on_error=False)
+        self._go_on()
+
+    def session_failed(self, reason: str) -> None:
+        """There will be no session; say why, now and whenever something is sent."""
+        self._failure = reason
+        self.complain(reason)
+
+    async def _read_notices(self, session: ForgeSession) -> None:
+        async for notice in session.notices():
+            self.transcript.apply(notice)
+
+    # What the person sends
+
+    def on_composer_submitted(self, message: Composer.Submitted) -> None:
+        line = read_line(message.text)
+        if line is None:
+            self._waiting.is_paused = False
+            self._go_on()
+            return
+        self.composer.remember(message.text)
+        match line:
+            case Slip(complaint):
+                self.complain(complaint)
+            case Command():
+                self._submit_command(line)
+            case Message():
+                self._submit_message(line)
+
+    def run_by_name(self, name: str) -> None:
+        """Run a command as if it had been typed."""
+        line = read_line(f"/{name}")
+        if isinstance(line, Command):
+            self._submit_command(line)
+
+    def _submit_message(self, line: Message) -> None:
+        if self._failure:
+            self.complain(self._failure)
+        elif self.has_turn or self._session is None or len(self._waiting):
+            self._waiting.add(line)
+            self._show_queue()
+        else:
+            self._start_turn(line.text)
+
+    def _submit_command(self, line: Command) -> None:
+        if self._session is None and not self._failure and not self._slash.is_local(line):
+            self._waiting.add(line)
+            self._show_queue()
+        else:
+            self.run_worker(self._run_command(line), group="command", exit_on_error=False)
+
+    async def _run_command(self, line: Command) -> None:
+        await self._slash.run(line, self._session)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Start what waits, when nothing runs."""
+        if not self.has_turn and self._session is not None:
+            match self._waiting.next():
+                case Message(text):
+                    self._start_turn(text)
+                case Command() as command:
+                    self._submit_command(command)
+                case None:
+                    pass
+        self._show_queue()
+
+    def _recall(self) -> str | None:
+        text = self._waiting.recall()
+        self._show_queue()
+        return text
+
+    def _show_queue(self) -> None:
+        self.activity.show_queue(self._waiting.text)
+
+    # A turn
+
+    @property
+    def has_turn(self) -> bool:
+        return not self._idle.is_set()
+
+    def _start_turn(self, text: str) -> None:
+        self.welcome.display = False
+        self.transcript.add_user(text)
+        self._idle.clear()
+        self.activity.working = Working(self._clock())
+        self.run_worker(self._turn(text), group="turn", exclusive=True, exit_on_error=False)
+
+    async def _turn(self, text: str) -> None:
+        """Read one turn to its end; a fault of ours leaves through the worker's state."""
+        assert self._session is not None
+        stopped = "error"
+        try:
+            async with aclosing(self._session.send(text)) as stream:
+                async for event in stream:
+                    self._show(event)
+                    if isinstance(event, AgentEnd):
+                        stopped = event.result.stopped_reason
+        except ForgeError as error:
+            self.complain(str(error))
+        finally:
+            self._idle.set()
+            self.activity.working = None
+        if stopped in ("cancelled", "error"):
+            self._waiting.pause()
+        self.refresh_status()
+        self._go_on()
+
+    def _show(self, event: AgentEvent) -> None:
+        self.transcript.apply(event)
+        self._live.follow(event)
+        if isinstance(event, LLMEnd):
+            self.refresh_status()
+
+    def interrupt(self) -> None:
+        if self._session is not None and self.has_turn:
+            self._session.interrupt()
+            if (working := self.activity.working) is not None:
+                self.activity.working = replace(working, verb="Interrupting")
+
+    async def end_turn(self) -> None:
+        """Interrupt the running turn and wait for its end."""
+        self.interrupt()
+        await self._idle.wait()
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        if event.state is WorkerState.ERROR and event.worker.error is not None:
+            raise event.worker.error  # a fault of ours: the app writes it down and leaves
+
+    # What commands do to the screen
+
+    def show_text(self, body: str, title: str) -> None:
+        self.transcript.add_text(body, title)
+
+    def say(self, text: str) -> None:
+        self.transcript.add_notice(text, "info")
+
+    def complain(self, text: str) -> None:
+        self.transcript.add_notice(text, "error")
+
+    def start_over(self) -> None:
+        """Clear what belongs to the conversation, on the screen and in the queue."""
+        self.transcript.clear_blocks()
+        self._waiting.clear()
+        self.welcome.display = True
+
+    def leave(self) -> None:
+        self.app.exit()
+
+    def open_theme_picker(self) -> None:
+        from forge_tui.screens.theme_picker import ThemePicker
+
+        self.app.push_screen(ThemePicker(self._themes(), self.app.theme), self._theme_chosen)
+
+    def _theme_chosen(self, name: str | None) -> None:
+        if name is not None:
+            self._slash.choose_theme(name)
+
+    def cycle_mode(self) -> None:
+        """The next permission mode, in the session too as soon as there is one."""
+        index = MODE_CYCLE.index(self._mode) if self._mode in MODE_CYCLE else -1
+        self._mode = MODE_CYCLE[(index + 1) % len(MODE_CYCLE)]
+        if self._session is not None:
+            self._session.set_mode(self._mode)
+        self._live.use_mode(str(self._mode))
+        self._show_figures()
+
+    def _argument_values(self, command: str) -> Sequence[tuple[str, str]]:
+        if command == "theme":
+            return [(name, "now" if name == self.app.theme else "") for name in self._themes()]
+        if command == "model":
+            return [(self._live.current().model, "now")]
+        return ()
+
+    # Figures
+
+    def refresh_status(self) -> None:
+        """Read the session's figures and the branch again."""
+        if self._session is not None:
+            self._live.use_status(self._session.status)
+        self._live.use_branch(self._surroundings.branch(self._config.working_dir))
+        self._show_figures()
+
+    def _show_figures(self) -> None:
+        self.status_bar.figures = self._live.current()
+        self.welcome.facts = self._facts()
+
+    def _facts(self) -> Facts:
+        figures = self._live.current()
+        return Facts(
+            self._surroundings.version,
+            figures.model,
+            figures.folder,
+            is_offline=figures.provider == "offline",
+        )

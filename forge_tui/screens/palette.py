@@ -1,0 +1,65 @@
+"""Find a command by typing any part of it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widgets import Input
+
+from forge_core.commands import specs
+from forge_tui.screens.overlay import Overlay
+from forge_tui.widgets.choices import Choice, ChoiceList
+
+
+class Palette(Overlay[str | None]):
+    """Gives back the chosen command's name, or None."""
+
+    DEFAULT_CSS = """
+    Palette { align: center top; }
+    Palette > .panel { margin-top: 2; }
+    Palette Input { border: none; padding: 0; height: 1; background: $surface; margin-bottom: 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down,ctrl+n", "move(1)", show=False),
+        Binding("up", "move(-1)", show=False),
+        Binding("ctrl+p", "leave", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._found = list(specs.SPECS)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="panel") as panel:
+            panel.border_title = "Commands"
+            panel.border_subtitle = "Enter run · Esc close"
+            search = Input(placeholder="Type to search", compact=True, select_on_focus=False)
+            search.cursor_blink = False
+            yield search
+            yield ChoiceList(self._rows(), max_rows=12)
+
+    def on_mount(self) -> None:
+        self.query_one(Input).focus()
+
+    def _rows(self) -> list[Choice]:
+        return [Choice(f"/{spec.name}", spec.argument_hint, spec.summary) for spec in self._found]
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self._found = specs.suggest(event.value.strip().removeprefix("/"))
+        self.query_one(ChoiceList).show(self._rows() or [Choice("Nothing found")])
+
+    def on_input_submitted(self) -> None:
+        self._accept(self.query_one(ChoiceList).chosen)
+
+    def on_choice_list_clicked(self, event: ChoiceList.Clicked) -> None:
+        self._accept(event.index)
+
+    def action_move(self, by: int) -> None:
+        self.query_one(ChoiceList).move(by)
+
+    def _accept(self, index: int) -> None:
+        if index < len(self._found):
+            self.dismiss(self._found[index].name)

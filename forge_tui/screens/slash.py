@@ -1,0 +1,97 @@
+"""Runs slash commands for the conversation screen and shows what they give back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from forge_core.commands.specs import Tier
+from forge_core.sanitize import safe_line
+from forge_tui.commands import LOCAL_COMMANDS, Command
+
+if TYPE_CHECKING:
+    from forge_core.commands.result import CommandResult
+    from forge_core.session.session import ForgeSession
+    from forge_tui.screens.chat import ChatScreen
+
+SaveSetting = Callable[[str, str], None]
+
+
+class SlashCommands:
+    """One per conversation screen."""
+
+    def __init__(
+        self, screen: ChatScreen, themes: Callable[[], Sequence[str]], save_setting: SaveSetting | None
+    ) -> None:
+        self._screen = screen
+        self._themes = themes
+        self._save_setting = save_setting
+
+    def is_local(self, command: Command) -> bool:
+        """Whether the screen answers it without a session."""
+        return command.spec.name in LOCAL_COMMANDS
+
+    async def run(self, command: Command, session: ForgeSession | None) -> None:
+        """Carry out one command and show its result. Waits for a turn that it interrupts."""
+        if self.is_local(command):
+            self._run_local(command)
+        elif session is not None and await self._may_run(command):
+            from forge_core.commands.handlers import (
+                run_command,
+            )  # brings the session's world; not before a command
+
+            self._show(await run_command(command.line, session))
+
+    def choose_theme(self, name: str) -> None:
+        """Switch to a theme and keep the choice."""
+        if name not in self._themes():
+            known = ", ".join(self._themes())
+            self._screen.complain(f"There is no theme {safe_line(name)!r}. The themes are: {known}.")
+            return
+        self._screen.app.theme = name
+        if self._save_setting is not None:
+            try:
+                self._save_setting("theme", name)
+            except OSError as error:
+                self._screen.complain(f"The theme {name} is on, but could not be kept: {error}.")
+
+    async def _may_run(self, command: Command) -> bool:
+        screen, tier = self._screen, command.spec.tier
+        if tier is Tier.IDLE and screen.has_turn:
+            screen.complain(f"/{command.spec.name} works between turns. Press Esc to interrupt this one.")
+            return False
+        if tier is Tier.INTERRUPTS and screen.has_turn:
+            await screen.end_turn()
+        return True
+
+    def _run_local(self, command: Command) -> None:
+        match command.spec.name:
+            case "help":
+                self._screen.open_help()
+            case "theme":
+                self.choose_theme(command.argument) if command.argument else self._screen.open_theme_picker()
+            case "exit":
+                self._screen.leave()
+
+    def _show(self, result: CommandResult) -> None:
+        from forge_core.commands import result as results
+
+        screen = self._screen
+        match result:
+            case results.Text(body, title):
+                screen.show_text(body, title)
+            case results.Failure(text):
+                screen.complain(text)
+            case results.Cleared():
+                screen.start_over()
+            case results.Quit():
+                screen.leave()
+            case results.OpenScreen("model", model):
+                screen.show_text(f"{model}\n\n/model NAME changes it, from the next answer on.", "Model")
+            case results.OpenScreen(name):
+                screen.run_by_name(name)
+            case results.ChangeSetting("theme", value):
+                self.choose_theme(value)
+            case results.ChangeSetting(name, value):
+                screen.say(f"{name.capitalize()}: {value}")
+        screen.refresh_status()

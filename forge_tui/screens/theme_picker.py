@@ -1,0 +1,57 @@
+"""Choose a theme by looking at it: moving through the list shows each one at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+
+from forge_tui.screens.overlay import Overlay
+from forge_tui.widgets.choices import Choice, ChoiceList
+
+
+class ThemePicker(Overlay[str | None]):
+    """Gives back the chosen theme's name, or None; the theme that was active is put back on Esc."""
+
+    DEFAULT_CSS = """
+    ThemePicker { align: center bottom; }
+    ThemePicker > .panel { width: 44; margin-bottom: 6; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down,ctrl+n", "move(1)", show=False),
+        Binding("up,ctrl+p", "move(-1)", show=False),
+        Binding("enter", "accept", show=False),
+    ]
+
+    def __init__(self, names: Sequence[str], active: str) -> None:
+        super().__init__()
+        self._names = tuple(names)
+        self._active = active
+
+    def compose(self) -> ComposeResult:
+        rows = [Choice(name, detail="now" if name == self._active else "") for name in self._names]
+        with Vertical(classes="panel") as panel:
+            panel.border_title = "Theme"
+            panel.border_subtitle = "Enter keep · Esc back"
+            yield ChoiceList(
+                rows, chosen=self._names.index(self._active) if self._active in self._names else 0
+            )
+
+    def action_move(self, by: int) -> None:
+        choices = self.query_one(ChoiceList)
+        choices.move(by)
+        self.app.theme = self._names[choices.chosen]
+
+    def action_accept(self) -> None:
+        self.dismiss(self._names[self.query_one(ChoiceList).chosen])
+
+    def action_leave(self) -> None:
+        self.app.theme = self._active
+        self.dismiss(None)
+
+    def on_choice_list_clicked(self, event: ChoiceList.Clicked) -> None:
+        event.choices.choose(event.index)
+        self.app.theme = self._names[event.index]

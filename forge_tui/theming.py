@@ -1,0 +1,195 @@
+"""Themes from TOML files: read, checked field by field, and only then given to Textual.
+
+A theme that Textual accepts and cannot apply ends the app, so nothing is registered before every colour has
+been parsed. A broken file is a problem to show, never a reason to stop.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual.color import Color, ColorParseError
+from textual.theme import Theme
+
+from forge_core.errors import ConfigError
+
+DEFAULT_THEME = "forge-dark"
+
+COLORS = (
+    "primary",
+    "secondary",
+    "accent",
+    "foreground",
+    "background",
+    "surface",
+    "panel",
+    "success",
+    "warning",
+    "error",
+)
+"""What `[colors]` must hold, by Textual's names."""
+
+VARIABLES = (
+    "forge-muted",
+    "forge-faint",
+    "forge-user",
+    "forge-heading",
+    "forge-link",
+    "forge-code-background",
+    "forge-inline-code",
+    "diff-added",
+    "diff-added-background",
+    "diff-added-strong",
+    "diff-removed",
+    "diff-removed-background",
+    "diff-removed-strong",
+    "syntax-keyword",
+    "syntax-string",
+    "syntax-number",
+    "syntax-comment",
+    "syntax-function",
+    "syntax-class",
+    "syntax-operator",
+    "syntax-builtin",
+)
+"""What `[variables]` may hold; what it leaves out comes from forge-dark or forge-light."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThemeFiles:
+    """The themes found on disk, and what was wrong with the others."""
+
+    themes: dict[str, Theme]
+    """By name, built-in ones first."""
+    problems: tuple[str, ...]
+    """One sentence per file that could not be used."""
+
+
+def builtin_folder() -> Path:
+    """Where the themes that come with Forge lie: in the package, or beside it in a checkout."""
+    packaged = Path(__file__).parent / "themes"
+    return packaged if packaged.is_dir() else Path(__file__).parent.parent / "themes"
+
+
+def load_builtin(name: str) -> Theme | None:
+    """The built-in theme of this name, from its one file, or None: enough for the first frame."""
+    if name not in (DEFAULT_THEME, "forge-light"):
+        return None
+    return read_theme(builtin_folder() / f"{name}.toml", {})
+
+
+def load_themes(user_folder: Path) -> ThemeFiles:
+    """Every theme of Forge and of the person. A person's theme may not take a built-in name."""
+    themes: dict[str, Theme] = {}
+    problems: list[str] = []
+    for folder in (builtin_folder(), user_folder):
+        for path in _theme_files(folder, problems):
+            try:
+                theme = read_theme(path, themes)
+                if theme.name in themes:
+                    raise ConfigError(f"Theme {path}: the name {theme.name!r} is taken; choose another.")
+            except ConfigError as error:
+                problems.append(str(error))
+            else:
+                themes[theme.name] = theme
+    return ThemeFiles(themes, tuple(problems))
+
+
+def read_theme(path: Path, known: dict[str, Theme]) -> Theme:
+    """The theme in this file. `known` holds the themes that fill in left-out variables.
+
+    Raises ConfigError, naming file, key and value.
+    """
+    raw = _read_toml(path)
+    _refuse_unknown(path, "", raw, ("name", "dark", "colors", "variables"))
+    name, dark = raw.get("name"), raw.get("dark", True)
+    if not isinstance(name, str) or not _is_plain_name(name):
+        raise ConfigError(f"Theme {path}: name = {name!r} must be letters, digits and dashes.")
+    if not isinstance(dark, bool):
+        raise ConfigError(f"Theme {path}: dark = {dark!r} must be true or false.")
+    base = known.get(DEFAULT_THEME if dark else "forge-light")
+    colors = _section(path, raw, "colors", COLORS)
+    missing = [key for key in COLORS if key not in colors]
+    if missing:
+        raise ConfigError(f"Theme {path}: [colors] lacks {', '.join(missing)}.")
+    variables = {**(base.variables if base else {}), **_section(path, raw, "variables", VARIABLES)}
+    theme = Theme(name, colors["primary"], dark=dark, variables=_with_textual_variables(colors, variables))
+    for key, value in colors.items():
+        setattr(theme, key, value)
+    return theme
+
+
+def _theme_files(folder: Path, problems: list[str]) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix == ".toml")
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        problems.append(f"Themes in {folder} cannot be listed: {error.strerror}.")
+        return []
+
+
+def _read_toml(path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"Theme {path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"Theme {path} is not UTF-8 text.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"Theme {path} is not TOML: {error}.") from error
+
+
+def _section(path: Path, raw: dict[str, object], section: str, names: tuple[str, ...]) -> dict[str, str]:
+    """The colours of one table, each one parsed."""
+    table = raw.get(section, {})
+    if not isinstance(table, dict):
+        raise ConfigError(f"Theme {path}: {section} = {table!r} must be a table.")
+    _refuse_unknown(path, f"{section}.", table, names)
+    return {key: _color(path, f"{section}.{key}", value) for key, value in table.items()}
+
+
+def _color(path: Path, key: str, value: object) -> str:
+    try:
+        if not isinstance(value, str):
+            raise ColorParseError("no text")
+        color = Color.parse(value)
+    except ColorParseError as error:
+        raise ConfigError(f"Theme {path}: {key} = {value!r} is no colour; write it as '#rrggbb'.") from error
+    if color.ansi is not None or color.a != 1 or color.auto:
+        raise ConfigError(f"Theme {path}: {key} = {value!r} must be an opaque colour such as '#rrggbb'.")
+    return value
+
+
+def _refuse_unknown(path: Path, prefix: str, table: dict[str, object], names: tuple[str, ...]) -> None:
+    for key, value in table.items():
+        if key not in names:
+            raise ConfigError(
+                f"Theme {path}: {prefix}{key} = {value!r} is not a known key. Known: {', '.join(names)}."
+            )
+
+
+def _is_plain_name(name: str) -> bool:
+    return 0 < len(name) <= 40 and name.isascii() and name.replace("-", "a").isalnum()
+
+
+def _with_textual_variables(colors: dict[str, str], variables: dict[str, str]) -> dict[str, str]:
+    """The variables of Textual's own widgets, derived so that a theme file need not know them."""
+    derived = {
+        "input-cursor-background": colors["foreground"],
+        "input-cursor-foreground": colors["background"],
+        "input-selection-background": variables.get("forge-faint", colors["panel"]),
+        "screen-selection-background": variables.get("forge-faint", colors["panel"]),
+        "border": variables.get("forge-muted", colors["secondary"]),
+        "border-blurred": variables.get("forge-faint", colors["panel"]),
+        "scrollbar": variables.get("forge-faint", colors["panel"]),
+        "scrollbar-hover": variables.get("forge-muted", colors["secondary"]),
+        "scrollbar-active": colors["primary"],
+        "scrollbar-background": colors["background"],
+        "scrollbar-background-hover": colors["background"],
+        "scrollbar-background-active": colors["background"],
+        "scrollbar-corner-color": colors["background"],
+    }
+    return {**derived, **variables}

@@ -1,0 +1,120 @@
+"""A short list to choose from, without focus of its own: whoever owns it moves the choice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from forge_tui.widgets.cells import clip
+
+MARK = "❯ "
+NO_MARK = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One row. Its text is already safe to show, and one line."""
+
+    label: str
+    hint: str = ""
+    """Right after the label, dim: an argument, a rule."""
+    detail: str = ""
+    """In the second column."""
+
+
+class ChoiceList(Widget):
+    """Rows of label and detail, one of them chosen; scrolls by itself so that the chosen one shows."""
+
+    DEFAULT_CSS = """
+    ChoiceList {
+        height: auto;
+        color: $foreground;
+        & > .choices--chosen { color: $primary; text-style: bold; }
+        & > .choices--hint { color: $forge-muted; }
+    }
+    """
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"choices--chosen", "choices--hint"}
+
+    class Clicked(Message):
+        """A row was clicked."""
+
+        def __init__(self, choices: ChoiceList, index: int) -> None:
+            super().__init__()
+            self.choices = choices
+            self.index = index
+
+        @property
+        def control(self) -> ChoiceList:
+            return self.choices
+
+    def __init__(self, rows: Sequence[Choice] = (), *, chosen: int = 0, max_rows: int = 8) -> None:
+        super().__init__()
+        self.rows: tuple[Choice, ...] = tuple(rows)
+        self.chosen = chosen
+        self._max_rows = max_rows
+        self._first = 0
+
+    def show(self, rows: Sequence[Choice], chosen: int = 0) -> None:
+        """Put other rows in; the height follows."""
+        is_same_height = min(len(rows), self._max_rows) == min(len(self.rows), self._max_rows)
+        self.rows, self._first = tuple(rows), 0
+        self.chosen = min(max(chosen, 0), max(len(rows) - 1, 0))
+        self._keep_chosen_in_view()
+        self.refresh(layout=not is_same_height)
+
+    def move(self, by: int) -> None:
+        """Choose `by` rows further, round the ends."""
+        if self.rows:
+            self.choose((self.chosen + by) % len(self.rows))
+
+    def choose(self, index: int) -> None:
+        self.chosen = index
+        self._keep_chosen_in_view()
+        self.refresh()
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return max(1, min(len(self.rows), self._max_rows))
+
+    def render_line(self, y: int) -> Strip:
+        base, width, index = self.rich_style, self.size.width, self._first + y
+        if index >= len(self.rows):
+            return Strip.blank(width, base)
+        row, is_chosen = self.rows[index], index == self.chosen
+        chosen = base + self.get_component_rich_style("choices--chosen", partial=True)
+        hint = base + self.get_component_rich_style("choices--hint", partial=True)
+        label = clip(row.label, width - 2)
+        segments = [
+            Segment((MARK if is_chosen else NO_MARK) + label, chosen if is_chosen else base),
+            Segment(f" {row.hint}" if row.hint else "", hint),
+        ]
+        if row.detail:
+            used = sum(cell_len(segment.text) for segment in segments)
+            gap = max(self._label_cells() + 2 - used, 2)
+            segments += [Segment(" " * gap, base), Segment(clip(row.detail, width - used - gap), hint)]
+        return Strip(segments).adjust_cell_length(width, base)
+
+    def _label_cells(self) -> int:
+        return max(
+            len(MARK) + cell_len(row.label) + (cell_len(row.hint) + 1 if row.hint else 0) for row in self.rows
+        )
+
+    def _keep_chosen_in_view(self) -> None:
+        if self.chosen < self._first:
+            self._first = self.chosen
+        elif self.chosen >= self._first + self._max_rows:
+            self._first = self.chosen - self._max_rows + 1
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        if offset is not None and self._first + offset.y < len(self.rows):
+            event.stop()
+            self.post_message(self.Clicked(self, self._first + offset.y))

@@ -1,0 +1,174 @@
+"""A session that plays prepared events: the screen's tests drive the real app with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from forge_core.approval import ApprovalReply, ApprovalRequest, Approver, deny_all
+from forge_core.config.models import ForgeConfig, PermissionMode
+from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, LLMStart, Notice
+from forge_core.llm.models import TokenUsage
+from forge_core.result import AgentResult, StoppedReason
+from forge_core.session.status import SessionStatus
+
+
+@dataclass(slots=True)
+class Gate:
+    """A point where the turn waits until the test opens it; `reached` tells that it waits there."""
+
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+    opened: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def open(self) -> None:
+        self.opened.set()
+
+
+Step: TypeAlias = AgentEvent | ApprovalRequest | Gate | Exception
+"""An event to send, a question to ask, a point to wait at, or a fault to raise."""
+
+USAGE = TokenUsage(prompt_tokens=1200, completion_tokens=80, cost_usd=Decimal("0.0021"))
+
+
+def answer(text: str, *, usage: TokenUsage = USAGE, pieces: int = 3) -> list[Step]:
+    """One model call that streams `text` in a few pieces."""
+    size = max(-(-len(text) // pieces), 1)
+    chunks = [LLMChunk(text=text[start : start + size]) for start in range(0, len(text), size)]
+    return [LLMStart(iteration=1, model="test/model"), *chunks, end_of_call(usage)]
+
+
+def end_of_call(usage: TokenUsage = USAGE) -> LLMEnd:
+    return LLMEnd(
+        usage=usage, cost_usd=usage.cost_usd, finish_reason="stop", duration_s=1.5, total_usage=usage
+    )
+
+
+def end_of_turn(stopped: StoppedReason = "complete", error: str | None = None) -> AgentEnd:
+    return AgentEnd(
+        result=AgentResult("", [], [], TokenUsage(), 1, duration=2.0, stopped_reason=stopped, error=error)
+    )
+
+
+class ScriptedSession:
+    """The surface of a ForgeSession; each `send` plays the next script, then AGENT_END if it lacks one."""
+
+    def __init__(
+        self, config: ForgeConfig, scripts: Sequence[Sequence[Step]] = (), *, label: str = "openrouter"
+    ) -> None:
+        self.id = "scripted"
+        self.config = config
+        self.approver: Approver = deny_all
+        self.scripts = [list(script) for script in scripts]
+        self.sent: list[str] = []
+        self.replies: list[ApprovalReply] = []
+        self.resets = 0
+        self.is_closed = False
+        self.last_result: AgentResult | None = None
+        self.tools: Mapping[str, Any] = MappingProxyType({})
+        self.usage = TokenUsage()
+        self._label = label
+        self._model = config.model
+        self._mode = config.permission_mode
+        self._interrupted = asyncio.Event()
+        self._is_running = False
+        self._notices: asyncio.Queue[Notice] = asyncio.Queue()
+
+    @property
+    def status(self) -> SessionStatus:
+        return SessionStatus(
+            model=self._model,
+            provider_label=self._label,  # type: ignore[arg-type]
+            mode=self._mode,
+            sandbox="sandbox: off",
+            usage=self.usage,
+            context_used=self.usage.total_tokens,
+            context_window=self.config.context_window or 200_000,
+            working_dir=self.config.working_dir,
+            is_running=self._is_running,
+        )
+
+    @property
+    def usage_by_model(self) -> Mapping[str, TokenUsage]:
+        return {self._model: self.usage}
+
+    def set_model(self, model: str) -> None:
+        self._model = model
+
+    def set_mode(self, mode: PermissionMode) -> None:
+        self._mode = mode
+
+    def interrupt(self) -> None:
+        self._interrupted.set()
+
+    async def reset(self) -> None:
+        self.resets += 1
+
+    def notify(self, notice: Notice) -> None:
+        self._notices.put_nowait(notice)
+
+    async def notices(self) -> AsyncIterator[Notice]:
+        while True:
+            yield await self._notices.get()
+
+    async def aclose(self) -> None:
+        self.is_closed = True
+
+    async def send(self, text: str) -> AsyncIterator[AgentEvent]:
+        self.sent.append(text)
+        self._interrupted.clear()
+        self._is_running = True
+        script = self.scripts.pop(0) if self.scripts else answer(f"Answer to {text}")
+        is_calling, has_ended = False, False
+        try:
+            for step in script:
+                if isinstance(step, AgentEvent):
+                    is_calling = (is_calling or isinstance(step, LLMStart)) and not isinstance(step, LLMEnd)
+                    has_ended = isinstance(step, AgentEnd)
+                    self._count(step)
+                    yield step
+                elif not await self._perform(step):
+                    break
+            if self._interrupted.is_set():
+                if is_calling:
+                    yield end_of_call(TokenUsage(estimated=True))
+                yield end_of_turn("cancelled")
+            elif not has_ended:
+                yield end_of_turn()
+        finally:
+            self._is_running = False
+
+    def _count(self, event: AgentEvent) -> None:
+        if isinstance(event, LLMEnd):
+            self.usage = self.usage + event.usage
+
+    async def _perform(self, step: Step) -> bool:
+        """Ask, wait or raise; False when an interrupt ended it."""
+        match step:
+            case Gate():
+                step.reached.set()
+                return await self._unless_interrupted(step.opened.wait())
+            case ApprovalRequest():
+                return await self._unless_interrupted(self._ask(step))
+            case Exception():
+                raise step
+            case _:
+                raise TypeError(f"no step: {step!r}")
+
+    async def _ask(self, request: ApprovalRequest) -> None:
+        self.replies.append(await self.approver(request))
+
+    async def _unless_interrupted(self, waiting: Any) -> bool:
+        """Await, and cancel the waiting when an interrupt comes first."""
+        task = asyncio.ensure_future(waiting)
+        stop = asyncio.ensure_future(self._interrupted.wait())
+        try:
+            await asyncio.wait([task, stop], return_when=asyncio.FIRST_COMPLETED)
+            return task.done() and not self._interrupted.is_set()
+        finally:
+            for pending in (task, stop):
+                pending.cancel()
+            await asyncio.gather(task, stop, return_exceptions=True)
