@@ -73,13 +73,18 @@ def _chat(options: argparse.Namespace) -> int:
         config = load_session_config(options.path, flags=config_flags(options), needs_write=True)
     except ForgeError as error:
         return _fail(str(error))
+    return _show(config)
+
+
+def _show(config: ForgeConfig) -> int:
+    """Paints the first frame, then loads the app behind it. The terminal is restored however this ends."""
     from forge_tui.terminal import launcher
 
-    launch = launcher.paint()
+    launcher.paint()
     try:
-        from forge_tui.app import run_chat
+        from forge_tui.chat import run_chat
 
-        return run_chat(config, launch)
+        return run_chat(config)
     except Exception as error:
         launcher.restore()
         return _crash(config, error)
