@@ -1,0 +1,67 @@
+"""Row counts of many blocks: sums, search and change in logarithmic time (a Fenwick tree)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class Heights:
+    """The heights of a growing sequence of blocks, in rows."""
+
+    def __init__(self, heights: Iterable[int] = ()) -> None:
+        self._heights: list[int] = []
+        self._tree: list[int] = [0]
+        self.total = 0
+        for height in heights:
+            self.append(height)
+
+    def __len__(self) -> int:
+        return len(self._heights)
+
+    def __getitem__(self, index: int) -> int:
+        return self._heights[index]
+
+    def append(self, height: int) -> None:
+        self._heights.append(height)
+        at = len(self._heights)
+        below = at - (at & -at)
+        node, child = height, at - 1
+        while child > below:
+            node += self._tree[child]
+            child -= child & -child
+        self._tree.append(node)
+        self.total += height
+
+    def set(self, index: int, height: int) -> None:
+        change = height - self._heights[index]
+        if not change:
+            return
+        self._heights[index] = height
+        self.total += change
+        at = index + 1
+        while at < len(self._tree):
+            self._tree[at] += change
+            at += at & -at
+
+    def offset(self, index: int) -> int:
+        """Rows before block `index`."""
+        rows = 0
+        while index > 0:
+            rows += self._tree[index]
+            index -= index & -index
+        return rows
+
+    def find(self, row: int) -> tuple[int, int]:
+        """The block that holds `row`, and the row's number in it; the nearest one where there is none."""
+        if not self._heights or row <= 0:
+            return 0, 0
+        if row >= self.total:
+            return len(self._heights) - 1, max(0, self._heights[-1] - 1)
+        at, step = 0, 1 << (len(self._heights).bit_length() - 1)
+        while step:
+            child = at + step
+            if child < len(self._tree) and self._tree[child] <= row:
+                at = child
+                row -= self._tree[child]
+            step >>= 1
+        return at, row

@@ -1,0 +1,142 @@
+"""The colours of the transcript, read once per theme from the theme's variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rich.style import Style
+from textual.color import Color, ColorParseError
+
+_SYNTAX = {
+    "keyword": ("syntax-keyword", "primary"),
+    "string": ("syntax-string", "success"),
+    "number": ("syntax-number", "warning"),
+    "comment": ("syntax-comment", "forge-muted"),
+    "function": ("syntax-function", "accent"),
+    "class": ("syntax-class", "accent"),
+    "operator": ("syntax-operator", "foreground"),
+    "builtin": ("syntax-builtin", "secondary"),
+}
+"""Kind of code token → the theme variable of its colour, and what stands in where a theme lacks it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptStyles:
+    """Every style a block may use. They carry no background but where a background is the point."""
+
+    base: Style
+    """The widget's own colours, laid under every row."""
+    text: Style
+    strong: Style
+    emphasis: Style
+    strike: Style
+    muted: Style
+    faint: Style
+    heading: Style
+    link: Style
+    inline_code: Style
+    code: Style
+    code_label: Style
+    user_bar: Style
+    user: Style
+    accent: Style
+    success: Style
+    warning: Style
+    error: Style
+    added: Style
+    added_strong: Style
+    removed: Style
+    removed_strong: Style
+    added_sign: Style
+    removed_sign: Style
+    selection: Style
+    syntax: Mapping[str, Style] = field(default_factory=dict)
+
+    @classmethod
+    def from_theme(cls, variables: Mapping[str, str], background: Color) -> TranscriptStyles:
+        """The styles that `variables` (`App.theme_variables`) give on `background`.
+
+        A theme without Forge's own variables works: each has a stand-in mixed from the standard ones.
+        """
+        palette = _Palette(variables, background)
+        text = palette.style("foreground")
+        muted = palette.style("forge-muted", mix=("foreground", 0.62))
+        code = palette.style(background="forge-code-background", mix_background=("foreground", 0.07))
+        user = palette.style(background="forge-user-background", mix_background=("foreground", 0.06))
+        added = palette.style(background="diff-added-background", mix_background=("success", 0.18))
+        removed = palette.style(background="diff-removed-background", mix_background=("error", 0.18))
+        return cls(
+            base=palette.style("foreground") + Style(bgcolor=background.rich_color),
+            text=text,
+            strong=Style(bold=True),
+            emphasis=Style(italic=True),
+            strike=Style(strike=True),
+            muted=muted,
+            faint=palette.style("forge-faint", mix=("foreground", 0.28)),
+            heading=palette.style("forge-heading", "primary") + Style(bold=True),
+            link=palette.style("forge-link", "accent") + Style(underline=True),
+            inline_code=palette.style("forge-inline-code", "accent"),
+            code=code,
+            code_label=muted + code,
+            user_bar=palette.style("forge-user", "primary") + user,
+            user=text + user,
+            accent=palette.style("accent", "primary"),
+            success=palette.style("success"),
+            warning=palette.style("warning"),
+            error=palette.style("error"),
+            added=added,
+            added_strong=palette.style(background="diff-added-strong", mix_background=("success", 0.42)),
+            removed=removed,
+            removed_strong=palette.style(background="diff-removed-strong", mix_background=("error", 0.42)),
+            added_sign=palette.style("diff-added", "success") + added,
+            removed_sign=palette.style("diff-removed", "error") + removed,
+            selection=palette.style(background="forge-selection", mix_background=("primary", 0.45)),
+            syntax={kind: palette.style(*names) for kind, names in _SYNTAX.items()},
+        )
+
+
+class _Palette:
+    """Turns theme variables into Rich styles, mixing what is missing from the standard ones."""
+
+    def __init__(self, variables: Mapping[str, str], background: Color) -> None:
+        self._variables = variables
+        self._background = background
+        self._foreground = self._parse("foreground") or background.get_contrast_text(1.0)
+
+    def style(
+        self,
+        *names: str,
+        background: str | None = None,
+        mix: tuple[str, float] | None = None,
+        mix_background: tuple[str, float] | None = None,
+    ) -> Style:
+        """The first of `names` the theme has (else `mix`) as the colour, `background` likewise."""
+        colour = self._first(names, mix) if names else None
+        fill = self._first((background,), mix_background) if background else None
+        return Style(
+            color=None if colour is None else colour.rich_color,
+            bgcolor=None if fill is None else fill.rich_color,
+        )
+
+    def _first(self, names: tuple[str, ...], mix: tuple[str, float] | None) -> Color:
+        for name in names:
+            colour = self._parse(name)
+            if colour is not None:
+                return colour
+        if mix is None:
+            return self._foreground
+        part = self._parse(mix[0]) or self._foreground
+        if part.ansi is not None or self._background.ansi is not None:
+            return part
+        return self._background.blend(part, mix[1], alpha=1.0)
+
+    def _parse(self, name: str) -> Color | None:
+        value = self._variables.get(name)
+        if not value or "auto" in value:
+            return None
+        try:
+            colour = Color.parse(value.split()[0])
+        except ColorParseError:
+            return None
+        return colour if colour.ansi is not None else self._background + colour

@@ -1,0 +1,221 @@
+"""A tool call: one header line, a live tail while it runs, what came of it, folded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from rich.segment import Segment
+
+from forge_core.result import FileDiff
+from forge_core.sanitize import safe_line, safe_text
+from forge_tui.widgets.transcript.blocks import MARGIN, Block, seconds
+from forge_tui.widgets.transcript.diff import DiffLine, diff_lines, draw_diff
+from forge_tui.widgets.transcript.rows import Canvas
+from forge_tui.widgets.transcript.wrapping import Span, cells, cut_end, cut_middle
+
+if TYPE_CHECKING:
+    from forge_tui.widgets.transcript.styles import TranscriptStyles
+
+_VERBS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "read": ("Read", ("path", "file_path")),
+    "write": ("Write", ("path", "file_path")),
+    "edit": ("Edit", ("path", "file_path")),
+    "glob": ("Find", ("pattern",)),
+    "grep": ("Search", ("pattern",)),
+    "ls": ("List", ("path",)),
+    "bash": ("Run", ("command",)),
+}
+"""Tool → the verb of its header, and the arguments that may name its target."""
+_SHOWS_OUTPUT = frozenset({"bash"})
+"""Tools whose output shows without unfolding; the others' summary says enough."""
+
+_TAIL_ROWS = 5
+_FOLDED_ROWS = 5
+_FOLDED_DIFF_ROWS = 24
+_OPEN_ROWS = 400
+"""Rows of an unfolded body; the rest is counted, and is in the session's journal."""
+_TAIL_CHARS = 4_000
+TIME_WIDTH = 8
+"""Cells at the end of the header where the time stands: it can grow without moving anything."""
+
+State = Literal["running", "done", "failed", "denied", "interrupted"]
+_SIGNS: Mapping[State, str] = {
+    "running": "●",
+    "done": "✓",
+    "failed": "✗",
+    "denied": "⊘",
+    "interrupted": "◌",
+}
+
+
+class ToolCard(Block):
+    """One tool call, from its start to its end."""
+
+    def __init__(self, name: str, arguments: Mapping[str, Any], started: float, depth: int = 0) -> None:
+        super().__init__()
+        self.state: State = "running"
+        self.is_open = False
+        self._name = name
+        self._verb, self._target = describe_call(name, arguments)
+        self._started = started
+        self._elapsed_s = 0.0
+        self._depth = depth
+        self._summary = ""
+        self._output = ""
+        self._diffs: tuple[tuple[FileDiff, list[DiffLine]], ...] = ()
+
+    @property
+    def has_body(self) -> bool:
+        """Whether rows stand below the header."""
+        return bool(self._diffs or self._visible_output()[0])
+
+    def progress(self, text: str) -> None:
+        """Adds live output; only its tail is kept."""
+        self._output = (self._output + safe_text(text))[-_TAIL_CHARS:]
+        self.changed()
+
+    def tick(self, now: float) -> bool:
+        """Moves the time on; whether it shows."""
+        before = self._time()
+        self._elapsed_s = max(0.0, now - self._started)
+        if self._time() == before:
+            return False
+        self.changed()
+        return True
+
+    def finish(
+        self, *, success: bool, result: str, summary: str, duration_s: float, diffs: tuple[FileDiff, ...]
+    ) -> None:
+        if self.state == "running":
+            self.state = "done" if success else "failed"
+        self._elapsed_s = duration_s
+        self._summary = safe_line(summary)
+        self._output = safe_text(result).rstrip("\n")
+        if not success and not self._summary:
+            self._summary = self._output.removeprefix("Error: ").split("\n", 1)[0]
+        self._diffs = tuple((diff, diff_lines(diff)) for diff in diffs)
+        self.changed()
+
+    def deny(self) -> None:
+        self.state = "denied"
+        self.changed()
+
+    def interrupt(self) -> None:
+        """The turn ended without this call's end."""
+        if self.state == "running":
+            self.state = "interrupted"
+            self.changed()
+
+    def set_open(self, is_open: bool) -> bool:
+        """Unfolds or folds the body; whether that changed anything."""
+        if self.is_open == is_open or self.state == "running":
+            return False
+        self.is_open = is_open
+        self.changed()
+        return True
+
+    def toggle(self, row: int) -> bool:
+        return self.set_open(not self.is_open)
+
+    def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        colour = {
+            "running": styles.accent,
+            "done": styles.success,
+            "failed": styles.error,
+            "denied": styles.warning,
+            "interrupted": styles.muted,
+        }[self.state]
+        nest = [Segment("  " * self._depth)] if self._depth else []
+        sign = [Segment(MARGIN), *nest, Segment(_SIGNS[self.state], colour), Segment(" ")]
+        with canvas.indented([Segment(MARGIN), *nest, Segment("  ")], sign):
+            canvas.text(self._header(canvas.width, styles))
+        with canvas.indented([Segment(MARGIN), *nest, Segment("│ ", styles.faint)]):
+            self._draw_diffs(canvas, styles)
+            self._draw_output(canvas, styles)
+
+    def _header(self, width: int, styles: TranscriptStyles) -> list[Span]:
+        time = self._time().rjust(TIME_WIDTH)
+        room = width - cells(self._verb) - 1 - TIME_WIDTH
+        summary = cut_end(self._summary_text(), max(0, room // 2)) if self._summary_text() else ""
+        target = cut_middle(self._target, max(4, room - (cells(summary) + 2 if summary else 0)))
+        quiet = self.state in ("failed", "denied", "interrupted")
+        left: list[Span] = [
+            (self._verb, styles.text + styles.strong),
+            (" ", styles.text),
+            (target, styles.muted if quiet else styles.text),
+        ]
+        if summary:
+            left.append(("  " + summary, styles.muted))
+        used = sum(cells(text) for text, _ in left)
+        return [*left, (" " * max(0, width - used - TIME_WIDTH), styles.text), (time, styles.muted)]
+
+    def _summary_text(self) -> str:
+        return {"denied": "not allowed", "interrupted": "interrupted"}.get(self.state, self._summary)
+
+    def _time(self) -> str:
+        """The time so far; nothing in the first second, so that quick calls do not flicker."""
+        if self.state == "running":
+            return "" if self._elapsed_s < 1 else seconds(float(int(self._elapsed_s))).replace(".0s", "s")
+        return seconds(self._elapsed_s) if self.state in ("done", "failed") else ""
+
+    def _draw_diffs(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        room = _OPEN_ROWS if self.is_open else _FOLDED_DIFF_ROWS
+        for diff, lines in self._diffs:
+            if len(self._diffs) > 1:
+                canvas.text([(safe_line(diff.path), styles.muted)])
+            shown = lines[: max(0, room)]
+            draw_diff(shown, canvas, styles)
+            room -= len(lines)
+            if len(lines) > len(shown):
+                canvas.decoration([(_more(len(lines) - len(shown), self.is_open), styles.muted)])
+
+    def _draw_output(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        lines, hidden = self._visible_output()
+        if hidden and self.state == "running":
+            hidden = 0
+        if hidden and not self.is_open:
+            canvas.decoration([(_more(hidden, False), styles.muted)])
+        for line in lines:
+            shown = line.expandtabs(8)
+            if self.is_open:
+                canvas.text([(shown, styles.muted)], original=line)
+            else:
+                canvas.text([(cut_end(shown, canvas.width), styles.muted)], original=line)
+        if hidden and self.is_open:
+            canvas.decoration([(_more(hidden, True), styles.muted)])
+
+    def _visible_output(self) -> tuple[list[str], int]:
+        """The lines of output to show, and how many are hidden."""
+        if not self._output or (self._diffs and not self.is_open) or self.state == "denied":
+            return [], 0
+        lines = self._output.split("\n")
+        if self.is_open:
+            return lines[:_OPEN_ROWS], max(0, len(lines) - _OPEN_ROWS)
+        if self.state == "running":
+            return [line for line in lines if line.strip()][-_TAIL_ROWS:], 0
+        if self._name not in _SHOWS_OUTPUT and not (self.state == "failed" and len(lines) > 1):
+            return [], 0
+        return lines[-_FOLDED_ROWS:], max(0, len(lines) - _FOLDED_ROWS)
+
+    def estimate(self, width: int) -> int:
+        diff_rows = sum(len(lines) for _, lines in self._diffs)
+        return self.gap + 1 + min(diff_rows, _FOLDED_DIFF_ROWS) + len(self._visible_output()[0])
+
+
+def describe_call(name: str, arguments: Mapping[str, Any]) -> tuple[str, str]:
+    """The verb and the target of a call, both one safe line."""
+    verb, keys = _VERBS.get(name, (name.replace("_", " ").capitalize() or "Tool", ()))
+    values = [arguments[key] for key in keys if isinstance(arguments.get(key), str)]
+    if not values and name not in _VERBS:
+        values = [value for value in arguments.values() if isinstance(value, str | int | float)]
+    target = str(values[0]) if values else "" if name != "ls" else "."
+    where = arguments.get("path")
+    if name in ("glob", "grep") and isinstance(where, str) and where not in ("", "."):
+        target = f"{target} in {where}"
+    return safe_line(verb), safe_line(target.strip())
+
+
+def _more(count: int, is_open: bool) -> str:
+    lines = "line" if count == 1 else "lines"
+    return f"… {count} more {lines}" + ("" if is_open else " (Ctrl+O)")

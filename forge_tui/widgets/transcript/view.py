@@ -1,0 +1,129 @@
+"""The transcript widget: events in, rows out; a streaming answer is redrawn at most once per frame."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from forge_tui.widgets.transcript.blocks import Block, Level, NoticeBlock, TextBlock, UserBlock
+from forge_tui.widgets.transcript.conversation import Conversation
+from forge_tui.widgets.transcript.window import Window
+
+if TYPE_CHECKING:
+    from textual.timer import Timer
+
+    from forge_core.events import AgentEvent
+
+FRAME_S = 1 / 30
+"""Between two redraws of a streaming answer; the first fragment after a pause does not wait."""
+_LOAD = 3
+"""A redraw that took long is followed by a pause of that many times its length."""
+_TICK_S = 0.25
+"""Between two looks at the running cards' times."""
+
+
+class Transcript(Window):
+    """The conversation: what the person said, answers, reasoning, tool calls, notices."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id, classes=classes)
+        self._conversation = Conversation(self.model)
+        self._flush_handle: asyncio.Handle | None = None
+        self._last_flush = 0.0
+        self._flush_cost_s = 0.0
+        self._ticker: Timer | None = None
+
+    def apply(self, event: AgentEvent) -> None:
+        """Shows one event of a turn, within a frame's time."""
+        self._conversation.apply(event)
+        self._schedule()
+
+    def add_user(self, text: str) -> None:
+        """Shows what the person sent, and goes to the end."""
+        self.model.follows_end = True
+        self._add(UserBlock(text))
+
+    def add_notice(self, text: str, level: Level = "info") -> None:
+        self._add(NoticeBlock(text, level))
+
+    def add_text(self, text: str, title: str = "") -> None:
+        """Shows the output of a command as it is."""
+        self._add(TextBlock(text, title))
+
+    def add_markdown(self, text: str) -> None:
+        """Shows Markdown at once: help, a replayed answer."""
+        self._conversation.add_markdown(text)
+        self._grew()
+
+    def clear_blocks(self) -> None:
+        """Empties the transcript."""
+        self._conversation.clear()
+        self.model.clear()
+        self.new_below = False
+        self.show()
+
+    def toggle_cards(self) -> None:
+        """Unfolds every tool card, or folds them when all are unfolded; what is at the top stays there."""
+
+        def toggle() -> None:
+            self.model.stay()
+            self._conversation.toggle_cards()
+            self.model.settle()
+
+        self._move(toggle)
+
+    def block_toggled(self, index: int) -> None:
+        self._conversation.settle_gaps(index)
+
+    @staticmethod
+    def warm() -> None:
+        """Imports the Markdown parser and the lexers; meant for a thread, after the first frame."""
+        from forge_tui.widgets.transcript import markdown
+
+        markdown.warm()
+
+    def on_mount(self) -> None:
+        self._ticker = self.set_interval(_TICK_S, self._tick, pause=True)
+
+    def on_unmount(self) -> None:
+        for handle in (self._flush_handle, self._scrollbar_handle):
+            if handle is not None:
+                handle.cancel()
+
+    def _add(self, block: Block) -> None:
+        self._conversation.add(block)
+        self._grew()
+
+    def _grew(self) -> None:
+        if not self.model.follows_end:
+            self.new_below = True
+        self.show()
+
+    def _schedule(self) -> None:
+        """Flushes now where the last flush is a frame ago (the first of a burst), else when it will be."""
+        if self._flush_handle is not None:
+            return
+        loop = asyncio.get_running_loop()
+        wait = self._last_flush + max(FRAME_S, _LOAD * self._flush_cost_s) - time.monotonic()
+        if wait <= 0:
+            self._flush_handle = loop.call_soon(self._flush)
+        else:
+            self._flush_handle = loop.call_later(wait, self._flush)
+
+    def _flush(self) -> None:
+        self._flush_handle = None
+        started = time.monotonic()
+        self._conversation.flush()
+        self._grew()
+        if self._ticker is not None and self._conversation.running_cards:
+            self._ticker.resume()
+        self._last_flush = time.monotonic()
+        self._flush_cost_s = self._last_flush - started
+
+    def _tick(self) -> None:
+        if not self._conversation.running_cards:
+            if self._ticker is not None:
+                self._ticker.pause()
+        elif self._conversation.tick(time.time()):
+            self.show()
