@@ -1,0 +1,165 @@
+"""Answers of the provider client as LangChain's results and chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, UsageMetadata
+from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.utils.json import parse_partial_json
+
+from forge_core.langchain.messages import langchain_calls, parse_arguments
+from forge_core.llm.assembly import AnswerAssembler
+from forge_core.llm.models import CompletionResponse, StreamChunk, TokenUsage, ToolCall
+
+Pricer = Callable[[str, TokenUsage], "Decimal | None"]
+"""(model, usage) → US dollars, None where unknown."""
+
+_SPOILERS = ("]", "}", '"]', '"}', '""]', '""}')
+
+
+def to_result(response: CompletionResponse, pricer: Pricer) -> ChatResult:
+    """The one generation of a whole answer."""
+    valid, invalid = langchain_calls(response.message.tool_calls or ())
+    message = AIMessage(
+        content=response.message.text,
+        additional_kwargs=_kwargs(response),
+        response_metadata=_metadata(response, pricer),
+        usage_metadata=to_usage_metadata(response.usage),
+        tool_calls=valid,
+        invalid_tool_calls=invalid,
+        id=None,
+    )
+    usage = response.usage
+    output = {"model_name": response.model, "token_usage": usage.as_dict() if usage is not None else {}}
+    return ChatResult(generations=[ChatGeneration(message=message)], llm_output=output)
+
+
+class ChunkConverter:
+    """Turns one stream's chunks into LangChain's.
+
+    LangChain merges chunks by joining strings, adding integers and failing on floats, so whatever is not text
+    (finish reason, model, cost, usage, reasoning blocks) is held back and given once, with `last()`.
+    """
+
+    def __init__(self, pricer: Pricer) -> None:
+        self._pricer = pricer
+        self._answer = AnswerAssembler()
+
+    def convert(self, chunk: StreamChunk) -> ChatGenerationChunk | None:
+        """The chunk to hand out; None when there is nothing to show of it."""
+        if chunk.comment is not None:
+            return None
+        calls = self._answer.add(chunk)
+        if chunk.reasoning:
+            return ChatGenerationChunk(
+                message=AIMessageChunk(
+                    content=chunk.text,
+                    additional_kwargs={"reasoning_content": chunk.reasoning},
+                    tool_call_chunks=[
+                        _call_chunk(call.index, call.id, call.name, call.arguments) for call in calls
+                    ],
+                )
+            )
+        if calls:
+            pieces = [_call_chunk(call.index, call.id, call.name, call.arguments) for call in calls]
+            return ChatGenerationChunk(message=AIMessageChunk(content=chunk.text, tool_call_chunks=pieces))
+        if chunk.text:
+            return ChatGenerationChunk(message=AIMessageChunk(content=chunk.text))
+        return None
+
+    def last(self) -> ChatGenerationChunk:
+        """The final chunk: everything that was held back."""
+        response = self._answer.response()
+        kwargs = _kwargs(response)
+        kwargs.pop("reasoning_content", None)
+        return ChatGenerationChunk(
+            message=AIMessageChunk(
+                content="",
+                additional_kwargs=kwargs,
+                response_metadata=_metadata(response, self._pricer),
+                usage_metadata=to_usage_metadata(response.usage),
+                tool_call_chunks=_spoiled(response.message.tool_calls or []),
+                chunk_position="last",
+            )
+        )
+
+
+def to_usage_metadata(usage: TokenUsage | None) -> UsageMetadata | None:
+    """Token counts in LangChain's form."""
+    if usage is None:
+        return None
+    return UsageMetadata(
+        input_tokens=usage.prompt_tokens,
+        output_tokens=usage.completion_tokens,
+        total_tokens=usage.total_tokens,
+        input_token_details=InputTokenDetails(
+            cache_read=usage.cached_tokens, cache_creation=usage.cache_write_tokens
+        ),
+        output_token_details=OutputTokenDetails(reasoning=usage.reasoning_tokens),
+    )
+
+
+def sum_token_usage(outputs: Iterable[Mapping[str, Any] | None]) -> dict[str, int]:
+    """The counts of several results' `llm_output`, added up."""
+    total: dict[str, int] = {}
+    for output in outputs:
+        for key, value in ((output or {}).get("token_usage") or {}).items():
+            if isinstance(value, int) and not isinstance(value, bool):
+                total[key] = total.get(key, 0) + value
+    return total
+
+
+def _call_chunk(index: int, call_id: str | None, name: str | None, arguments: str) -> ToolCallChunk:
+    return tool_call_chunk(name=name, args=arguments, id=call_id, index=index)
+
+
+def _spoiled(calls: list[ToolCall]) -> list[ToolCallChunk]:
+    """Fragments that make cut-off arguments unreadable for good.
+
+    Whoever merges the chunks gets `tool_calls` from a *partial* JSON parser, which would complete half an
+    object and let an agent write half a file. With one wrong closing bracket more, the call is an invalid one
+    instead.
+    """
+    spoiled = []
+    for index, call in enumerate(calls):
+        if parse_arguments(call.arguments) is None:
+            end = next((s for s in _SPOILERS if not _completes(call.arguments + s)), "]}")
+            if _completes(call.arguments):
+                spoiled.append(_call_chunk(index, None, None, end))
+    return spoiled
+
+
+def _completes(arguments: str) -> bool:
+    """Whether LangChain would make something to run out of `arguments`."""
+    try:
+        return isinstance(parse_partial_json(arguments), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _kwargs(response: CompletionResponse) -> dict[str, Any]:
+    kwargs = dict(response.message.extra)
+    if "reasoning" in kwargs:
+        kwargs["reasoning_content"] = kwargs.pop("reasoning")
+    return kwargs
+
+
+def _metadata(response: CompletionResponse, pricer: Pricer) -> dict[str, Any]:
+    cost = pricer(response.model, response.usage) if response.usage is not None else None
+    values = {
+        "model_provider": "openrouter",
+        "model_name": response.model,
+        "finish_reason": response.finish_reason,
+        "native_finish_reason": response.native_finish_reason,
+        "provider": response.provider,
+        "id": response.id,
+        "generation_id": response.generation_id,
+        "cost": None if cost is None else format(cost, "f"),
+        "cost_details": response.cost_details,
+    }
+    return {key: value for key, value in values.items() if value is not None and value != ""}

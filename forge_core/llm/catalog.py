@@ -1,0 +1,118 @@
+"""Which models there are, how large their windows are, and what they cost: a small dated copy that needs no
+network."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from importlib.resources import files
+from typing import Any
+
+from forge_core.llm.pricing import ModelPrices
+from forge_core.llm.wire import read_decimal
+
+DEFAULT_MODEL = "anthropic/claude-sonnet-4.5"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """One model as the catalogue knows it."""
+
+    id: str
+    name: str
+    context_length: int | None
+    """Tokens; None where unknown."""
+    max_output_tokens: int | None = None
+    prices: ModelPrices = field(default_factory=ModelPrices)
+    input_modalities: tuple[str, ...] = ("text",)
+    """text, image, file, audio, video."""
+    supported_parameters: tuple[str, ...] = ()
+    """As OpenRouter lists them (tools, reasoning, structured_outputs, …); empty where unknown."""
+    expires: str | None = None
+    """ISO date after which the model is gone."""
+
+    @property
+    def takes_tools(self) -> bool:
+        """Whether it can call tools; assumed where unknown."""
+        return not self.supported_parameters or "tools" in self.supported_parameters
+
+
+def lookup(model_id: str) -> ModelInfo | None:
+    """The bundled entry for `model_id`; a variant (`:free`, `:nitro`, `:online`, …) finds its base model,
+    without prices where the variant has its own."""
+    found = bundled().get(model_id)
+    if found is not None:
+        return found
+    base, _, variant = model_id.partition(":")
+    found = bundled().get(base)
+    if found is None or not variant:
+        return found
+    zero = Decimal(0) if variant == "free" else None
+    prices = ModelPrices(prompt=zero, completion=zero)
+    return ModelInfo(
+        model_id, f"{found.name} ({variant})", found.context_length, found.max_output_tokens, prices,
+        found.input_modalities, found.supported_parameters,
+    )  # fmt: skip
+
+
+@functools.cache
+def bundled() -> Mapping[str, ModelInfo]:
+    """Every bundled model by id, in the file's order."""
+    data = json.loads(files("forge_core.llm").joinpath("data/models.json").read_text("utf-8"))
+    models = (read_model(entry) for entry in data["models"])
+    return {model.id: model for model in models if model is not None}
+
+
+@functools.cache
+def bundled_date() -> str:
+    """When the bundled copy was made (ISO date): prices may have changed since."""
+    data = json.loads(files("forge_core.llm").joinpath("data/models.json").read_text("utf-8"))
+    return str(data["date"])
+
+
+def read_model(entry: Any) -> ModelInfo | None:
+    """One entry of `GET /models`, leniently; None without an id."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("id"), str):
+        return None
+    top = _dict(entry.get("top_provider"))
+    architecture = _dict(entry.get("architecture"))
+    return ModelInfo(
+        id=entry["id"],
+        name=str(entry.get("name") or entry["id"]),
+        context_length=_positive(entry.get("context_length"))
+        or _positive(top.get("context_length"))
+        or _positive(entry.get("max_model_len")),
+        max_output_tokens=_positive(top.get("max_completion_tokens")),
+        prices=_prices(_dict(entry.get("pricing"))),
+        input_modalities=_words(architecture.get("input_modalities")) or ("text",),
+        supported_parameters=_words(entry.get("supported_parameters")),
+        expires=entry["expiration_date"] if isinstance(entry.get("expiration_date"), str) else None,
+    )
+
+
+def _prices(pricing: dict[str, Any]) -> ModelPrices:
+    return ModelPrices(
+        prompt=read_decimal(pricing.get("prompt")),
+        completion=read_decimal(pricing.get("completion")),
+        cache_read=read_decimal(pricing.get("input_cache_read")),
+        cache_write=read_decimal(pricing.get("input_cache_write")),
+        reasoning=read_decimal(pricing.get("internal_reasoning")) or None,
+        request=read_decimal(pricing.get("request")),
+    )
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    return tuple(word for word in value if isinstance(word, str)) if isinstance(value, list) else ()
+
+
+def _positive(value: Any) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e12:
+        return None
+    return int(value)

@@ -1,0 +1,59 @@
+"""What a call costs, in exact decimals. The provider's own figure always comes first; this is for when it
+sends none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from forge_core.llm.models import TokenUsage
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPrices:
+    """US dollars per token; None where a price is unknown, which is not the same as free."""
+
+    prompt: Decimal | None = None
+    completion: Decimal | None = None
+    cache_read: Decimal | None = None
+    """None: cached tokens are priced like other prompt tokens."""
+    cache_write: Decimal | None = None
+    """None: like other prompt tokens."""
+    reasoning: Decimal | None = None
+    """None: like other completion tokens."""
+    request: Decimal | None = None
+    """Per request, on top."""
+
+
+def price(usage: TokenUsage, prices: ModelPrices | None) -> Decimal | None:
+    """US dollars for `usage`: the provider's figure if it carries one, else counts times prices.
+
+    None when a price that is needed is unknown. Counts that contradict each other (more cached tokens than
+    prompt tokens) are held within their whole.
+    """
+    if usage.cost_usd is not None:
+        return usage.cost_usd
+    if prices is None:
+        return None
+    cached = min(usage.cached_tokens, usage.prompt_tokens)
+    written = min(usage.cache_write_tokens, usage.prompt_tokens - cached)
+    reasoning = min(usage.reasoning_tokens, usage.completion_tokens)
+    parts = (
+        (usage.prompt_tokens - cached - written, prices.prompt),
+        (cached, _first_known(prices.cache_read, prices.prompt)),
+        (written, _first_known(prices.cache_write, prices.prompt)),
+        (usage.completion_tokens - reasoning, prices.completion),
+        (reasoning, _first_known(prices.reasoning, prices.completion)),
+    )
+    total = prices.request or Decimal(0)
+    for tokens, per_token in parts:
+        if tokens == 0:
+            continue
+        if per_token is None:
+            return None
+        total += tokens * per_token
+    return total
+
+
+def _first_known(*prices: Decimal | None) -> Decimal | None:
+    return next((found for found in prices if found is not None), None)
