@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypedDict
+from typing import Protocol, TypedDict
 
-from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import BaseMessage
 
 from forge_core.errors import ConfigError
 from forge_core.langchain.messages import forge_to_langchain, langchain_to_forge
 from forge_core.langchain.window import Entry, MessageWindow
-from forge_core.llm.models import Message, MessageRole
+from forge_core.llm.models import Message, MessageRole, ToolCall
 from forge_core.llm.tokens import estimate_tokens
 
 MEDIA_TOKENS = 1_000
@@ -21,6 +20,16 @@ CANCELLED = "Error: cancelled before it finished; there is no result."
 """The result that `repair` gives to a call that never got one."""
 
 
+class MessageStore(Protocol):
+    """Where a history outlives the process: LangChain's `BaseChatMessageHistory`, or anything like it."""
+
+    messages: list[BaseMessage]
+
+    def add_messages(self, messages: Sequence[BaseMessage]) -> None: ...
+
+    def clear(self) -> None: ...
+
+
 class MemoryOptions(TypedDict, total=False):
     """The arguments that every kind of memory takes; see `ConversationMemory`."""
 
@@ -28,7 +37,7 @@ class MemoryOptions(TypedDict, total=False):
     max_tokens: int | None
     system_message: Message | None
     token_counter: Callable[[str], int]
-    backend: BaseChatMessageHistory | None
+    backend: MessageStore | None
 
 
 class ConversationMemory:
@@ -43,9 +52,9 @@ class ConversationMemory:
         max_messages: how many messages of history are kept.
         max_tokens: budget for everything in `get_messages()`.
         token_counter: tokens of a text; the default is an estimate. Framing per message is not counted.
-        backend: a store that outlives the process. Its messages are loaded at once; what is added is
-            appended to it, what a limit drops stays in it, `clear_history` clears it. The system message is
-            not stored.
+        backend: a store (a `BaseChatMessageHistory`, say) that outlives the process. Its messages are loaded
+            at once; what is added is appended to it, what a limit drops stays in it, `clear_history` clears
+            it. The system message is not stored.
 
     Raises:
         ConfigError: a limit is below 1.
@@ -58,7 +67,7 @@ class ConversationMemory:
         *,
         system_message: Message | None = None,
         token_counter: Callable[[str], int] = estimate_tokens,
-        backend: BaseChatMessageHistory | None = None,
+        backend: MessageStore | None = None,
     ) -> None:
         self.max_messages = at_least_one("max_messages", max_messages)
         self.max_tokens = at_least_one("max_tokens", max_tokens)
@@ -66,7 +75,7 @@ class ConversationMemory:
         self._token_counter = token_counter
         self._window = MessageWindow(self.count_tokens)
         self._counted_preface: tuple[list[str], int] = ([], 0)
-        self._backend: BaseChatMessageHistory | None = None
+        self._backend: MessageStore | None = None
         if system_message is not None:
             self.set_system_message(system_message)
         if backend is not None:
@@ -91,9 +100,7 @@ class ConversationMemory:
 
     def add_messages(self, messages: Sequence[Message]) -> None:
         """Appends the messages in order."""
-        added = self._add(messages)
-        if self._backend is not None and added:
-            self._backend.add_messages([forge_to_langchain(message) for message in added])
+        self._store(self._add(messages))
 
     def add_langchain_message(self, message: BaseMessage) -> None:
         """Appends a LangChain message.
@@ -146,11 +153,8 @@ class ConversationMemory:
         Every call without a result is answered as cancelled; results that answer no call are dropped.
         """
         dropped = self._window.drop_orphans()
-        answers = [
-            Message.tool_result(call.id, CANCELLED, name=call.name, status="error")
-            for call in self._window.open_calls()
-        ]
-        self.add_messages(answers)
+        answers = self._window.answer_open_calls(_cancelled)
+        self._store(answers)
         return dropped + len(answers)
 
     def token_count(self) -> int:
@@ -196,6 +200,10 @@ class ConversationMemory:
             added.append(message)
         return added
 
+    def _store(self, messages: list[Message]) -> None:
+        if self._backend is not None and messages:
+            self._backend.add_messages([forge_to_langchain(message) for message in messages])
+
     def _enforce_window(self) -> None:
         self._drop_while(self._exceeds_limits, keep_latest=True)
 
@@ -214,6 +222,10 @@ class ConversationMemory:
     def _preface(self) -> list[Message]:
         """What comes before the history."""
         return [] if self.system_message is None else [self.system_message]
+
+
+def _cancelled(call: ToolCall) -> Message:
+    return Message.tool_result(call.id, CANCELLED, name=call.name, status="error")
 
 
 def _converted(entry: Entry) -> BaseMessage:

@@ -29,8 +29,8 @@ class Entry:
 @dataclass(slots=True, eq=False)
 class Unit:
     entries: list[Entry]
-    open_calls: dict[str, ToolCall] = field(default_factory=dict)
-    """Calls without a result yet, by id."""
+    open_calls: list[ToolCall] = field(default_factory=list)
+    """Calls without a result yet."""
 
     @property
     def first(self) -> Message:
@@ -88,9 +88,10 @@ class MessageWindow:
             self._last_user = unit
             self.user_count += 1
         if unit.calls:
-            unit.open_calls = {call.id: call for call in unit.calls}
-            self._waiting.update(dict.fromkeys(unit.open_calls, unit))
-            self._stale_calls.difference_update(unit.open_calls)
+            unit.open_calls = list(unit.calls)
+            for call in unit.calls:
+                self._waiting[call.id] = unit
+                self._stale_calls.discard(call.id)
             self._last_calls = unit
 
     def drop_oldest(self, *, keep_latest: bool) -> bool:
@@ -134,19 +135,31 @@ class MessageWindow:
         self.remove(orphans)
         return len(orphans)
 
-    def open_calls(self) -> list[ToolCall]:
-        """The calls without a result, oldest first."""
-        return [call for unit in self._units for call in unit.open_calls.values()]
+    def answer_open_calls(self, answer: Callable[[ToolCall], Message]) -> list[Message]:
+        """Gives every call without a result the one that `answer` makes; returns those, oldest first."""
+        added = []
+        for unit in self._units:
+            for call in unit.open_calls:
+                self._waiting.pop(call.id, None)
+                added.append(answer(call))
+                self._put(unit, added[-1])
+            unit.open_calls = []
+        return added
 
     def older_than(self, keep: int) -> list[Unit]:
-        """The units before the newest `keep` messages, without those that must stay. None is split."""
-        kept, cut = 0, len(self._units)
-        for unit in reversed(self._units):
-            if kept >= keep:
-                break
-            kept += len(unit.entries)
+        """The units before about the newest `keep` messages, without those that must stay.
+
+        More are kept where the cut would split a unit, fewer where calls would lose the question they serve.
+        """
+        units = list(self._units)
+        kept, cut = 0, len(units)
+        while cut > 0 and kept < keep:
             cut -= 1
-        return [unit for index, unit in enumerate(self._units) if index < cut and self._may_go(unit)]
+            kept += len(units[cut].entries)
+        if self._last_user in units[cut:]:
+            while units[cut].calls:
+                cut += 1
+        return [unit for unit in units[:cut] if self._may_go(unit)]
 
     def remove(self, units: list[Unit]) -> None:
         """Takes these units out, where they are still held."""
@@ -158,17 +171,23 @@ class MessageWindow:
 
     def _add_result(self, message: Message) -> None:
         call_id = message.tool_call_id or ""
-        unit = self._waiting.pop(call_id, None)
-        if unit is None and self._units and any(call.id == call_id for call in self._units[-1].calls):
-            unit = self._units[-1]  # a model that gave two calls the same id
+        unit = self._waiting.get(call_id)
         if unit is None and call_id in self._stale_calls:
             self._stale_calls.discard(call_id)  # its call was dropped: kept, it would be an orphan
             return
         if unit is None:
             unit = Unit([])
             self._units.append(unit)
-        unit.open_calls.pop(call_id, None)
         self._put(unit, message)
+        self._close(unit, call_id)
+
+    def _close(self, unit: Unit, call_id: str) -> None:
+        """Marks one call as answered; a model may have given two the same id."""
+        answered = next((call for call in unit.open_calls if call.id == call_id), None)
+        if answered is not None:
+            unit.open_calls.remove(answered)
+        if all(call.id != call_id for call in unit.open_calls):
+            self._waiting.pop(call_id, None)
 
     def _put(self, unit: Unit, message: Message) -> None:
         entry = Entry(message)
@@ -191,10 +210,10 @@ class MessageWindow:
             self._tokens -= sum(map(self._tokens_of, unit.entries))
         if unit.is_user:
             self.user_count -= 1
-        for call_id in unit.open_calls:
-            if self._waiting.get(call_id) is unit:
-                del self._waiting[call_id]
-                self._stale_calls.add(call_id)
+        for call in unit.open_calls:
+            if self._waiting.get(call.id) is unit:
+                del self._waiting[call.id]
+                self._stale_calls.add(call.id)
 
     def _tokens_of(self, entry: Entry) -> int:
         if entry.tokens is None:
