@@ -225,7 +225,9 @@ class ConversationMemory:
 
 
 def _cancelled(call: ToolCall) -> Message:
-    return Message.tool_result(call.id, CANCELLED, name=call.name, status="error")
+    return Message(
+        MessageRole.TOOL, CANCELLED, tool_call_id=call.id, name=call.name or None, extra={"status": "error"}
+    )
 
 
 def _converted(entry: Entry) -> BaseMessage:

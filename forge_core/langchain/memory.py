@@ -40,8 +40,8 @@ class SummaryMemory(ConversationMemory):
     Args:
         summary_threshold: messages of history above which it is time.
         summarizer: the chat model that writes; without one nothing is ever summarised.
-        keep_recent: messages that stay as they are, rounded up so that no call is parted from its results.
-            Half the threshold unless given.
+        keep_recent: about how many messages stay as they are: no call is parted from its results or from its
+            question. Half the threshold unless given.
 
     Raises:
         ConfigError: `keep_recent` is not below `summary_threshold`, or one of them is below 1.

@@ -11,8 +11,9 @@ from typing import Annotated, Any
 from langchain_core.tools import BaseTool as LangChainTool
 from langchain_core.tools import ToolException
 from langchain_core.utils.pydantic import TypeBaseModel
-from pydantic import Field, SkipValidation, ValidationError
+from pydantic import Field, GetPydanticSchema, ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
+from pydantic_core import core_schema
 
 from forge_core.langchain.blocking import run_blocking
 from forge_core.langchain.forge_tool_adapter import ForgeToolAdapter
@@ -26,6 +27,9 @@ __all__ = [
     "adapt_tools_for_forge",
     "adapt_tools_for_langchain",
 ]
+
+_AS_IS = GetPydanticSchema(lambda source, handler: core_schema.any_schema())
+"""Keeps pydantic from looking into our own types, or copying them."""
 
 _invoked_as: ContextVar[str | None] = ContextVar("forge_invoked_as", default=None)
 """The id of the call whose `run` or `arun` is about to enter `_run` or `_arun`; None in direct calls."""
@@ -47,13 +51,14 @@ class LangChainToolAdapter(LangChainTool):
 
     name: str = ""
     description: str = ""
-    forge_tool: Annotated[BaseTool, SkipValidation] = Field(exclude=True)
-    executor: Annotated[ToolExecutor | None, SkipValidation] = Field(default=None, exclude=True)
-    """None: one of its own, which checks no permission: the caller is the authority."""
-    context: Annotated[ExecutionContext | None, SkipValidation] = Field(default=None, exclude=True)
-    """What calls share; each gets a copy with its own id. None: the current directory."""
+    forge_tool: Annotated[BaseTool, _AS_IS] = Field(exclude=True)
+    executor: Annotated[ToolExecutor, _AS_IS] = Field(default_factory=ToolExecutor, exclude=True)
+    """The default one checks no permission: the caller is the authority."""
+    context: Annotated[ExecutionContext, _AS_IS] = Field(default_factory=ExecutionContext, exclude=True)
+    """What the calls share; each gets a copy with an id of its own. The default is the current directory."""
 
     def __init__(self, **fields: Any) -> None:
+        fields = {name: value for name, value in fields.items() if value is not None}
         tool: BaseTool | None = fields.get("forge_tool")
         if tool is not None:
             fields.setdefault("name", tool.name)
@@ -93,10 +98,8 @@ class LangChainToolAdapter(LangChainTool):
     async def _execute(
         self, call_id: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> ToolResult:
-        executor = self.executor or ToolExecutor()
-        shared = self.context or ExecutionContext()
-        context = dataclasses.replace(shared, call_id=call_id or _new_call_id(), waited_s=0.0)
-        return await executor.execute(self.forge_tool, self._parameters(args, kwargs), context)
+        context = dataclasses.replace(self.context, call_id=call_id or _new_call_id(), waited_s=0.0)
+        return await self.executor.execute(self.forge_tool, self._parameters(args, kwargs), context)
 
     def _parameters(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The call's arguments under their own names; optional ones that were not given are left out."""
@@ -123,15 +126,14 @@ def adapt_tools_for_langchain(
     executor: ToolExecutor | None = None,
     context: ExecutionContext | None = None,
 ) -> list[LangChainTool]:
-    """Forge tools in adapters, in the same order; LangChain tools as they are.
+    """Forge tools in adapters that share executor and context, LangChain tools as they are; order is kept.
 
     Raises:
         TypeError: an entry is neither.
     """
+    shared = {"executor": executor or ToolExecutor(), "context": context or ExecutionContext()}
     return [
-        tool
-        if isinstance(tool, LangChainTool)
-        else LangChainToolAdapter(forge_tool=_checked(tool), executor=executor, context=context)
+        tool if isinstance(tool, LangChainTool) else LangChainToolAdapter(forge_tool=_checked(tool), **shared)
         for tool in tools
     ]
 
