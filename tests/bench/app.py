@@ -1,6 +1,6 @@
 """A small app around the transcript: every kind of block, and a scripted stream. For looking and for measuring.
 
-python -m tests.bench.app [--theme forge-light] [--rate 100] [--tokens 400] [--history 1000] [--plain-output]
+python -m tests.bench.app [--show] [--theme forge-light] [--rate 100] [--tokens 400] [--history 1000]
 
 Enter in the composer streams an answer; Ctrl+O unfolds the cards.
 """
@@ -17,6 +17,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static, TextArea
 
+from forge_tui.terminal.output import RowDiffOutput
 from forge_tui.theming import load_builtin
 from forge_tui.widgets.transcript import Transcript
 from tests.bench import script
@@ -35,7 +36,7 @@ class Prompt(TextArea):
         await super()._on_key(event)
 
 
-class BenchApp(App[None]):
+class BenchApp(RowDiffOutput, App[None]):
     """Transcript, composer, status line."""
 
     CSS = """

@@ -70,7 +70,7 @@ DIFF = """\
 +        wait = min(2 ** attempt, self.longest_wait)
 +        log.info("retry %d in %.1f s", attempt, wait)
 +        time.sleep(wait)
- 
+\x20
      def close(self):
 """
 

@@ -1,0 +1,118 @@
+"""The output stage: writes to the terminal only what differs from what it shows, and scrolls what has moved.
+
+Textual's compositor paints every row of a view that scrolls. Here each frame is compared with the last one:
+rows that moved are scrolled by the terminal (a scroll region and line feeds or reverse indexes, which every
+terminal since the VT100 has); of the rest only the characters that differ are written.
+
+Private parts of Textual 8.2.8 that this file relies on, all of them checked by `tests/tui/test_output.py`:
+`App._display` (overridden), `_batch_count`, `_running`, `_closed`, `_driver`, `_sync_available`,
+`_previous_cursor_position`, `_handle_exception`; `LinuxDriver._writer_thread` (a new one per start of
+application mode); `_compositor.ChopsUpdate` and `LayoutUpdate` with their fields; in `screen_model.py`
+`Strip._segments`, Rich's `Style._ansi`, `_link` and `_link_id`, `Console._color_system`.
+Updates of any other kind go to Textual.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from rich.console import RenderableType
+from textual import events
+from textual._compositor import ChopsUpdate, LayoutUpdate
+from textual.app import App
+from textual.screen import Screen
+
+from forge_tui.terminal.screen_model import Piece, ScreenModel
+
+if TYPE_CHECKING:
+    from textual.driver import Driver
+
+_BEGIN = "\x1b[?2026h"
+_END = "\x1b[?2026l"
+
+
+class RowDiffOutput(App[None]):
+    """A mixin for apps, named before `App` in the bases. FORGE_OUTPUT=textual switches it off."""
+
+    row_diff_enabled: bool = os.environ.get("FORGE_OUTPUT", "") != "textual"
+
+    _model: ScreenModel | None = None
+    _model_key: object = None
+
+    def get_driver_class(self) -> type[Driver]:
+        """Textual's choice, with our driver in the place of its Linux one."""
+        from textual.drivers.linux_driver import LinuxDriver
+
+        from forge_tui.terminal.driver import ForgeDriver
+
+        chosen = super().get_driver_class()
+        return ForgeDriver if chosen is LinuxDriver else chosen
+
+    def forget_screen(self) -> None:
+        """The next frame is written in full: something else may have drawn on the terminal."""
+        self._model = None
+
+    def on_resize(self, event: events.Resize) -> None:
+        # Terminals reflow or cut what they show; nothing is known any more.
+        self.forget_screen()
+
+    def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
+        driver = self._driver
+        if renderable is None or driver is None or not self._is_ours(driver, renderable):
+            if renderable is not None:
+                self._model = None
+            super()._display(screen, renderable)
+            return
+        try:
+            assert isinstance(renderable, ChopsUpdate | LayoutUpdate)
+            self._write_frame(driver, renderable)
+        except Exception as error:  # as in App._display: a fault while rendering ends the app, with its story
+            self._model = None
+            self._handle_exception(error)
+        finally:
+            self.post_display_hook()
+
+    def _is_ours(self, driver: Driver, renderable: RenderableType) -> bool:
+        return (
+            self.row_diff_enabled
+            and isinstance(renderable, ChopsUpdate | LayoutUpdate)
+            and not self._batch_count
+            and self._running
+            and not self._closed
+            and not self.is_headless
+            and not driver.is_inline
+        )
+
+    def _write_frame(self, driver: Driver, renderable: ChopsUpdate | LayoutUpdate) -> None:
+        width, height = self.size
+        key = (width, height, id(getattr(driver, "_writer_thread", None)))
+        if self._model is None or self._model_key != key:
+            self._model = ScreenModel(width, height)
+            self._model_key = key
+        written = self._model.update(_pieces(renderable), self.console)
+        cursor = self.screen.outer_size.clamp_offset(self.cursor_position)
+        if not written and cursor == self._previous_cursor_position:
+            return
+        self._previous_cursor_position = cursor
+        frame = f"{written}\x1b[{cursor.y + 1};{cursor.x + 1}H"
+        driver.write(f"{_BEGIN}{frame}{_END}" if self._sync_available else frame)
+        driver.flush()
+
+
+def _pieces(update: ChopsUpdate | LayoutUpdate) -> list[Piece]:
+    """What an update wants on the screen, as whole strips with their places."""
+    pieces: list[Piece] = []
+    if isinstance(update, LayoutUpdate):
+        for y, strips in enumerate(update.strips, update.region.y):
+            x = update.region.x
+            for strip in strips:
+                pieces.append((y, x, strip))
+                x += strip.cell_length
+        return pieces
+    for y, x1, x2 in update.spans:
+        for end, (x, chop) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
+            # Only chops that the span touches: of others the compositor may not have drawn all layers.
+            if chop is not None and x < x2 and end > x1:
+                pieces.append((y, x, chop))
+    return pieces

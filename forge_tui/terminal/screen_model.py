@@ -1,0 +1,209 @@
+"""What the terminal shows, as strips by row and column, and the least to write to make it show another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TypeAlias
+
+from rich.cells import get_character_cell_size
+from rich.color import ColorSystem
+from rich.console import Console
+from rich.segment import Segment
+from textual.strip import Strip
+
+Piece: TypeAlias = tuple[int, int, Strip]
+"""Row, column, content."""
+_RowPieces: TypeAlias = dict[int, Strip]
+"""Column → content, without overlaps. A column that no piece covers is unknown."""
+
+_FEWEST_MOVED = 3
+"""Rows that must have moved together before the terminal is told to scroll."""
+
+
+class ScreenModel:
+    """One screen of `width` by `height` cells, of which nothing is known at first."""
+
+    def __init__(self, width: int, height: int) -> None:
+        self._width = width
+        self._rows: list[_RowPieces] = [{} for _ in range(height)]
+
+    def update(self, pieces: Sequence[Piece], console: Console) -> str:
+        """The sequences that bring `pieces` onto the screen; afterwards they are what it shows.
+
+        The cursor ends anywhere. Nothing is written for what is there already.
+        """
+        wanted: dict[int, _RowPieces] = {}
+        for y, x, strip in pieces:
+            if 0 <= y < len(self._rows) and strip.cell_length:
+                wanted.setdefault(y, {})[x] = strip
+        output: list[str] = []
+        move = self._find_move(wanted)
+        if move is not None:
+            output.append(self._scroll(wanted, *move))
+        colours = console._color_system or ColorSystem.TRUECOLOR
+        for y in sorted(wanted):
+            self._write_row(y, wanted[y], colours, output)
+        return "".join(output)
+
+    def _write_row(self, y: int, wanted: _RowPieces, colours: ColorSystem, output: list[str]) -> None:
+        row = self._rows[y]
+        for x in sorted(wanted):
+            strip = wanted[x]
+            old = row.get(x)
+            if old is strip:
+                continue
+            if old is None or old.cell_length != strip.cell_length:
+                _forget(row, x, x + strip.cell_length)
+                old = None
+            row[x] = strip
+            change = difference(old, strip)
+            if change is None:
+                continue
+            offset, segments = change
+            output.append(f"\x1b[{y + 1};{x + offset + 1}H")
+            output.append(render(segments, colours))
+            if not is_simple(strip.text):
+                # A terminal may disagree on the width of such text and run into the next piece.
+                following = x + strip.cell_length
+                if following not in wanted and following in row:
+                    output.append(f"\x1b[{y + 1};{following + 1}H")
+                    output.append(render(row[following]._segments, colours))
+                elif following in wanted:
+                    row.pop(following, None)
+
+    def _find_move(self, wanted: dict[int, _RowPieces]) -> tuple[int, int, int] | None:
+        """By how many rows content went up (down: negative), and the region to scroll: first and last row."""
+        changed: dict[int, str] = {}
+        old_rows: dict[str, int] = {}
+        seen: Counter[str] = Counter()
+        for y, pieces in wanted.items():
+            x, strip = max(pieces.items(), key=lambda item: item[1].cell_length)
+            old = self._rows[y].get(x)
+            if old is None or old.cell_length != strip.cell_length:
+                continue
+            text = old.text
+            if text.strip():
+                seen[text] += 1
+                old_rows[text] = y
+            if old is not strip and (new_text := strip.text) != text:
+                changed[y] = new_text
+        if len(changed) < _FEWEST_MOVED:
+            return None
+        moves = Counter(
+            old_rows[text] - y for y, text in changed.items() if seen[text] == 1 and old_rows[text] != y
+        )
+        if not moves:
+            return None
+        delta, count = moves.most_common(1)[0]
+        rows = [y for y, text in changed.items() if old_rows.get(text) == y + delta and seen[text] == 1]
+        first = min(rows) + min(0, delta)
+        last = max(rows) + max(0, delta)
+        unmoved = sum(y not in changed for y in range(first, last + 1))
+        if count < _FEWEST_MOVED or count <= unmoved:
+            return None
+        if any(not self._is_known(y) for y in range(first, last + 1)):
+            return None
+        return delta, first, last
+
+    def _scroll(self, wanted: dict[int, _RowPieces], delta: int, first: int, last: int) -> str:
+        """Scrolls a region, and adds to `wanted` what must be put back where it was not meant to move."""
+        for y in range(first, last + 1):
+            kept = dict(self._rows[y])
+            for x, strip in wanted.get(y, {}).items():
+                _forget(kept, x, x + strip.cell_length)
+                kept[x] = strip
+            wanted[y] = kept
+        region = self._rows[first : last + 1]
+        blank: list[_RowPieces] = [{} for _ in range(abs(delta))]
+        if delta > 0:
+            self._rows[first : last + 1] = region[delta:] + blank
+            motion = f"\x1b[{last + 1};1H" + "\n" * delta
+        else:
+            self._rows[first : last + 1] = blank + region[:delta]
+            motion = f"\x1b[{first + 1};1H" + "\x1bM" * -delta
+        return f"\x1b[{first + 1};{last + 1}r{motion}\x1b[r"
+
+    def _is_known(self, y: int) -> bool:
+        return sum(strip.cell_length for strip in self._rows[y].values()) == self._width
+
+
+def difference(old: Strip | None, new: Strip) -> tuple[int, Sequence[Segment]] | None:
+    """The cell from which `new` differs from `old` (of the same length) and the segments from there to where
+    it no longer does; None when they look the same."""
+    segments = new._segments
+    if old is None:
+        return 0, segments
+    before = old._segments
+    if before == segments:
+        return None
+    if not (is_simple(old.text) and is_simple(new.text)):
+        return 0, segments
+    start = _common(before, segments)
+    end = _common([_reversed(s) for s in reversed(before)], [_reversed(s) for s in reversed(segments)])
+    length = new.cell_length
+    end = min(end, length - start)
+    if start >= length:
+        return None
+    return start, new.crop(start, length - end)._segments
+
+
+def _reversed(segment: Segment) -> Segment:
+    return Segment(segment.text[::-1], segment.style)
+
+
+def _common(a: Sequence[Segment], b: Sequence[Segment]) -> int:
+    """How many cells at the beginning look the same, however they are cut into segments."""
+    count = i = j = at_a = at_b = 0
+    while i < len(a) and j < len(b):
+        text_a, text_b = a[i].text, b[j].text
+        if a[i].style is not b[j].style and a[i].style != b[j].style:
+            return count
+        size = min(len(text_a) - at_a, len(text_b) - at_b)
+        if text_a[at_a : at_a + size] != text_b[at_b : at_b + size]:
+            return count + _common_text(text_a[at_a:], text_b[at_b:])
+        count, at_a, at_b = count + size, at_a + size, at_b + size
+        if at_a == len(text_a):
+            i, at_a = i + 1, 0
+        if at_b == len(text_b):
+            j, at_b = j + 1, 0
+    return count
+
+
+def _common_text(a: str, b: str) -> int:
+    return next((at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
+@lru_cache(maxsize=4096)
+def is_simple(text: str) -> bool:
+    """Whether every character takes one cell by itself, so that characters can be counted as cells."""
+    return text.isascii() or all(get_character_cell_size(character) == 1 for character in text)
+
+
+def render(segments: Sequence[Segment], colours: ColorSystem) -> str:
+    """Text with its styles; like `Strip.render`, with no reset between segments of one style."""
+    parts: list[str] = []
+    current = ""
+    for text, style, _control in segments:
+        ansi = ""
+        link = None
+        if style is not None:
+            ansi = style._ansi if style._ansi is not None else Strip.render_ansi(style, colours)
+            link = style._link
+        if ansi != current:
+            parts.append(f"\x1b[0;{ansi}m" if ansi and current else f"\x1b[{ansi or 0}m")
+            current = ansi
+        if link and style is not None:
+            parts.append(f"\x1b]8;id={style._link_id};{link}\x1b\\{text}\x1b]8;;\x1b\\")
+        else:
+            parts.append(text)
+    if current:
+        parts.append("\x1b[0m")
+    return "".join(parts)
+
+
+def _forget(row: _RowPieces, start: int, end: int) -> None:
+    """Drops whatever is known of the columns from `start` to `end`."""
+    for x in [x for x, strip in row.items() if x < end and x + strip.cell_length > start]:
+        del row[x]

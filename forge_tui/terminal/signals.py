@@ -1,0 +1,72 @@
+"""Signals that end the program: the terminal is restored first, and the exit code is 128 + the signal number.
+
+Textual leaves mouse, paste and alternate screen on when it is terminated. Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import TypeAlias
+
+Leave: TypeAlias = "Callable[[int], None]"
+"""Asks the running app to end with an exit code; returns at once."""
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+GRACE_S = 2.0
+"""After a first signal the app may close its session; then, or on a second signal, the process just ends."""
+
+
+class _Ending:
+    def __init__(self) -> None:
+        self.restore: Callable[[], None] = lambda: None
+        self.leave: Leave | None = None
+        self.is_under_way = False
+        self.is_paused = False
+
+
+_ending = _Ending()
+
+
+def install(restore: Callable[[], None]) -> None:
+    """Handles the ending signals from now on. Only the main thread may call it."""
+    _ending.restore = restore
+    _ending.is_under_way = False
+    for number in ENDING:
+        signal.signal(number, _end)
+
+
+def on_end(leave: Leave | None) -> None:
+    """Names who is asked to end: the running app, or nobody (None)."""
+    _ending.leave = leave
+    _ending.is_paused = False
+
+
+def pause() -> None:
+    """Ignores SIGINT until the next `on_end`: it is meant for the program that has the terminal meanwhile."""
+    _ending.leave = None
+    _ending.is_paused = True
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    if _ending.is_paused and number == signal.SIGINT:
+        return
+    code = 128 + number
+    if _ending.is_under_way:
+        _exit_now(code)
+    _ending.is_under_way = True
+    if _ending.leave is None:
+        _ending.restore()
+        raise SystemExit(code)
+    timer = threading.Timer(GRACE_S, _exit_now, (code,))
+    timer.daemon = True
+    timer.start()
+    _ending.leave(code)
+
+
+def _exit_now(code: int) -> None:
+    _ending.restore()
+    os._exit(code)
