@@ -71,7 +71,7 @@ class PermissionPolicy:
 
     Order: the catastrophe guard, deny rules, plan mode, what always asks (.git, .forge), allow rules, yolo,
     and then the mode. A path is judged by where it really leads. Without a sandbox, `auto` asks for every
-    command.    Raises ConfigError for a rule that cannot be read.
+    command. Raises ConfigError for a rule that cannot be read.
     """
 
     def __init__(

@@ -1,0 +1,47 @@
+"""Tools: what a model may ask for, and the one door through which it is done."""
+
+from typing import TYPE_CHECKING
+
+from forge_core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from forge_core.tools.base import BaseTool as BaseTool
+    from forge_core.tools.base import ExecutionContext as ExecutionContext
+    from forge_core.tools.base import ToolCategory as ToolCategory
+    from forge_core.tools.base import ToolError as ToolError
+    from forge_core.tools.base import ToolParameter as ToolParameter
+    from forge_core.tools.base import ToolResult as ToolResult
+    from forge_core.tools.base import ToolUse as ToolUse
+    from forge_core.tools.bash import BashTool as BashTool
+    from forge_core.tools.edit import EditTool as EditTool
+    from forge_core.tools.executor import ToolExecutor as ToolExecutor
+    from forge_core.tools.glob import GlobTool as GlobTool
+    from forge_core.tools.grep import GrepTool as GrepTool
+    from forge_core.tools.ls import LsTool as LsTool
+    from forge_core.tools.read import ReadTool as ReadTool
+    from forge_core.tools.registry import ToolRegistry as ToolRegistry
+    from forge_core.tools.registry import builtin_tools as builtin_tools
+    from forge_core.tools.write import WriteTool as WriteTool
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "BaseTool": "forge_core.tools.base",
+        "BashTool": "forge_core.tools.bash",
+        "EditTool": "forge_core.tools.edit",
+        "ExecutionContext": "forge_core.tools.base",
+        "GlobTool": "forge_core.tools.glob",
+        "GrepTool": "forge_core.tools.grep",
+        "LsTool": "forge_core.tools.ls",
+        "ReadTool": "forge_core.tools.read",
+        "ToolCategory": "forge_core.tools.base",
+        "ToolError": "forge_core.tools.base",
+        "ToolExecutor": "forge_core.tools.executor",
+        "ToolParameter": "forge_core.tools.base",
+        "ToolRegistry": "forge_core.tools.registry",
+        "ToolResult": "forge_core.tools.base",
+        "ToolUse": "forge_core.tools.base",
+        "WriteTool": "forge_core.tools.write",
+        "builtin_tools": "forge_core.tools.registry",
+    },
+)

@@ -8,13 +8,16 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from forge_core.approval import Effect
 from forge_core.errors import ToolError
 from forge_core.events import AgentEvent
 from forge_core.llm.models import ToolDefinition
 from forge_core.result import FileDiff
+
+if TYPE_CHECKING:
+    from forge_core.tools.output import OutputStore
 
 __all__ = [
     "BaseTool",
@@ -121,6 +124,8 @@ class ExecutionContext:
     spawn_agent: Callable[[str], Awaitable[str]] | None = None
     environment: Mapping[str, str] | None = None
     """The environment for child processes; None: the scrubbed one of this process."""
+    outputs: OutputStore | None = None
+    """Where outputs over the cap are kept whole; set by the executor."""
     waited_s: float = 0.0
     """Seconds spent waiting for the person; written by the executor, subtracted from durations."""
 
@@ -137,6 +142,8 @@ class BaseTool(ABC):
     parameters: Sequence[ToolParameter] = ()
     category: ToolCategory = ToolCategory.OTHER
     effect: Effect = Effect.READ
+    timeout_s: float | None = None
+    """After this time the executor ends a call; None: never, or the tool sees to it itself."""
 
     @abstractmethod
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
@@ -150,6 +157,9 @@ class BaseTool(ABC):
         """What the call would change, for the approval prompt. Raises ToolError when it would fail anyway:
         the call then fails at once and the person is not asked."""
         return ()
+
+    async def aclose(self) -> None:  # noqa: B027  most tools leave nothing behind
+        """Ends what calls have left running. Called once, when the session ends."""
 
     def json_schema(self) -> dict[str, Any]:
         """JSON schema of the parameters, of type object."""

@@ -1,0 +1,184 @@
+"""A model's arguments checked against a tool's parameters, mended where the meaning is plain."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from forge_core.errors import ToolError
+from forge_core.tools.base import BaseTool, ToolParameter
+
+_MAX_SHOWN = 120
+_NOTHING = object()
+
+
+def validate(tool: BaseTool, params: object) -> dict[str, Any]:
+    """The arguments, coerced ("5" → 5, "true" → True) and completed with defaults.
+
+    Raises ToolError naming the parameter, the value and the schema, for a missing, unknown or unfitting one.
+    """
+    given = _as_mapping(tool, params)
+    known = {parameter.name: parameter for parameter in tool.parameters}
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ToolError(f"{tool.name} has no parameter {name!r}.{hint} {_signature(tool)}")
+    arguments: dict[str, Any] = {}
+    for parameter in tool.parameters:
+        value = given.get(parameter.name, _NOTHING)
+        if value is _NOTHING or (value is None and not parameter.required):
+            if parameter.required:
+                raise ToolError(f"{tool.name} needs {parameter.name!r}, which is missing. {_signature(tool)}")
+            if parameter.default is not None:
+                arguments[parameter.name] = parameter.default
+            continue
+        try:
+            arguments[parameter.name] = _fitting(value, parameter)
+        except ValueError as error:
+            schema = json.dumps(parameter.to_json_schema(), ensure_ascii=False, default=str)
+            raise ToolError(
+                f"{tool.name}: {parameter.name!r} is {_shown(value)}, but {error}. Its schema: {schema}"
+            ) from error
+    return arguments
+
+
+def _as_mapping(tool: BaseTool, params: object) -> Mapping[str, Any]:
+    if isinstance(params, str):
+        try:
+            params = json.loads(params) if params.strip() else {}
+        except ValueError as error:
+            raise ToolError(f"{tool.name}: the arguments are no JSON: {error}. {_signature(tool)}") from error
+    if params is None:
+        return {}
+    if not isinstance(params, Mapping):
+        raise ToolError(f"{tool.name}: the arguments are {_shown(params)}, not an object. {_signature(tool)}")
+    return params
+
+
+def _fitting(value: Any, parameter: ToolParameter) -> Any:
+    value = _typed(value, parameter.type, parameter.items, parameter.properties)
+    if parameter.enum is not None and value not in parameter.enum:
+        raise ValueError(f"it must be one of {', '.join(map(repr, parameter.enum))}")
+    if parameter.minimum is not None and isinstance(value, int | float) and value < parameter.minimum:
+        raise ValueError(f"it must be at least {parameter.minimum:g}")
+    if parameter.maximum is not None and isinstance(value, int | float) and value > parameter.maximum:
+        raise ValueError(f"it must be at most {parameter.maximum:g}")
+    return value
+
+
+def _typed(
+    value: Any, kind: str, items: Mapping[str, Any] | None, properties: Mapping[str, Any] | None
+) -> Any:
+    match kind:
+        case "string":
+            return _string(value)
+        case "integer":
+            return _integer(value)
+        case "number":
+            return _number(value)
+        case "boolean":
+            return _boolean(value)
+        case "array":
+            return _array(value, items)
+        case _:
+            return _object(value, properties)
+
+
+def _string(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError("it must be a string")
+    text = str(value)
+    if "\0" in text:
+        raise ValueError("it holds a NUL character, which no path, command or text file can hold")
+    return text
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, str):
+        try:
+            return int(value.strip())
+        except ValueError:
+            value = _number(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError("it must be a whole number")
+    return value
+
+
+def _number(value: Any) -> int | float:
+    if isinstance(value, str):
+        try:
+            value = float(value.strip())
+        except ValueError:
+            raise ValueError("it must be a number") from None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError("it must be a number")
+    return value
+
+
+def _boolean(value: Any) -> bool:
+    if isinstance(value, str) and value.strip().lower() in ("true", "false", "yes", "no", "1", "0"):
+        return value.strip().lower() in ("true", "yes", "1")
+    if isinstance(value, bool) or value in (0, 1):
+        return bool(value)
+    raise ValueError("it must be true or false")
+
+
+def _array(value: Any, items: Mapping[str, Any] | None) -> list[Any]:
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        value = _from_json(value, "a list")
+    if not isinstance(value, list | tuple):
+        raise ValueError("it must be a list")
+    return [_item(one, items, f"element {at + 1}") for at, one in enumerate(value)]
+
+
+def _object(value: Any, properties: Mapping[str, Any] | None) -> dict[str, Any]:
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        value = _from_json(value, "an object")
+    if not isinstance(value, Mapping):
+        raise ValueError("it must be an object")
+    schemas = properties or {}
+    return {str(key): _item(one, schemas.get(key), f"field {key!r}") for key, one in value.items()}
+
+
+def _item(value: Any, schema: Mapping[str, Any] | None, where: str) -> Any:
+    """One element, when its schema says of which single type it is."""
+    kind = schema.get("type") if schema else None
+    if schema is None or not isinstance(kind, str) or kind == "null":
+        return value
+    try:
+        fitting = _typed(value, kind, schema.get("items"), schema.get("properties"))
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+    missing = [
+        name for name in schema.get("required", ()) if isinstance(fitting, dict) and name not in fitting
+    ]
+    if missing:
+        raise ValueError(f"{where} lacks {missing[0]!r}")
+    if "enum" in schema and fitting not in schema["enum"]:
+        raise ValueError(f"{where} must be one of {', '.join(map(repr, schema['enum']))}")
+    return fitting
+
+
+def _from_json(text: str, what: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise ValueError(f"it must be {what}") from None
+
+
+def _signature(tool: BaseTool) -> str:
+    parts = [
+        f"{one.name}: {one.type}" if one.required else f"{one.name}?: {one.type}" for one in tool.parameters
+    ]
+    return f"Parameters: {', '.join(parts)}." if parts else "It takes no parameters."
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"

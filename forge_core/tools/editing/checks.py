@@ -1,0 +1,59 @@
+"""What an edit must not do silently: leave an omission in the file, or break a file that parsed."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import tomllib
+import warnings
+
+from forge_core.errors import ToolError
+
+_COMMENT = r"(?:#|//|/\*|<!--|--|;|%|\{/\*)"
+_PLACEHOLDER = re.compile(
+    rf"^[ \t]*{_COMMENT}?[ \t]*[\[(]?[ \t]*(?:\.\.\.|\u2026)[ \t]*\(?[ \t]*(?:the )?"
+    r"(?:rest|remaining|remainder|existing|unchanged|omitted|same as)\b[^\n]{0,60}$"
+    rf"|^[ \t]*{_COMMENT}[ \t]*[\[(]?[ \t]*(?:the )?(?:rest|remainder|remaining)\b[^\n]{{0,60}}"
+    r"\b(?:unchanged|the same|omitted|as before|as is|stays?|remains?)\b[^\n]{0,30}$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_MAX_PARSED = 1_000_000
+
+
+def refuse_placeholders(new: str, old: str) -> None:
+    """Raises ToolError when `new` holds a line like "# ... rest unchanged ..." that `old` does not hold."""
+    for found in _PLACEHOLDER.finditer(new):
+        if found[0].strip() not in old:
+            raise ToolError(
+                f"The text holds a placeholder instead of content: {found[0].strip()!r}. Nothing was "
+                "written. Send the whole text, or use edit to change only a part."
+            )
+
+
+def syntax_warning(path: str, before: str | None, after: str) -> str | None:
+    """What is wrong with `after` when `before` (None: a new file) parsed and it does not; else None."""
+    if len(after) > _MAX_PARSED:
+        return None
+    problem = _problem(path, after)
+    if problem is None or (before is not None and _problem(path, before) is not None):
+        return None
+    return f"warning: {path.rpartition('/')[2]} no longer parses: {problem}"
+
+
+def _problem(path: str, text: str) -> str | None:
+    ending = path.rpartition(".")[2].lower()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            match ending:
+                case "py" | "pyi":
+                    ast.parse(text)
+                case "json":
+                    json.loads(text)
+                case "toml":
+                    tomllib.loads(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = f" (line {error.lineno})" if isinstance(error, SyntaxError) and error.lineno else ""
+        return f"{getattr(error, 'msg', None) or error}{line}"[:200]
+    return None

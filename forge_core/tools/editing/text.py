@@ -1,0 +1,129 @@
+"""The text of a file with everything needed to write it back byte for byte: encoding, BOM, line ends."""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import re
+from dataclasses import dataclass
+
+from forge_core.errors import ToolError
+
+TERMINATOR = re.compile(r"\r\n|\n|\r")
+"""What ends a line here. Form feed, NEL, U+2028 do not: `str.splitlines` would tear lines apart."""
+
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_UTF32_LE = codecs.BOM_UTF32_LE
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """A decoded file. `bom + text.encode(encoding, errors)` is the file again, byte for byte."""
+
+    text: str
+    encoding: str
+    bom: bytes = b""
+    errors: str = "strict"
+
+    @property
+    def encoding_name(self) -> str:
+        """For people: "UTF-8", "UTF-8 with BOM", "UTF-16 LE", "Windows-1252", "Latin-1"."""
+        names = {
+            "utf-8": "UTF-8",
+            "utf-16-le": "UTF-16 LE",
+            "utf-16-be": "UTF-16 BE",
+            "cp1252": "Windows-1252",
+        }
+        return names.get(self.encoding, "Latin-1") + (
+            " with BOM" if self.bom and self.encoding == "utf-8" else ""
+        )
+
+    @property
+    def readable(self) -> str:
+        """The text with bytes that are not valid shown as replacement characters."""
+        return self.text if self.errors == "strict" else _SURROGATE.sub("\ufffd", self.text)
+
+    def encode(self, text: str) -> bytes:
+        """`text` in the file's encoding, without BOM; raises ToolError naming the character it lacks."""
+        try:
+            return text.encode(self.encoding, self.errors)
+        except UnicodeEncodeError as error:
+            bad = text[error.start]
+            shown = bad if bad.isprintable() else repr(bad)
+            raise ToolError(
+                f"The file is {self.encoding_name} and cannot hold {shown} (U+{ord(bad):04X}). "
+                "Nothing was written. Use a character that it has, or convert the file to UTF-8 first."
+            ) from error
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def is_binary(data: bytes) -> bool:
+    """Whether the bytes are no text: a NUL where no UTF-16 byte order mark explains it."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and not data.startswith(_UTF32_LE):
+        return False
+    return b"\0" in data
+
+
+def decode(data: bytes) -> FileText:
+    """Decodes so that encoding gives the same bytes again. Raises ToolError for binary content.
+
+    UTF-8 with a few bad bytes keeps those aside; text that is not UTF-8 at all is read as Windows-1252, else
+    as Latin-1.
+    """
+    if is_binary(data):
+        raise ToolError("The file is binary (it holds NUL bytes), not text.")
+    for bom, encoding in _BOMS:
+        if data.startswith(bom):
+            decoded = _strict(data[len(bom) :], encoding)
+            if decoded is not None:
+                return FileText(decoded, encoding, bom)
+    decoded = _strict(data, "utf-8")
+    if decoded is not None:
+        return FileText(decoded, "utf-8")
+    lenient = data.decode("utf-8", "surrogateescape")
+    bad = len(_SURROGATE.findall(lenient))
+    good = sum(1 for char in lenient if char > "\x7f") - bad
+    if good > bad:
+        return FileText(lenient, "utf-8", errors="surrogateescape")
+    decoded = _strict(data, "cp1252")
+    return FileText(decoded, "cp1252") if decoded is not None else FileText(data.decode("latin-1"), "latin-1")
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines with their terminators; their concatenation is `text`."""
+    lines: list[str] = []
+    start = 0
+    for found in TERMINATOR.finditer(text):
+        lines.append(text[start : found.end()])
+        start = found.end()
+    if start < len(text):
+        lines.append(text[start:])
+    return lines
+
+
+def with_newlines(text: str) -> str:
+    """`text` with every terminator as \\n."""
+    return TERMINATOR.sub("\n", text) if "\r" in text else text
+
+
+def usual_terminator(text: str) -> str:
+    """The most frequent terminator of `text`; "\\n" when it has none."""
+    crlf = text.count("\r\n")
+    counts = {"\n": text.count("\n") - crlf, "\r\n": crlf, "\r": text.count("\r") - crlf}
+    best = max(counts, key=lambda end: counts[end])
+    return best if counts[best] else "\n"
+
+
+def _strict(data: bytes, encoding: str) -> str | None:
+    """The text, or None when it would not give the same bytes again."""
+    try:
+        text = data.decode(encoding)
+        return text if text.encode(encoding) == data else None
+    except UnicodeError:
+        return None

@@ -1,0 +1,268 @@
+"""The one door to a tool: arguments checked, permission asked, every fault caught, output capped."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Approver, deny_all
+from forge_core.errors import ToolError
+from forge_core.events import Permission
+from forge_core.permissions.policy import Decision, Policy, Verdict
+from forge_core.result import FileDiff
+from forge_core.tools.arguments import validate
+from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult, ToolUse
+from forge_core.tools.output import OUTPUT_LIMIT, OutputStore
+
+INTERRUPT_GRACE_S = 0.12
+"""How long an interrupted tool may take to return what it has before it is cancelled."""
+
+_T = TypeVar("_T")
+
+
+class ToolExecutor:
+    """Runs tools. Never raises for a fault of the model or of a tool: that is a `ToolResult(success=False)`.
+
+    A bare `ToolExecutor()` checks no permission at all: its caller is the authority. With a `policy`, each
+    call is decided by it; what it wants asked goes to the `approver`, one question at a time, and is refused
+    when there is none. Full outputs over `output_limit` characters are kept in `output_dir`, else in a
+    private temporary folder.
+    """
+
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        approver: Approver | None = None,
+        output_limit: int = OUTPUT_LIMIT,
+        output_dir: Path | None = None,
+    ) -> None:
+        self.policy = policy
+        self.approver = approver or deny_all
+        self.output_limit = output_limit
+        self.outputs = OutputStore(output_dir)
+        self._asking = asyncio.Lock()
+
+    async def execute(self, tool: BaseTool, params: object, context: ExecutionContext) -> ToolResult:
+        """Runs one call to its end. Only a cancellation of the caller comes through as an exception."""
+        if context.outputs is None:
+            context.outputs = self.outputs
+        try:
+            arguments = validate(tool, params)
+            if self.policy is not None:
+                await self._gate(self.policy, tool, arguments, context)
+            result = await self._run(tool, arguments, context)
+        except ToolError as error:
+            result = ToolResult(success=False, error=str(error), summary="refused")
+        return self._capped(tool, result, context)
+
+    async def _gate(
+        self, policy: Policy, tool: BaseTool, arguments: dict[str, Any], context: ExecutionContext
+    ) -> None:
+        """Returns when the call may run; raises ToolError, in words for the model, when not."""
+        verdict = _decide(policy, tool, arguments, context)
+        if verdict.decision is Decision.ASK:
+            await self._ask(policy, tool, arguments, context)
+            return
+        _report(context, verdict.decision is Decision.ALLOW, verdict.rule or verdict.reason, verdict.by)
+        if verdict.decision is Decision.DENY:
+            raise ToolError(
+                f"{tool.name} was not allowed: {verdict.reason}. Do not try the same again in other words; "
+                "take another way, or tell the user what you need and why."
+            )
+
+    async def _ask(
+        self, policy: Policy, tool: BaseTool, arguments: dict[str, Any], context: ExecutionContext
+    ) -> None:
+        """Asks the person. What would fail anyway fails here without a question, and what changed while the
+        person was thinking is not done: they said yes to something else."""
+        started = time.monotonic()
+        async with self._asking:
+            verdict = _decide(policy, tool, arguments, context)
+            if verdict.decision is not Decision.ASK:
+                _report(
+                    context, verdict.decision is Decision.ALLOW, verdict.rule or verdict.reason, verdict.by
+                )
+                if verdict.decision is Decision.ALLOW:
+                    context.waited_s += time.monotonic() - started
+                    return
+                raise ToolError(f"{tool.name} was not allowed: {verdict.reason}.")
+            diffs = await _guarded(tool.preview(arguments, context), tool)
+            request = _request(tool, arguments, context, verdict, diffs)
+            reply = await self._reply(request, context)
+        context.waited_s += time.monotonic() - started
+        if reply.answer is Answer.NO:
+            _report(context, False, reply.reason or verdict.reason, "person")
+            raise ToolError(_refusal(tool, reply.reason))
+        if reply.answer is Answer.SESSION and verdict.session_rule:
+            policy.allow_for_session(verdict.session_rule)
+        granted = verdict.session_rule if reply.answer is Answer.SESSION else verdict.reason
+        _report(context, True, granted, "person")
+        await _unchanged(policy, tool, arguments, context, verdict, diffs)
+
+    async def _reply(self, request: ApprovalRequest, context: ExecutionContext) -> ApprovalReply:
+        """The answer; no when the wait is interrupted or the approver fails."""
+        asking = asyncio.ensure_future(self.approver(request))
+        try:
+            if await _first(asking, context, None) == "done":
+                return asking.result()
+            return ApprovalReply(Answer.NO, "interrupted")
+        except Exception as error:  # the approver is foreign code, and no answer must mean no
+            return ApprovalReply(Answer.NO, f"the question could not be asked: {error}")
+        finally:
+            await _ended(asking)
+
+    async def _run(self, tool: BaseTool, arguments: dict[str, Any], context: ExecutionContext) -> ToolResult:
+        if context.interrupted is not None and context.interrupted.is_set():
+            return ToolResult(
+                success=False, error="interrupted by the user before it started", summary="interrupted"
+            )
+        call = asyncio.ensure_future(_guarded(tool.execute(arguments, context), tool))
+        try:
+            match await _first(call, context, tool.timeout_s):
+                case "timeout":
+                    error = f"{tool.name} took longer than {tool.timeout_s:g} s and was stopped"
+                    return ToolResult(success=False, error=error, summary="timed out")
+                case "interrupted":
+                    await asyncio.wait({call}, timeout=INTERRUPT_GRACE_S)
+                    if not call.done():
+                        await _ended(call)
+            if call.done() and not call.cancelled():
+                return _as_result(call.result(), tool)
+            return ToolResult(success=False, error="interrupted by the user", summary="interrupted")
+        finally:
+            await _ended(call)
+
+    def _capped(self, tool: BaseTool, result: ToolResult, context: ExecutionContext) -> ToolResult:
+        outputs = context.outputs or self.outputs
+        output = outputs.limit(result.output, tool.name, self.output_limit)
+        error = result.error and outputs.limit(result.error, f"{tool.name}-error", self.output_limit)
+        if self.policy is not None and outputs.folder is not None:
+            self.policy.allow_reading(outputs.folder)
+        return replace(result, output=output, error=error)
+
+
+def _decide(policy: Policy, tool: BaseTool, arguments: dict[str, Any], context: ExecutionContext) -> Verdict:
+    """The policy's verdict; a tool that cannot say what it would touch is refused."""
+    try:
+        use: ToolUse = tool.describe_use(arguments, context)
+        return policy.decide(tool.name, use)
+    except Exception as error:  # tools may be foreign code, and no verdict must never mean yes
+        return Verdict(
+            Decision.DENY, f"what it would touch could not be told ({type(error).__name__}: {error})"
+        )
+
+
+def _request(
+    tool: BaseTool,
+    arguments: dict[str, Any],
+    context: ExecutionContext,
+    verdict: Verdict,
+    diffs: tuple[FileDiff, ...],
+) -> ApprovalRequest:
+    use = tool.describe_use(arguments, context)
+    return ApprovalRequest(
+        call_id=context.call_id,
+        tool=tool.name,
+        effect=use.effect,
+        arguments=arguments,
+        target=use.target,
+        reason=verdict.reason,
+        session_rule=verdict.session_rule,
+        diffs=diffs,
+        is_destructive=verdict.is_destructive,
+        details=use.details,
+    )
+
+
+async def _unchanged(
+    policy: Policy,
+    tool: BaseTool,
+    arguments: dict[str, Any],
+    context: ExecutionContext,
+    verdict: Verdict,
+    diffs: tuple[FileDiff, ...],
+) -> None:
+    """Raises ToolError when the call would now do something else than what was shown."""
+    again = _decide(policy, tool, arguments, context)
+    is_same_place = again.decision is Decision.ALLOW or again == verdict
+    if not is_same_place or (diffs and await _guarded(tool.preview(arguments, context), tool) != diffs):
+        raise ToolError(
+            "what the call would change is no longer what the user agreed to: the file was changed "
+            "meanwhile. Nothing was done. Read it again and make the call anew."
+        )
+
+
+def _refusal(tool: BaseTool, reason: str) -> str:
+    said = f" They said: {reason!r}." if reason.strip() else " They gave no reason."
+    return (
+        f"the user did not allow this call of {tool.name}.{said} Nothing was done. Do not retry the same "
+        "call, also not in another form. Follow what they said, take another way, or ask them."
+    )
+
+
+def _report(
+    context: ExecutionContext, allowed: bool, rule: str, by: Literal["policy", "rule", "person", "mode"]
+) -> None:
+    if context.emit is not None:
+        decision: Literal["allow", "deny"] = "allow" if allowed else "deny"
+        context.emit(Permission(call_id=context.call_id, decision=decision, rule=rule, by=by))
+
+
+async def _guarded(call: Awaitable[_T], tool: BaseTool) -> _T:
+    """The call's value; every fault as a ToolError. A tool must not end the turn, whatever it raises."""
+    try:
+        return await call
+    except ToolError:
+        raise
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise ToolError(f"{tool.name} cancelled itself") from error
+    except (Exception, SystemExit) as error:
+        text = str(error).strip()
+        raise ToolError(
+            f"{tool.name} failed with {type(error).__name__}{f': {text}' if text else ''}. "
+            "This is a fault in the tool; try another way."
+        ) from error
+
+
+async def _first(
+    call: asyncio.Future[Any], context: ExecutionContext, timeout_s: float | None
+) -> Literal["done", "interrupted", "timeout"]:
+    """What happens first."""
+    waiting: set[asyncio.Future[Any]] = {call}
+    interrupt = asyncio.ensure_future(context.interrupted.wait()) if context.interrupted else None
+    if interrupt is not None:
+        waiting.add(interrupt)
+    try:
+        done, _ = await asyncio.wait(waiting, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        if interrupt is not None:
+            interrupt.cancel()
+    if call in done:
+        return "done"
+    return "interrupted" if done else "timeout"
+
+
+async def _ended(call: asyncio.Future[Any]) -> None:
+    """Cancels what still runs and takes its end, so that no task is left without an owner."""
+    if not call.done():
+        call.cancel()
+        with contextlib.suppress(asyncio.CancelledError, Exception):
+            await asyncio.wait({call}, timeout=1.0)
+    if call.done() and not call.cancelled():
+        call.exception()
+
+
+def _as_result(value: object, tool: BaseTool) -> ToolResult:
+    if isinstance(value, ToolResult):
+        return value
+    if isinstance(value, str):
+        return ToolResult(success=True, output=value)
+    return ToolResult(success=False, error=f"{tool.name} returned {type(value).__name__}, not a ToolResult")

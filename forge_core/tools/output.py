@@ -1,0 +1,115 @@
+"""Keeps outputs within what a model should read: head and tail, and the whole of it in a private file."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import os
+import re
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+from typing import BinaryIO
+
+OUTPUT_LIMIT = 30_000
+"""Characters of one result that reach the model."""
+MAX_SPILL_BYTES = 50 * 1024 * 1024
+"""Of one full output kept on disk."""
+
+
+class OutputStore:
+    """Files for full outputs: 0600, in a 0700 folder that is made on first use.
+
+    Without a `folder`, a temporary one that is removed when the store goes away.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._is_temporary = folder is None
+        self._made: Path | None = None
+        self._count = 0
+        self._cleanup: weakref.finalize[[str], OutputStore] | None = None
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder, once something lies in it."""
+        return self._made
+
+    def create(self, stem: str) -> tuple[Path, BinaryIO]:
+        """A new, empty file to write to, and its path. Raises OSError (a full disk, say)."""
+        folder = self._make()
+        while True:
+            self._count += 1
+            path = folder / f"{self._count:04d}-{re.sub(r'[^A-Za-z0-9_-]', '_', stem)[:40] or 'output'}.txt"
+            try:
+                descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+            except FileExistsError:
+                continue
+            return path, os.fdopen(descriptor, "wb", buffering=0)
+
+    def keep(self, text: str, stem: str) -> Path | None:
+        """Writes `text` (its first 50 MB) to a new file; None when that is not possible."""
+        try:
+            path, file = self.create(stem)
+            with file:
+                write_all(file, text.encode("utf-8", "replace")[:MAX_SPILL_BYTES])
+        except OSError:
+            return None
+        return path
+
+    def limit(self, text: str, stem: str, limit: int = OUTPUT_LIMIT) -> str:
+        """`text`, or its head and tail with a line between them that tells what is missing and where it
+        is."""
+        if len(text) <= limit:
+            return text
+        return clip(text, limit, self.keep(text, stem))
+
+    def _make(self) -> Path:
+        if self._made is None:
+            if self._folder is None:
+                self._made = Path(tempfile.mkdtemp(prefix="forge-output-"))
+                self._cleanup = weakref.finalize(self, shutil.rmtree, str(self._made), True)
+            else:
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                with contextlib.suppress(OSError):
+                    self._folder.chmod(0o700)
+                self._made = self._folder
+        return self._made
+
+
+def write_all(file: BinaryIO, data: bytes) -> None:
+    """Writes every byte; a raw write may be short without an error."""
+    view = memoryview(data)
+    while view:
+        view = view[file.write(view) :]
+
+
+def clip(text: str, limit: int, kept_in: Path | None = None, total: int | None = None) -> str:
+    """Head and tail of `text`, together about `limit` characters, cut at line ends where these are near."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    head, tail = text[:half], text[-half:]
+    if (cut := head.rfind("\n")) > half * 0.8:
+        head = head[: cut + 1]
+    if 0 <= (cut := tail.find("\n")) < half * 0.2:
+        tail = tail[cut + 1 :]
+    missing = (total if total is not None else len(text)) - len(head) - len(tail)
+    return head.rstrip("\n") + "\n" + omission(missing, kept_in) + "\n" + tail
+
+
+def omission(missing: int, kept_in: Path | None) -> str:
+    """The line that stands for what was left out."""
+    where = f"; the whole output is in {kept_in}: use read or grep on it" if kept_in else ""
+    return f"[... {missing:,} characters left out{where} ...]"
+
+
+class TextDecoder:
+    """Bytes to text in pieces: a character split between two pieces arrives whole, bad bytes are replaced."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def __call__(self, data: bytes, final: bool = False) -> str:
+        return self._decoder.decode(data, final)

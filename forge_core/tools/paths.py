@@ -1,0 +1,143 @@
+"""From the path a model names to a file that can be opened, with errors that lead to the right one."""
+
+from __future__ import annotations
+
+import difflib
+import errno
+import os
+import stat
+import time
+from pathlib import Path
+
+from forge_core.errors import ToolError
+from forge_core.permissions.paths import real_path
+from forge_core.tools.base import ExecutionContext
+from forge_core.workspace.ignore import IgnoreRules, walk
+
+MAX_TEXT_BYTES = 50 * 1024 * 1024
+"""Larger files are neither read whole nor edited."""
+
+_SEARCH_S = 0.2
+_KINDS = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a FIFO (named pipe)"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a character device"),
+    (stat.S_ISBLK, "a block device"),
+)
+
+
+def locate(given: str, context: ExecutionContext) -> Path:
+    """The absolute, lexically normalised path that the model means by `given`. Touches nothing, never
+    raises."""
+    text = given.strip()
+    if text == "~" or text.startswith("~/"):
+        text = str(Path(text).expanduser())
+    return Path(os.path.normpath(context.root / (text or ".")))
+
+
+def shown(path: Path, context: ExecutionContext) -> str:
+    """`path` relative to the workspace when it lies in it, with forward slashes."""
+    for root in (context.root, real_path(context.root)):
+        if path.is_relative_to(root):
+            return path.relative_to(root).as_posix()
+    return path.as_posix()
+
+
+def scope(path: Path, context: ExecutionContext) -> tuple[Path, str]:
+    """The folder whose ignore rules hold for a search in `path`, and `path` relative to it ("" for itself):
+    the workspace when `path` lies in it, else the folder named."""
+    root = Path(os.path.normpath(context.root))
+    if not path.is_relative_to(root):
+        root = path if path.is_dir() else path.parent
+    start = path.relative_to(root).as_posix()
+    return root, "" if start == "." else start
+
+
+def file_status(path: Path, context: ExecutionContext) -> os.stat_result:
+    """The status of the regular file at `path`, links followed. Raises ToolError saying what it is
+    instead."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError) as error:
+        raise ToolError(_unreachable(path, context, error)) from error
+    for is_kind, name in _KINDS:
+        if is_kind(status.st_mode):
+            extra = " Use ls to see what is in it." if name == "a directory" else ""
+            raise ToolError(f"{shown(path, context)!r} is {name}, not a file.{extra}")
+    return status
+
+
+def folder_status(path: Path, context: ExecutionContext) -> None:
+    """Raises ToolError unless `path` is a folder that can be listed."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError) as error:
+        raise ToolError(_unreachable(path, context, error)) from error
+    if not stat.S_ISDIR(status.st_mode):
+        raise ToolError(f"{shown(path, context)!r} is a file, not a folder. Use read to see it.")
+
+
+def read_bytes(path: Path, context: ExecutionContext) -> bytes:
+    """The bytes of a regular file of at most 50 MB. Never blocks on a FIFO. Raises ToolError."""
+    size = file_status(path, context).st_size
+    if size > MAX_TEXT_BYTES:
+        raise ToolError(
+            f"{shown(path, context)!r} has {size:,} bytes; files over {MAX_TEXT_BYTES // 2**20} MB are not "
+            "read whole. Use grep to find the part you need, or bash with head, tail or sed -n."
+        )
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise ToolError(f"{shown(path, context)!r} is not a regular file.")
+            return file.read(MAX_TEXT_BYTES + 1)
+    except OSError as error:
+        raise ToolError(_unreachable(path, context, error)) from error
+
+
+def _unreachable(path: Path, context: ExecutionContext, error: OSError | ValueError) -> str:
+    name = shown(path, context)
+    code = getattr(error, "errno", None)
+    if code in (errno.ENOENT, errno.ENOTDIR):
+        if path.is_symlink():
+            return f"{name!r} is a link to {str(path.readlink())!r}, which does not exist."
+        near = nearest_names(path, context)
+        return f"{name!r} does not exist." + (
+            f" Did you mean {near}?" if near else " Use glob or ls to find it."
+        )
+    if code == errno.EACCES:
+        return f"{name!r} may not be read: permission denied."
+    if code == errno.ELOOP:
+        return f"{name!r} is a link that leads to itself."
+    return f"{name!r} cannot be opened: {getattr(error, 'strerror', None) or error}."
+
+
+def nearest_names(path: Path, context: ExecutionContext) -> str:
+    """Up to three existing paths like `path`, quoted, joined by "or"; empty when none, or outside the
+    workspace."""
+    root = real_path(context.root)
+    if not real_path(path).is_relative_to(root):
+        return ""
+    near = _same_name(path, root)
+    try:
+        siblings = sorted(one.name for one in path.parent.iterdir())[:5_000]
+    except OSError:
+        siblings = []
+    folded = {name.casefold(): name for name in siblings}
+    for name in difflib.get_close_matches(path.name.casefold(), list(folded), n=3, cutoff=0.6):
+        near.append(shown(path.parent / folded[name], context))
+    return " or ".join(repr(name) for name in dict.fromkeys(near[:3]))
+
+
+def _same_name(path: Path, root: Path) -> list[str]:
+    """Paths below the root with the same last segment, as far as a short search finds them."""
+    deadline = time.monotonic() + _SEARCH_S
+    wanted = path.name.casefold()
+    found: list[str] = []
+    for one in walk(root, IgnoreRules(root), stop=lambda: time.monotonic() > deadline):
+        if one.path.rpartition("/")[2].casefold() == wanted:
+            found.append(one.path)
+            if len(found) == 2:
+                break
+    return found

@@ -1,0 +1,199 @@
+"""The read tool: a file with line numbers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from forge_core.approval import Effect
+from forge_core.errors import ToolError
+from forge_core.permissions.paths import real_path
+from forge_core.result import FileDiff
+from forge_core.tools.base import (
+    BaseTool,
+    ExecutionContext,
+    ToolCategory,
+    ToolParameter,
+    ToolResult,
+    ToolUse,
+)
+from forge_core.tools.editing.text import decode, is_binary, lines_of, sha256
+from forge_core.tools.paths import file_status, locate, read_bytes, shown
+
+MAX_LINES = 2_000
+MAX_BYTES = 50 * 1024
+"""Of shown text."""
+MAX_LINE_CHARS = 2_000
+"""Longer lines go on in the next row, marked."""
+CONTINUED = "\u21aa"
+
+_MAGIC = (
+    (b"\x89PNG\r\n\x1a\n", "a PNG picture"),
+    (b"\xff\xd8\xff", "a JPEG picture"),
+    (b"GIF8", "a GIF picture"),
+    (b"%PDF-", "a PDF document"),
+    (b"PK\x03\x04", "a ZIP archive (or an office document, a wheel or a jar)"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"BZh", "a bzip2 archive"),
+    (b"\xfd7zXZ\x00", "an xz archive"),
+    (b"\x7fELF", "an ELF program or library"),
+    (b"SQLite format 3\x00", "an SQLite database"),
+    (b"wOF2", "a font"),
+    (b"OggS", "an Ogg media file"),
+    (b"ID3", "an MP3 file"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """What of a file is shown."""
+
+    rows: tuple[str, ...]
+    first: int
+    last: int
+    cut_line: int | None
+    """A line of which only the beginning is shown."""
+
+
+class ReadTool(BaseTool):
+    """Shows a text file, and remembers what was shown so that a stale edit can be refused."""
+
+    name = "read"
+    description = (
+        f"Reads a text file and shows it with line numbers: at most {MAX_LINES:,} lines and "
+        f"{MAX_BYTES // 1024} KB a call; lines over {MAX_LINE_CHARS:,} characters go on in the next row, "
+        f"marked {CONTINUED}. The total number of lines is always told; use offset and limit for the rest. "
+        "Use it before you edit a file. Use grep to find something in files, glob to find files, ls to see a "
+        "folder. Pictures, PDFs and other binary files are named, not shown."
+    )
+    parameters = (
+        ToolParameter("file_path", "string", "Path of the file, relative to the workspace or absolute."),
+        ToolParameter(
+            "offset",
+            "integer",
+            "First line to show, from 1; negative counts from the end (-20: the last 20 lines). Default 1.",
+            required=False,
+        ),
+        ToolParameter(
+            "limit",
+            "integer",
+            f"Number of lines, 1 to {MAX_LINES}. Default {MAX_LINES}.",
+            required=False,
+            minimum=1,
+            maximum=MAX_LINES,
+        ),
+    )
+    category = ToolCategory.FILE
+    effect = Effect.READ
+    timeout_s = 60.0
+
+    async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
+        return await asyncio.to_thread(_read, params, context)
+
+    def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
+        return ToolUse(Effect.READ, params["file_path"], (locate(params["file_path"], context),))
+
+    async def preview(self, params: dict[str, Any], context: ExecutionContext) -> tuple[FileDiff, ...]:
+        await asyncio.to_thread(file_status, locate(params["file_path"], context), context)
+        return ()
+
+
+def _read(params: dict[str, Any], context: ExecutionContext) -> ToolResult:
+    path = locate(params["file_path"], context)
+    name = shown(path, context)
+    data = read_bytes(path, context)
+    _refuse_unreadable(name, path, data)
+    lines = lines_of(decode(data).readable)
+    context.files[str(real_path(path))] = sha256(data)
+    total = len(lines)
+    if not total:
+        return ToolResult(True, f"({name} is empty)", summary="empty")
+    start = _first_line(params.get("offset"), total, name)
+    page = _page(lines, start, params.get("limit") or MAX_LINES)
+    count = page.last - page.first + 1
+    return ToolResult(
+        True,
+        "\n".join([*page.rows, _footer(page, total)]),
+        summary=f"{count:,} lines" if count != 1 else "1 line",
+        metadata={"path": str(path), "first": page.first, "last": page.last, "total_lines": total},
+    )
+
+
+def _first_line(offset: int | None, total: int, name: str) -> int:
+    if offset is None or offset == 0:
+        return 1
+    if offset < 0:
+        return max(total + offset + 1, 1)
+    if offset > total:
+        raise ToolError(f"{name!r} has {total} lines, so there is nothing at offset {offset}.")
+    return offset
+
+
+def _page(lines: list[str], first: int, limit: int) -> _Page:
+    rows: list[str] = []
+    used = 0
+    last = first
+    for number in range(first, min(first + limit, len(lines) + 1)):
+        text = lines[number - 1].rstrip("\r\n")
+        pieces = [text[at : at + MAX_LINE_CHARS] for at in range(0, len(text), MAX_LINE_CHARS)] or [""]
+        for at, piece in enumerate(pieces):
+            used += len(piece.encode("utf-8", "replace")) + 8
+            if used > MAX_BYTES and rows:
+                return _Page(tuple(rows), first, number if at else number - 1, number if at else None)
+            rows.append(f"{number if at == 0 else CONTINUED:>6}\t{piece}")
+        last = number
+    return _Page(tuple(rows), first, last, None)
+
+
+def _footer(page: _Page, total: int) -> str:
+    if page.cut_line is not None:
+        return (
+            f"[line {page.cut_line} is cut here; lines {page.first}-{page.last} of {total}; use grep, or "
+            f"bash with cut, for the rest of it; offset={page.last + 1} goes on after it]"
+        )
+    if page.last < total:
+        return f"[lines {page.first}-{page.last} of {total}; go on with offset={page.last + 1}]"
+    if page.first > 1:
+        return f"[lines {page.first}-{page.last} of {total}; end of file]"
+    return f"[{total} lines; end of file]" if total != 1 else "[1 line; end of file]"
+
+
+def _refuse_unreadable(name: str, path: Path, data: bytes) -> None:
+    """Raises ToolError that says what a file is which is not shown as text."""
+    kind = next((kind for magic, kind in _MAGIC if data.startswith(magic)), None)
+    if kind is None and data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        kind = "a WebP picture"
+    if kind is not None and (is_binary(data) or data.startswith(b"%PDF-")):
+        raise ToolError(
+            f"{name!r} is {kind} of {len(data):,} bytes, which read cannot show as text.{_advice(kind)}"
+        )
+    if is_binary(data):
+        raise ToolError(
+            f"{name!r} is a binary file of {len(data):,} bytes. Use bash with file, xxd or strings on it."
+        )
+    if path.suffix == ".ipynb" and (cells := _notebook_cells(data)) is not None:
+        raise ToolError(
+            f"{name!r} is a Jupyter notebook with {cells} cells, which read does not show as JSON. Use grep "
+            "for its "
+            'text, or bash with: python3 -c \'import json,sys; [print("".join(c["source"])) for c in '
+            f'json.load(open(sys.argv[1]))["cells"]]\' {name}'
+        )
+
+
+def _advice(kind: str) -> str:
+    if "PDF" in kind:
+        return " Use bash with pdftotext, if it is installed."
+    if "archive" in kind:
+        return " Use bash to list what is in it."
+    return ""
+
+
+def _notebook_cells(data: bytes) -> int | None:
+    try:
+        cells = json.loads(data).get("cells")
+    except (ValueError, AttributeError, RecursionError):
+        return None
+    return len(cells) if isinstance(cells, list) else None

@@ -1,0 +1,56 @@
+"""The tools of a session by name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+
+from forge_core.tools.base import BaseTool, ToolResult
+
+
+class ToolRegistry:
+    """Tools in the order they were added. A name is taken once: nothing can shadow a built-in tool."""
+
+    def __init__(self, tools: Iterable[BaseTool] = ()) -> None:
+        self._tools: dict[str, BaseTool] = {}
+        for tool in tools:
+            self.add(tool)
+
+    def add(self, tool: BaseTool) -> None:
+        """Raises ValueError when the name is taken."""
+        if tool.name in self._tools:
+            raise ValueError(f"a tool named {tool.name!r} is registered already")
+        self._tools[tool.name] = tool
+
+    def get(self, name: str) -> BaseTool | None:
+        return self._tools.get(name)
+
+    def unknown(self, name: str) -> ToolResult:
+        """The result of a call of a tool that does not exist."""
+        near = difflib.get_close_matches(name.lower(), list(self._tools), n=1, cutoff=0.5)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        known = ", ".join(self._tools) or "none"
+        error = f"there is no tool {name!r}.{hint} The tools are: {known}."
+        return ToolResult(success=False, error=error, summary="unknown tool")
+
+    def __iter__(self) -> Iterator[BaseTool]:
+        return iter(self._tools.values())
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+
+def builtin_tools() -> list[BaseTool]:
+    """A fresh set of the built-in tools, those that only read first."""
+    from forge_core.tools.bash import BashTool
+    from forge_core.tools.edit import EditTool
+    from forge_core.tools.glob import GlobTool
+    from forge_core.tools.grep import GrepTool
+    from forge_core.tools.ls import LsTool
+    from forge_core.tools.read import ReadTool
+    from forge_core.tools.write import WriteTool
+
+    return [ReadTool(), GlobTool(), GrepTool(), LsTool(), WriteTool(), EditTool(), BashTool()]

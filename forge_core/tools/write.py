@@ -1,0 +1,108 @@
+"""The write tool: a whole file at once."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from forge_core.approval import Effect
+from forge_core.errors import ToolError
+from forge_core.result import FileDiff
+from forge_core.tools.base import (
+    BaseTool,
+    ExecutionContext,
+    ToolCategory,
+    ToolParameter,
+    ToolResult,
+    ToolUse,
+)
+from forge_core.tools.editing.change import Change, check_fresh, commit, target_of
+from forge_core.tools.editing.checks import refuse_placeholders
+from forge_core.tools.editing.store import check_writable, lock_for
+from forge_core.tools.editing.text import decode, is_binary, usual_terminator, with_newlines
+from forge_core.tools.paths import locate, read_bytes, shown
+
+
+class WriteTool(BaseTool):
+    """Makes a new file, or replaces one that the model has read."""
+
+    name = "write"
+    description = (
+        "Writes a whole file: a new one, or one that you have read in this session and that has not changed "
+        "since. Missing folders are made. Use edit to change a part of a file; it is safer and shorter. "
+        "Send the complete content: placeholders such as '... rest unchanged ...' are refused. "
+        "A replaced file keeps its encoding and line ends."
+    )
+    parameters = (
+        ToolParameter("file_path", "string", "Path of the file, relative to the workspace or absolute."),
+        ToolParameter("content", "string", "The complete new content."),
+    )
+    category = ToolCategory.FILE
+    effect = Effect.WRITE
+
+    async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
+        path = locate(params["file_path"], context)
+        async with lock_for(target_of(path, context)[0]):
+            change = await asyncio.to_thread(_plan, params, context)
+            if change.before == change.data:
+                return ToolResult(
+                    True,
+                    f"{change.name} already has exactly this content. Nothing was written.",
+                    summary="no change",
+                )
+            return await commit(change, context)
+
+    def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
+        return ToolUse(Effect.WRITE, params["file_path"], (locate(params["file_path"], context),))
+
+    async def preview(self, params: dict[str, Any], context: ExecutionContext) -> tuple[FileDiff, ...]:
+        change = await asyncio.to_thread(_plan, params, context)
+        return (await asyncio.to_thread(change.diff),)
+
+
+def _plan(params: dict[str, Any], context: ExecutionContext) -> Change:
+    given, content = params["file_path"], params["content"]
+    path = locate(given, context)
+    real, name = target_of(path, context)
+    if not given.strip() or given.rstrip().endswith("/") or real.is_dir():
+        raise ToolError(f"{given!r} is a directory or names none. Give the path of a file.")
+    if not real.exists():
+        refuse_placeholders(content, "")
+        _check_parent(real, context)
+        return Change(real, name, _encoded(content), None, "", content)
+    return _replacing(path, real, name, content, context)
+
+
+def _replacing(path: Path, real: Path, name: str, content: str, context: ExecutionContext) -> Change:
+    before = read_bytes(path, context)
+    check_writable(real)
+    if str(real) not in context.files:
+        raise ToolError(
+            f"{name!r} exists and you have not read it in this session. Nothing was written. "
+            "Read it first, or use edit to change a part of it."
+        )
+    check_fresh(real, name, before, context)
+    if is_binary(before):
+        raise ToolError(f"{name!r} is a binary file and is not overwritten with text.")
+    old = decode(before)
+    refuse_placeholders(content, old.text)
+    end = usual_terminator(old.text)
+    text = content if end == "\n" else with_newlines(content).replace("\n", end)
+    return Change(real, name, old.bom + old.encode(text), before, old.text, text)
+
+
+def _encoded(content: str) -> bytes:
+    try:
+        return content.encode()
+    except UnicodeEncodeError as error:
+        raise ToolError("The content holds half of a surrogate pair, which no text file can hold.") from error
+
+
+def _check_parent(real: Path, context: ExecutionContext) -> None:
+    """Raises ToolError when a part of the path is a file."""
+    for parent in real.parents:
+        if parent.exists():
+            if not parent.is_dir():
+                raise ToolError(f"{shown(parent, context)!r} is a file, so nothing can be made below it.")
+            return
