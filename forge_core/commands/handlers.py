@@ -54,10 +54,11 @@ async def _tools(argument: str, session: ForgeSession) -> CommandResult:
     if argument:
         tool = tools.get(argument)
         if tool is None:
-            return Failure(f"There is no tool {argument!r}. The tools are: {', '.join(tools)}.")
+            known = ", ".join(each.name for each in tools)
+            return Failure(f"There is no tool {argument!r}. The tools are: {known}.")
         return Text(_tool_details(tool, _permission(session, tool)), tool.name)
     blocks = []
-    for tool in tools.values():
+    for tool in tools:
         head = f"{tool.name:<10} {_permission(session, tool)}"
         blocks.append("\n".join([head, *(f"  {row}" for row in _parameters(tool))]))
     return Text("\n\n".join(blocks), "Tools")

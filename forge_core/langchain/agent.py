@@ -23,6 +23,7 @@ from forge_core.langchain.tools import LangChainToolAdapter, adapt_tools_for_for
 from forge_core.result import AgentResult
 from forge_core.tools.base import BaseTool, ExecutionContext
 from forge_core.tools.executor import ToolExecutor
+from forge_core.tools.registry import ToolRegistry
 
 
 @dataclass(kw_only=True)
@@ -60,12 +61,14 @@ class ForgeAgent:
         if self.max_iterations < 1:
             raise ForgeError(f"max_iterations is {self.max_iterations}; at least one model call is needed.")
         self.last_result: AgentResult | None = None
+        self.call_ids: set[str] = set()
+        """Ids of all tool calls so far."""
         self._run: AgentRun | None = None
         self.set_tools(self.tools)
 
     def set_tools(self, tools: Sequence[BaseTool | LangChainTool]) -> None:
-        """Replaces the tools from the next model call on."""
-        self._forge_tools = {tool.name: tool for tool in adapt_tools_for_forge(_unwrap(tools))}
+        """Replaces the tools from the next model call on. Raises ValueError when two have the same name."""
+        self._registry = ToolRegistry(adapt_tools_for_forge(_unwrap(tools)))
         self._bound: Runnable[LanguageModelInput, AIMessage] | None = None
 
     def set_llm(self, llm: BaseChatModel) -> None:
@@ -124,14 +127,15 @@ class ForgeAgent:
         """Forgets the conversation; the system message stays."""
         self.memory.clear_history()
 
-    def forge_tools(self) -> dict[str, BaseTool]:
+    @property
+    def registry(self) -> ToolRegistry:
         """The tools by name, LangChain ones in their adapters."""
-        return self._forge_tools
+        return self._registry
 
     def bound_llm(self) -> Runnable[LanguageModelInput, AIMessage]:
         """The model with the tools bound; bound once."""
         if self._bound is None:
-            definitions: Any = [tool.to_openai_schema() for tool in self._forge_tools.values()]
+            definitions: Any = [tool.to_openai_schema() for tool in self._registry]
             self._bound = self.llm.bind_tools(definitions) if definitions else self.llm
         return self._bound
 

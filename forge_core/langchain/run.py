@@ -111,7 +111,7 @@ class AgentRun:
         )
 
     def _keep_answer(self, call: ModelCall) -> AIMessage:
-        message = call.message()
+        message = call.message(self._agent.call_ids)
         self._finish_reason = finish_reason_of(message)
         self._output = call.text
         self._remember(langchain_to_forge(message))
@@ -145,7 +145,7 @@ class AgentRun:
         agent = self._agent
         round_ = ToolRound(
             self._open_calls,
-            agent.forge_tools(),
+            agent.registry,
             agent.executor,
             agent.make_context,
             chain.get_child(),

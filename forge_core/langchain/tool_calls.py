@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import json
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +17,7 @@ from forge_core.langchain.run_control import StopSignal
 from forge_core.result import ToolCallRecord
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult
 from forge_core.tools.executor import ToolExecutor
+from forge_core.tools.registry import ToolRegistry
 
 GRACE_S = 0.25
 """How long an interrupted tool may take to hand in what it has before it is cancelled."""
@@ -41,7 +41,7 @@ class ToolRound:
     def __init__(
         self,
         calls: Sequence[PendingCall],
-        tools: Mapping[str, BaseTool],
+        tools: ToolRegistry,
         executor: ToolExecutor,
         make_context: Callable[[], ExecutionContext],
         callbacks: AsyncCallbackManager,
@@ -118,9 +118,9 @@ class ToolRound:
             return _interrupted()
         tool = self._tools.get(call.name)
         if tool is None:
-            return ToolResult(False, error=_unknown_tool(call.name, list(self._tools)))
+            return self._tools.unknown(call.name)
         if call.problem is not None:
-            return ToolResult(False, error=_bad_arguments(call, self._tools[call.name]))
+            return ToolResult(False, error=_bad_arguments(call, tool))
         text = json.dumps(call.arguments, ensure_ascii=False)
         run = await self._callbacks.on_tool_start(
             {"name": call.name, "description": tool.description}, text, inputs=call.arguments
@@ -164,7 +164,7 @@ class ToolRound:
         )
 
 
-def _batches(calls: Sequence[PendingCall], tools: Mapping[str, BaseTool]) -> list[list[PendingCall]]:
+def _batches(calls: Sequence[PendingCall], tools: ToolRegistry) -> list[list[PendingCall]]:
     """Neighbouring calls that only read run together; what may change the world runs alone, in order."""
     batches: list[list[PendingCall]] = []
     together = False
@@ -186,12 +186,6 @@ def not_run(call: PendingCall) -> ToolCallRecord:
 
 def _interrupted() -> ToolResult:
     return ToolResult(False, error="interrupted by the user before it finished", summary="interrupted")
-
-
-def _unknown_tool(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    return f"there is no tool {name!r}.{hint} The tools are: {', '.join(sorted(known)) or 'none'}."
 
 
 def _bad_arguments(call: PendingCall, tool: BaseTool) -> str:

@@ -63,9 +63,9 @@ class ModelCall:
     def reasoning(self) -> str:
         return "".join(_reasoning_of(chunk) for chunk in self._chunks)
 
-    def message(self) -> AIMessage:
-        """The settled answer; what is in it is checked strictly (see `settle`)."""
-        return settle(self._chunks)
+    def message(self, taken_ids: set[str]) -> AIMessage:
+        """The settled answer, checked strictly (see `settle`). `taken_ids` grows by its calls' ids."""
+        return settle(self._chunks, taken_ids)
 
     async def events(self) -> AsyncGenerator[LLMChunk, None]:
         """The fragments as they come. Ends early when the stop signal is set, with the connection closed."""
@@ -99,8 +99,8 @@ class ModelCall:
             queue.put_nowait(_DONE)
 
 
-def settle(chunks: Sequence[AIMessage]) -> AIMessage:
-    """One message out of a stream's chunks, its tool calls parsed strictly.
+def settle(chunks: Sequence[AIMessage], taken_ids: set[str]) -> AIMessage:
+    """One message out of a stream's chunks, its tool calls parsed strictly and each with an id of its own.
 
     LangChain parses streamed arguments with a *partial* JSON parser, which completes half an object; running
     that would write half a file. So the raw text decides: what `json.loads` refuses becomes an invalid call.
@@ -108,7 +108,7 @@ def settle(chunks: Sequence[AIMessage]) -> AIMessage:
     if not chunks:
         return AIMessage(content="")
     if not all(isinstance(chunk, AIMessageChunk) for chunk in chunks):
-        return _with_own_ids(chunks[-1])
+        return _with_own_ids(chunks[-1], taken_ids)
     first, *rest = [chunk for chunk in chunks if isinstance(chunk, AIMessageChunk)]
     merged = add_ai_message_chunks(first, *rest) if rest else first
     calls, invalid = _strict_calls(merged)
@@ -121,17 +121,17 @@ def settle(chunks: Sequence[AIMessage]) -> AIMessage:
         invalid_tool_calls=invalid,
         id=merged.id,
     )
-    return _with_own_ids(message)
+    return _with_own_ids(message, taken_ids)
 
 
-def _with_own_ids(message: AIMessage) -> AIMessage:
-    """The message with an own id for every call: some local models send none, or one twice."""
-    seen: set[str] = set()
+def _with_own_ids(message: AIMessage, taken_ids: set[str]) -> AIMessage:
+    """The message with new ids where a call has none, or one that was used before: local servers send both,
+    and results, cards and journals are told apart by nothing else."""
     for call in (*message.tool_calls, *message.invalid_tool_calls):
         call_id = call["id"]
-        if not call_id or call_id in seen:
+        if not call_id or call_id in taken_ids:
             call_id = call["id"] = f"call_{uuid.uuid4().hex[:12]}"
-        seen.add(call_id)
+        taken_ids.add(call_id)
     return message
 
 

@@ -23,7 +23,7 @@ from forge_core.result import AgentResult
 from forge_core.session.record import TurnRecorder
 from forge_core.session.status import ProviderLabel, SessionStatus
 from forge_core.store.journal import Journal
-from forge_core.tools.base import BaseTool
+from forge_core.tools.registry import ToolRegistry
 
 QUEUE_SIZE = 256
 """Events that may wait for a slow reader before the turn waits for it."""
@@ -83,8 +83,8 @@ class ForgeSession:
         )
 
     @property
-    def tools(self) -> Mapping[str, BaseTool]:
-        return self._parts.agent.forge_tools()
+    def tools(self) -> ToolRegistry:
+        return self._parts.agent.registry
 
     @property
     def policy(self) -> PermissionPolicy:

@@ -232,7 +232,7 @@ async def test_calls_without_an_id_or_with_the_same_one_are_told_apart() -> None
 
 async def test_an_interrupt_while_streaming_keeps_the_partial_answer() -> None:
     gate = Gate()
-    agent = agent_for(["The answer is ", gate, "never shown"])
+    agent = agent_for(["The answer is ", gate, "never shown"], ["going on"])
     events: list[AgentEvent] = []
     async for event in agent.stream("go"):
         events.append(event)

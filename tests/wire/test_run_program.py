@@ -1,0 +1,240 @@
+"""`forge run` as a program of its own: real arguments, real HTTP on loopback, real signals and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.sse_server import (
+    PROCESSING,
+    Cut,
+    Gate,
+    Reply,
+    SseServer,
+    Stall,
+    answer,
+    chunk,
+    error_reply,
+    event,
+    stream,
+    tool_answer,
+)
+
+FORGE = [sys.executable, "-m", "forge_tui.cli"]
+KEY = "sk-or-v1-canary0123456789"
+
+
+def forge(*arguments: str, cwd: Path, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*FORGE, *arguments],
+        cwd=cwd,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, **env},
+    )
+
+
+def at(server: SseServer, *arguments: str) -> list[str]:
+    return ["run", *arguments, "--base-url", server.base_url, "--model", "test/model"]
+
+
+def test_the_answer_alone_is_on_stdout(tmp_path: Path) -> None:
+    with SseServer(Reply([PROCESSING, *answer("Hello ", "there").steps])) as server:
+        done = forge(*at(server, "hi"), cwd=tmp_path, OPENROUTER_API_KEY=KEY)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Hello there\n", "")
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert [tool["function"]["name"] for tool in server.requests[0].json["tools"]]
+
+
+def test_a_tool_call_in_fragments_reads_the_real_file(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("the secret word is heron\n")
+    with SseServer(tool_answer(("c1", "read", {"file_path": "notes.txt"})), answer("It is heron.")) as server:
+        done = forge(*at(server, "what is the word?", "--output", "json"), cwd=tmp_path)
+        messages = server.requests[1].json["messages"]
+    assert done.returncode == 0, done.stderr
+    assert "heron" in messages[-1]["content"]
+    result = json.loads(done.stdout)
+    assert result["output"] == "It is heron."
+    assert result["usage"]["prompt_tokens"] == 24
+    assert float(result["usage"]["cost_usd"]) == pytest.approx(2 * 0.000123)
+    assert result["tool_calls"][0]["name"] == "read"
+
+
+def test_stream_json_is_every_event_with_agent_end_last(tmp_path: Path) -> None:
+    with SseServer(answer("one ", "two")) as server:
+        done = forge(*at(server, "hi", "--output", "stream-json"), cwd=tmp_path)
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {record["v"] for record in records} == {1}
+    assert records[0]["type"] == "llm_start"
+    assert records[-1]["type"] == "agent_end"
+    text = "".join(r["data"]["text"] for r in records if r["type"] == "llm_chunk")
+    assert text == "one two"
+
+
+def write_call(path: str) -> Reply:
+    return tool_answer(("c1", "write", {"file_path": path, "content": "x = 1\n"}))
+
+
+def test_what_would_ask_is_refused_told_to_the_model_and_ends_with_three(tmp_path: Path) -> None:
+    with SseServer(write_call("new.py"), answer("I could not write it.")) as server:
+        done = forge(*at(server, "write it"), cwd=tmp_path)
+        told = server.requests[1].json["messages"][-1]["content"]
+    assert done.returncode == 3
+    assert not (tmp_path / "new.py").exists()
+    assert told.startswith("Error:")
+    assert "denied" in done.stderr
+
+
+@pytest.mark.parametrize("flags", [["--allow", "write(*)"], ["--permission-mode", "accept-edits"]])
+def test_an_allow_rule_or_a_mode_lets_it_write(tmp_path: Path, flags: list[str]) -> None:
+    with SseServer(write_call("new.py"), answer("Done.")) as server:
+        done = forge(*at(server, "write it", *flags), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "new.py").read_text() == "x = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (error_reply(401, "No auth credentials found"), "No auth credentials found"),
+        (error_reply(402, "Insufficient credits"), "Insufficient credits"),
+        (error_reply(404, "No endpoints found for test/model"), "No endpoints found"),
+        (Reply([b"data: {not json\n\n"]), ""),
+    ],
+)
+def test_a_providers_refusal_is_quoted_and_ends_with_two(tmp_path: Path, reply: Reply, words: str) -> None:
+    with SseServer(reply) as server:
+        done = forge(*at(server, "hi"), cwd=tmp_path, OPENROUTER_API_KEY=KEY)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert KEY not in done.stdout + done.stderr
+
+
+def test_an_error_in_mid_stream_keeps_the_text_and_ends_with_two(tmp_path: Path) -> None:
+    broken = {**chunk("", finish_reason="error"), "error": {"code": 502, "message": "upstream died"}}
+    with SseServer(stream(chunk("so far"), broken)) as server:
+        done = forge(*at(server, "hi"), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "so far\n")
+    assert "upstream died" in done.stderr
+
+
+def test_a_cut_stream_is_an_error_and_not_an_answer(tmp_path: Path) -> None:
+    with SseServer(Reply([event(chunk("half")), Cut()], framing="close")) as server:
+        done = forge(*at(server, "hi"), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "half\n")
+
+
+def test_nobody_listening_is_said_and_never_hangs(tmp_path: Path) -> None:
+    started = time.monotonic()
+    done = forge(
+        "run",
+        "hi",
+        "--base-url",
+        "http://127.0.0.1:9/v1",
+        "--model",
+        "m",
+        cwd=tmp_path,
+        FORGE_MAX_RETRIES="0",
+    )
+    assert done.returncode == 2
+    assert "127.0.0.1:9" in done.stderr
+    assert time.monotonic() - started < 20
+
+
+def start(server: SseServer, cwd: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*FORGE, *at(server, "hi")],
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 4), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_signal_ends_the_run_kindly_with_its_code(
+    tmp_path: Path, number: signal.Signals, code: int, _own_home: Path
+) -> None:
+    gate = Gate()
+    with SseServer(Reply([event(chunk("partial ")), gate, Stall()])) as server:
+        running = start(server, tmp_path)
+        assert gate.reached.wait(30)
+        gate.open()
+        assert running.stdout is not None
+        assert running.stdout.read(8) == "partial "
+        running.send_signal(number)
+        running.communicate(timeout=20)
+        assert server.requests[0].hung_up.wait(5)
+    assert running.returncode == code
+    journals = list((_own_home / "forge" / "state" / "sessions").glob("*.jsonl"))
+    assert len(journals) == 1
+    records: list[Any] = [json.loads(line) for line in journals[0].read_text().splitlines()]
+    assert records[-1]["type"] in ("agent_end", "message")
+    assert any(
+        r["type"] == "agent_end" and r["data"]["result"]["stopped_reason"] == "cancelled" for r in records
+    )
+
+
+def test_a_reader_that_goes_away_is_quiet(tmp_path: Path) -> None:
+    with SseServer(answer(*["line\n" * 2000] * 20)) as server:
+        running = start(server, tmp_path)
+        assert running.stdout is not None and running.stderr is not None
+        running.stdout.read(10)
+        running.stdout.close()
+        errors = running.stderr.read()
+        running.stderr.close()
+        running.wait(20)
+    assert running.returncode == 141
+    assert "Traceback" not in errors
+
+
+def test_without_key_and_network_the_offline_model_works_on_the_real_folder(tmp_path: Path) -> None:
+    (tmp_path / "greet.py").write_text("def greet(name):\n    return f'hello {name}'\n")
+    done = forge("run", "find the function greet", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "greet.py:1" in done.stdout
+    assert "offline" in done.stdout.lower()
+
+
+def test_usage_errors_are_one_line_and_one(tmp_path: Path) -> None:
+    for arguments, words in [
+        (["run", "hi", "-C", str(tmp_path / "gone")], "does not exist"),
+        (["run", "hi", "--model", "x/y"], "OPENROUTER_API_KEY"),
+        (["run", "hi", "--allow", "bash("], "bash("),
+        (["run"], "empty"),
+    ]:
+        done = forge(*arguments, cwd=tmp_path)
+        assert done.returncode == 1, (arguments, done.stderr)
+        assert words in done.stderr
+        assert "Traceback" not in done.stderr
+        assert done.stdout == ""
+
+
+def test_chat_without_a_terminal_names_forge_run(tmp_path: Path) -> None:
+    done = forge("chat", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "forge run" in done.stderr
+
+
+def test_no_key_reaches_the_journal_or_the_log(tmp_path: Path, _own_home: Path) -> None:
+    with SseServer(answer("ok")) as server:
+        forge(*at(server, "hi"), cwd=tmp_path, OPENROUTER_API_KEY=KEY)
+    found = [
+        path for path in _own_home.rglob("*") if path.is_file() and KEY in path.read_text(errors="replace")
+    ]
+    assert found == []
+    modes = {path.name: oct(path.stat().st_mode & 0o777) for path in _own_home.rglob("*.jsonl")}
+    assert set(modes.values()) == {"0o600"}
