@@ -1,29 +1,34 @@
 """Tokens counted without a tokenizer: an estimate, and it says so by its name.
 
-Exact counts come from the provider's usage after each answer. Within ±15 % of o200k_base on English prose,
-Python and JSON, the constants below were fitted on those; characters divided by four are 19 % off on Python.
+Exact counts come from the provider's usage after each answer. The constants are fitted to o200k_base: over 69
+files of Python, C, JSON, JavaScript and English prose the mean of each kind is within 6 %, a single file
+within 20 % as a rule (minified code 40 %); characters divided by four are up to 20 % off in the mean.
 """
 
 from __future__ import annotations
 
 import re
 
-_PIECE = re.compile(r"[A-Za-z]+|[0-9]{1,3}|[^\x00-\x7f]+|[^\sA-Za-z0-9]+|\n\s*|[ \t]{2,}")
+_PIECE = re.compile(
+    r"[A-Z]*[a-z]+|[A-Z]+|[0-9]{1,3}|[^\x00-\x7f]+|[^\sA-Za-z0-9\x80-\U0010ffff]+|\n\s*|[ \t]{2,}"
+)
+_SCALE = 1.06
+"""Brings the mean over all kinds to 1."""
 _SAMPLE = 20_000
 """Characters looked at; of a longer text a beginning, a middle and an end, scaled up."""
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens `text` is; 0 for an empty one, at least 1 otherwise. At most 2 ms for any
+    """About how many tokens `text` is; 0 for an empty one, at least 1 otherwise. At most 5 ms for any
     length."""
     if not text:
         return 0
     if len(text) <= _SAMPLE:
-        return max(1, round(_count(text)))
+        return max(1, round(_SCALE * _count(text)))
     third = _SAMPLE // 3
     middle = len(text) // 2
     sample = text[:third] + text[middle : middle + third] + text[-third:]
-    return max(1, round(_count(sample) * len(text) / len(sample)))
+    return max(1, round(_SCALE * _count(sample) * len(text) / len(sample)))
 
 
 def _count(text: str) -> float:
@@ -33,17 +38,21 @@ def _count(text: str) -> float:
         first = piece[0]
         if first.isascii():
             if first.isalpha():
-                tokens += 1 if len(piece) <= 7 else len(piece) / 5.5
-            elif first.isspace() or first.isdigit():
+                tokens += 0.96 if len(piece) <= 8 else len(piece) / 6.5
+            elif first.isspace():
+                tokens += 0.7
+            elif first.isdigit():
                 tokens += 1
             else:
-                tokens += (len(piece) + 2) / 3
+                tokens += 0.8 if len(piece) <= 2 else (len(piece) + 2) / 4
         else:
             tokens += _foreign(piece)
     return tokens
 
 
 def _foreign(piece: str) -> float:
-    """Letters beyond ASCII: about 0.75 tokens each in CJK and emoji, less in alphabets."""
-    wide = sum(1 for char in piece if char >= "\u2e80")
-    return wide * 0.75 + (len(piece) - wide) * 0.45
+    """Letters beyond ASCII: emoji about 2 tokens each, CJK 0.8, alphabets 0.35."""
+    tokens = 0.0
+    for char in piece:
+        tokens += 2.0 if char >= "\U0001f000" else 0.8 if char >= "\u2e80" else 0.35
+    return tokens
