@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from forge_core.llm.offline.tool_text import Numbered
@@ -22,12 +23,12 @@ _NICKNAMES = {
     "js": "javascript", "ts": "typescript", "md": "markdown", "golang": "go", "c++": "cpp", "bash": "shell", "sh": "shell", "yml": "yaml",
     "txt": "text",
 }  # fmt: skip
-_FENCES = {extension: language for language, extensions in reversed(LANGUAGES.items()) for extension in extensions}
+_FENCES = {
+    extension: language for language, extensions in reversed(LANGUAGES.items()) for extension in extensions
+}
 _INDENTED = ("py", "pyi", "yaml", "yml", "md", "rst", "txt")
-_BEFORE_NAME = (
-    r"\b(?:def|class|function\*?|func(?:tion)?|fn|struct|enum|interface|trait|type|union|module|object|record|protocol|impl"
-    r"|macro_rules!|const|let|var|val|static|namespace|procedure|sub|#define)\s+(?:\([^)]*\)\s*)?"
-)
+_KEYWORDS = "def|class|func|function|fn|struct|enum|trait|interface|type|const|let|var"
+_MORE_KEYWORDS = r"union|module|object|record|protocol|macro_rules!|val|static|namespace|procedure|sub|#define|typedef|fun|function\*"
 
 
 def extensions(language: str) -> tuple[str, ...]:
@@ -43,25 +44,35 @@ def fence_language(path: str) -> str:
     return "" if language in ("text", "image", "config", "header") else language
 
 
-def definition_pattern(name: str, kind: str = "") -> str:
-    """A regular expression (for ripgrep and Python) for lines that define `name`, in the usual languages."""
-    word = re.escape(name.rsplit(".", 1)[-1].rsplit("::", 1)[-1])
-    edge = r"\b" if re.match(r"\w", word) else ""
-    keyword = f"{_BEFORE_NAME}{word}\\b"
-    assigned = f"^\\s*(?:export\\s+|public\\s+|private\\s+|static\\s+|final\\s+|self\\.|this\\.)*{word}\\s*(?::[^=:]+)?(?::?=)[^=]"
-    braced = f"^(?:[\\w*&<>:\\[\\],]+\\s+)+[*&]*{edge}{word}\\s*\\([^;]*$"
-    method = f"^\\s+(?:async\\s+|static\\s+|get\\s+|set\\s+|\\*)*{word}\\s*\\([^;]*\\{{\\s*$"
-    if kind.lower().startswith(("class", "struct", "interface", "enum", "trait", "type", "exception")):
-        return f"{keyword}|{assigned}"
-    return f"{keyword}|{assigned}|{braced}|{method}"
+def definition_pattern(name: str) -> str:
+    """A short regular expression (for ripgrep and Python) for what defines `name` by a keyword: most languages."""
+    return rf"\b({_KEYWORDS})\s+(\([^)]*\)\s*)?{re.escape(last_name(name))}\b"
 
 
-_STATEMENTS = re.compile(r"^\s*(?:return|await|yield|if|elif|else|while|for|throw|raise|assert|print|import|from|not|and|or|in|new|case)\b")
+def last_name(name: str) -> str:
+    """`method` of `Class.method`."""
+    return re.split(r"\.|::|->|#", name)[-1] or name
+
+
+_STATEMENTS = re.compile(
+    r"^\s*(?:return|await|yield|if|elif|else|while|for|throw|raise|assert|print|import|from|not|and|or|in|new|case)\b"
+)
 
 
 def defines(line: str, name: str) -> bool:
-    """Whether a line found by `definition_pattern` really looks like a definition, not like a call."""
-    return not _STATEMENTS.match(line) and bool(re.search(definition_pattern(name), line))
+    """Whether a line that mentions `name` looks like its definition and not like a use: a keyword before it, an
+    assignment, a C function, a method of a class in braces."""
+    return not _STATEMENTS.match(line) and bool(_definition(last_name(name)).search(line))
+
+
+@lru_cache(maxsize=32)
+def _definition(name: str) -> re.Pattern[str]:
+    word = re.escape(name)
+    keyword = rf"(?:\b(?:{_KEYWORDS})|(?:^|\s)(?:{_MORE_KEYWORDS}))\s+(?:\([^)]*\)\s*)?{word}\b"
+    assigned = rf"^\s*(?:export\s+|public\s+|private\s+|static\s+|final\s+)*{word}\s*(?::[^=:]+)?(?::?=)[^=]"
+    c_function = rf"^(?:[\w*&<>:\[\],]+\s+)+[*&]*{word}\s*\([^;]*$"
+    method = rf"^\s+(?:(?:async|static|get|set|public|private|protected)\s+|\*)*{word}\s*\([^;]*\{{\s*$"
+    return re.compile("|".join((keyword, assigned, c_function, method)))
 
 
 def block_end(lines: Sequence[Numbered], path: str) -> int:

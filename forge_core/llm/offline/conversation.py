@@ -18,7 +18,7 @@ _REMINDER = re.compile(
     r"<(system-reminder|environment|context|file|attachment)\b[^>]*>.*?</\1>", re.DOTALL | re.I
 )
 _DENIED = re.compile(
-    r"\b(?:denied|declined|rejected|not (?:allowed|permitted)|said no|forbidden by|refused by the (?:user|person))\b",
+    r"\b(?:denied|declined|rejected|not (?:allow(?:ed)?|permitted)|said no|forbidden by|refused by the (?:user|person))\b",
     re.I,
 )
 _SYSTEM_DENIAL = re.compile(r"permission denied|access (?:is )?denied|errno|operation not permitted", re.I)

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  a table: one phrasing a line reads best unbroken
 """The table of intents: patterns from the most particular to the most general, with the examples of the help text."""
 
 from __future__ import annotations
@@ -20,7 +21,12 @@ TALK = (
             r"(?:thanks?|thank you|thx|ty|cheers|great|nice|perfect|awesome|cool|good(?: job| work)?|well done|wonderful|excellent|that(?:'s| is) (?:great|nice|perfect|all|it|good))(?: (?:so much|a lot|very much|you|forge|work|job|again))?",
         ),
     ),
-    IntentSpec(_I.ACK, (r"(?:yes|yep|yeah|yup|sure|ok(?:ay)?|k|fine|alright|right|correct|exactly|no|nope|nah|nothing|never ?mind|not now|stop|cancel|i see|got it|understood|hm+|wow)(?:[, ].{0,20})?",)),
+    IntentSpec(
+        _I.ACK,
+        (
+            r"(?:yes|yep|yeah|yup|sure|ok(?:ay)?|k|fine|alright|right|correct|exactly|no|nope|nah|nothing|never ?mind|not now|stop|cancel|i see|got it|understood|hm+|wow)(?:[, ].{0,20})?",
+        ),
+    ),
     IntentSpec(_I.BYE, (r"(?:good ?bye|bye(?: bye)?|see you(?: later)?|exit|quit|that's all)",)),
     IntentSpec(
         _I.HELP,

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  a table: one phrasing a line reads best unbroken
 """The second half of the table: looking around, searching, reading, explaining, and what is beyond rules."""
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ _NUMBERED_ITEM = re.compile(r"^\s{0,3}\d{1,3}[.)]\s+.*?`([^`\n]+)`", re.MULTILIN
 _PLACE = re.compile(r"^(?P<path>[^\s`:]+|[^`:]*[^`:\s]\.\w+):(?P<line>\d{1,7})(?:[-–]\d+)?$")
 _FILE = re.compile(r"^[^\s`:]*(?:[./][^\s`:]*)$|^[A-Z][A-Za-z]+$")
 _TICKED = re.compile(r"`([^`\n]+)`")
-_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
+_ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,8 @@ def _spoken_of(exchange: Exchange) -> Place | None:
 def _was_seen(place: Place, exchange: Exchange) -> bool:
     """Whether the calls of the exchange know the path: what an answer merely mentions is not "it"."""
     return any(
-        place.path in done.outcome.text or place.path in _text(done.call.arguments.get("file_path"))
+        place.path in done.outcome.text
+        or place.path in _text(done.call.arguments.get("file_path"))
         or place.path in _text(done.call.arguments.get("command"))
         for done in exchange.done
     )

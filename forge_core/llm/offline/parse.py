@@ -18,17 +18,125 @@ _MAX_CHARS = 20_000
 _COMMAND = re.compile(r"^\s*(?:\$|!)\s*(\S.*)$", re.DOTALL)
 _PRONOUNS = frozenset({"it", "that", "this", "them", "there", "that file", "this file", "the file", "file"})
 _NOWHERE = frozenset(
-    "project repo repository codebase code folder directory workspace here everywhere everything files package "
-    "app program current . ./ source sources world github git repo".split()
+    [
+        "project",
+        "repo",
+        "repository",
+        "codebase",
+        "code",
+        "folder",
+        "directory",
+        "workspace",
+        "here",
+        "everywhere",
+        "everything",
+        "files",
+        "package",
+        "app",
+        "program",
+        "current",
+        ".",
+        "./",
+        "source",
+        "sources",
+        "world",
+        "github",
+        "git",
+        "repo",
+    ]
 )
 _NO_NAMES = frozenset(
-    "the a an all this that me in of to for file files function class method it them us my project code what "
-    "where is are def bug bugs error errors problem more out help something anything everything".split()
+    [
+        "the",
+        "a",
+        "an",
+        "all",
+        "this",
+        "that",
+        "me",
+        "in",
+        "of",
+        "to",
+        "for",
+        "file",
+        "files",
+        "function",
+        "class",
+        "method",
+        "it",
+        "them",
+        "us",
+        "my",
+        "project",
+        "code",
+        "what",
+        "where",
+        "is",
+        "are",
+        "def",
+        "bug",
+        "bugs",
+        "error",
+        "errors",
+        "problem",
+        "more",
+        "out",
+        "help",
+        "something",
+        "anything",
+        "everything",
+    ]
 )
 _VERBS = frozenset(
-    "find search locate show read open print display list explain outline summarise summarize describe create write "
-    "make add append insert replace change rename swap delete remove undo revert restore run execute launch start "
-    "commit what where which grep update edit move copy test tests help status continue".split()
+    [
+        "find",
+        "search",
+        "locate",
+        "show",
+        "read",
+        "open",
+        "print",
+        "display",
+        "list",
+        "explain",
+        "outline",
+        "summarise",
+        "summarize",
+        "describe",
+        "create",
+        "write",
+        "make",
+        "add",
+        "append",
+        "insert",
+        "replace",
+        "change",
+        "rename",
+        "swap",
+        "delete",
+        "remove",
+        "undo",
+        "revert",
+        "restore",
+        "run",
+        "execute",
+        "launch",
+        "start",
+        "commit",
+        "what",
+        "where",
+        "which",
+        "grep",
+        "update",
+        "edit",
+        "move",
+        "copy",
+        "test",
+        "tests",
+        "help",
+        "status",
+        "continue",
+    ]
 )
 _FILE_LIKE = re.compile(r"[./*\\\\]|^[A-Z][A-Za-z]+$")
 _WHOLE = ("content", "new", "old", "text", "command", "purpose")
@@ -75,7 +183,12 @@ def _parse_step(masked: Masked, step: str) -> list[Request]:
     """One step, or two when it reads as "this and that"."""
     for first, second in halves(step):
         left, right = _match(masked, plain(first)), _parse_rest(masked, second)
-        if left is not None and right and left.intent is not Intent.BEYOND and not _is_open_ended(left, first):
+        if (
+            left is not None
+            and right
+            and left.intent is not Intent.BEYOND
+            and not _is_open_ended(left, first)
+        ):
             return [left, *right]
     request = _match(masked, plain(step)) or _match(masked, mend(plain(step), _VERBS))
     return [request or Request(Intent.UNKNOWN, {}, masked.fill(step).strip())]
@@ -96,7 +209,19 @@ def _parse_rest(masked: Masked, text: str) -> list[Request]:
 def _starts_anew(text: str) -> bool:
     """Whether a half begins like a request (a verb, a question), not like the rest of a list."""
     words = plain(text).lower().split(" ")
-    return words[0] in _VERBS or words[0] in ("cat", "tell", "git", "look", "go", "who", "how", "give", "read", "rm", "mv")
+    return words[0] in _VERBS or words[0] in (
+        "cat",
+        "tell",
+        "git",
+        "look",
+        "go",
+        "who",
+        "how",
+        "give",
+        "read",
+        "rm",
+        "mv",
+    )
 
 
 def _is_open_ended(request: Request, text: str) -> bool:
@@ -112,10 +237,14 @@ def _match(masked: Masked, text: str) -> Request | None:
     for intent, pattern in compiled():
         found = pattern.fullmatch(text)
         if found:
-            given = {argument_name(name): value for name, value in found.groupdict().items() if value is not None}
+            given = {
+                argument_name(name): value for name, value in found.groupdict().items() if value is not None
+            }
             args = {name: _argument(masked, name, value) for name, value in given.items()}
             if _is_sound(intent, args):
-                return Request(intent, {k: v for k, v in args.items() if v or k in ("new",)}, masked.fill(text))
+                return Request(
+                    intent, {k: v for k, v in args.items() if v or k in ("new",)}, masked.fill(text)
+                )
     return None
 
 

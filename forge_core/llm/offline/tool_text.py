@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass
 
 _NUMBERED = re.compile(r"^ {0,10}(\d{1,9})(?:\t| ?[→│|] ?|: ?)(.*)$")
-_HIT = re.compile(r"^(?P<path>(?:[A-Za-z]:)?[^:\n]{1,400}?):(?P<line>\d{1,9}):(?:\d{1,5}:(?=\s))? ?(?P<text>.*)$")
+_HIT = re.compile(
+    r"^(?P<path>(?:[A-Za-z]:)?[^:\n]{1,400}?):(?P<line>\d{1,9}):(?:\d{1,5}:(?=\s))? ?(?P<text>.*)$"
+)
 _HEADED = re.compile(r"^\s{0,8}(?P<line>\d{1,9})[:\t→|] ?(?P<text>.*)$")
 _COUNT = re.compile(r"^(?P<path>\S.*?):\s?(?P<count>\d+)$")
 _NOTE = re.compile(
@@ -15,10 +17,14 @@ _NOTE = re.compile(
     re.I,
 )
 _EXIT = re.compile(
-    r"(?:exit(?:ed)?(?: with)?(?:[ _-]?(?:code|status))?|return(?:ed)?[ _-]?code|status)[\s:=]*(-?\d{1,3})\b", re.I
+    r"(?:exit(?:ed)?(?: with)?(?:[ _-]?(?:code|status))?|return(?:ed)?[ _-]?code|status)[\s:=]*(-?\d{1,3})\b",
+    re.I,
 )
-_TOTAL = re.compile(r"\b(?:of|total:?)\s+(\d[\d,]*)(?: lines)?|(\d[\d,]*) lines (?:in|total)", re.I)
-_TREE_MARKS = re.compile(r"[│├└─|`]+(?:\s|--\s?)?")
+_TOTAL = re.compile(r"^\[.*?\bof ([\d,]+)\b|^\[([\d,]+) lines?\b")
+_EMPTY = re.compile(r"^\(.* (?:is )?empty\)$")
+_CONTINUED = re.compile(r"^ {0,10}\u21aa\t(.*)$")
+_NEXT = re.compile(r"^\s*(?:\.\.\.|\[|\()")
+_TREE_MARKS = re.compile(r"[│├└─]+|[|`]--")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +46,27 @@ class Numbered:
 
 def numbered_lines(output: str) -> list[Numbered]:
     """The file lines in a read result. Without numbers the lines are counted from 1."""
+    if _EMPTY.match(output.strip()):
+        return []
     found: list[Numbered] = []
     for line in output.split("\n"):
         mark = _NUMBERED.match(line)
+        rest = _CONTINUED.match(line)
         if mark and (not found or int(mark[1]) == found[-1].number + 1):
             found.append(Numbered(int(mark[1]), mark[2].rstrip("\r")))
+        elif rest and found:
+            found[-1] = Numbered(found[-1].number, found[-1].text + rest[1])
     if found:
         return found
-    return [Numbered(n, line.rstrip("\r")) for n, line in enumerate(output.rstrip("\n").split("\n"), 1)] if output else []
+    lines = output.rstrip("\n").split("\n") if output else []
+    return [Numbered(number, line.rstrip("\r")) for number, line in enumerate(lines, 1)]
 
 
-def total_lines(output: str) -> int | None:
-    """The file's number of lines where the result tells it in its notes."""
-    lines = output.rstrip().split("\n")
-    for line in (*lines[-3:], *lines[:1]):
-        told = None if _NUMBERED.match(line) else _TOTAL.search(line)
-        if told:
-            return int((told[1] or told[2]).replace(",", ""))
-    return None
+def told_total(output: str) -> int | None:
+    """How many lines or matches there are in all, where a note at the end tells it."""
+    last = output.rstrip().rsplit("\n", 1)[-1]
+    told = _TOTAL.match(last)
+    return int((told[1] or told[2]).replace(",", "")) if told else None
 
 
 def grep_hits(output: str) -> list[Hit]:
@@ -88,10 +97,28 @@ def paths(output: str) -> list[str]:
     return found
 
 
-def tree_names(output: str) -> list[str]:
-    """The names in a tree listing, directories with a slash at their end; nesting is dropped."""
-    names = (_TREE_MARKS.sub("", line).strip() for line in output.split("\n"))
-    return [name for name in names if name and not _NOTE.search(name) and " (" not in name[:2]]
+def tree_paths(output: str) -> list[str]:
+    """The paths in a tree listing, relative to its root, folders with a slash at their end."""
+    rows = [(len(line) - len(line.lstrip()), line.strip()) for line in _plain_tree(output)]
+    if rows and rows[0][0] == 0 and rows[0][1].endswith("/") and all(indent for indent, _ in rows[1:]):
+        rows = rows[1:]  # the first row names the folder itself
+    found: list[str] = []
+    above: list[tuple[int, str]] = []
+    for indent, label in rows:
+        while above and above[-1][0] >= indent:
+            above.pop()
+        name = re.sub(r" (?:\(ignored\)|-> .*)$", "", label)
+        path = (above[-1][1] if above else "") + name
+        if name.endswith("/"):
+            above.append((indent, path))
+        found.append(path)
+    return found
+
+
+def _plain_tree(output: str) -> list[str]:
+    """The rows of a tree, its lines drawn with spaces; notes are left out."""
+    rows = (_TREE_MARKS.sub(lambda mark: " " * len(mark[0]), line.rstrip()) for line in output.split("\n"))
+    return [row for row in rows if row.strip() and not _NEXT.match(row)]
 
 
 def exit_code(output: str) -> int | None:
@@ -113,4 +140,6 @@ def clean_path(path: str) -> str:
 def has_nothing(output: str) -> bool:
     """Whether a search says that it found nothing."""
     head = output.strip()[:200].lower()
-    return not head or bool(re.match(r"(?:\(?no (?:files?|match|result|hit|line|such)|nothing|0 (?:match|result|file))", head))
+    return not head or bool(
+        re.match(r"(?:\(?no (?:files?|match|result|hit|line|such)|nothing|0 (?:match|result|file))", head)
+    )

@@ -1,0 +1,85 @@
+"""Answers to the model's own questions: "all", "line 12", "2", "again", and the content of a file to create."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from forge_core.llm.offline import phrases
+from forge_core.llm.offline.intents import Intent
+from forge_core.llm.offline.memory import Memory, as_place
+from forge_core.llm.offline.parse import Request, parse
+from forge_core.llm.offline.wording import mask
+
+_CONTENT_ASKED = re.compile(re.escape(phrases.WHAT_CONTENT).replace(r"\{path\}", "(?P<path>[^`]+)"))
+_ASKS_WHICH = phrases.WHICH_ONE.split("?")[0] + "? Answer"
+_FOLLOW_UPS = (Intent.PICK, Intent.AGAIN, Intent.ACK, Intent.MORE)
+
+
+def resolve(requests: Sequence[Request], memory: Memory) -> tuple[Request, ...]:
+    """`requests` with follow-ups replaced by what they stand for."""
+    if len(requests) != 1 or not memory.exchanges:
+        return tuple(requests)
+    request, before = requests[0], memory.exchanges[-1]
+    asked = _CONTENT_ASKED.search(before.answer)
+    if asked and _is_content(request):
+        return (_creation(asked["path"], request.text, before.request),)
+    if request.intent is Intent.AGAIN:
+        return _repeated(memory) or (request,)
+    if request.intent is Intent.PICK:
+        return _picked(request, memory) or (request,)
+    return (request,)
+
+
+def _is_content(request: Request) -> bool:
+    """Whether an answer to "what should be in it?" is the content and not a new request."""
+    return (
+        request.intent in (Intent.UNKNOWN, Intent.BEYOND)
+        or "```" in request.text
+        or request.text[:1] in "\"'`“‘"
+    )
+
+
+def _creation(path: str, text: str, earlier: str) -> Request:
+    masked = mask(text)
+    content = masked.quoted[0] if len(masked.quoted) == 1 and len(masked.text) < 80 else text
+    return Request(Intent.CREATE, {"file": path, "content": content}, earlier)
+
+
+def _repeated(memory: Memory) -> tuple[Request, ...]:
+    """The latest requests that were no follow-ups themselves."""
+    for exchange in reversed(memory.exchanges):
+        requests = parse(exchange.request)
+        if not all(request.intent in _FOLLOW_UPS for request in requests):
+            return requests
+    return ()
+
+
+def _picked(request: Request, memory: Memory) -> tuple[Request, ...]:
+    before = memory.exchanges[-1]
+    if _ASKS_WHICH in before.answer:
+        return _narrowed(request, memory)
+    item = memory.item(request.get("nth") or request.get("n"))
+    if item is None:
+        return ()
+    place = as_place(item)
+    if place is None:
+        return parse(item)
+    position = request.get("nth") or request.get("n")
+    return (Request(Intent.READ, {"nth": position}, request.text),)
+
+
+def _narrowed(request: Request, memory: Memory) -> tuple[Request, ...]:
+    """The edit that was asked about, now with "all" or a line."""
+    edits = [item for item in _repeated(memory) if item.intent in (Intent.REPLACE, Intent.DELETE_LINE)]
+    if not edits:
+        return ()
+    edit = edits[-1]
+    if request.get("all"):
+        return (Request(edit.intent, {**edit.args, "all": "all"}, edit.text),)
+    line = request.get("a")
+    if not line:
+        item = memory.item(request.get("nth") or request.get("n"))
+        place = as_place(item) if item else None
+        line = str(place.line) if place and place.line else request.get("n")
+    return (Request(edit.intent, {**edit.args, "line": line}, edit.text),) if line else ()

@@ -1,0 +1,58 @@
+"""Finding the file that is meant: what the request names, what "it" stands for, or the nearest name there is."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from difflib import get_close_matches
+from pathlib import PurePosixPath
+
+from forge_core.llm.offline.memory import Memory, Place, as_place
+from forge_core.llm.offline.parse import IT, Request
+from forge_core.llm.offline.steps import Batch, Outcome, Say, ask
+from forge_core.llm.offline.tool_text import has_nothing, paths
+
+_Steps = Generator[Say | Batch, tuple[Outcome, ...], list[str]]
+
+
+def target(request: Request, memory: Memory) -> Place | None:
+    """The file (and line) of a request; None when it names none and nothing was spoken of."""
+    which = request.get("nth")
+    if which:
+        item = memory.item(which)
+        return as_place(item) if item else None
+    file = request.get("file")
+    return Place(file) if file and file != IT else memory.latest()
+
+
+def search_scope(path: str, memory: Memory) -> dict[str, str]:
+    """The arguments that keep a search to `path`: a glob, a file or folder, or nothing."""
+    if path == IT:
+        place = memory.latest()
+        path = place.path if place else ""
+    if "*" in path:
+        return {"glob": path}
+    if path.startswith(".") and "/" not in path and path[1:].isalnum() and len(path) <= 6:
+        return {"glob": f"*{path}"}
+    return {"path": path} if path else {}
+
+
+def files_named(name: str) -> _Steps:
+    """Files with this name anywhere below, else files whose names contain it or come near."""
+    base = PurePosixPath(name).name or name
+    found = yield from _glob(f"**/{base}")
+    if found:
+        return found
+    stem = PurePosixPath(base).stem.strip(".") or base
+    found = yield from _glob(f"**/*{stem[:24]}*")
+    if found:
+        return found
+    found = yield from _glob(f"**/*{stem[:3]}*")
+    bases = {PurePosixPath(path).name: path for path in found}
+    return [bases[near] for near in get_close_matches(base, bases, n=5, cutoff=0.6)]
+
+
+def _glob(pattern: str) -> _Steps:
+    outcome = yield from ask("glob", pattern=pattern)
+    if outcome.failed or has_nothing(outcome.text):
+        return []
+    return paths(outcome.text)

@@ -1,0 +1,212 @@
+"""The outline of a file, made from its text: never run, never guessed. Pure."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+_RULES: tuple[tuple[tuple[str, ...], str], ...] = (
+    (
+        ("js", "jsx", "mjs", "cjs", "ts", "tsx"),
+        r"^(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?P<what>(?:async\s+)?function\*?|class|interface|type|enum|namespace)\s+(?P<name>[\w$]+)"
+        r"|^(?:export\s+)?(?P<what2>const|let)\s+(?P<name2>[\w$]+)\s*(?::[^=]+)?=\s*(?:async\s*)?(?:function|\(|[\w$]+\s*=>)"
+        r"|^\s{2,4}(?:(?:public|private|protected|static|async|get|set|readonly)\s+)*(?P<name3>(?!if|for|while|switch|catch|return|function)[\w$]+)\s*\([^;]*\)\s*(?::\s*[^{;]+)?\{\s*$",
+    ),
+    (("go",), r"^(?P<what>func)\s+(?P<name>(?:\([^)]*\)\s*)?\w+)|^(?P<what2>type)\s+(?P<name2>\w+\s+\w+)"),
+    (
+        ("rs",),
+        r"^\s{0,4}(?:pub(?:\([^)]*\))?\s+)?(?:async\s+|unsafe\s+|const\s+)*(?P<what>fn|struct|enum|trait|mod|union|macro_rules!)\s+(?P<name>\w+)|^(?P<what2>impl)(?:<[^>]*>)?\s+(?P<name2>[^{]+?)\s*(?:\{|where|$)",
+    ),
+    (
+        ("c", "h", "cpp", "hpp", "cc", "cxx", "hh"),
+        r"^(?P<what>struct|enum|union|class|namespace|#define)\s+(?P<name>\w+)|^(?!\s|return|else|typedef|#)(?:[\w:*&<>,]+\s+)+[*&]*(?P<name2>[\w:~]+)\s*\([^;]*$",
+    ),
+    (
+        ("java", "kt", "scala", "swift", "cs"),
+        r"^\s{0,8}(?:(?:public|private|protected|internal|open|static|final|abstract|override|data|sealed|suspend|inline)\s+)*(?P<what>class|interface|enum|record|object|struct|protocol|trait|fun|func|def)\s+(?P<name>\w+)"
+        r"|^\s{2,8}(?:(?:public|private|protected|static|final)\s+)+[\w<>\[\], ]+\s+(?P<name2>\w+)\s*\([^;]*\{\s*$",
+    ),
+    (("rb",), r"^\s*(?P<what>class|module|def)\s+(?P<name>[\w.:?!]+)"),
+    (("sh", "bash", "zsh"), r"^(?:function\s+)?(?P<name>[\w-]+)\s*\(\)"),
+    (("toml", "ini", "cfg", "conf"), r"^\s*(?P<name>\[{1,2}[^\]]+\]{1,2})\s*$"),
+    (("yaml", "yml"), r"^(?P<name>[\w.-]+):"),
+    (("css", "scss"), r"^(?P<name>[^\s{}@/][^{}]*?)\s*\{"),
+    (
+        ("sql",),
+        r"^\s*(?i:create)\s+(?:or replace\s+)?(?P<what>\w+)\s+(?:if not exists\s+)?(?P<name>[\w.\"]+)",
+    ),
+)
+_HEADING = re.compile(r"^(#{1,6})\s+(.+?)\s*#*$")
+_UNDERLINE = re.compile(r"^([=\-~^\"'*+#])\1{2,}\s*$")
+MAX_ENTRIES = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing in a file."""
+
+    line: int
+    label: str
+    depth: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a file holds."""
+
+    summary: str = ""
+    """Its own words about itself: the docstring, the first paragraph, the opening comment."""
+    imports: tuple[str, ...] = ()
+    entries: tuple[Entry, ...] = ()
+
+
+def outline(path: str, source: str) -> Outline:
+    """The outline of `source` by the file's ending; without a known ending only its opening words."""
+    suffix = PurePosixPath(path).suffix.lstrip(".").lower()
+    if suffix in ("py", "pyi"):
+        return _python(source)
+    if suffix in ("md", "markdown", "mdx"):
+        return _markdown(source)
+    if suffix == "rst":
+        return _restructured(source)
+    rule = next((pattern for endings, pattern in _RULES if suffix in endings), None)
+    entries = tuple(_matched(rule, source)) if rule else ()
+    return Outline(
+        _opening_comment(source) if rule else _first_paragraph(source), _js_imports(source, suffix), entries
+    )
+
+
+def parse_python(source: str) -> ast.Module | None:
+    """The syntax tree, or None where the text is no whole Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes in someone's code are not ours to report
+            return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """`def name(args) -> type` on one line."""
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    word = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
+    return f"{word} {node.name}({ast.unparse(node.args)}){returns}"
+
+
+def first_sentence(text: str | None) -> str:
+    """The first sentence of a docstring, at most 200 characters."""
+    paragraph = " ".join((text or "").strip().split("\n\n")[0].split())
+    sentence = re.split(r"(?<=[.!?])\s", paragraph, maxsplit=1)[0]
+    return sentence if len(sentence) <= 200 else sentence[:199] + "…"
+
+
+def _python(source: str) -> Outline:
+    tree = parse_python(source)
+    if tree is None:
+        pattern = r"^\s{0,8}(?P<what>class|(?:async\s+)?def)\s+(?P<name>\w+)"
+        return Outline(_opening_comment(source), (), tuple(_matched(pattern, source)))
+    imports: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imports += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            imports.append("." * node.level + (node.module or ""))
+    summary = "\n\n".join((ast.get_docstring(tree) or "").split("\n\n")[:2])
+    return Outline(summary, tuple(dict.fromkeys(imports)), tuple(_python_entries(tree.body, 0)))
+
+
+def _python_entries(body: list[ast.stmt], depth: int) -> Iterator[Entry]:
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            bases = ", ".join(ast.unparse(base) for base in node.bases)
+            label = f"class {node.name}" + (f"({bases})" if bases else "")
+            yield Entry(node.lineno, label, depth, first_sentence(ast.get_docstring(node)))
+            yield from _python_entries(node.body, depth + 1)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            label = signature(node)
+            label = label if len(label) <= 100 else f"def {node.name}(…)"
+            yield Entry(node.lineno, label, depth, first_sentence(ast.get_docstring(node)))
+        elif depth == 0 and isinstance(node, ast.Assign | ast.AnnAssign):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            if isinstance(target, ast.Name) and target.id.isupper():
+                yield Entry(node.lineno, target.id)
+
+
+def _markdown(source: str) -> Outline:
+    entries: list[Entry] = []
+    fence = ""
+    for number, line in enumerate(source.split("\n"), 1):
+        mark = re.match(r"\s{0,3}(`{3,}|~{3,})", line)
+        if mark and not fence:
+            fence = mark[1]
+        elif fence:
+            fence = "" if mark and mark[1].startswith(fence) else fence
+        elif heading := _HEADING.match(line):
+            entries.append(Entry(number, heading[2], len(heading[1]) - 1))
+    return Outline(_first_paragraph(source), (), tuple(entries))
+
+
+def _restructured(source: str) -> Outline:
+    lines = source.split("\n")
+    marks: list[str] = []
+    entries = []
+    for number, (title, rule) in enumerate(zip(lines, lines[1:], strict=False), 1):
+        underline = _UNDERLINE.match(rule)
+        if underline and title.strip() and not _UNDERLINE.match(title):
+            if underline[1] not in marks:
+                marks.append(underline[1])
+            entries.append(Entry(number, title.strip(), marks.index(underline[1])))
+    return Outline(_first_paragraph(source), (), tuple(entries))
+
+
+def _matched(pattern: str, source: str) -> Iterator[Entry]:
+    rule = re.compile(pattern)
+    for number, line in enumerate(source.split("\n"), 1):
+        found = rule.match(line) if len(line) < 1_000 else None
+        if found:
+            groups = {key.rstrip("23"): value for key, value in found.groupdict().items() if value}
+            depth = 1 if line[:1] in " \t" else 0
+            what = groups.get("what", "")
+            yield Entry(number, f"{what} {groups.get('name', '').strip()}".strip(), depth)
+
+
+def _js_imports(source: str, suffix: str) -> tuple[str, ...]:
+    if suffix not in ("js", "jsx", "mjs", "cjs", "ts", "tsx"):
+        return ()
+    found = re.findall(
+        r"(?:from|require\()\s*['\"]([^'\"\n]+)['\"]|^import\s+['\"]([^'\"\n]+)['\"]", source, re.MULTILINE
+    )
+    return tuple(dict.fromkeys(first or second for first, second in found))
+
+
+def _opening_comment(source: str) -> str:
+    """The comment at the head of a source file, without its marks."""
+    lines = []
+    for line in source.split("\n")[:30]:
+        bare = line.strip()
+        if bare.startswith("#!") or (not bare and not lines):
+            continue
+        if not re.match(r"(?://|/\*|\*|#(?!\w)|--|\"\"\"|;)", bare):
+            break
+        lines.append(re.sub(r"^(?://[/!]?|/\*+|\*/?|#+|--|\"\"\"|;+)\s?|\*/$|\"\"\"$", "", bare).strip())
+    text = "\n".join(lines).strip().split("\n\n")[0]
+    return "" if re.search(r"copyright|licen[sc]e", text, re.I) else text[:600]
+
+
+def _first_paragraph(source: str) -> str:
+    """The first paragraph of prose: not a heading, a badge, HTML, a table, a quote mark or a list."""
+    for block in re.split(r"\n\s*\n", source.replace("\r", "")[:20_000]):
+        text = " ".join(block.split())
+        is_prose = not re.match(r"(?:#|<|\[!\[|!\[|\||---|===|```|~~~|[-*+] |\.\. |:\w+:|\{|\*{0,2}\[)", text)
+        if (
+            is_prose
+            and len(re.findall(r"[A-Za-z]{2,}", text)) >= 5
+            and not _UNDERLINE.match(block.split("\n")[-1])
+        ):
+            return text if len(text) <= 600 else text[:599] + "…"
+    return ""

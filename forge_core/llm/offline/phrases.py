@@ -1,0 +1,148 @@
+"""The offline model's voice: every sentence that more than one skill needs, and all that it says about itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from forge_core.llm.offline.code_shape import fence_language
+
+MARK = "offline model"
+"""Stands in every text in which the model says what it is."""
+INTRO = (
+    "*I am Forge's built-in offline model: rules, no AI. For a real one: `export OPENROUTER_API_KEY=…` and restart, "
+    "or start with `--base-url URL --model NAME`.*"
+)
+CONNECT = """\
+I am the offline model: I follow rules and need no key and no network. To connect a real model, take one of these:
+
+- **OpenRouter** (hundreds of models, one key from <https://openrouter.ai/keys>):
+
+  ```bash
+  export OPENROUTER_API_KEY=…
+  forge chat
+  ```
+
+- **Any server that speaks the OpenAI protocol** (OpenAI, vLLM, LM Studio, llama.cpp, Ollama):
+
+  ```bash
+  forge chat --base-url http://localhost:1234/v1 --model NAME
+  ```
+
+The tools, the permissions and this screen stay the same; only the answers get cleverer."""
+WHO = """\
+I am Forge's offline model: a set of rules, not an AI. I run inside Forge, without a key and without a network, and \
+serve plain requests about this folder with the same tools that a real model gets: search, read, outline, edit, run, \
+git. What I tell you comes from what those tools returned; I cannot reason about code.
+
+`help` shows what I understand, `connect` how to use a real model."""
+GREETING = "Hello! Tell me what to do in this folder, for example:"
+THANKS = "You're welcome."
+ACKNOWLEDGED = "All right. What shall I do next? (`help` shows what I understand.)"
+BYE = "Goodbye. `/exit` or Ctrl+D leaves Forge."
+NOTHING_BEFORE = (
+    "There is nothing before this to go on with. Tell me what to do; `help` shows what I understand."
+)
+WHICH_ONE = "Which one? Answer `all`, or with a line (`line {line}`)."
+WHAT_CONTENT = "What should be in `{path}`?"
+_OUTPUT_LINES = 60
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """`1 file`, `2 files`, `no files`."""
+    word = noun if number == 1 else plural or noun + "s"
+    return f"{number:,} {word}" if number else f"no {word}"
+
+
+def code(text: str) -> str:
+    """`text` as inline code on one line, cut where it is long; safe whatever backticks it holds."""
+    line = " ".join(text.split())
+    line = line if len(line) <= 160 else line[:159] + "…"
+    ticks = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{ticks}{pad}{line or ' '}{pad}{ticks}"
+
+
+def fenced(text: str, language: str = "") -> str:
+    """`text` as a code block whose fence is longer than any inside it."""
+    ticks = "`" * max(3, 1 + max((len(run) for run in re.findall("`{3,}", text)), default=0))
+    return f"{ticks}{language}\n{text.rstrip(chr(10))}\n{ticks}"
+
+
+def fenced_file(text: str, path: str) -> str:
+    return fenced(text, fence_language(path))
+
+
+def capped(lines: Sequence[str], limit: int = _OUTPUT_LINES) -> list[str]:
+    """At most `limit` lines: the head, a line that tells how many are left out, and the tail."""
+    if len(lines) <= limit:
+        return list(lines)
+    head = limit // 3
+    left_out = len(lines) - limit
+    return [*lines[:head], f"… {left_out:,} lines left out …", *lines[len(lines) - (limit - head) :]]
+
+
+def numbered(entries: Iterable[str]) -> str:
+    return "\n".join(f"{position}. {entry}" for position, entry in enumerate(entries, 1))
+
+
+def one_of(words: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
+
+
+def tool_missing(names: Sequence[str]) -> str:
+    tools = one_of([f"`{name}`" for name in names])
+    return f"That takes the {tools} tool{'s' if len(names) > 1 else ''}, which this session does not offer, so I can't do it here."
+
+
+def denied(result: str) -> str:
+    """What the result says of the refusal, quoted, and that it is respected."""
+    told = " ".join(re.sub(r"^\s*error:\s*", "", result, flags=re.I).split())
+    quote = f"\n\n> {told[:400]}" if told else ""
+    return f"That was not allowed, so I leave it and have not tried again.{quote}"
+
+
+def failed(what: str, result: str, advice: str = "") -> str:
+    """What did not work, the tool's own words, and what to do next."""
+    told = re.sub(r"^\s*error:\s*", "", result.strip(), flags=re.I)
+    lines = capped(told.split("\n"), 20)
+    body = fenced("\n".join(lines)) if len(lines) > 1 else f"> {lines[0][:500]}"
+    return f"{what}:\n\n{body}" + (f"\n\n{advice}" if advice else "")
+
+
+def too_many_calls(made: int) -> str:
+    return f"I stop here: this took {count(made, 'tool call')} already, which is my limit for one message. Ask for a smaller piece."
+
+
+def left_undone(steps: Sequence[str]) -> str:
+    return "Left undone: " + "; ".join(code(step) for step in steps) + "."
+
+
+def not_understood(text: str, suggestions: Sequence[str]) -> str:
+    shown = f" {code(text)}" if 0 < len(text) <= 200 and "\n" not in text else ""
+    return (
+        f"I don't understand{shown or ' that'}. I am rules, not an AI, so plain requests work best. In this folder you could try:\n\n"
+        + (
+            numbered(f"`{suggestion}`" for suggestion in suggestions)
+            + "\n\nAnswer with a number, or `help` for all I understand."
+        )
+    )
+
+
+def beyond(text: str, suggestions: Sequence[str]) -> str:
+    shown = code(text) if 0 < len(text) <= 200 and "\n" not in text else "That"
+    return (
+        f"{shown} takes judgement, and I only follow rules: that is work for a real model (`connect` says how to get one). "
+        "What I can do here:\n\n" + numbered(f"`{suggestion}`" for suggestion in suggestions)
+    )
+
+
+def no_such_file(path: str, near: Sequence[str]) -> str:
+    if not near:
+        return f"There is no {code(path)} here. `list the files` shows what there is."
+    return f"There is no {code(path)}. Did you mean:\n\n" + numbered(code(name) for name in near)
+
+
+def needs_target(verb: str) -> str:
+    return f"What shall I {verb}? Name a file, for example `{verb} README.md`."

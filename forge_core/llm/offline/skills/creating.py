@@ -1,0 +1,137 @@
+"""New files and folders; moving, copying and deleting files."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import PurePosixPath
+
+from forge_core.llm.offline import phrases
+from forge_core.llm.offline.memory import Memory
+from forge_core.llm.offline.parse import IT, Request
+from forge_core.llm.offline.steps import Skill, ask
+from forge_core.llm.offline.tool_text import has_nothing, paths
+
+_PRINTS = re.compile(
+    r"^(?:(?:just|simply|only)\s+)?(?:prints?|says?|outputs?|displays?|echo(?:es)?|shows?|writes?|logs?)\s+(?:out\s+)?(?:the (?:text|words?|string|message)\s+)?(.+)$",
+    re.I | re.DOTALL,
+)
+_VAGUE = re.compile(r"^(?:the|a|an|all|every|some|its?|my|each|numbers?|whether|if|how|what)\b", re.I)
+_PROGRAMS = {
+    "py": "print({double})\n",
+    "js": "console.log({double});\n",
+    "mjs": "console.log({double});\n",
+    "ts": "console.log({double});\n",
+    "sh": "#!/bin/sh\necho {shell}\n",
+    "bash": "#!/bin/bash\necho {shell}\n",
+    "rb": "puts {double}\n",
+    "pl": 'print {double}, "\\n";\n',
+    "lua": "print({double})\n",
+    "php": "<?php\necho {double}, PHP_EOL;\n",
+    "go": 'package main\n\nimport "fmt"\n\nfunc main() {{\n\tfmt.Println({double})\n}}\n',
+    "rs": 'fn main() {{\n    println!("{{}}", {double});\n}}\n',
+    "c": "#include <stdio.h>\n\nint main(void) {{\n    puts({double});\n    return 0;\n}}\n",
+    "java": "public class {stem} {{\n    public static void main(String[] args) {{\n        System.out.println({double});\n    }}\n}}\n",
+}
+
+
+def create(request: Request, memory: Memory) -> Skill:
+    """A new file with the content that was given; asks for it when there is none."""
+    path = request.get("file")
+    content = _content(request, path)
+    if content is None:
+        purpose = request.get("purpose")
+        why = f"Writing code that {phrases.code(purpose)} takes a real model. " if purpose else ""
+        return f"{why}{phrases.WHAT_CONTENT.format(path=path)} Send the text, best in a block between two lines of three backticks."
+    return (yield from write_new(path, content))
+
+
+def write_new(path: str, content: str) -> Skill:
+    """Writes a file that is not there yet; one that is there stays as it is."""
+    seen = yield from ask("glob", pattern=path)
+    if not seen.failed and not has_nothing(seen.text) and path in paths(seen.text):
+        return (
+            f"{phrases.code(path)} exists already, so I leave it. Change it with `replace X by Y in {path}` or "
+            f"`add the line '…' to {path}`, or choose another name."
+        )
+    outcome = yield from ask("write", file_path=path, content=content)
+    if outcome.failed:
+        return phrases.failed(f"{phrases.code(path)} could not be written", outcome.text)
+    lines = content.count("\n") + (not content.endswith("\n") and bool(content))
+    told = f"Created {phrases.code(path)} ({phrases.count(lines, 'line') if content else 'empty'})."
+    runs = PurePosixPath(path).suffix in (".py", ".sh", ".js", ".rb")
+    return f"{told} Say `run it` to try it." if runs and content else told
+
+
+def _content(request: Request, path: str) -> str | None:
+    if request.get("empty"):
+        return ""
+    content = request.get("content")
+    if content:
+        return content if content.endswith("\n") else content + "\n"
+    purpose = request.get("purpose")
+    return program(path, purpose) if purpose else None
+
+
+def program(path: str, purpose: str) -> str | None:
+    """A program that prints one fixed text; None for anything cleverer."""
+    pure = PurePosixPath(path)
+    template = _PROGRAMS.get(pure.suffix.lstrip("."))
+    wanted = _PRINTS.match(purpose)
+    if template is None or wanted is None or (_VAGUE.match(wanted[1]) and wanted[1] == purpose):
+        return None
+    text = wanted[1].strip().strip("\"'`“”‘’").strip()
+    if not text or "\n" in text or _VAGUE.match(text):
+        return None
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    if pure.suffix in (".rb", ".pl", ".php"):
+        escaped = escaped.replace("$", "\\$").replace("#", "\\#" if pure.suffix == ".rb" else "#")
+    return template.format(double=f'"{escaped}"', shell=shlex.quote(text), stem=pure.stem)
+
+
+def make_folder(request: Request, memory: Memory) -> Skill:
+    path = request.get("path")
+    return (
+        yield from _shell(
+            f"mkdir -p -- {shlex.quote(path)}",
+            f"Make the folder {path}",
+            f"Made the folder {phrases.code(path)}.",
+        )
+    )
+
+
+def move(request: Request, memory: Memory) -> Skill:
+    """Moves, renames or copies a file."""
+    source, aim = _named(request.get("file"), memory), request.get("other")
+    if not source or not aim:
+        return phrases.needs_target("rename")
+    verb, done = ("cp", "Copied") if request.get("copy") else ("mv", "Moved")
+    command = f"{verb} -- {shlex.quote(source)} {shlex.quote(aim)}"
+    return (
+        yield from _shell(
+            command, f"{verb} {source}", f"{done} {phrases.code(source)} to {phrases.code(aim)}."
+        )
+    )
+
+
+def delete(request: Request, memory: Memory) -> Skill:
+    path = _named(request.get("file"), memory)
+    if not path:
+        return phrases.needs_target("delete")
+    return (
+        yield from _shell(f"rm -- {shlex.quote(path)}", f"Delete {path}", f"Deleted {phrases.code(path)}.")
+    )
+
+
+def _named(path: str, memory: Memory) -> str:
+    if path != IT:
+        return path
+    place = memory.latest()
+    return place.path if place else ""
+
+
+def _shell(command: str, description: str, success: str) -> Skill:
+    outcome = yield from ask("bash", command=command, description=description)
+    if outcome.failed:
+        return phrases.failed(f"{phrases.code(command)} did not work", outcome.text)
+    return success

@@ -1,0 +1,177 @@
+"""Replacing text: looks first, changes what is meant, asks where it is not clear."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from forge_core.llm.offline import phrases
+from forge_core.llm.offline.grounding import files_named
+from forge_core.llm.offline.memory import Memory
+from forge_core.llm.offline.parse import IT, Request
+from forge_core.llm.offline.skills.line_edits import delete_lines, replace_line
+from forge_core.llm.offline.skills.search import SearchError, grep, list_hits, literal
+from forge_core.llm.offline.steps import Skill, ask, say
+from forge_core.llm.offline.tool_text import Hit, numbered_lines
+
+_MISSING = re.compile(r"no such|not found|does not exist|doesn't exist|not a file", re.I)
+
+
+def replace(request: Request, memory: Memory) -> Skill:
+    """Replaces a text in one file: the only occurrence, the one on a given line, or all when asked."""
+    old, new = request.get("old"), request.get("new")
+    path = _file(request, memory)
+    if not path:
+        return (yield from _choose_file(old, new))
+    if old == new:
+        return f"Both texts are {phrases.code(old)}: there is nothing to replace."
+    if "\n" in old.strip("\n"):
+        return (
+            yield from _edit(path, old.rstrip("\n"), new.rstrip("\n"), everywhere=False, told="the block")
+        )
+    old, new = old.rstrip("\n"), new.rstrip("\n")
+    try:
+        hits = yield from grep(literal(old), {"path": path})
+    except SearchError as problem:
+        return (yield from _search_failed(path, str(problem)))
+    return (yield from _replace_found(request, path, old, new, hits))
+
+
+def _replace_found(request: Request, path: str, old: str, new: str, hits: Sequence[Hit]) -> Skill:
+    number = sum(max(hit.text.count(old), 1) for hit in hits)
+    line = request.number("line")
+    if not hits:
+        return (yield from _not_there(path, old))
+    if line is not None:
+        if line not in {hit.line for hit in hits}:
+            return f"Line {line} of {phrases.code(path)} does not hold {phrases.code(old)}. It stands here:\n\n{list_hits(hits)}"
+        return (yield from replace_line(path, line, lambda text: text.replace(old, new), _done(old, new)))
+    wants_all = bool(request.get("all") or request.get("every") not in ("", "once"))
+    if number > 1 and not wants_all:
+        listing = list_hits(hits)
+        where = phrases.count(number, "time")
+        return f"{phrases.code(old)} stands {where} in {phrases.code(path)}:\n\n{listing}\n\n{phrases.WHICH_ONE.format(line=hits[0].line)}"
+    where = f"line {hits[0].line}" if len(hits) == 1 else f"lines {_numbers(hits)}"
+    return (yield from _edit(path, old, new, everywhere=number > 1, told=where))
+
+
+def _edit(path: str, old: str, new: str, *, everywhere: bool, told: str) -> Skill:
+    arguments = {"file_path": path, "old_string": old, "new_string": new}
+    outcome = yield from (
+        ask("edit", **arguments, replace_all=True) if everywhere else ask("edit", **arguments)
+    )
+    if outcome.failed:
+        return phrases.failed(
+            f"The edit of {phrases.code(path)} was refused",
+            outcome.text,
+            f"`read {path}` shows the text as it stands.",
+        )
+    return f"{_done(old, new)} in {phrases.code(path)} ({told}). `what changed?` shows it, `undo it` takes it back with git."
+
+
+def _done(old: str, new: str) -> str:
+    return f"Replaced {phrases.code(old)} by {phrases.code(new)}" if new else f"Removed {phrases.code(old)}"
+
+
+def _not_there(path: str, old: str) -> Skill:
+    """Nothing to replace: the same text in another case, or words that come near."""
+    try:
+        hits = yield from grep(literal(old), {"path": path}, ignore_case=True)
+    except SearchError:
+        hits = []
+    if hits:
+        spelt = sorted({found for hit in hits for found in re.findall(re.escape(old), hit.text, re.I)})
+        return f"{phrases.code(path)} does not hold {phrases.code(old)} in this spelling, but {phrases.one_of([phrases.code(word) for word in spelt[:4]])}:\n\n{list_hits(hits)}"
+    outcome = yield from ask("read", file_path=path)
+    if outcome.failed:
+        return (yield from _search_failed(path, outcome.text))
+    words = {
+        word: line
+        for line in reversed(numbered_lines(outcome.text))
+        for word in re.findall(r"[^\W\d_][\w-]+", line.text)
+    }
+    near = get_close_matches(old, list(words)[:5_000], n=3, cutoff=0.7)
+    hint = ""
+    if near:
+        hint = (
+            " Near it: "
+            + ", ".join(f"{phrases.code(word)} (line {words[word].number})" for word in near)
+            + "."
+        )
+    return f"{phrases.code(path)} does not hold {phrases.code(old)}, so nothing was changed.{hint}"
+
+
+def _choose_file(old: str, new: str) -> Skill:
+    """No file was named: the only one that holds the text, or a question."""
+    yield from say(f"You named no file; looking where {phrases.code(old)} stands.")
+    try:
+        hits = yield from grep(literal(old), {})
+    except SearchError as problem:
+        return phrases.failed("The search failed", str(problem))
+    files = list(dict.fromkeys(hit.path for hit in hits))
+    if not files:
+        return f"No file here holds {phrases.code(old)}, so there is nothing to replace."
+    if len(files) == 1:
+        return (yield from replace_in(files[0], old, new, hits))
+    entries = phrases.numbered(f'`replace "{old}" by "{new}" in {path}`' for path in files[:8])
+    more = f"\n\n… and {len(files) - 8} more." if len(files) > 8 else ""
+    return f"{phrases.count(len(files), 'file holds', 'files hold')} {phrases.code(old)}. In which one?\n\n{entries}{more}"
+
+
+def replace_in(path: str, old: str, new: str, hits: Sequence[Hit]) -> Skill:
+    from forge_core.llm.offline.intents import Intent
+
+    return (yield from _replace_found(Request(Intent.REPLACE, {}), path, old, new, hits))
+
+
+def delete_line(request: Request, memory: Memory) -> Skill:
+    """Deletes lines by number, or the line that holds a text; or just the text."""
+    path = _file(request, memory)
+    if not path:
+        return "In which file? Say for example `delete line 3 of notes.md`."
+    first = request.number("a")
+    if first is not None:
+        return (yield from delete_lines(path, first, request.number("b") or first))
+    wanted = request.get("text")
+    if request.get("inline"):
+        inner = Request(
+            request.intent, {**request.args, "old": wanted, "new": "", "file": path}, request.text
+        )
+        return (yield from replace(inner, memory))
+    try:
+        hits = yield from grep(literal(wanted), {"path": path})
+    except SearchError as problem:
+        return (yield from _search_failed(path, str(problem)))
+    if not hits:
+        return (yield from _not_there(path, wanted))
+    line = request.number("line")
+    if len(hits) > 1 and line is None:
+        question = (
+            phrases.WHICH_ONE.format(line=hits[0].line)
+            if not request.get("all")
+            else f"One at a time, please: `delete line {hits[0].line} of {path}`."
+        )
+        return f"{phrases.count(len(hits), 'line')} of {phrases.code(path)} hold {phrases.code(wanted)}:\n\n{list_hits(hits)}\n\n{question}"
+    number = line if line is not None else hits[0].line
+    return (yield from delete_lines(path, number, number))
+
+
+def _search_failed(path: str, problem: str) -> Skill:
+    if _MISSING.search(problem):
+        return phrases.no_such_file(path, (yield from files_named(path))[:5])
+    return phrases.failed(f"{phrases.code(path)} could not be searched", problem)
+
+
+def _file(request: Request, memory: Memory) -> str:
+    """The file that is named; for "it", or when a file was edited or read just before, that one."""
+    file = request.get("file")
+    if file and file != IT:
+        return file
+    place = memory.latest() if file == IT else None
+    return place.path if place else ""
+
+
+def _numbers(hits: Sequence[Hit]) -> str:
+    shown = ", ".join(str(hit.line) for hit in hits[:12])
+    return f"{shown} …" if len(hits) > 12 else shown

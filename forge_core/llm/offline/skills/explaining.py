@@ -1,0 +1,239 @@
+"""Outlines of files and folders, and what a definition says about itself."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from forge_core.llm.offline import outline as outlines
+from forge_core.llm.offline import phrases
+from forge_core.llm.offline.grounding import files_named, search_scope, target
+from forge_core.llm.offline.memory import Memory
+from forge_core.llm.offline.parse import Request
+from forge_core.llm.offline.skills.reading import block_at, explain_failure, names_in
+from forge_core.llm.offline.skills.search import SearchError, find_definitions, list_hits
+from forge_core.llm.offline.steps import Skill, ask, ask_all
+from forge_core.llm.offline.tool_text import Hit, Numbered, numbered_lines, told_total
+
+_WELL_KNOWN = ("README", "LICENSE", "LICENCE", "Makefile", "Dockerfile", "CHANGELOG", "NOTICE")
+
+
+def explain(request: Request, memory: Memory) -> Skill:
+    """The outline of a file or a folder; of a definition where "it" was one."""
+    place = target(request, memory)
+    if place is None:
+        return phrases.needs_target("explain")
+    if place.line is not None:
+        return (yield from _explain_at(Hit(place.path, place.line), ""))
+    name = PurePosixPath(place.path).name
+    if place.path.endswith("/") or place.path in (".", ".."):
+        return (yield from explain_folder(place.path))
+    if "." in name or name.startswith(_WELL_KNOWN):
+        return (yield from explain_file(place.path))
+    return (yield from _explain_word(place.path, request, memory))
+
+
+def explain_symbol(request: Request, memory: Memory) -> Skill:
+    """Where a function or class is, its signature and what its documentation says."""
+    name, scope = request.get("name"), search_scope(request.get("path"), memory)
+    try:
+        hits = yield from find_definitions(name, scope)
+    except SearchError as problem:
+        return phrases.failed("The search failed", str(problem))
+    if not hits:
+        return f"I found no definition of `{name}` here, so there is nothing I could explain. `search for '{name}'` looks for any mention."
+    told = yield from _explain_at(hits[0], name)
+    if len(hits) > 1:
+        told += f"\n\nThere {'is' if len(hits) == 2 else 'are'} {phrases.count(len(hits) - 1, 'more definition')} of that name:\n\n{list_hits(hits[1:])}"
+    return told
+
+
+def explain_file(path: str) -> Skill:
+    """What a file holds, from its own text."""
+    outcome = yield from ask("read", file_path=path)
+    if outcome.failed:
+        return (yield from explain_failure(path, outcome))
+    lines = numbered_lines(outcome.text)
+    total = told_total(outcome.text)
+    found = outlines.outline(path, "\n".join(line.text for line in lines))
+    is_partial = bool(total and total > len(lines))
+    return _told(path, found, total or len(lines), lines[-1].number if is_partial and lines else None)
+
+
+def _told(path: str, found: outlines.Outline, total: int, seen_to: int | None) -> str:
+    parts = [f"{phrases.code(path)} has {phrases.count(total, 'line')}."]
+    if found.summary:
+        parts.append("It says of itself:\n\n" + "\n".join(f"> {line}" for line in found.summary.split("\n")))
+    if found.imports:
+        names = ", ".join(phrases.code(name) for name in found.imports[:20])
+        parts.append(f"It imports {names}{' …' if len(found.imports) > 20 else ''}.")
+    if found.entries:
+        shown = found.entries[: outlines.MAX_ENTRIES]
+        listing = "\n".join(_entry(entry) for entry in shown)
+        rest = len(found.entries) - len(shown)
+        parts.append(f"Outline (line: what):\n\n{listing}" + (f"\n\n… and {rest} more." if rest else ""))
+    if seen_to:
+        parts.append(f"This covers the lines up to {seen_to:,}; the file is longer than one read gives.")
+    if not found.entries and not found.summary:
+        parts.append(f"I see no headings or definitions in it to outline. `read {path}` shows the text.")
+    return "\n\n".join(parts)
+
+
+def _entry(entry: outlines.Entry) -> str:
+    note = f" — {entry.note}" if entry.note else ""
+    return f"{'  ' * min(entry.depth, 5)}- {entry.line}: {phrases.code(entry.label)}{note}"
+
+
+def explain_folder(path: str) -> Skill:
+    """What lies in a folder, and what its README or package docstring says."""
+    listing = yield from ask("ls", path=path, depth=2)
+    if listing.failed:
+        return (yield from explain_failure(path, listing))
+    folder = path.rstrip("/")
+    names = names_in(listing)
+    witness = next(
+        (
+            name
+            for name in names
+            if name.lower() in ("readme.md", "readme.rst", "__init__.py", "mod.rs", "doc.go")
+        ),
+        "",
+    )
+    parts = [
+        f"{phrases.code(folder)} holds:\n\n{phrases.fenced(chr(10).join(phrases.capped(listing.text.strip().split(chr(10)))))}"
+    ]
+    if witness:
+        text = yield from ask("read", file_path=f"{folder}/{witness}", limit=200)
+        if not text.failed:
+            body = "\n".join(line.text for line in numbered_lines(text.text))
+            summary = outlines.outline(witness, body).summary
+            if summary:
+                quote = "\n".join(f"> {line}" for line in summary.split("\n"))
+                parts.append(f"Its {phrases.code(witness)} says:\n\n{quote}")
+    parts.append("`explain FILE` outlines one of the files.")
+    return "\n\n".join(parts)
+
+
+def _explain_word(word: str, request: Request, memory: Memory) -> Skill:
+    """A bare word: a folder or file of that name, else a definition, else nothing."""
+    from forge_core.llm.offline.steps import Call
+
+    folder, files = yield from ask_all(
+        Call("glob", {"pattern": f"{word}/*"}), Call("glob", {"pattern": f"**/{PurePosixPath(word).name}.*"})
+    )
+    inside = (
+        []
+        if folder.failed
+        else [path for path in _paths(folder.text) if path.startswith(word + "/") or f"/{word}/" in path]
+    )
+    if inside:
+        return (yield from explain_folder(word))
+    named = (
+        []
+        if files.failed
+        else [path for path in _paths(files.text) if PurePosixPath(path).stem == PurePosixPath(word).name]
+    )
+    if named:
+        return (yield from explain_file(memory.short(named[0])))
+    symbol = Request(request.intent, {"name": word}, request.text)
+    try:
+        hits = yield from find_definitions(word, {})
+    except SearchError:
+        hits = []
+    if hits:
+        return (yield from explain_symbol(symbol, memory))
+    return phrases.no_such_file(word, (yield from files_named(word))[:5])
+
+
+def _paths(text: str) -> list[str]:
+    from forge_core.llm.offline.tool_text import has_nothing, paths
+
+    return [] if has_nothing(text) else paths(text)
+
+
+def _explain_at(hit: Hit, name: str) -> Skill:
+    """The definition at a line, described by its own text."""
+    start = max(1, hit.line - 5)
+    outcome = yield from ask("read", file_path=hit.path, offset=start, limit=200)
+    if outcome.failed:
+        return (yield from explain_failure(hit.path, outcome))
+    lines = numbered_lines(outcome.text)
+    position = next((n for n, line in enumerate(lines) if line.number == hit.line), None)
+    if position is None:
+        return f"{phrases.code(hit.path)} has no line {hit.line}."
+    block = block_at(lines, position, hit.path)
+    source = textwrap.dedent("\n".join(line.text for line in block))
+    tree = outlines.parse_python(source) if hit.path.endswith((".py", ".pyi")) else None
+    node = tree.body[0] if tree and tree.body else None
+    where = phrases.code(f"{hit.path}:{hit.line}")
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return _told_function(node, where, len(block))
+    if isinstance(node, ast.ClassDef):
+        return _told_class(node, where, block)
+    shown = phrases.fenced_file("\n".join(line.text for line in block[:40]), hit.path)
+    subject = f"`{name}` is" if name else "It is"
+    return f"{subject} at {where}, {phrases.count(len(block), 'line')}:\n\n{shown}"
+
+
+def _told_function(node: ast.FunctionDef | ast.AsyncFunctionDef, where: str, size: int) -> str:
+    parts = [
+        f"`{node.name}` is a function at {where}, {phrases.count(size, 'line')}:\n\n{phrases.fenced(outlines.signature(node), 'python')}"
+    ]
+    parts += _documentation(ast.get_docstring(node))
+    facts = [
+        ("calls", _names(ast.unparse(n.func) for n in ast.walk(node) if isinstance(n, ast.Call))),
+        (
+            "raises",
+            _names(
+                ast.unparse(getattr(n.exc, "func", n.exc))
+                for n in ast.walk(node)
+                if isinstance(n, ast.Raise) and n.exc
+            ),
+        ),
+        (
+            "returns",
+            _names(ast.unparse(n.value) for n in ast.walk(node) if isinstance(n, ast.Return) and n.value),
+        ),
+    ]
+    told = [
+        f"- {verb} {', '.join(phrases.code(name) for name in names[:10])}{' …' if len(names) > 10 else ''}"
+        for verb, names in facts
+        if names
+    ]
+    if told:
+        parts.append("It\n\n" + "\n".join(told))
+    return "\n\n".join(parts)
+
+
+def _told_class(node: ast.ClassDef, where: str, block: Sequence[Numbered]) -> str:
+    bases = ", ".join(phrases.code(ast.unparse(base)) for base in node.bases)
+    parts = [
+        f"`{node.name}` is a class at {where}, {phrases.count(len(block), 'line')}"
+        + (f", based on {bases}." if bases else ".")
+    ]
+    parts += _documentation(ast.get_docstring(node))
+    methods = [item for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)]
+    if methods:
+        first = block[0].number
+        listing = "\n".join(
+            f"- {first + item.lineno - 1}: {phrases.code(item.name)}"
+            + (f" — {note}" if (note := outlines.first_sentence(ast.get_docstring(item))) else "")
+            for item in methods[:40]
+        )
+        parts.append(f"Its methods (line: name):\n\n{listing}")
+    return "\n\n".join(parts)
+
+
+def _documentation(docstring: str | None) -> list[str]:
+    if not docstring:
+        return ["It has no docstring."]
+    lines = phrases.capped(docstring.strip().split("\n"), 15)
+    return ["Its docstring says:\n\n" + "\n".join(f"> {line}" for line in lines)]
+
+
+def _names(found: object) -> list[str]:
+    return (
+        list(dict.fromkeys(name for name in found if len(name) <= 60)) if hasattr(found, "__iter__") else []
+    )

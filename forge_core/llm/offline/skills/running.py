@@ -1,0 +1,159 @@
+"""Running commands and tests, and reporting what they printed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import PurePosixPath
+
+from forge_core.llm.offline import phrases
+from forge_core.llm.offline.memory import Memory
+from forge_core.llm.offline.parse import IT, Request
+from forge_core.llm.offline.skills.reading import names_in
+from forge_core.llm.offline.steps import Outcome, Skill, ask
+from forge_core.llm.offline.test_commands import python_of, test_command
+from forge_core.llm.offline.test_report import TestReport, read_report
+from forge_core.llm.offline.tool_text import exit_code
+
+_TEST_TIMEOUT_S = 600
+_RUNNERS = {
+    ".py": "python3",
+    ".sh": "bash",
+    ".js": "node",
+    ".mjs": "node",
+    ".rb": "ruby",
+    ".pl": "perl",
+    ".php": "php",
+    ".go": "go run",
+    ".lua": "lua",
+}
+_NO_RUNNER = re.compile(
+    r"No module named (?:'|\")?(pytest|tox|nox)|command not found|not found$|Missing script|no test specified",
+    re.I | re.MULTILINE,
+)
+_PRONOUN = re.compile(r"(?:it|that|this|that file|this file|the (?:file|script|program))(?: again)?", re.I)
+
+
+def run(request: Request, memory: Memory) -> Skill:
+    """A command line, or a script by its file; the output and how it ended."""
+    command = request.get("command")
+    if _PRONOUN.fullmatch(command):
+        place = memory.latest()
+        if place is None:
+            return phrases.needs_target("run")
+        command = place.path
+    command = _runnable(command)
+    outcome = yield from ask("bash", command=command, description=f"Run {command[:60]}")
+    return told_run(command, outcome)
+
+
+def tests(request: Request, memory: Memory) -> Skill:
+    """The project's tests: finds out how, runs them, reports what the output says."""
+    path = request.get("path")
+    if path == IT:
+        place = memory.latest()
+        path = place.path if place else ""
+    listing = yield from ask("ls")
+    if listing.failed:
+        return phrases.failed("The folder could not be listed", listing.text)
+    names = names_in(listing)
+    command = test_command(names, shlex.quote(path) if path else "")
+    if not command:
+        return (
+            "I see no sign of tests here: no pyproject.toml, package.json, go.mod, Cargo.toml, Makefile or tests folder. "
+            "If you know the command, say `run COMMAND`."
+        )
+    outcome = yield from ask("bash", command=command, description="Run the tests", timeout_s=_TEST_TIMEOUT_S)
+    return told_tests(command, outcome, python_of(names))
+
+
+def told_run(command: str, outcome: Outcome) -> str:
+    """The outcome of a command in words; a test runner's output as a test report."""
+    report = read_report(outcome.text) if re.search(r"test|tox|nox|spec|check", command) else None
+    if report is not None:
+        return told_tests(command, outcome, "")
+    ended, body = how_it_ended(outcome), _output(outcome)
+    if not body:
+        return f"{phrases.code(command)} {ended} and printed nothing."
+    return f"{phrases.code(command)} {ended}:\n\n{phrases.fenced(chr(10).join(phrases.capped(body.split(chr(10)))))}"
+
+
+def told_tests(command: str, outcome: Outcome, python: str) -> str:
+    """Passed and failed as printed; never "passed" where the exit code says otherwise."""
+    report, code = read_report(outcome.text), exit_code(outcome.text)
+    if report is None:
+        return _told_no_report(command, outcome, python)
+    counts = _counts(report)
+    if report.is_green and outcome.failed and code not in (0, None):
+        verdict = f"No test failed, but {phrases.code(command)} ended with exit code {code}"
+    elif report.total == 0:
+        verdict = f"{phrases.code(command)} ran no tests"
+    elif report.is_green:
+        verdict = f"The {report.unit}s pass"
+    else:
+        verdict = f"The {report.unit}s do **not** pass"
+    parts = [f"{verdict}: {counts} ({phrases.code(command)})." if report.total else f"{verdict}."]
+    if report.failing:
+        shown = phrases.numbered(phrases.code(name) for name in report.failing[:20])
+        rest = len(report.failing) - 20
+        parts.append(f"Failing:\n\n{shown}" + (f"\n\n… and {rest} more." if rest > 0 else ""))
+    if not report.is_green:
+        parts.append(
+            f"The end of the output:\n\n{phrases.fenced(chr(10).join(_output(outcome).split(chr(10))[-25:]))}"
+        )
+    return "\n\n".join(parts)
+
+
+def how_it_ended(outcome: Outcome) -> str:
+    """`ended well`, `failed with exit code 2`, …"""
+    code = exit_code(outcome.text)
+    if "timed out" in outcome.text.lower()[:300]:
+        return "was stopped because it took too long"
+    if outcome.failed or code not in (0, None):
+        return "failed" + (f" with exit code {code}" if code not in (0, None) else "")
+    return "ended well"
+
+
+def _told_no_report(command: str, outcome: Outcome, python: str) -> str:
+    body = phrases.fenced("\n".join(phrases.capped(_output(outcome).split("\n"), 40)))
+    head = (
+        f"{phrases.code(command)} {how_it_ended(outcome)}, and I see no test report in its output:\n\n{body}"
+    )
+    missing = _NO_RUNNER.search(outcome.text)
+    if missing and missing[1]:
+        return (
+            f"{head}\n\nSo no test has run: {phrases.code(python or 'python3')} has no `{missing[1]}`. An environment with it helps, for example "
+            "`run python3 -m venv .venv && .venv/bin/pip install pytest -e .`, then `run the tests` again."
+        )
+    return (
+        f"{head}\n\nSo I can't tell whether the tests pass. If another command runs them, say `run COMMAND`."
+    )
+
+
+def _counts(report: TestReport) -> str:
+    told = [f"{report.passed:,} passed"]
+    told += [f"{report.failed:,} failed"] if report.failed else []
+    told += [f"{report.errors:,} {'error' if report.errors == 1 else 'errors'}"] if report.errors else []
+    told += [f"{report.skipped:,} skipped"] if report.skipped else []
+    return ", ".join(told)
+
+
+def _output(outcome: Outcome) -> str:
+    """What was printed, without the tool's own line about the exit code."""
+    lines = re.sub(r"^\s*error:\s*", "", outcome.text, flags=re.I).strip("\n").split("\n")
+    kept = [
+        line
+        for line in lines
+        if not re.fullmatch(
+            r"[\[(<]?\s*(?:the command )?(?:exit(?:ed)?|failed|command failed)\b[^\n]{0,60}\d+[^\n]{0,30}[\])>]?",
+            line.strip(),
+            re.I,
+        )
+    ]
+    return "\n".join(kept).strip("\n")
+
+
+def _runnable(command: str) -> str:
+    """A lone script becomes the command that runs it; anything else stays as typed."""
+    runner = _RUNNERS.get(PurePosixPath(command).suffix) if re.fullmatch(r"[\w./-]+", command) else None
+    return f"{runner} {shlex.quote(command)}" if runner and not command.startswith("./") else command

@@ -1,0 +1,234 @@
+"""Finding files, definitions, usages and text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Sequence
+from difflib import get_close_matches
+
+from forge_core.llm.offline import code_shape, phrases
+from forge_core.llm.offline.grounding import files_named, search_scope
+from forge_core.llm.offline.memory import Memory
+from forge_core.llm.offline.parse import Request
+from forge_core.llm.offline.skills.reading import show_block
+from forge_core.llm.offline.steps import Argument, Batch, Call, Outcome, Say, Skill, ask, ask_all, say
+from forge_core.llm.offline.tool_text import Hit, grep_hits, has_nothing, paths
+
+SHOWN = 15
+"""Hits that an answer lists."""
+_ASIDE = re.compile(
+    r"(?:^|/)(?:tests?|docs?|examples?|benchmarks?|vendor|node_modules)/|(?:^|/)test_|_test\.|\.(?:md|rst|txt)$"
+)
+_META = re.compile(r"([\\.+*?()|\[\]{}^$])")
+_LOOKS_REGEX = re.compile(r"\\[wdsbWDSB]|\.[*+]|\[[^\]]+\][*+]?|\^|\$$|\w\|\w")
+_READS = ("show", "read", "open", "print", "display", "see", "view", "cat", "go", "jump", "let", "get")
+_SCOPE_ADVICE = "Check the path, or leave it out to search everywhere."
+_MORE = re.compile(r"(\d[\d,]*) more", re.I)
+
+Found = Generator[Say | Batch, tuple[Outcome, ...], "list[Hit]"]
+
+
+def literal(text: str) -> str:
+    """`text` as a regular expression that matches just it."""
+    return _META.sub(r"\\\1", text)
+
+
+def ranked(hits: Sequence[Hit]) -> list[Hit]:
+    """Sources before tests, docs and examples; otherwise as found."""
+    return sorted(hits, key=lambda hit: bool(_ASIDE.search(hit.path)))
+
+
+def find_definitions(name: str, scope: dict[str, str]) -> Found:
+    """The lines that define `name` by a keyword, sources first. Raises SearchError when the search failed."""
+    hits = yield from grep(code_shape.definition_pattern(name), scope)
+    return ranked([hit for hit in hits if code_shape.defines(hit.text, name)])
+
+
+class SearchError(Exception):
+    """The search tool failed; its words are the text."""
+
+
+def definition(request: Request, memory: Memory) -> Skill:
+    """Where a name is defined; else where it is mentioned; else what is nearest to it."""
+    name, scope = request.get("name"), search_scope(request.get("path"), memory)
+    try:
+        hits = yield from find_definitions(name, scope)
+        mentions: list[Hit] = []
+        if not hits:
+            yield from say(f"No keyword defines `{name}`; looking for any mention of it.")
+            mentions = yield from _mentions(name, scope)
+            hits = ranked([hit for hit in mentions if code_shape.defines(hit.text, name)])
+        if not hits:
+            return (yield from _told_mentions(name, mentions))
+    except SearchError as problem:
+        return phrases.failed("The search failed", str(problem), _SCOPE_ADVICE)
+    if len(hits) == 1 and request.text.lower().split(" ")[0] in _READS:
+        return (yield from show_block(hits[0].path, hits[0].line))
+    where = "one place" if len(hits) == 1 else phrases.count(len(hits), "place")
+    hint = "Say `read it` to see the code."
+    if len(hits) > 1:
+        hint = "Say `read 1` (or another number) to see the code."
+    return f"`{name}` is defined in {where}:\n\n{list_hits(hits)}\n\n{hint}"
+
+
+def _mentions(name: str, scope: dict[str, str]) -> Found:
+    word = literal(code_shape.last_name(name))
+    hits = yield from grep(rf"\b{word}\b" if re.fullmatch(r"\w.*\w|\w", word) else word, scope)
+    if hits:
+        return hits
+    return (yield from grep(word, scope, ignore_case=True))
+
+
+def _told_mentions(name: str, hits: Sequence[Hit]) -> Skill:
+    if hits:
+        told = list_hits(ranked(hits))
+        return f"I see no definition of `{name}`, but it is mentioned {_times(hits)}:\n\n{told}"
+    near = yield from _near_names(name)
+    if near:
+        names = phrases.one_of([f"`{item}`" for item in near])
+        return f"There is no `{name}` in this folder. Near it: {names}."
+    return f"There is no `{name}` in this folder: neither a definition nor a mention."
+
+
+def _near_names(name: str) -> Generator[Say | Batch, tuple[Outcome, ...], list[str]]:
+    """Defined names that are spelt almost like `name`."""
+    start = literal(name[:2])
+    pattern = rf"\b(?:def|class|func|function|fn|struct|interface|trait|enum|type|const|let|var)\s+{start}\w*"
+    try:
+        hits = yield from grep(pattern, {}, ignore_case=True)
+    except SearchError:
+        return []
+    names = {found for hit in hits for found in re.findall(rf"\b{start}\w*", hit.text, re.I)}
+    return get_close_matches(name, sorted(names), n=3, cutoff=0.6)
+
+
+def usages(request: Request, memory: Memory) -> Skill:
+    """Where a name is used: its mentions without its definitions."""
+    name, scope = request.get("name"), search_scope(request.get("path"), memory)
+    word = name.rsplit(".", 1)[-1]
+    try:
+        hits = yield from grep(rf"\b{literal(word)}\b", scope)
+    except SearchError as problem:
+        return phrases.failed("The search failed", str(problem))
+    used = ranked([hit for hit in hits if not code_shape.defines(hit.text, word)])
+    if not hits:
+        return (yield from _told_mentions(name, hits))
+    if not used:
+        return f"`{name}` is defined but I see no other mention of it:\n\n{list_hits(hits)}"
+    return f"`{name}` is used {_times(used)}:\n\n{list_hits(used)}"
+
+
+def text(request: Request, memory: Memory) -> Skill:
+    """Lines with a text; without regard to case when the exact spelling finds nothing."""
+    wanted = r"\b(?:TODO|FIXME|XXX)\b" if request.get("todo") else request.get("text")
+    is_regex = (
+        bool(request.get("todo")) or "regex" in request.text.lower() or bool(_LOOKS_REGEX.search(wanted))
+    )
+    scope = search_scope(request.get("path"), memory)
+    pattern, note = wanted if is_regex else literal(wanted), ""
+    label = "to-do marks" if request.get("todo") else phrases.code(wanted)
+    try:
+        hits = yield from grep(pattern, scope)
+        if not hits and any(letter.isalpha() for letter in wanted):
+            yield from say(f"Not in this spelling; looking for {label} without regard to case.")
+            hits = yield from grep(pattern, scope, ignore_case=True)
+            note = " (without regard to case)"
+    except SearchError as problem:
+        return phrases.failed("The search failed", str(problem), "Check the path and the pattern.")
+    if not hits:
+        where = f" in {phrases.code(request.get('path'))}" if request.get("path") else ""
+        return f"I found no {label}{where}."
+    if request.get("files"):
+        names = list(dict.fromkeys(hit.path for hit in ranked(hits)))
+        entries = [phrases.code(name) for name in names[:SHOWN]]
+        return f"{phrases.count(len(names), 'file contains', 'files contain')} {label}{note}:\n\n{phrases.numbered(entries)}"
+    return f"{label} stands{note} {_times(hits)}:\n\n{list_hits(ranked(hits))}"
+
+
+def find_files(request: Request, memory: Memory) -> Skill:
+    """Files by name, part of a name, extension or language."""
+    folder = search_scope(request.get("path"), memory).get("path", "")
+    if request.get("file") and "*" not in request.get("file"):
+        return (yield from _find_named(request.get("file")))
+    calls = [
+        Call("glob", {"pattern": pattern, **({"path": folder} if folder else {})})
+        for pattern in _globs(request)
+    ]
+    outcomes = yield from ask_all(*calls)
+    problem = next((outcome for outcome in outcomes if outcome.failed), None)
+    if problem is not None:
+        return phrases.failed("The search for files failed", problem.text)
+    found = [path for outcome in outcomes if not has_nothing(outcome.text) for path in paths(outcome.text)]
+    found = sorted({memory.short(path) for path in found})
+    more = sum(
+        int(told.replace(",", "")) for outcome in outcomes for told in _MORE.findall(outcome.text)[-1:]
+    )
+    what = " ".join(phrases.code(str(call.arguments["pattern"])) for call in calls)
+    if not found:
+        return f"No file here matches {what}."
+    head = f"{phrases.count(len(found) + more, 'file matches', 'files match')} {what}"
+    if request.get("count"):
+        return f"{head}."
+    entries = phrases.numbered(phrases.code(path) for path in found[:40])
+    rest = len(found) + more - min(len(found), 40)
+    return f"{head}:\n\n{entries}" + (f"\n\n… and {rest:,} more." if rest else "")
+
+
+def _find_named(name: str) -> Skill:
+    found = yield from files_named(name)
+    exact = [path for path in found if path == name or path.endswith("/" + name)]
+    if len(exact) == 1:
+        return f"Here it is:\n\n1. {phrases.code(exact[0])}\n\nSay `read it` or `explain it`."
+    if exact:
+        return f"{phrases.count(len(exact), 'file is', 'files are')} called so:\n\n{phrases.numbered(map(phrases.code, exact[:SHOWN]))}"
+    return phrases.no_such_file(name, found[:5])
+
+
+def _globs(request: Request) -> list[str]:
+    glob, language, part = (
+        request.get("glob") or request.get("file"),
+        request.get("language"),
+        request.get("part"),
+    )
+    if glob:
+        glob = f"*{glob}" if glob.startswith(".") and "/" not in glob else glob
+        return [glob if "/" in glob else f"**/{glob}"]
+    if language == "test":
+        return ["**/test_*", "**/*_test.*", "**/*.test.*"]
+    if language:
+        return [f"**/*.{extension}" for extension in code_shape.extensions(language)[:4]] or [
+            f"**/*.{language}"
+        ]
+    if part:
+        return [f"**/{part}" if "*" in part else f"**/*{part}*"]
+    return ["**/*"]
+
+
+def list_hits(hits: Sequence[Hit]) -> str:
+    """A numbered list of `path:line` with the line's text; what is over the limit is told by file."""
+    entries = [f"{phrases.code(f'{hit.path}:{hit.line}')} {phrases.code(hit.text)}" for hit in hits[:SHOWN]]
+    listing = phrases.numbered(entries)
+    rest = hits[SHOWN:]
+    if not rest:
+        return listing
+    files = list(dict.fromkeys(hit.path for hit in rest))
+    names = ", ".join(phrases.code(name) for name in files[:6]) + (" …" if len(files) > 6 else "")
+    return f"{listing}\n\n… and {len(rest)} more, in {names}. Add `in FOLDER` to see fewer."
+
+
+def _times(hits: Sequence[Hit]) -> str:
+    files = len({hit.path for hit in hits})
+    return f"on {phrases.count(len(hits), 'line')}" + (f" of {files} files" if files > 1 else "")
+
+
+def grep(pattern: str, scope: dict[str, str], *, ignore_case: bool = False) -> Found:
+    """The lines that match. Raises SearchError where the tool failed."""
+    arguments: dict[str, Argument] = {"pattern": pattern, "output_mode": "content", **scope}
+    if ignore_case:
+        arguments["ignore_case"] = True
+    outcome = yield from ask("grep", **arguments)
+    if outcome.failed:
+        if has_nothing(re.sub(r"^\s*error:\s*", "", outcome.text, flags=re.I)):
+            return []
+        raise SearchError(outcome.text)
+    return [] if has_nothing(outcome.text) else grep_hits(outcome.text)

@@ -1,0 +1,61 @@
+"""How a project's tests are run, told from the names of its files. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_BY_FILE: tuple[tuple[tuple[str, ...], str], ...] = (
+    (
+        (
+            "pytest.ini",
+            "pyproject.toml",
+            "setup.py",
+            "setup.cfg",
+            "tox.ini",
+            "conftest.py",
+            "requirements.txt",
+        ),
+        "PYTHON",
+    ),
+    (("package.json",), "npm test"),
+    (("go.mod",), "go test ./..."),
+    (("Cargo.toml",), "cargo test"),
+    (("mix.exs",), "mix test"),
+    (("pom.xml",), "mvn -q test"),
+    (("build.gradle", "build.gradle.kts"), "./gradlew test"),
+    (("Gemfile", "Rakefile"), "bundle exec rake test"),
+    (("composer.json",), "composer test"),
+    (("deno.json", "deno.jsonc"), "deno test"),
+    (("Package.swift",), "swift test"),
+    (("Makefile", "makefile", "GNUmakefile"), "make test"),
+)
+
+
+def python_of(names: Sequence[str]) -> str:
+    """The interpreter for a project with these top-level names: its own environment's where there is one."""
+    folders = {name.rstrip("/") for name in names}
+    for environment in (".venv", "venv", "env"):
+        if environment in folders:
+            return f"{environment}/bin/python"
+    return "python3"
+
+
+def test_command(names: Sequence[str], path: str = "") -> str:
+    """The command line that runs the tests (only those in `path` where the runner can), "" when unknown."""
+    bare = {name.rstrip("/") for name in names}
+    python = f"{python_of(names)} -m pytest -q"
+    if path.endswith(".py") or "::" in path:
+        return f"{python} {path}"
+    for files, command in _BY_FILE:
+        if bare & set(files):
+            return _with_path(python if command == "PYTHON" else command, path)
+    is_python = any(name.endswith(".py") and ("test" in name) for name in bare)
+    return _with_path(python, path) if is_python or bare & {"tests", "test"} else ""
+
+
+def _with_path(command: str, path: str) -> str:
+    if not path:
+        return command
+    if command == "go test ./...":
+        return f"go test ./{path.strip('./')}/..."
+    return f"{command} {path}" if "pytest" in command else command

@@ -1,0 +1,144 @@
+"""Reads what test runners print: how many passed and failed, and which. Pure; says nothing that is not there."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_PYTEST = re.compile(
+    r"^=*\s*((?:\d+ [a-z]+(?:, )?)+) in [\d.:]+s?\b.*$|^=*\s*(no tests ran) in .*$", re.MULTILINE
+)
+_PYTEST_COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?)")
+_PYTEST_FAILING = re.compile(r"^(?:FAILED|ERROR) (\S+(?:::[^\n]*?)?)(?: - .*)?$", re.MULTILINE)
+_UNITTEST = re.compile(
+    r"^Ran (\d+) tests? in [\d.]+s\s+^(OK|FAILED|NO TESTS RAN)(?: \(([^)]*)\))?", re.MULTILINE
+)
+_UNITTEST_FAILING = re.compile(r"^(?:FAIL|ERROR): (\S+ \([^)]+\)|\S+)", re.MULTILINE)
+_CARGO = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", re.MULTILINE)
+_CARGO_FAILING = re.compile(r"^test (\S+) \.\.\. FAILED$", re.MULTILINE)
+_GO = re.compile(r"^\s*--- (PASS|FAIL|SKIP): (\S+)", re.MULTILINE)
+_GO_PACKAGE = re.compile(r"^(ok|FAIL)\s+(\S+)\s", re.MULTILINE)
+_JEST = re.compile(r"^\s*Tests:?\s+((?:\d+ (?:failed|passed|skipped|todo|total)(?:, | \| )?)+)", re.MULTILINE)
+_JEST_FAILING = re.compile(r"^\s*(?:●|×|✕|FAIL)\s+(.+?)(?: \(\d+ ?ms\)| \d+ms)?$", re.MULTILINE)
+_MOCHA = re.compile(r"^\s*(\d+) (passing|failing|pending)\b", re.MULTILINE)
+_TAP = re.compile(r"^[#ℹ] (pass|fail|skipped|cancelled) (\d+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class TestReport:
+    """The counts a runner printed."""
+
+    __test__ = False  # not a test class, whatever its name
+
+    passed: int = 0
+    failed: int = 0
+    errors: int = 0
+    skipped: int = 0
+    failing: tuple[str, ...] = ()
+    unit: str = "test"
+    """What is counted."""
+
+    @property
+    def is_green(self) -> bool:
+        return not self.failed and not self.errors
+
+    @property
+    def total(self) -> int:
+        return self.passed + self.failed + self.errors + self.skipped
+
+
+def read_report(output: str) -> TestReport | None:
+    """The report in a command's output; None when no runner that we know has printed one."""
+    text = _ANSI.sub("", output)
+    for reader in (_pytest, _unittest, _cargo, _jest, _tap, _mocha, _go):
+        report = reader(text)
+        if report is not None:
+            return report
+    return None
+
+
+def _pytest(text: str) -> TestReport | None:
+    lines = list(_PYTEST.finditer(text))
+    if not lines:
+        return None
+    counts = {
+        word.rstrip("s") if word.startswith("error") else word: int(n)
+        for n, word in _PYTEST_COUNT.findall(lines[-1][0])
+    }
+    if not counts and not lines[-1][2]:
+        return None
+    return TestReport(
+        counts.get("passed", 0) + counts.get("xpassed", 0),
+        counts.get("failed", 0),
+        counts.get("error", 0),
+        counts.get("skipped", 0) + counts.get("xfailed", 0),
+        _unique(_PYTEST_FAILING.findall(text)),
+    )
+
+
+def _unittest(text: str) -> TestReport | None:
+    found = list(_UNITTEST.finditer(text))
+    if not found:
+        return None
+    told = {key.strip(): int(value) for key, value in re.findall(r"([a-z ]+)=(\d+)", found[-1][3] or "")}
+    failed, errors, skipped = told.get("failures", 0), told.get("errors", 0), told.get("skipped", 0)
+    passed = max(int(found[-1][1]) - failed - errors - skipped, 0)
+    return TestReport(passed, failed, errors, skipped, _unique(_UNITTEST_FAILING.findall(text)))
+
+
+def _cargo(text: str) -> TestReport | None:
+    found = _CARGO.findall(text)
+    if not found:
+        return None
+    passed, failed, ignored = (sum(int(row[column]) for row in found) for column in range(3))
+    return TestReport(passed, failed, 0, ignored, _unique(_CARGO_FAILING.findall(text)))
+
+
+def _jest(text: str) -> TestReport | None:
+    found = _JEST.findall(text)
+    if not found:
+        return None
+    counts = {word: int(n) for n, word in re.findall(r"(\d+) (\w+)", found[-1])}
+    return TestReport(
+        counts.get("passed", 0),
+        counts.get("failed", 0),
+        0,
+        counts.get("skipped", 0) + counts.get("todo", 0),
+        _unique(_JEST_FAILING.findall(text)),
+    )
+
+
+def _tap(text: str) -> TestReport | None:
+    counts = {word: int(n) for word, n in _TAP.findall(text)}
+    if "pass" not in counts:
+        return None
+    failing = re.findall(r"^not ok \d+ -? ?(.+)$", text, re.MULTILINE)
+    return TestReport(
+        counts["pass"],
+        counts.get("fail", 0),
+        counts.get("cancelled", 0),
+        counts.get("skipped", 0),
+        _unique(failing),
+    )
+
+
+def _mocha(text: str) -> TestReport | None:
+    counts = {word: int(n) for n, word in _MOCHA.findall(text)}
+    if "passing" not in counts and "failing" not in counts:
+        return None
+    return TestReport(counts.get("passing", 0), counts.get("failing", 0), 0, counts.get("pending", 0))
+
+
+def _go(text: str) -> TestReport | None:
+    tests = _GO.findall(text)
+    packages = [(word, name) for word, name in _GO_PACKAGE.findall(text) if name not in ("|",)]
+    if not packages:
+        return None
+    failing = _unique([name for word, name in tests if word == "FAIL"])
+    bad = [name for word, name in packages if word == "FAIL"]
+    return TestReport(len(packages) - len(bad), len(bad), 0, 0, failing or _unique(bad), "package")
+
+
+def _unique(names: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for name in names))
