@@ -18,7 +18,7 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from pydantic import ConfigDict, Field, SecretStr, model_validator
+from pydantic import AliasChoices, ConfigDict, Field, SecretStr, model_validator
 
 from forge_core.errors import ProviderError
 from forge_core.langchain.answers import ChunkConverter, sum_token_usage, to_result
@@ -53,7 +53,7 @@ class OpenRouterLLM(BaseChatModel):
 
     client: OpenRouterClient = Field(default=None, exclude=True, repr=False)  # type: ignore[assignment]
     """Set after construction in any case."""
-    model: str = Field(default=DEFAULT_MODEL, alias="model_name")
+    model: str = Field(default=DEFAULT_MODEL, validation_alias=AliasChoices("model", "model_name"))
     api_key: SecretStr | None = None
     base_url: str | None = None
     timeout: float | None = None
