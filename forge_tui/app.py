@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from textual.app import App
@@ -18,6 +19,7 @@ from forge_tui.approval import ModalApprover
 from forge_tui.screens.chat import ChatScreen
 from forge_tui.screens.slash import SaveSetting
 from forge_tui.screens.surroundings import Surroundings
+from forge_tui.terminal.driver import ForgeDriver
 from forge_tui.terminal.output import RowDiffOutput
 from forge_tui.theming import DEFAULT_THEME, ThemeFiles, load_builtin, load_themes
 
@@ -32,10 +34,10 @@ T = TypeVar("T")
 
 
 class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
-    """`forge chat`. Afterwards `crash` tells whether it ended by a fault of ours."""
+    """`forge chat`. Afterwards `crash` and `crash_log` tell whether it ended by a fault of ours."""
 
     TITLE = "Forge"
-    CSS_PATH = "forge.tcss"
+    CSS_PATH = Path(__file__).with_name("forge.tcss")  # absolute: a subclass may live elsewhere
     ENABLE_COMMAND_PALETTE = False
 
     def __init__(
@@ -46,9 +48,10 @@ class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
         save_setting: SaveSetting | None = None,
         surroundings: Surroundings | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(driver_class=ForgeDriver)
         self.animation_level = "none"
         self.crash: BaseException | None = None
+        self.crash_log: str | None = None
         self._config = config
         self._make_session = make_session
         self._theme_files: ThemeFiles | None = None
@@ -70,6 +73,9 @@ class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
     async def on_unmount(self) -> None:
         if self.session is not None:
             await self.session.aclose()
+
+    def on_app_focus(self) -> None:
+        self.chat.rearm()  # the click that brought the terminal to the front must not answer anything
 
     # Themes
 
@@ -120,12 +126,15 @@ class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
 
     def _handle_exception(self, error: Exception) -> None:
         if self.crash is None:
+            from forge_tui.crash import write_crash_report
+
             self.crash = error
+            self.crash_log = write_crash_report(self._config.state_dir, error)
         super()._handle_exception(error)
         self._return_code = CRASH_CODE
 
     def _fatal_error(self) -> None:
-        """Leave without printing the traceback: the caller writes `crash` to a private file."""
+        """Leave without printing the traceback: it is in the log, without secrets."""
         self._close_messages_no_wait()
 
 

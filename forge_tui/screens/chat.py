@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
+from textual.containers import Vertical
 from textual.worker import Worker, WorkerState
 
 from forge_core.config.models import ForgeConfig, PermissionMode
@@ -64,8 +65,9 @@ class ChatScreen(ChatKeys):
         self.welcome = Welcome(self._facts())
 
     def compose(self) -> ComposeResult:
-        yield self.welcome
-        yield self.transcript
+        with Vertical(id="stage"):  # whatever stands in it, the composer below keeps its place
+            yield self.welcome
+            yield self.transcript
         yield self.activity
         yield self.composer
         yield self.status_bar

@@ -176,6 +176,11 @@ class ChatKeys(Screen[None], inherit_bindings=False):
         elif key.key == "backspace":
             self.composer.action_delete_left()
 
+    def rearm(self) -> None:
+        """Let keys and clicks answer a question only after another grace."""
+        if self._prompt is not None:
+            self._prompt.rearm()
+
     def on_screen_resume(self) -> None:
         if self._prompt is not None and self._prompt.is_mounted:
             self._prompt.rearm()

@@ -90,7 +90,8 @@ class CompletionPopup(ChoiceList):
         super().__init__()
         self._argument_values = argument_values
         self._found: list[Candidate] = []
-        self._dismissed_text: str | None = None
+        self._text = ""
+        """What was last followed or dismissed."""
 
     @property
     def is_open(self) -> bool:
@@ -103,9 +104,9 @@ class CompletionPopup(ChoiceList):
 
     def follow(self, text: str) -> None:
         """Show what completes `text`, or nothing."""
-        if text == self._dismissed_text:
+        if text == self._text:
             return
-        self._dismissed_text = None
+        self._text = text
         self._found = candidates(text, self._argument_values) if text.startswith("/") else []
         if len(self._found) == 1 and self._found[0].line == text and not self._found[0].takes_argument:
             self._found = []
@@ -114,6 +115,6 @@ class CompletionPopup(ChoiceList):
         self.set_class(bool(self._found), "-open")
 
     def close(self, text: str) -> None:
-        """Hide until the text is another one than this."""
-        self._dismissed_text = text
+        """Hide until the text is another than this."""
+        self._text = text
         self.remove_class("-open")

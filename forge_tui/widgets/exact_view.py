@@ -23,6 +23,22 @@ NAMED_AT_MOST = 4
 TAB_SHOWN = "→   "
 SPACE_SHOWN = "·"
 
+_DRAW_NOTHING = frozenset(
+    (
+        0x034F,
+        0x115F,
+        0x1160,
+        0x17B4,
+        0x17B5,
+        0x2800,
+        0x3164,
+        0xFFA0,
+        *range(0xFE00, 0xFE10),
+        *range(0xE0100, 0xE01F0),
+    )
+)
+"""Fillers, joiners and variation selectors: letters and marks by their class, and still not to be seen."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -101,12 +117,17 @@ def _shown(line: Line) -> Iterator[tuple[str, str]]:
             yield "blank", TAB_SHOWN
         elif index >= solid:
             yield "blank", SPACE_SHOWN
-        elif exact != character or not (character.isprintable() or cell_len(character)):
+        elif exact != character or _is_blank(character):
             yield "strange", exact if exact != character else f"\\u{ord(character):04x}"
         elif line.marks_foreign and not character.isascii():
             yield "foreign", character
         else:
             yield line.role, character
+
+
+def _is_blank(character: str) -> bool:
+    """Whether it draws nothing, or nothing of its own (the space bar's own space aside)."""
+    return not character.isprintable() or ord(character) in _DRAW_NOTHING
 
 
 def oddities(text: str) -> str:

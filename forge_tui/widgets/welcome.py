@@ -31,8 +31,12 @@ class Facts:
     is_offline: bool = False
 
 
-def lines(facts: Facts, width: int) -> list[list[tuple[str, str]]]:
-    """The block as rows of (role, text); at most `width` cells each."""
+ROOMY = 18
+"""Rows above the composer that the whole block with its examples is shown from."""
+
+
+def lines(facts: Facts, width: int, height: int = ROOMY) -> list[list[tuple[str, str]]]:
+    """The block as rows of (role, text), at most `width` cells each; the examples need `height` rows."""
     room = width - 9
     rows: list[list[tuple[str, str]]] = [
         [("brand", "Forge"), ("dim", f" {facts.version}  "), ("plain", "a coding assistant for this folder")],
@@ -43,9 +47,10 @@ def lines(facts: Facts, width: int) -> list[list[tuple[str, str]]]:
     if facts.is_offline:
         rows.append([("dim", "         No key and no network needed; rules, no neural model.")])
         rows.append([("dim", "         Set OPENROUTER_API_KEY for a real one.")])
-    rows += [[], [("dim", "Try")]]
-    rows += [[("accent", "  › "), ("plain", example)] for example in EXAMPLES]
-    rows += [[], [("dim", "Forge reads freely in this folder and asks before it writes or runs.")]]
+    if height >= ROOMY:
+        rows += [[], [("dim", "Try")]]
+        rows += [[("accent", "  › "), ("plain", example)] for example in EXAMPLES]
+    rows += [[], [("dim", "It reads freely here, and asks before it writes or runs.")]]
     return [_clip_row(row, width) for row in rows]
 
 
@@ -79,6 +84,7 @@ class Welcome(Widget):
     def __init__(self, facts: Facts) -> None:
         super().__init__()
         self._facts = facts
+        self._room = ROOMY
 
     @property
     def facts(self) -> Facts:
@@ -91,11 +97,12 @@ class Welcome(Widget):
             self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return len(lines(self._facts, width))
+        self._room = container.height
+        return len(lines(self._facts, width, container.height))
 
     def render_line(self, y: int) -> Strip:
         base, width = self.rich_style, self.size.width
-        rows = lines(self._facts, width)
+        rows = lines(self._facts, width, self._room)
         segments = []
         for role, text in rows[y] if y < len(rows) else []:
             style = base

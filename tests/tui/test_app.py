@@ -1,0 +1,266 @@
+"""The app around a session: warm-up, turns, the queue, interrupts, errors, the way out."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from forge_core.config.models import ForgeConfig, PermissionMode
+from forge_core.errors import ConfigError, ForgeError
+from forge_core.events import Error, LLMChunk, LLMStart, Notice, ToolEnd, ToolStart
+from tests.support.chat_app import make_app, make_config, ready, say, shown, type_text, until
+from tests.support.scripted_session import Gate, ScriptedSession, answer, end_of_turn
+
+
+async def test_a_message_is_answered_in_the_transcript(config: ForgeConfig) -> None:
+    app = make_app(config, [answer("The parser lives in cli.py.")])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "where is the parser?")
+        await until(pilot, lambda: "The parser lives in cli.py." in shown(app))
+        assert "where is the parser?" in shown(app)
+        assert app.scripted.sent == ["where is the parser?"]
+        assert app.chat.composer.text == ""
+
+
+async def test_what_is_sent_before_the_session_is_ready_waits_and_is_sent(config: ForgeConfig) -> None:
+    may_build = threading.Event()
+
+    def slowly(approver: object, session: ScriptedSession) -> ScriptedSession:
+        assert may_build.wait(10)
+        return session
+
+    app = make_app(config, [answer("Hello.")], make_session=slowly)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await say(pilot, "hi")
+        await type_text(pilot, "half a th")
+        assert "1 queued" in shown(app)
+        assert app.scripted.sent == []
+        may_build.set()
+        await until(pilot, lambda: app.scripted.sent == ["hi"])
+        assert app.chat.composer.text == "half a th"
+        assert "queued" not in shown(app)
+
+
+async def test_a_session_may_be_built_by_a_coroutine(config: ForgeConfig) -> None:
+    async def build(session: ScriptedSession) -> ScriptedSession:
+        return session
+
+    app = make_app(config, make_session=lambda approver, session: build(session))
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        assert app.session is not None
+
+
+async def test_a_session_that_cannot_be_built_says_why_and_the_app_goes_on(config: ForgeConfig) -> None:
+    def fail(approver: object, session: ScriptedSession) -> ScriptedSession:
+        raise ConfigError("base_url 'ftp://x' is no web address. Set FORGE_BASE_URL.")
+
+    app = make_app(config, make_session=fail)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "is no web address" in shown(app))
+        await say(pilot, "hello")
+        await pilot.pause()
+        assert shown(app).count("is no web address") == 2
+        await say(pilot, "/help")
+        await until(pilot, lambda: "Commands" in shown(app))
+        assert app.crash is None
+
+
+async def test_enter_while_a_turn_runs_queues_and_the_queue_is_sent_in_order(config: ForgeConfig) -> None:
+    gate = Gate()
+    app = make_app(config, [[LLMStart(iteration=1, model="m"), gate, *answer("one")]])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "first")
+        await until(pilot, gate.reached.is_set)
+        await say(pilot, "second")
+        await say(pilot, "third")
+        await pilot.pause()
+        assert "2 queued" in shown(app)
+        assert app.scripted.sent == ["first"]
+        gate.open()
+        await until(pilot, lambda: app.scripted.sent == ["first", "second", "third"])
+        await until(pilot, lambda: "queued" not in shown(app))
+
+
+async def test_up_on_the_empty_composer_recalls_the_newest_queued_message(config: ForgeConfig) -> None:
+    gate = Gate()
+    app = make_app(config, [[gate]])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "first")
+        await until(pilot, gate.reached.is_set)
+        await say(pilot, "second")
+        await say(pilot, "third")
+        await pilot.press("up")
+        assert app.chat.composer.text == "third"
+        await pilot.pause()
+        assert "1 queued" in shown(app)
+
+
+async def test_escape_interrupts_keeps_the_partial_answer_and_pauses_the_queue(config: ForgeConfig) -> None:
+    gate = Gate()
+    script = [LLMStart(iteration=1, model="m"), LLMChunk(text="The beginning of"), gate]
+    app = make_app(config, [script])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "tell me")
+        await until(pilot, gate.reached.is_set)
+        await until(pilot, lambda: "Esc to interrupt" in shown(app))
+        await say(pilot, "next")
+        await pilot.press("escape")
+        await until(pilot, lambda: not app.chat.has_turn)
+        assert "The beginning of" in shown(app)
+        assert "1 queued · paused" in shown(app)
+        assert app.scripted.sent == ["tell me"]
+        await pilot.press("enter")
+        await until(pilot, lambda: app.scripted.sent == ["tell me", "next"])
+
+
+async def test_an_error_of_the_provider_is_shown_in_its_own_words_and_the_session_goes_on(
+    config: ForgeConfig,
+) -> None:
+    words = "401 from OpenRouter: No auth credentials found"
+    failing = [Error(error=words, kind="AuthenticationError", recoverable=False), end_of_turn("error", words)]
+    app = make_app(config, [failing, answer("Now it works.")])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "hello")
+        await until(pilot, lambda: words in shown(app))
+        await say(pilot, "again")
+        await until(pilot, lambda: "Now it works." in shown(app))
+
+
+async def test_a_refusal_of_the_session_itself_is_a_notice(config: ForgeConfig) -> None:
+    app = make_app(config, [[ForgeError("The journal cannot be written: disk full.")], answer("fine")])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "hello")
+        await until(pilot, lambda: "disk full" in shown(app))
+        await say(pilot, "again")
+        await until(pilot, lambda: "fine" in shown(app))
+
+
+async def test_a_fault_of_ours_ends_the_app_and_is_kept_for_the_report(config: ForgeConfig) -> None:
+    app = make_app(config, [[RuntimeError("a bug")]])
+    with pytest.raises(RuntimeError, match="a bug"):
+        async with app.run_test() as pilot:
+            await ready(pilot)
+            await say(pilot, "hello")
+            await until(pilot, lambda: app.crash is not None)
+    assert isinstance(app.crash, RuntimeError)
+    assert app.return_code == 70
+    assert app.scripted.is_closed
+
+
+async def test_the_session_is_closed_when_the_app_ends(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        await say(pilot, "/exit")
+    assert app.scripted.is_closed
+    assert app.crash is None
+
+
+async def test_leaving_during_a_turn_closes_the_session(config: ForgeConfig) -> None:
+    gate = Gate()
+    app = make_app(config, [[LLMStart(iteration=1, model="m"), gate]])
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        await say(pilot, "hello")
+        await until(pilot, gate.reached.is_set)
+        await pilot.press("ctrl+d")
+    assert app.scripted.is_closed
+    assert app.crash is None
+
+
+async def test_a_notice_outside_a_turn_reaches_the_transcript(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        app.scripted.notify(Notice(level="warning", text="the catalogue is old"))
+        await until(pilot, lambda: "the catalogue is old" in shown(app))
+
+
+async def test_notices_of_the_settings_are_shown_at_the_start(config: ForgeConfig, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    app = make_app(make_config(tmp_path, notices=("project setting base_url ignored",)))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        assert "project setting base_url ignored" in shown(app)
+
+
+async def test_the_status_bar_follows_the_turn(config: ForgeConfig) -> None:
+    app = make_app(config, [answer("Hello.")])
+    async with app.run_test(size=(120, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "hello")
+        await until(pilot, lambda: "1.2k in" in shown(app))
+        bar = shown(app).splitlines()[-1]
+        for part in ("test/model", "1.2k in 80 out", "$0.0021", "context 1%", "ask", "sandbox: off"):
+            assert part in bar
+        assert "~/src/engine" in bar and "main" in bar
+
+
+async def test_tokens_are_estimated_with_a_tilde_while_the_answer_streams(config: ForgeConfig) -> None:
+    gate = Gate()
+    app = make_app(config, [[LLMStart(iteration=1, model="m"), LLMChunk(text="x" * 400), gate, *answer("y")]])
+    async with app.run_test(size=(120, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "hello")
+        await until(pilot, gate.reached.is_set)
+        await until(pilot, lambda: "~100 out" in shown(app), "the estimate")
+        gate.open()
+        await until(pilot, lambda: "1.2k in 80 out" in shown(app), "the provider's figures")
+
+
+async def test_a_tool_call_shows_as_a_card(config: ForgeConfig) -> None:
+    app = make_app(
+        config,
+        [
+            [
+                ToolStart(call_id="1", name="grep", arguments={"pattern": "def main"}),
+                ToolEnd(
+                    call_id="1",
+                    name="grep",
+                    result="cli.py:7: def main():",
+                    success=True,
+                    duration_s=0.2,
+                    summary="1 match",
+                ),
+                *answer("There."),
+            ]
+        ],
+    )
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "find main")
+        await until(pilot, lambda: "There." in shown(app))
+        assert "def main" in shown(app) and "1 match" in shown(app)
+
+
+async def test_a_mode_chosen_before_the_session_is_ready_holds(config: ForgeConfig) -> None:
+    may_build = threading.Event()
+
+    def slowly(approver: object, session: ScriptedSession) -> ScriptedSession:
+        assert may_build.wait(10)
+        return session
+
+    app = make_app(config, make_session=slowly)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.press("shift+tab")
+        may_build.set()
+        await ready(pilot)
+        assert app.scripted.status.mode is PermissionMode.ACCEPT_EDITS
+        assert "accept-edits" in shown(app).splitlines()[-1]
+
+
+async def test_a_bracket_or_escape_in_any_text_is_shown_and_not_obeyed(config: ForgeConfig) -> None:
+    app = make_app(config, [answer("see [/some/x] and [bold]this[/bold]")])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "[red]x[/] [/y]")
+        await until(pilot, lambda: "see [/some/x] and [bold]this[/bold]" in shown(app))
+        assert "[red]x[/] [/y]" in shown(app)
+        assert app.crash is None

@@ -1,0 +1,452 @@
+"""Being asked: exact words, safe defaults, no answer by accident, one question at a time."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from textual import events
+from textual.pilot import Pilot
+
+from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Effect
+from forge_core.config.models import ForgeConfig
+from forge_core.events import LLMStart
+from forge_tui.approval import ModalApprover
+from forge_tui.screens.permission import PermissionPrompt, body_of, facts_of, options_of, title_of
+from forge_tui.widgets.exact_view import command_lines, diff_lines, exact_rows, oddities
+from tests.support.chat_app import (
+    ChatApp,
+    command_request,
+    edit_request,
+    make_app,
+    ready,
+    say,
+    shown,
+    type_text,
+    until,
+)
+from tests.support.scripted_session import Gate, answer
+
+
+async def ask(pilot: Pilot[None], *, armed: bool = True) -> ChatApp:
+    """Send a message whose script asks, and wait for the question."""
+    app = await ready(pilot)
+    await say(pilot, "do it")
+    await until(pilot, lambda: app.chat.query(PermissionPrompt), "the question")
+    await until(pilot, lambda: isinstance(app.focused, PermissionPrompt), "its focus")
+    if armed:
+        app.clock.pass_(0.6)
+    return app
+
+
+def asking(config: ForgeConfig, *requests: ApprovalRequest) -> ChatApp:
+    return make_app(config, [[LLMStart(iteration=1, model="m"), *requests, *answer("went on")]])
+
+
+# What is shown
+
+
+def test_titles_say_in_words_what_forge_wants() -> None:
+    assert title_of(command_request()) == "Forge wants to run a command"
+    assert title_of(edit_request()) == "Forge wants to edit a file"
+    assert title_of(edit_request(tool="write")) == "Forge wants to create or replace a file"
+    assert title_of(command_request(effect=Effect.READ, tool="read")) == "Forge wants to read a file"
+    fetch = command_request(effect=Effect.NETWORK, tool="fetch")
+    assert title_of(fetch) == "Forge wants to use the network with the tool fetch"
+
+
+def test_a_session_rule_that_is_empty_is_not_on_offer() -> None:
+    assert [option.label for option in options_of(command_request(session_rule=""))] == [
+        "Yes, once",
+        "No",
+        "No, and tell it why",
+    ]
+
+
+def test_the_facts_count_lines_and_characters_and_give_the_reason() -> None:
+    assert facts_of(command_request("a\nbc")) == "commands ask first · 2 lines, 4 characters · Timeout: 120 s"
+    assert "+1 −1" in facts_of(edit_request())
+
+
+def text_of(command: str, width: int = 40) -> list[str]:
+    return ["".join(piece for _, piece in row) for row in exact_rows(command_lines(command), width)]
+
+
+def test_a_command_is_shown_to_its_last_character() -> None:
+    command = "echo " + "x" * 500 + " ; rm -rf ~"
+    rows = text_of(command)
+    assert "".join(row[2:] for row in rows) == command
+    assert rows[0].startswith("$ ") and all(row.startswith("↪ ") for row in rows[1:])
+    assert max(len(row) for row in rows) == 40
+
+
+@pytest.mark.parametrize(
+    ("command", "wanted"),
+    [
+        ("ls \x1b[2K", "$ ls ␛[2K"),
+        ("echo \u202etxt.exe", "$ echo \\u202etxt.exe"),
+        ("a\u200bb", "$ a\\u200bb"),
+        ("ls\rrm x", "$ ls␍rm x"),
+        ("ls\t-l", "$ ls→   -l"),
+        ("ls  ", "$ ls··"),
+        ("x\u00a0y", "$ x\\u00a0y"),
+        ("x\u3164y\ufe0f", "$ x\\u3164y\\ufe0f"),
+        ("日本 e\u0301", "$ 日本 e\u0301"),
+    ],
+)
+def test_what_does_not_show_is_made_visible(command: str, wanted: str) -> None:
+    assert text_of(command) == [wanted]
+
+
+def roles_of(command: str) -> set[str]:
+    return {role for row in exact_rows(command_lines(command), 60) for role, _ in row}
+
+
+def test_an_escape_that_is_text_differs_from_the_character_itself() -> None:
+    assert roles_of("echo \\u202e") == {"gutter", "plain"}
+    assert "strange" in roles_of("echo \u202e")
+
+
+def test_a_letter_that_looks_like_another_stands_out_and_is_named() -> None:
+    assert "foreign" in roles_of("cat p\u0430sswd")
+    assert "U+0430 CYRILLIC SMALL LETTER A" in oddities("cat p\u0430sswd")
+    assert "U+202E RIGHT-TO-LEFT OVERRIDE" in oddities("\u202e")
+    assert oddities("plain -l 'text'\n\tmore") == ""
+
+
+def test_many_odd_characters_are_counted() -> None:
+    assert "and 6 more" in oddities("абвгдежзик")
+
+
+def test_a_diff_keeps_signs_and_roles() -> None:
+    rows = exact_rows(diff_lines("@@ -1 +1 @@\n-old\n+new\n same\n"), 40)
+    assert ["".join(text for _, text in row) for row in rows] == ["@@ -1 +1 @@", "- old", "+ new", "  same"]
+    assert [row[-1][0] for row in rows] == ["hunk", "removed", "added", "plain"]
+
+
+def test_a_tool_without_a_diff_shows_its_arguments() -> None:
+    request = command_request(
+        effect=Effect.NETWORK, tool="fetch", arguments={"url": "http://x", "body": "a\nb"}
+    )
+    texts = [line.text for line in body_of(request)]
+    assert texts == ["pytest -q", "url: http://x", "body: a", "b"]
+
+
+async def test_the_question_stands_below_the_conversation_with_everything(config: ForgeConfig) -> None:
+    app = asking(config, command_request())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot)
+        screen = shown(app)
+        for text in (
+            "do it",
+            "Forge wants to run a command",
+            "$ pytest -q",
+            "commands ask first · 1 line, 9 characters · Timeout: 120 s",
+            "❯ 1 Yes, once",
+            "2 Yes, for this session: bash(pytest *)",
+            "3 No",
+            "4 No, and tell it why",
+        ):
+            assert text in screen
+        assert not app.chat.composer.display
+
+
+async def test_an_edit_shows_its_diff(config: ForgeConfig) -> None:
+    app = asking(config, edit_request())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot)
+        screen = shown(app)
+        assert "Forge wants to edit a file" in screen and "src/greet.py" in screen
+        assert "-     return 'Hello ' + name" in screen
+        assert "+     return f'Hello, {name}!'" in screen
+
+
+@pytest.mark.parametrize("size", [(60, 15), (80, 24)])
+async def test_the_answers_show_on_a_small_terminal_even_under_a_long_command(
+    config: ForgeConfig, size: tuple[int, int]
+) -> None:
+    command = "\n".join(f"echo line {number}" for number in range(100))
+    app = asking(config, command_request(command))
+    async with app.run_test(size=size) as pilot:
+        await ask(pilot)
+        screen = shown(app)
+        assert "$ echo line 0" in screen and "100 lines" in screen
+        for text in ("1 Yes, once", "3 No", "4 No, and tell it why"):
+            assert text in screen
+        for _ in range(100):
+            await pilot.press("pagedown")
+        await pilot.pause()
+        assert "echo line 99" in shown(app)
+
+
+async def test_markup_in_a_request_is_text(config: ForgeConfig) -> None:
+    request = command_request("echo [/x] [bold]y", reason="[red]why[/]", session_rule="bash([/z])")
+    app = asking(config, request)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot)
+        screen = shown(app)
+        assert "echo [/x] [bold]y" in screen and "[red]why[/]" in screen and "bash([/z])" in screen
+
+
+# Answers
+
+
+@pytest.mark.parametrize(
+    ("keys", "wanted"),
+    [
+        (["enter"], Answer.ONCE),
+        (["1"], Answer.ONCE),
+        (["2"], Answer.SESSION),
+        (["down", "enter"], Answer.SESSION),
+        (["3"], Answer.NO),
+        (["escape"], Answer.NO),
+    ],
+)
+async def test_keys_answer(config: ForgeConfig, keys: list[str], wanted: Answer) -> None:
+    app = asking(config, command_request())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot)
+        await pilot.press(*keys)
+        await until(pilot, lambda: app.scripted.replies)
+        assert app.scripted.replies == [ApprovalReply(wanted)]
+        await until(pilot, lambda: "went on" in shown(app))
+        assert app.chat.composer.display and app.focused is app.chat.composer
+
+
+async def test_a_no_can_say_why(config: ForgeConfig) -> None:
+    app = asking(config, command_request())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot)
+        await pilot.press("4")
+        await type_text(pilot, "use 1 make target")
+        await pilot.press("enter")
+        await until(pilot, lambda: app.scripted.replies)
+        assert app.scripted.replies == [ApprovalReply(Answer.NO, "use 1 make target")]
+
+
+async def test_escape_while_saying_why_goes_back_to_the_question(config: ForgeConfig) -> None:
+    app = asking(config, command_request())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot)
+        await pilot.press("4", "x", "escape")
+        await pilot.pause()
+        assert app.scripted.replies == []
+        await pilot.press("1")
+        await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.ONCE)])
+
+
+async def test_escape_while_asking_denies_and_does_not_interrupt(config: ForgeConfig) -> None:
+    app = asking(config, command_request())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot)
+        await pilot.press("escape")
+        await until(pilot, lambda: "went on" in shown(app))
+        assert app.scripted.replies == [ApprovalReply(Answer.NO)]
+
+
+async def test_a_destructive_request_has_no_as_its_first_choice(config: ForgeConfig) -> None:
+    app = asking(config, command_request("rm -rf build", is_destructive=True))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot)
+        assert "❯ 3 No" in shown(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.NO)])
+
+
+async def test_a_click_answers(config: ForgeConfig) -> None:
+    app = asking(config, command_request())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot)
+        await pilot.click("PermissionPrompt ChoiceList", offset=(5, 1))
+        await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.SESSION)])
+
+
+# No answer by accident
+
+
+async def test_keys_in_the_first_half_second_go_to_the_draft_and_never_answer(config: ForgeConfig) -> None:
+    gate = Gate()
+    app = make_app(config, [[gate, command_request(), *answer("went on")]])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "do it")
+        await until(pilot, gate.reached.is_set)
+        await type_text(pilot, "take ")
+        gate.open()
+        await until(pilot, lambda: isinstance(app.focused, PermissionPrompt))
+        await type_text(pilot, "13")
+        app.clock.pass_(0.4)
+        await pilot.press("backspace", "2", "enter")
+        app.clock.pass_(0.4)
+        await pilot.press("escape")
+        assert app.scripted.replies == []
+        app.clock.pass_(0.6)
+        await pilot.press("3")
+        await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.NO)])
+        await until(pilot, lambda: app.focused is app.chat.composer)
+        assert app.chat.composer.text == "take 12"
+
+
+async def test_a_click_in_the_first_half_second_does_not_answer(config: ForgeConfig) -> None:
+    app = asking(config, command_request())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot, armed=False)
+        await pilot.click("PermissionPrompt ChoiceList", offset=(5, 0))
+        await pilot.pause()
+        assert app.scripted.replies == []
+
+
+async def test_a_click_that_only_brings_the_terminal_to_the_front_does_not_answer(
+    config: ForgeConfig,
+) -> None:
+    app = asking(config, command_request())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot)
+        app.post_message(events.AppBlur())
+        await pilot.pause()
+        app.post_message(events.AppFocus())
+        await pilot.pause()
+        await pilot.click("PermissionPrompt ChoiceList", offset=(5, 0))
+        await pilot.pause()
+        assert app.scripted.replies == []
+
+
+async def test_other_letters_answer_nothing(config: ForgeConfig) -> None:
+    app = asking(config, command_request())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot)
+        await type_text(pilot, "yes please 5 9")
+        await pilot.press("tab", "shift+tab", "f1", "ctrl+p")
+        await pilot.pause()
+        assert app.scripted.replies == []
+        assert isinstance(app.focused, PermissionPrompt)
+        assert len(app.screen_stack) == 1
+
+
+async def test_a_paste_answers_nothing(config: ForgeConfig) -> None:
+    app = asking(config, command_request())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot)
+        app.post_message(events.Paste("1\n"))
+        await pilot.pause()
+        assert app.scripted.replies == []
+
+
+async def test_the_draft_is_kept_while_being_asked(config: ForgeConfig) -> None:
+    gate = Gate()
+    app = make_app(config, [[gate, command_request(), *answer("went on")]])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "do it")
+        await until(pilot, gate.reached.is_set)
+        await type_text(pilot, "my next tho")
+        gate.open()
+        await until(pilot, lambda: isinstance(app.focused, PermissionPrompt))
+        app.clock.pass_(1)
+        await pilot.press("1")
+        await until(pilot, lambda: app.focused is app.chat.composer)
+        await type_text(pilot, "ught")
+        assert app.chat.composer.text == "my next thought"
+
+
+async def test_a_question_closes_what_lies_over_the_conversation(config: ForgeConfig) -> None:
+    gate = Gate()
+    app = make_app(config, [[gate, command_request(), *answer("went on")]])
+    async with app.run_test(size=(100, 40)) as pilot:
+        await ready(pilot)
+        await say(pilot, "do it")
+        await until(pilot, gate.reached.is_set)
+        await pilot.press("f1")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        gate.open()
+        await until(pilot, lambda: isinstance(app.focused, PermissionPrompt))
+        assert len(app.screen_stack) == 1
+        assert "Forge wants to run a command" in shown(app)
+
+
+# Several, and interrupts
+
+
+async def test_ctrl_c_interrupts_and_takes_the_question_away(config: ForgeConfig) -> None:
+    app = asking(config, command_request())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot)
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: not app.chat.has_turn)
+        await until(pilot, lambda: not app.chat.query(PermissionPrompt))
+        assert app.scripted.replies == []
+        assert app.chat.composer.display and app.focused is app.chat.composer
+
+
+async def test_requests_are_asked_one_at_a_time_with_a_count(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        first = asyncio.create_task(app.approver(command_request("one")))
+        second = asyncio.create_task(app.approver(command_request("two")))
+        third = asyncio.create_task(app.approver(command_request("three")))
+        await until(pilot, lambda: "(2 more waiting)" in shown(app))
+        assert "$ one" in shown(app) and len(app.chat.query(PermissionPrompt)) == 1
+        third.cancel()
+        await until(pilot, lambda: "(1 more waiting)" in shown(app))
+        app.clock.pass_(1)
+        await pilot.press("1")
+        assert await first == ApprovalReply(Answer.ONCE)
+        await until(pilot, lambda: "$ two" in shown(app))
+        assert "waiting)" not in shown(app)
+        await until(pilot, lambda: isinstance(app.focused, PermissionPrompt))
+        await pilot.press("1")
+        assert not second.done()
+        app.clock.pass_(1)
+        await pilot.press("3")
+        assert await second == ApprovalReply(Answer.NO)
+        await until(pilot, lambda: app.focused is app.chat.composer)
+
+
+async def test_a_cancelled_wait_is_dismissed_and_stays_cancelled(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        waiting = asyncio.create_task(app.approver(command_request()))
+        await until(pilot, lambda: app.chat.query(PermissionPrompt))
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        await until(pilot, lambda: not app.chat.query(PermissionPrompt))
+        await type_text(pilot, "free again")
+        assert app.chat.composer.text == "free again"
+
+
+async def test_a_wait_cancelled_at_once_leaves_no_question(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        waiting = asyncio.create_task(app.approver(command_request()))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        await pilot.pause()
+        assert not app.chat.query(PermissionPrompt)
+        assert app.chat.composer.display
+
+
+async def test_the_approver_counts_without_a_screen() -> None:
+    class Host:
+        def __init__(self) -> None:
+            self.counts: list[int] = []
+            self.release = asyncio.Event()
+
+        async def ask(self, request: ApprovalRequest) -> ApprovalReply:
+            await self.release.wait()
+            return ApprovalReply(Answer.ONCE)
+
+        def show_waiting(self, count: int) -> None:
+            self.counts.append(count)
+
+    host = Host()
+    approver = ModalApprover(host)
+    both = asyncio.gather(approver(command_request("a")), approver(command_request("b")))
+    await asyncio.sleep(0)
+    host.release.set()
+    assert await both == [ApprovalReply(Answer.ONCE)] * 2
+    assert max(host.counts) == 1 and host.counts[-1] == 0

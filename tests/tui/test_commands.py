@@ -1,0 +1,134 @@
+"""Slash commands on the screen: never sent to the model, answered or refused in plain words."""
+
+from __future__ import annotations
+
+import pytest
+
+from forge_core.config.models import ForgeConfig
+from forge_core.events import LLMStart
+from forge_tui.commands import Command, Message, Slip, read_line
+from tests.support.chat_app import make_app, ready, say, shown, until
+from tests.support.scripted_session import Gate, answer
+
+
+def test_plain_text_is_a_message_without_its_outer_blanks() -> None:
+    assert read_line("  hello\nthere  ") == Message("hello\nthere")
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\n\n", "\t"])
+def test_blank_text_is_nothing(blank: str) -> None:
+    assert read_line(blank) is None
+
+
+def test_a_command_is_found_by_name_alias_and_any_case() -> None:
+    for typed in ("/exit", "/QUIT", "/q ", "/exit now"):
+        line = read_line(typed)
+        assert isinstance(line, Command) and line.spec.name == "exit"
+    line = read_line("/theme  forge-light ")
+    assert isinstance(line, Command) and line.argument == "forge-light"
+
+
+def test_an_unknown_command_names_the_nearest() -> None:
+    line = read_line("/thme")
+    assert isinstance(line, Slip)
+    assert "/thme" in line.complaint and "Did you mean /theme?" in line.complaint
+
+
+@pytest.mark.parametrize("typed", ["//", "//x", "/usr/bin/env is what?", "/", "/ "])
+def test_a_path_or_lone_slash_is_refused_with_the_way_to_send_it(typed: str) -> None:
+    line = read_line(typed)
+    assert isinstance(line, Slip)
+    assert "put a space first" in line.complaint
+
+
+def test_a_space_first_sends_a_slash_as_a_message() -> None:
+    assert read_line(" /usr/bin/env is what?") == Message("/usr/bin/env is what?")
+
+
+def test_a_hostile_name_is_made_visible_and_short() -> None:
+    line = read_line("/\x1b[31m" + "x" * 500)
+    assert isinstance(line, Slip)
+    assert "\x1b" not in line.complaint and len(line.complaint) < 250
+
+
+async def test_an_unknown_command_never_reaches_the_model(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "/hlep me")
+        await until(pilot, lambda: "Did you mean /help?" in shown(app))
+        assert app.scripted.sent == []
+
+
+async def test_reset_clears_the_conversation_and_the_queue(config: ForgeConfig) -> None:
+    gate = Gate()
+    app = make_app(config, [answer("The old answer."), [LLMStart(iteration=1, model="m"), gate]])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "one")
+        await until(pilot, lambda: "The old answer." in shown(app))
+        await say(pilot, "two")
+        await until(pilot, gate.reached.is_set)
+        await say(pilot, "three")
+        await say(pilot, "/reset")
+        await until(pilot, lambda: app.scripted.resets == 1)
+        await until(pilot, lambda: "The old answer." not in shown(app))
+        assert not app.chat.has_turn
+        assert app.scripted.sent == ["one", "two"]
+        assert "queued" not in shown(app)
+        assert "a coding assistant" in shown(app)
+
+
+async def test_changing_the_model_waits_for_the_turn(config: ForgeConfig) -> None:
+    gate = Gate()
+    app = make_app(config, [[gate]])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "one")
+        await until(pilot, gate.reached.is_set)
+        await say(pilot, "/model other/model")
+        await until(pilot, lambda: "works between turns" in shown(app))
+        assert app.scripted.status.model == "test/model"
+        gate.open()
+        await until(pilot, lambda: not app.chat.has_turn)
+        await say(pilot, "/model other/model")
+        await until(pilot, lambda: "other/model" in shown(app).splitlines()[-1])
+
+
+async def test_the_model_command_alone_names_the_model(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "/model")
+        await until(pilot, lambda: "/model NAME changes it" in shown(app))
+
+
+async def test_cost_is_shown_as_text(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "/cost")
+        await until(pilot, lambda: "Nothing spent yet" in shown(app))
+
+
+async def test_an_unknown_theme_is_refused_and_nothing_is_saved(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "/theme nosuch")
+        await until(pilot, lambda: "There is no theme 'nosuch'" in shown(app))
+        assert app.saved == [] and app.theme == "forge-dark"
+
+
+async def test_a_command_sent_before_the_session_is_ready_runs_when_it_is(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await say(pilot, "/cost")
+        await until(pilot, lambda: "Nothing spent yet" in shown(app))
+
+
+async def test_exit_works_at_once_also_by_its_alias(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await say(pilot, "/quit")
+    assert app.return_code == 0

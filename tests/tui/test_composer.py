@@ -1,0 +1,181 @@
+"""Writing: what sends, what makes a new line, pasting, history, growing."""
+
+from __future__ import annotations
+
+import pytest
+from textual import events
+
+from forge_core.config.models import ForgeConfig
+from forge_tui.widgets.composer import Composer
+from tests.support.chat_app import make_app, ready, say, shown, type_text, until
+from tests.support.scripted_session import Gate
+
+
+@pytest.mark.parametrize("key", ["shift+enter", "alt+enter", "ctrl+enter", "ctrl+j"])
+async def test_modified_enter_is_a_new_line(config: ForgeConfig, key: str) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await type_text(pilot, "ab")
+        await pilot.press("left", key)
+        assert app.chat.composer.text == "a\nb"
+
+
+async def test_a_backslash_before_enter_is_a_new_line(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        await type_text(pilot, "one\\")
+        await pilot.press("enter")
+        await type_text(pilot, "two")
+        assert app.chat.composer.text == "one\ntwo"
+        await pilot.press("enter")
+        await until(pilot, lambda: app.scripted.sent == ["one\ntwo"])
+
+
+async def test_a_backslash_elsewhere_does_not_stop_enter(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        await say(pilot, "a\\b")
+        await until(pilot, lambda: app.scripted.sent == ["a\\b"])
+
+
+async def test_a_paste_with_line_ends_never_submits(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        app.chat.composer.post_message(events.Paste("rm -rf x\r\nls\rpwd\n"))
+        await pilot.pause()
+        assert app.chat.composer.text == "rm -rf x\nls\npwd\n"
+        assert app.scripted.sent == []
+
+
+async def test_a_paste_replaces_the_selection_and_shows_control_characters(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await type_text(pilot, "old")
+        await pilot.press("shift+home")
+        app.chat.composer.post_message(events.Paste("\x1b[31mred\x07"))
+        await pilot.pause()
+        assert app.chat.composer.text == "␛[31mred␇"
+
+
+async def test_blank_text_is_not_sent(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        await say(pilot, "   ")
+        await pilot.press("enter")
+        assert app.scripted.sent == []
+
+
+async def test_the_composer_grows_to_eight_lines_and_then_scrolls(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        composer = app.chat.composer
+        assert composer.size.height == 1
+        for wanted in (2, 3, 4, 5, 6, 7, 8, 8, 8):
+            await pilot.press("ctrl+j")
+            await pilot.pause()
+            assert composer.content_size.height == wanted
+        await type_text(pilot, "end")
+        assert "end" in shown(app)
+
+
+async def test_the_cursor_does_not_blink(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test():
+        assert app.chat.composer.cursor_blink is False
+        assert app.chat.composer.has_focus
+
+
+async def test_up_and_down_walk_the_history_and_come_back_to_the_draft(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        for text in ("one", "two"):
+            await say(pilot, text)
+            await until(pilot, lambda: not app.chat.has_turn)
+        await type_text(pilot, "draft")
+        seen = []
+        for key in ("up", "up", "up", "down", "down", "down"):
+            await pilot.press(key)
+            seen.append(app.chat.composer.text)
+        assert seen == ["two", "one", "one", "two", "draft", "draft"]
+
+
+async def test_up_moves_the_cursor_first_when_there_are_lines_above(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        await say(pilot, "earlier")
+        await until(pilot, lambda: not app.chat.has_turn)
+        await type_text(pilot, "a")
+        await pilot.press("ctrl+j")
+        await type_text(pilot, "b")
+        await pilot.press("up")
+        assert app.chat.composer.text == "a\nb"
+        await pilot.press("up")
+        assert app.chat.composer.text == "earlier"
+
+
+async def test_a_wrapped_line_counts_as_several(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(40, 24)) as pilot:
+        await ready(pilot)
+        await say(pilot, "earlier")
+        await until(pilot, lambda: not app.chat.has_turn)
+        await type_text(pilot, "word " * 12)
+        await pilot.press("up")
+        assert app.chat.composer.text.startswith("word")
+
+
+async def test_an_untouched_queue_leaves_up_to_the_history(config: ForgeConfig) -> None:
+    gate = Gate()
+    app = make_app(config, [[gate]])
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        await say(pilot, "running")
+        await until(pilot, gate.reached.is_set)
+        await pilot.press("up")
+        assert app.chat.composer.text == "running"
+
+
+async def test_keys_typed_in_one_burst_arrive_in_order(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        for character in "/exit":
+            app.post_message(events.Key(character, character))
+        app.post_message(events.Key("enter", "\r"))
+        await until(pilot, lambda: app.chat.composer.is_blank)
+    assert app.return_code == 0
+
+
+async def test_wide_and_combining_characters_can_be_written(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        app.chat.composer.post_message(events.Paste("日本語 e\u0301 👩‍💻"))
+        await pilot.pause()
+        await pilot.press("enter")
+        await until(pilot, lambda: app.scripted.sent == ["日本語 e\u0301 👩‍💻"])
+
+
+async def test_an_undone_edit_comes_back(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await type_text(pilot, "keep me")
+        await pilot.press("ctrl+u", "ctrl+z")
+        assert app.chat.composer.text == "keep me"
+
+
+async def test_clicking_the_conversation_leaves_the_focus_in_the_composer(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        await pilot.click("Transcript")
+        await pilot.click("StatusBar")
+        await type_text(pilot, "still here")
+        assert app.chat.composer.text == "still here"
+        assert isinstance(app.focused, Composer)

@@ -1,0 +1,166 @@
+"""What each key does, by state, and that the one table of keys is the truth."""
+
+from __future__ import annotations
+
+import pytest
+
+from forge_core.config.models import ForgeConfig, PermissionMode
+from forge_core.events import LLMStart
+from forge_tui.keymap import KEYS, Where, bindings, help_rows
+from tests.support.chat_app import make_app, ready, say, shown, type_text, until
+from tests.support.scripted_session import Gate, answer
+
+LONG = "\n\n".join(f"paragraph {number}" for number in range(60))
+
+
+def test_every_key_of_the_table_has_a_summary_or_belongs_to_the_one_above() -> None:
+    for where in Where:
+        rows = help_rows(where)
+        assert rows and all(label and summary for label, summary in rows)
+
+
+def test_bindings_have_unique_ids_and_only_real_keys() -> None:
+    found = [binding for where in Where for binding in bindings(where)]
+    assert len({binding.id for binding in found}) == len(found)
+    assert len(found) == len([key for key in KEYS if key.keys])
+
+
+async def test_ctrl_c_copies_a_selection_of_the_composer(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await type_text(pilot, "copy me")
+        await pilot.press("shift+home", "ctrl+c")
+        assert app.clipboard == "copy me"
+        assert app.chat.composer.text == "copy me"
+        await pilot.pause()
+        assert "Copied 7 characters" in shown(app)
+
+
+async def test_ctrl_c_interrupts_a_turn_and_keeps_the_draft(config: ForgeConfig) -> None:
+    gate = Gate()
+    app = make_app(config, [[LLMStart(iteration=1, model="m"), gate]])
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        await say(pilot, "go")
+        await until(pilot, gate.reached.is_set)
+        await type_text(pilot, "draft")
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: not app.chat.has_turn)
+        assert app.chat.composer.text == "draft"
+
+
+async def test_ctrl_c_clears_the_composer(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await type_text(pilot, "nonsense")
+        await pilot.press("ctrl+c")
+        assert app.chat.composer.text == ""
+        await pilot.pause()
+        assert "Ctrl+C again leaves Forge" in shown(app)
+
+
+async def test_ctrl_c_twice_within_two_seconds_leaves(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await pilot.press("ctrl+c")
+        app.clock.pass_(1.9)
+        await pilot.press("ctrl+c")
+    assert app.return_code == 0
+
+
+async def test_ctrl_c_twice_with_a_pause_between_stays(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await pilot.press("ctrl+c")
+        app.clock.pass_(2.1)
+        await pilot.press("ctrl+c")
+        await pilot.pause()
+        assert app.is_running
+
+
+async def test_ctrl_d_leaves_only_when_nothing_is_typed(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await type_text(pilot, "ab")
+        await pilot.press("left", "ctrl+d")
+        assert app.chat.composer.text == "a"
+        await pilot.press("backspace", "ctrl+d")
+    assert app.return_code == 0
+
+
+async def test_shift_tab_cycles_the_permission_mode(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await ready(pilot)
+        seen = []
+        for _ in range(4):
+            await pilot.press("shift+tab")
+            seen.append(app.scripted.status.mode)
+            await pilot.pause()
+            assert str(seen[-1]) in shown(app).splitlines()[-1]
+        assert seen == [
+            PermissionMode.ACCEPT_EDITS,
+            PermissionMode.PLAN,
+            PermissionMode.AUTO,
+            PermissionMode.ASK,
+        ]
+
+
+async def test_escape_with_nothing_open_and_nothing_running_does_nothing(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await type_text(pilot, "keep")
+        await pilot.press("escape", "escape")
+        assert app.chat.composer.text == "keep"
+
+
+@pytest.mark.parametrize(
+    ("key", "back"), [("pageup", "pagedown"), ("ctrl+home", "ctrl+end"), ("home", "end")]
+)
+async def test_keys_scroll_the_conversation_while_the_composer_is_empty(
+    config: ForgeConfig, key: str, back: str
+) -> None:
+    app = make_app(config, [answer(LONG)])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        await say(pilot, "write a lot")
+        await until(pilot, lambda: "paragraph 59" in shown(app))
+        await pilot.press(key)
+        await until(pilot, lambda: "paragraph 59" not in shown(app))
+        await pilot.press(back)
+        await until(pilot, lambda: "paragraph 59" in shown(app))
+
+
+async def test_home_and_end_move_in_the_line_when_something_is_typed(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await type_text(pilot, "bc")
+        await pilot.press("home", "a", "end", "d")
+        assert app.chat.composer.text == "abcd"
+
+
+async def test_tab_keeps_the_focus_in_the_composer(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await pilot.press("tab")
+        await type_text(pilot, "x")
+        assert app.chat.composer.text == "x"
+
+
+async def test_the_spinner_and_the_elapsed_time_follow_the_clock_in_one_fixed_row(
+    config: ForgeConfig,
+) -> None:
+    gate = Gate()
+    app = make_app(config, [[gate]])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        region = app.chat.activity.region
+        await say(pilot, "go")
+        await until(pilot, gate.reached.is_set)
+        await until(pilot, lambda: "Working · 0 s · Esc to interrupt" in shown(app))
+        app.clock.pass_(75)
+        await until(pilot, lambda: "1 min 15 s" in shown(app))
+        assert app.chat.activity.region == region and region.height == 1
+        gate.open()
+        await until(pilot, lambda: "Enter send" in shown(app))
+        assert app.chat.activity.region == region

@@ -1,0 +1,187 @@
+"""Themes: read and checked before they are used, readable, switched live, kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.color import Color
+
+from forge_core.config.models import ForgeConfig
+from forge_core.errors import ConfigError
+from forge_tui.theming import COLORS, VARIABLES, builtin_folder, load_builtin, load_themes, read_theme
+from tests.support.chat_app import make_app, make_config, ready, say, shown, until
+
+MINE = """
+name = "mine"
+dark = true
+[colors]
+background = "#101010"
+surface = "#181818"
+panel = "#202020"
+foreground = "#eeeeee"
+primary = "#88aaff"
+secondary = "#aaaaaa"
+accent = "#ffaa66"
+success = "#66cc66"
+warning = "#ddcc66"
+error = "#ff7777"
+"""
+
+ON_BACKGROUND = (
+    "forge-muted",
+    "forge-user",
+    "forge-heading",
+    "forge-link",
+    "forge-inline-code",
+    "diff-added",
+    "diff-removed",
+)
+
+
+def write(folder: Path, text: str, name: str = "mine.toml") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def luminance(color: str) -> float:
+    """Relative luminance, as WCAG 2.2 defines it."""
+    channels = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in Color.parse(color).normalized
+    ]
+    return 0.2126 * channels[0] + 0.7152 * channels[1] + 0.0722 * channels[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio, as WCAG 2.2 defines it."""
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_the_contrast_is_computed_as_the_standard_says() -> None:
+    assert contrast("#ffffff", "#000000") == pytest.approx(21)
+    assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
+
+
+@pytest.mark.parametrize("name", ["forge-dark", "forge-light"])
+def test_built_in_themes_define_everything(name: str) -> None:
+    theme = load_builtin(name)
+    assert theme is not None
+    assert all(getattr(theme, key) for key in COLORS)
+    assert set(VARIABLES) <= set(theme.variables)
+
+
+@pytest.mark.parametrize("name", ["forge-dark", "forge-light"])
+def test_all_text_of_a_built_in_theme_has_a_contrast_of_at_least_4_5(name: str) -> None:
+    theme = load_builtin(name)
+    assert theme is not None
+    get = theme.variables.__getitem__
+    texts = {key: str(getattr(theme, key)) for key in COLORS if key not in ("background", "surface", "panel")}
+    texts |= {key: get(key) for key in ON_BACKGROUND}
+    pairs = [
+        (key, text, str(ground))
+        for key, text in texts.items()
+        for ground in (theme.background, theme.surface, theme.panel)
+    ]
+    code = get("forge-code-background")
+    pairs += [(key, get(key), code) for key in VARIABLES if key.startswith("syntax-")]
+    for sign in ("added", "removed"):
+        for ground in (f"diff-{sign}-background", f"diff-{sign}-strong"):
+            pairs.append((ground, get(f"diff-{sign}"), get(ground)))
+    ratios = [(round(contrast(text, ground), 2), key, ground) for key, text, ground in pairs]
+    assert [row for row in ratios if row[0] < 4.5] == []
+
+
+def test_the_built_in_folder_holds_the_two_themes() -> None:
+    assert {path.stem for path in builtin_folder().glob("*.toml")} >= {"forge-dark", "forge-light"}
+
+
+def test_an_own_theme_takes_left_out_variables_from_its_ground(tmp_path: Path) -> None:
+    write(tmp_path, MINE)
+    themes = load_themes(tmp_path)
+    assert themes.problems == ()
+    assert list(themes.themes) == ["forge-dark", "forge-light", "mine"]
+    assert (
+        themes.themes["mine"].variables["forge-muted"] == themes.themes["forge-dark"].variables["forge-muted"]
+    )
+    assert themes.themes["mine"].primary == "#88aaff"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        ('"#88aaff"', '"blurple"', "colors.primary = 'blurple'"),
+        ('"#88aaff"', "7", "colors.primary = 7"),
+        ('"#88aaff"', '"#88aaff20"', "opaque"),
+        ('"#88aaff"', '"ansi_red"', "colors.primary = 'ansi_red'"),
+        ('"#88aaff"', '"auto 87%"', "colors.primary = 'auto 87%'"),
+        ("primary =", "primery =", "colors.primery"),
+        ('error = "#ff7777"', "", "lacks error"),
+        ('name = "mine"', 'name = "../x"', "name = '../x'"),
+        ('name = "mine"', "", "name = None"),
+        ("dark = true", 'dark = "yes"', "dark = 'yes'"),
+        ("[colors]", "[colors", "is not TOML"),
+        ("[colors]", "[colours]", "colours"),
+        ('name = "mine"', 'name = "mine"\nvariables = 3', "variables = 3"),
+    ],
+)
+def test_a_broken_file_is_named_with_key_and_value(tmp_path: Path, old: str, new: str, wanted: str) -> None:
+    path = write(tmp_path, MINE.replace(old, new))
+    with pytest.raises(ConfigError) as caught:
+        read_theme(path, {})
+    assert str(path) in str(caught.value) and wanted in str(caught.value)
+
+
+def test_bytes_that_are_no_text_are_a_problem_and_not_a_crash(tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_bytes(b"\xff\xfe\x00")
+    assert "not UTF-8" in load_themes(tmp_path).problems[0]
+
+
+def test_a_built_in_name_cannot_be_taken(tmp_path: Path) -> None:
+    write(tmp_path, MINE.replace('"mine"', '"forge-dark"'))
+    themes = load_themes(tmp_path)
+    assert "is taken" in themes.problems[0]
+    assert themes.themes["forge-dark"].primary != "#88aaff"
+
+
+def test_a_missing_folder_is_no_problem(tmp_path: Path) -> None:
+    assert load_themes(tmp_path / "none").problems == ()
+
+
+async def test_a_broken_theme_is_a_notice_and_the_app_goes_on(config: ForgeConfig) -> None:
+    write(config.config_dir / "themes", MINE.replace('"#88aaff"', '"blurple"'))
+    app = make_app(config)
+    async with app.run_test(size=(160, 30)) as pilot:
+        await ready(pilot)
+        assert "colors.primary = 'blurple'" in shown(app).replace("\n", "")
+        await say(pilot, "/theme forge-light")
+        await until(pilot, lambda: app.theme == "forge-light")
+
+
+async def test_a_theme_named_in_the_settings_that_does_not_exist_is_said(tmp_path: Path) -> None:
+    app = make_app(make_config(tmp_path, theme="nosuch"))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        assert "There is no theme 'nosuch'" in shown(app)
+        assert app.theme == "forge-dark"
+
+
+async def test_an_own_theme_can_be_the_first(tmp_path: Path) -> None:
+    write(tmp_path / "config" / "themes", MINE)
+    app = make_app(make_config(tmp_path, theme="mine"))
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        assert app.theme == "mine"
+
+
+async def test_switching_repaints_and_is_kept(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        light = load_builtin("forge-light")
+        assert light is not None and light.background is not None
+        await say(pilot, "/theme forge-light")
+        await until(pilot, lambda: app.chat.styles.background == Color.parse(light.background))
+        assert app.saved == [("theme", "forge-light")]
