@@ -17,7 +17,7 @@ _ALTERNATE_SCREEN = "\x1b[?1049h"
 
 class ForgeDriver(LinuxDriver):
     """Relies on these of Textual 8.2.8's `LinuxDriver`: `write`, `start_application_mode` (writes ?1049h,
-    reads the tty's settings into `attrs_before`), `stop_application_mode` (sets them back), and on `App._exit`."""
+    reads the tty's settings into `attrs_before`), `stop_application_mode` (sets them back), `App._exit`."""
 
     def __init__(
         self,

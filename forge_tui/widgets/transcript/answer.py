@@ -22,6 +22,7 @@ _FENCE = re.compile(r" {0,3}(?P<marks>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)\n")
 _UNDECIDED = re.compile(r"(?:\A|(?<=\n))[ \t]*(?:[-=*_+#>|~`]+|\d{1,9}[.)]?|(?:`{3,}|~{3,})[^\n]*)[ \t]*\Z")
 """A last line that may still become a list, a rule, a heading or a fence. It is shown when more has come, or
 `Title\\n-` would flash as a heading on its way to a list."""
+_CODE_SPAN = re.compile(r"`[^`]*`")
 _PIECE_LINES = 64
 """Lines of a fence per block."""
 _LONG_LIST_LINES = 40
@@ -111,7 +112,9 @@ class Answer:
         if self._fence is not None:
             return self._fence.piece
         shown = self._shown(is_final).rstrip()
-        return MarkdownBlock(shown, self._gap) if shown.strip() else None
+        if not shown:
+            return None
+        return MarkdownBlock(shown if is_final else _balanced(shown), self._gap)
 
     def _shown(self, is_final: bool) -> str:
         return self._tail if is_final else _UNDECIDED.sub("", self._tail)
@@ -155,6 +158,17 @@ class _Fence:
         self.piece.close()
         finished.append(self.piece)
         return rest
+
+
+def _balanced(source: str) -> str:
+    """`source` with the code span or the bold text closed that is still open at its end, so that marks do not
+    stand there until the closing ones arrive."""
+    paragraph = source[source.rfind("\n\n") + 1 :]
+    if paragraph.count("`") % 2:
+        return source + "`"
+    if _CODE_SPAN.sub("", paragraph).count("**") % 2:
+        return source.removesuffix("**") if source.endswith("**") else source + "**"
+    return source
 
 
 def _without_blank_lines(text: str) -> str:

@@ -70,7 +70,9 @@ class Layout:
         old = self.blocks[index]
         entry = self._cache.pop(old, None)
         if entry is not None and blocks:
-            self._cache[blocks[0]] = entry
+            # The old rows go on as far as the new block shows the same; its own revision is not theirs.
+            revision = entry.key[0] if blocks[0] is old else -1
+            self._cache[blocks[0]] = _Entry((revision, *entry.key[1:]), entry.rendered)
         elif entry is not None:
             self._cached_rows -= len(entry.rendered.rows)
         self.blocks[index : index + 1] = blocks

@@ -59,7 +59,6 @@ class Window(ScrollView):
         self._variables: dict[str, str] | None = None
         self._background = TRANSPARENT
         self._transcript_styles: TranscriptStyles | None = None
-        self._is_compositing = False
         self._scrollbar_handle: asyncio.TimerHandle | None = None
 
     @property
@@ -115,7 +114,8 @@ class Window(ScrollView):
 
     def _configure(self) -> None:
         self._painted = (self.size, self._current_styles())
-        self.model.configure(self.size.width, self.size.height, self._current_styles())
+        width = max(1, self.size.width - self.scrollbar_size_vertical)
+        self.model.configure(width, self.size.height, self._current_styles())
 
     def _update_frame(self) -> None:
         self._configure()
@@ -155,41 +155,33 @@ class Window(ScrollView):
         """Finished strips, without the styles cache: there is no border, padding or tint here."""
         if not self._is_ready():
             return super().render_lines(crop)
-        if self._painted != (self.size, self._current_styles()):
+        styles = self._current_styles()
+        if self._painted != (self.size, styles):
             self._update_frame()
-        self._is_compositing = True
-        try:
-            strips = [self.render_line(y) for y in crop.line_range]
-        finally:
-            self._is_compositing = False
-        background = self.background_colors[1]
+        chosen = self.text_selection
+        width = self.size.width
+        strips = [self._strip(y, width, styles, chosen) for y in crop.line_range]
         for line_filter in self.get_line_filters():
-            strips = [strip.apply_filter(line_filter, background) for strip in strips]
-        if crop.column_span != (0, self.size.width):
+            strips = [strip.apply_filter(line_filter, self._background) for strip in strips]
+        if crop.column_span != (0, width):
             strips = [strip.crop(*crop.column_span) for strip in strips]
         return strips
 
-    def render_line(self, y: int) -> Strip:
-        """One row. Outside compositing it is asked for by `Compositor.get_widget_and_offset_at` alone, which
-        looks for text offsets in the segments' meta: kept out of what is painted, where they would make every
-        segment's style unique and every comparison of rows fail."""
-        if not self._is_compositing:
-            return self._offsets(y)
-        styles = self._current_styles()
+    def _strip(self, y: int, width: int, styles: TranscriptStyles, chosen: Selection | None) -> Strip:
         if y >= len(self._frame.rows):
-            return Strip.blank(self.size.width, styles.base)
+            return Strip.blank(width, styles.base)
         row = self._frame.rows[y]
-        chosen = self.text_selection
         if chosen is not None:
-            block, _ = self._frame.places[y]
-            segments = selecting.highlighted(row, block, chosen, styles.selection)
+            segments = selecting.highlighted(row, self._frame.places[y][0], chosen, styles.selection)
             if segments is not row.segments:
-                return _finished(segments, self.size.width, styles.base)
+                return _finished(segments, width, styles.base)
         if row.final is None:
-            row.final = _finished(row.segments, self.size.width, styles.base)
+            row.final = _finished(row.segments, width, styles.base)
         return row.final
 
-    def _offsets(self, y: int) -> Strip:
+    def render_line(self, y: int) -> Strip:
+        """A row with text offsets in its segments' meta, as `Compositor.get_widget_and_offset_at` wants it, which
+        alone asks for single rows. In what is painted they would make every segment's style unique."""
         if not 0 <= y < len(self._frame.places):
             return selecting.past_the_end(self.model)
         block, number = self._frame.places[y]

@@ -1,0 +1,169 @@
+"""A streamed answer: however it is cut, the same blocks; nothing flashes; a frame's cost stays flat."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from forge_tui.widgets.transcript.answer import Answer
+from forge_tui.widgets.transcript.answer_blocks import CodeBlock, MarkdownBlock
+from forge_tui.widgets.transcript.blocks import Block
+from tests.support.transcripts import drawn
+
+ANSWER = """\
+# Title
+
+Some **bold** text, `code`,
+and a second line.
+
+1. one
+2. two
+   - nested `x`
+   - more
+
+   loose paragraph
+3. three
+
+```python
+def f(x):
+    '''doc
+
+    string'''
+    return x
+```
+
+> quoted
+> twice
+
+| a | b |
+|---|--:|
+| 1 | 2 |
+
+~~~
+no language ``` here
+~~~
+
+Setext
+------
+
+- [ ] open
+- [x] done
+
+***
+The end.
+"""
+
+
+def blocks_of(pieces: list[str]) -> list[Block]:
+    answer = Answer()
+    blocks: list[Block] = []
+    for piece in pieces:
+        answer.feed(piece)
+        blocks += answer.take()[0]
+    return blocks + answer.take(is_final=True)[0]
+
+
+def text_of(blocks: list[Block]) -> list[str]:
+    return [line for block in blocks for line in drawn(block)]
+
+
+def open_text(answer: Answer) -> list[str]:
+    still_open = answer.take()[1]
+    return [] if still_open is None else [line for line in drawn(still_open) if line]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_fragments_give_what_the_whole_gives(seed: int) -> None:
+    chance = random.Random(seed)
+    pieces, at = [], 0
+    while at < len(ANSWER):
+        size = chance.choice((1, 1, 2, 3, 5, 8, 40))
+        pieces.append(ANSWER[at : at + size])
+        at += size
+    assert text_of(blocks_of(pieces)) == text_of(blocks_of([ANSWER]))
+
+
+def test_finished_blocks_are_never_touched_again() -> None:
+    answer = Answer()
+    finished: list[Block] = []
+    for character in ANSWER:
+        answer.feed(character)
+        before = [(block, block.revision) for block in finished]
+        finished += answer.take()[0]
+        assert [(block, block.revision) for block in finished[: len(before)]] == before
+
+
+def test_a_list_about_to_begin_does_not_flash_as_a_heading() -> None:
+    answer = Answer()
+    answer.feed("Steps:\n-")
+    assert open_text(answer) == ["   Steps:"]
+    answer.feed(" first")
+    assert open_text(answer) == ["   Steps:"] or "• first" in open_text(answer)[-1]
+
+
+def test_a_fence_about_to_begin_shows_no_backticks() -> None:
+    answer = Answer()
+    answer.feed("Look:\n\n```pyth")
+    assert not any("`" in line for line in open_text(answer))
+
+
+def test_bold_text_and_code_spans_are_closed_while_they_come() -> None:
+    answer = Answer()
+    answer.feed("It is **very impor")
+    assert open_text(answer) == ["   It is very impor"]
+    answer.feed("tant** and `co")
+    assert open_text(answer) == ["   It is very important and co"]
+
+
+def test_a_carriage_return_split_from_its_line_feed_is_one_line_end() -> None:
+    lines = text_of(blocks_of(["one\r", "\ntwo\r", "\n"]))
+    assert [line.strip() for line in lines if line.strip()] == ["one", "two"]
+
+
+def test_an_unfinished_fence_keeps_its_last_line() -> None:
+    lines = text_of(blocks_of(["```python\nx = 1\ny = "]))
+    assert [line.strip() for line in lines if line.strip()] == ["python", "x = 1", "y ="]
+
+
+def test_a_long_fence_is_cut_into_pieces_that_join_without_a_gap() -> None:
+    source = "```python\n" + "".join(f"x_{n} = {n}\n" for n in range(500)) + "```\n"
+    blocks = blocks_of([source[at : at + 37] for at in range(0, len(source), 37)])
+    assert all(isinstance(block, CodeBlock) and len(block.lines) <= 64 for block in blocks)
+    assert len(blocks) == 8
+    assert [line.strip() for line in text_of(blocks)][2:] == [f"x_{n} = {n}" for n in range(500)]
+
+
+def test_a_docstring_across_pieces_stays_a_string() -> None:
+    source = '```python\n"""start\n' + "words\n" * 100 + '"""\nx = 1\n```\n'
+    blocks = blocks_of([source])
+    second = blocks[1]
+    assert isinstance(second, CodeBlock)
+    kinds = {kind for line in second._tokens() for kind, text in line if text.strip() == "words"}
+    assert kinds == {"string"}
+
+
+def test_a_long_list_is_frozen_item_by_item_and_keeps_its_numbers() -> None:
+    answer = Answer()
+    finished: list[Block] = []
+    for number in range(1, 201):
+        answer.feed(f"{number}. item {number}\n")
+        finished += answer.take()[0]
+    assert len(answer._tail) < 2_000
+    blocks = finished + answer.take(is_final=True)[0]
+    assert all(isinstance(block, MarkdownBlock) for block in blocks)
+    lines = [line.split() for line in text_of(blocks) if line.strip()]
+    assert lines == [[f"{number}.", "item", str(number)] for number in range(1, 201)]
+
+
+def test_an_open_fence_highlights_each_line_once() -> None:
+    answer = Answer()
+    answer.feed("```python\n")
+    for number in range(40):
+        answer.feed(f"x = {number}\n")
+        still_open = answer.take()[1]
+        assert isinstance(still_open, CodeBlock)
+        before = list(still_open._lexed)
+        drawn(still_open)
+        assert all(a is b for a, b in zip(before, still_open._lexed, strict=False))
+        assert len(still_open._lexed) == number + 1

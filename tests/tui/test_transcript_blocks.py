@@ -1,0 +1,269 @@
+"""Tool cards, diffs, reasoning, notices: what each shows in each state."""
+
+from __future__ import annotations
+
+import pytest
+from rich.cells import cell_len
+
+from forge_core.events import (
+    Compaction,
+    Error,
+    LLMChunk,
+    Notice,
+    Permission,
+    ToolProgress,
+    ToolStart,
+)
+from forge_core.result import FileDiff
+from forge_tui.widgets.transcript.blocks import ReasoningBlock, UserBlock, seconds
+from forge_tui.widgets.transcript.diff import diff_lines
+from forge_tui.widgets.transcript.tool_card import ToolCard, describe_call
+from tests.support.transcripts import (
+    STYLES,
+    call_ended,
+    drawn,
+    layout_of,
+    row_text,
+    said,
+    shown,
+    tool_ended,
+    tool_started,
+    turn_ended,
+)
+
+DIFF = "@@ -9,3 +9,3 @@\n context\n-old word here\n+new word here\n\\ No newline at end of file\n tail"
+
+
+def card(layout_events: list[object]) -> ToolCard:
+    layout = layout_of(*layout_events)  # type: ignore[arg-type]
+    block = layout.blocks[0]
+    assert isinstance(block, ToolCard)
+    return block
+
+
+def test_a_call_is_one_line_with_verb_target_summary_and_time() -> None:
+    rows = drawn(card([tool_started("read", path="src/a.py"), tool_ended("read", "…", summary="42 lines")]))
+    assert [row.split() for row in rows] == [["✓", "Read", "src/a.py", "42", "lines", "0.4s"]]
+
+
+def test_a_long_target_is_cut_in_its_middle() -> None:
+    path = "/very/long/" + "folder/" * 20 + "name.py"
+    for width in (30, 50, 80):
+        (row,) = drawn(card([tool_started("read", path=path), tool_ended("read")]), width)
+        assert "…" in row
+        assert "name.py" in row
+        assert cell_len(row) <= width
+
+
+def test_a_running_command_shows_the_tail_of_its_output() -> None:
+    output = "".join(f"line {n}\n" for n in range(50))
+    rows = drawn(card([tool_started("bash", command="make"), ToolProgress(call_id="1", text=output)]))
+    assert [row.split("│ ")[-1] for row in rows[1:]] == [f"line {n}" for n in range(45, 50)]
+
+
+def test_a_command_s_output_is_folded_and_unfolds() -> None:
+    output = "\n".join(f"line {n}" for n in range(30))
+    block = card([tool_started("bash", command="make"), tool_ended("bash", output)])
+    assert len(drawn(block)) == 1 + 1 + 5
+    assert "25 more lines (Ctrl+O)" in drawn(block)[1]
+    assert block.toggle(0)
+    assert len(drawn(block)) == 31
+    assert block.toggle(0)
+    assert len(drawn(block)) == 7
+
+
+def test_a_quick_read_stays_one_line_until_unfolded() -> None:
+    block = card([tool_started("read", path="a"), tool_ended("read", "one\ntwo", summary="2 lines")])
+    assert len(drawn(block)) == 1
+    block.toggle(0)
+    assert [row[3:] for row in drawn(block)[1:]] == ["one", "two"]
+
+
+def test_an_unfolded_giant_is_capped_and_says_so() -> None:
+    block = card([tool_started("read", path="a"), tool_ended("read", "x\n" * 5_000)])
+    block.toggle(0)
+    rows = drawn(block)
+    assert len(rows) < 450
+    assert "more lines" in rows[-1]
+
+
+def test_a_failure_shows_its_reason() -> None:
+    rows = drawn(card([tool_started("edit", path="a"), tool_ended("edit", "Error: no match", success=False)]))
+    assert "✗" in rows[0]
+    assert "no match" in rows[0]
+
+
+def test_a_refused_call_says_so_also_after_its_end() -> None:
+    events = [
+        tool_started("bash", command="rm -rf /"),
+        Permission(call_id="1", decision="deny", rule="r", by="person"),
+        tool_ended("bash", "Error: denied", success=False),
+    ]
+    rows = drawn(card(list(events)))
+    assert len(rows) == 1
+    assert "not allowed" in rows[0]
+
+
+def test_a_call_without_an_end_is_marked_when_the_turn_ends() -> None:
+    rows = drawn(card([tool_started("bash", command="sleep 9"), turn_ended("cancelled")]))
+    assert "interrupted" in rows[0]
+
+
+def test_the_time_moves_nothing_but_itself() -> None:
+    block = ToolCard("bash", {"command": "make"}, started=100.0)
+    block.gap = 0
+    rows = []
+    for now in (100.2, 101.0, 109.0, 175.0, 8_000.0):
+        block.tick(now)
+        rows.append(drawn(block)[0])
+    assert [row.split("make")[1].strip() for row in rows] == ["", "1s", "9s", "1m 15s", "2h 11m"]
+    assert len({row.index("make") for row in rows}) == 1
+    assert len({len(row) for row in rows[1:]}) == 1
+
+
+def test_a_tick_that_shows_nothing_new_changes_nothing() -> None:
+    block = ToolCard("bash", {"command": "make"}, started=100.0)
+    block.tick(103.1)
+    revision = block.revision
+    assert not block.tick(103.9)
+    assert block.revision == revision
+
+
+def test_calls_in_a_row_stand_together_unless_one_has_a_body() -> None:
+    layout = layout_of(
+        tool_started("read", "1", path="a"),
+        tool_ended("read", call_id="1"),
+        tool_started("bash", "2", command="b"),
+        tool_started("read", "3", path="c"),
+        tool_ended("bash", "output", call_id="2"),
+        tool_ended("read", call_id="3"),
+    )
+    assert [block.gap for block in layout.blocks] == [0, 0, 1]
+
+
+def test_a_sub_agent_s_calls_are_nested() -> None:
+    layout = layout_of(
+        tool_started("task", "1", prompt="look"),
+        ToolStart(call_id="2", name="read", arguments={"path": "a"}, parent_id="1"),
+    )
+    outer, inner = shown(layout)
+    assert inner.index("Read") == outer.index("Task") + 2
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "described"),
+    [
+        ("grep", {"pattern": "x", "path": "src"}, ("Search", "x in src")),
+        ("ls", {}, ("List", ".")),
+        ("bash", {"command": "a\nb"}, ("Run", "a⏎b")),
+        ("read", {"path": 7}, ("Read", "")),
+        ("mcp_lookup", {"query": "q"}, ("Mcp lookup", "q")),
+        ("", {}, ("Tool", "")),
+        ("read", {"path": "\x1b]0;x\x07"}, ("Read", "␛]0;x␇")),
+    ],
+)
+def test_calls_are_described_in_words(
+    name: str, arguments: dict[str, object], described: tuple[str, str]
+) -> None:
+    assert describe_call(name, arguments) == described
+
+
+def test_a_diff_numbers_its_lines_and_marks_the_words_that_changed() -> None:
+    lines = diff_lines(FileDiff("a", DIFF, 1, 1))
+    assert [(line.kind, line.number) for line in lines] == [
+        ("same", 9),
+        ("removed", 10),
+        ("added", 10),
+        ("same", 11),
+    ]
+    assert lines[1].changed == ((0, 3),)
+    assert lines[2].changed == ((0, 3),)
+
+
+def test_lines_with_nothing_in_common_are_not_compared_word_by_word() -> None:
+    lines = diff_lines(FileDiff("a", "@@ -1 +1 @@\n-alpha beta gamma\n+0123 4567", 1, 1))
+    assert all(not line.changed for line in lines)
+
+
+def test_an_edit_shows_its_diff_with_a_background_to_the_edge() -> None:
+    diff = FileDiff("a", DIFF, 1, 1)
+    block = card([tool_started("edit", path="a"), tool_ended("edit", "ok", diffs=(diff,))])
+    row = next(row for row in block.render(60, STYLES).rows if "new word" in row_text(row))
+    assert cell_len(row_text(row)) == 59
+    assert row.segments[-1].style is not None
+    assert row.segments[-1].style.bgcolor == STYLES.added.bgcolor
+
+
+def test_a_long_diff_is_folded() -> None:
+    diff = FileDiff("a", "@@ -1 +1,300 @@\n" + "\n".join(f"+line {n}" for n in range(300)), 300, 0)
+    block = card([tool_started("write", path="a"), tool_ended("write", "ok", diffs=(diff,))])
+    assert len(drawn(block)) < 30
+    assert "276 more lines" in drawn(block)[-1]
+
+
+def test_reasoning_shows_its_tail_and_folds_to_a_line() -> None:
+    block = ReasoningBlock(started=100.0)
+    block.gap = 0
+    block.feed("first thought\n" * 100 + "the last thought")
+    rows = drawn(block)
+    assert rows[0].strip() == "▾ Thinking…"
+    assert rows[-1].strip() == "the last thought"
+    assert len(rows) == 5
+    block.finish(112.0)
+    assert drawn(block) == [" ▸ Thought for 12s (~354 tokens)"]
+    assert block.toggle(0)
+    assert len(drawn(block)) == 102
+
+
+def test_the_answer_ends_the_reasoning() -> None:
+    layout = layout_of(
+        LLMChunk(text="hm", kind="reasoning", timestamp=100.0),
+        LLMChunk(text="Yes.", timestamp=103.0),
+        call_ended(104.0),
+    )
+    assert [line.strip() for line in shown(layout) if line] == ["▸ Thought for 3.0s (~1 tokens)", "Yes."]
+
+
+def test_raw_tool_arguments_are_not_shown() -> None:
+    assert layout_of(LLMChunk(text='{"path"', kind="tool_args")).blocks == []
+
+
+def test_an_interrupted_answer_is_kept_and_marked() -> None:
+    layout = layout_of(said("Half an ans"), turn_ended("cancelled"))
+    assert [line.strip() for line in shown(layout) if line] == ["Half an ans", "· interrupted"]
+
+
+@pytest.mark.parametrize("reason", ["max_iterations", "timeout", "budget", "loop", "length", "refusal"])
+def test_a_turn_that_did_not_simply_end_says_why(reason: str) -> None:
+    layout = layout_of(said("x"), turn_ended(reason))  # type: ignore[arg-type]
+    assert any(line.startswith(" ! ") for line in shown(layout))
+
+
+def test_notices_and_errors_show_in_the_words_they_came_in() -> None:
+    layout = layout_of(
+        Notice(level="warning", text="wait 4 s\nthen go on"),
+        Error(error="402: no credits", kind="PaymentRequiredError", recoverable=False),
+        Compaction(before=100_000, after=8_000),
+    )
+    assert [line for line in shown(layout) if line] == [
+        " ! wait 4 s",
+        "   then go on",
+        " ✗ 402: no credits",
+        " · Conversation summarised: ~100,000 → ~8,000 tokens",
+    ]
+
+
+def test_what_the_person_said_has_a_bar_on_every_row() -> None:
+    rows = drawn(UserBlock("one two three four five six seven\n\nlast"), 30)
+    assert all(row.startswith(" ▎") for row in rows[1:])
+
+
+def test_the_card_of_an_unknown_call_still_shows() -> None:
+    assert "✓ Read" in shown(layout_of(tool_ended("read", "x")))[0]
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "text"), [(0.04, "0.0s"), (9.96, "10s"), (59.4, "59s"), (61, "1m 01s"), (3_660, "1h 01m")]
+)
+def test_times_are_for_people(duration_s: float, text: str) -> None:
+    assert seconds(duration_s) == text

@@ -1,0 +1,262 @@
+"""The transcript on a screen: streaming, following, scrolling, themes, clicks, selection and copying."""
+
+from __future__ import annotations
+
+import pytest
+from textual.events import MouseScrollUp
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from tests.support.transcripts import (
+    TranscriptApp,
+    call_ended,
+    said,
+    tool_ended,
+    tool_started,
+    turn_ended,
+)
+
+
+async def settle(app: TranscriptApp, pilot: Pilot[None]) -> None:
+    """Waits until what was streamed is on the screen."""
+    while app.transcript._flush_handle is not None:
+        await pilot.pause(0.01)
+    await pilot.pause()
+
+
+async def test_a_streamed_answer_appears_and_is_followed() -> None:
+    async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
+        app.transcript.add_user("go")
+        for number in range(60):
+            app.transcript.apply(said(f"- item {number}\n"))
+        app.transcript.apply(call_ended())
+        app.transcript.apply(turn_ended())
+        await settle(app, pilot)
+        assert "item 59" in app.rows()[-1]
+        assert app.transcript.at_end
+        assert not app.transcript.new_below
+
+
+async def test_scrolling_up_holds_the_view_and_tells_of_what_is_new_below() -> None:
+    async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
+        app.transcript.add_text("\n".join(f"line {n}" for n in range(100)))
+        await pilot.pause()
+        app.transcript.page_up()
+        await pilot.pause()
+        before = app.rows()
+        app.transcript.apply(said("An answer."))
+        await settle(app, pilot)
+        assert app.rows() == before
+        assert app.transcript.new_below
+        app.transcript.scroll_to_end()
+        await pilot.pause()
+        assert "An answer." in app.rows()[-1]
+        assert not app.transcript.new_below
+
+
+async def test_the_wheel_scrolls_by_exact_rows_and_the_composer_keeps_the_focus() -> None:
+    async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
+        app.transcript.add_text("\n".join(f"line {n}" for n in range(100)))
+        await pilot.pause()
+        bottom = app.rows()
+        await pilot._post_mouse_events([MouseScrollUp], app.transcript)
+        await pilot.pause()
+        moved = bottom.index(app.rows()[-1])
+        assert moved < len(bottom) - 1
+        assert not app.transcript.at_end
+        assert isinstance(app.focused, Input)
+
+
+async def test_textual_s_own_scroll_methods_work() -> None:
+    async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
+        app.transcript.add_text("\n".join(f"line {n}" for n in range(100)))
+        await pilot.pause()
+        app.transcript.scroll_home(animate=False)
+        await pilot.pause()
+        assert "line 0" in app.rows()[0]
+        app.transcript.scroll_page_down(animate=False)
+        await pilot.pause()
+        assert "line 13" in app.rows()[0]
+        app.transcript.scroll_end(animate=False)
+        await pilot.pause()
+        assert "line 99" in app.rows()[-1]
+        assert app.transcript.at_end
+
+
+async def test_events_before_the_first_layout_are_shown_later() -> None:
+    app = TranscriptApp()
+    app.transcript.add_user("early")
+    async with app.run_test(size=(60, 16)) as pilot:
+        await pilot.pause()
+        assert any("early" in row for row in app.rows())
+
+
+async def test_a_theme_change_recolours_what_shows() -> None:
+    async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
+        app.transcript.add_markdown("# Title\n\n`code`")
+        await pilot.pause()
+
+        def colours() -> set[object]:
+            strips = app.screen._compositor.render_strips()
+            return {segment.style.color for segment in strips[0] if segment.text.strip() == "Title"}
+
+        app.theme = "textual-dark"
+        await pilot.pause()
+        dark, rows = colours(), app.rows()
+        app.theme = "textual-light"
+        await pilot.pause()
+        assert colours() != dark
+        assert app.rows() == rows
+
+
+async def test_a_resize_wraps_anew_and_stays_at_the_end() -> None:
+    async with (app := TranscriptApp()).run_test(size=(100, 16)) as pilot:
+        app.transcript.add_markdown("\n\n".join(f"paragraph {n} " + "word " * 20 for n in range(30)))
+        await pilot.pause()
+        await pilot.resize_terminal(40, 16)
+        await pilot.pause()
+        assert app.rows()[-1].strip().endswith("word")
+        assert all(len(row) <= 40 for row in app.rows())
+        assert app.transcript.at_end
+
+
+async def test_a_click_unfolds_a_card_and_leaves_its_header_where_it_is() -> None:
+    async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
+        app.transcript.add_text("\n".join(f"line {n}" for n in range(50)))
+        app.transcript.apply(tool_started("read", path="a.py"))
+        app.transcript.apply(tool_ended("read", "\n".join(f"out {n}" for n in range(40))))
+        await settle(app, pilot)
+        header = next(y for y, row in enumerate(app.rows()) if "Read a.py" in row)
+        await pilot.click(app.transcript, offset=(5, header))
+        await pilot.pause()
+        assert "Read a.py" in app.rows()[header]
+        app.transcript.scroll_to_end()
+        await pilot.pause()
+        assert "out 39" in app.rows()[-1]
+
+
+async def test_all_cards_unfold_and_fold() -> None:
+    async with (app := TranscriptApp()).run_test(size=(60, 30)) as pilot:
+        for number in ("1", "2"):
+            app.transcript.apply(tool_started("read", number, path=f"{number}.py"))
+            app.transcript.apply(tool_ended("read", f"body {number}", call_id=number))
+        await settle(app, pilot)
+        app.transcript.toggle_cards()
+        await pilot.pause()
+        assert sum("body" in row for row in app.rows()) == 2
+        app.transcript.toggle_cards()
+        await pilot.pause()
+        assert sum("body" in row for row in app.rows()) == 0
+
+
+async def test_clearing_leaves_nothing_and_goes_on() -> None:
+    async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
+        app.transcript.apply(said("half an answer"))
+        app.transcript.clear_blocks()
+        app.transcript.add_user("again")
+        app.transcript.apply(said("fresh"))
+        await settle(app, pilot)
+        assert [row.strip(" ▎") for row in app.rows() if row.strip()] == ["again", "fresh"]
+
+
+async def test_a_notice_amid_a_stream_does_not_tear_the_answer() -> None:
+    async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
+        app.transcript.apply(said("One **bol"))
+        await settle(app, pilot)
+        app.transcript.add_notice("Model changed.")
+        app.transcript.apply(said("d** word.\n\nNext."))
+        app.transcript.apply(call_ended())
+        await settle(app, pilot)
+        text = [row.strip() for row in app.rows() if row.strip()]
+        assert text == ["One bold word.", "Next.", "· Model changed."]
+
+
+async def test_an_open_block_shows_every_fragment() -> None:
+    async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
+        for number in range(8):
+            app.transcript.apply(said(f"word{number} "))
+            await settle(app, pilot)
+            assert app.rows()[0].strip().endswith(f"word{number}")
+
+
+async def test_nothing_is_laid_out_while_an_answer_streams() -> None:
+    async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
+        await pilot.pause()
+        layouts = app.screen._layout_updates, app.transcript._layout_updates
+        for number in range(80):
+            app.transcript.apply(said(f"line {number}\n"))
+        await settle(app, pilot)
+        assert (app.screen._layout_updates, app.transcript._layout_updates) == layouts
+
+
+async def test_dragging_selects_logical_text_without_decoration() -> None:
+    async with (app := TranscriptApp()).run_test(size=(40, 20)) as pilot:
+        app.transcript.add_user("the question")
+        app.transcript.add_markdown("1. one two three four five six seven eight nine\n2. ten\n\n> quoted")
+        await pilot.pause()
+        await drag(pilot, (0, 0), (39, 7))
+        assert app.transcript.selected_text() == (
+            "the question\n\n1. one two three four five six seven eight nine\n2. ten\n\nquoted"
+        )
+
+
+async def test_part_of_a_wrapped_line_can_be_selected() -> None:
+    async with (app := TranscriptApp()).run_test(size=(24, 20)) as pilot:
+        app.transcript.add_markdown("alpha beta gamma delta epsilon")
+        await pilot.pause()
+        assert [row.strip() for row in app.rows() if row.strip()] == ["alpha beta gamma", "delta epsilon"]
+        await drag(pilot, (9, 0), (7, 1))
+        assert app.transcript.selected_text() == "beta gamma delta"
+
+
+async def test_code_is_copied_with_its_tabs() -> None:
+    async with (app := TranscriptApp()).run_test(size=(60, 20)) as pilot:
+        app.transcript.add_markdown("```go\nif x {\n\treturn\n}\n```")
+        await pilot.pause()
+        await drag(pilot, (0, 0), (50, 3))
+        assert app.transcript.selected_text() == "if x {\n\treturn\n}"
+
+
+async def test_a_selection_stays_on_its_text_while_rows_above_change() -> None:
+    async with (app := TranscriptApp()).run_test(size=(60, 30)) as pilot:
+        app.transcript.apply(tool_started("bash", command="make"))
+        app.transcript.apply(tool_ended("bash", "\n".join("abcdefghij")))
+        app.transcript.add_markdown("keep this text")
+        await settle(app, pilot)
+        row = next(y for y, text in enumerate(app.rows()) if "keep" in text)
+        await drag(pilot, (3, row), (11, row))
+        assert app.transcript.selected_text() == "keep this"
+        app.transcript.toggle_cards()
+        await pilot.resize_terminal(50, 30)
+        await pilot.pause()
+        assert app.transcript.selected_text() == "keep this"
+
+
+@pytest.mark.parametrize(("times", "selected"), [(2, "src/a_b.py"), (3, "see src/a_b.py now")])
+async def test_two_clicks_take_a_word_three_a_paragraph(times: int, selected: str) -> None:
+    async with (app := TranscriptApp()).run_test(size=(60, 20)) as pilot:
+        app.transcript.add_markdown("other\n\nsee src/a_b.py now")
+        await pilot.pause()
+        row = next(y for y, text in enumerate(app.rows()) if "see" in text)
+        await pilot.click(app.transcript, offset=(10, row), times=times)
+        await pilot.pause()
+        assert app.transcript.selected_text() == selected
+
+
+async def test_what_is_selected_is_highlighted_and_nothing_else() -> None:
+    async with (app := TranscriptApp()).run_test(size=(60, 20)) as pilot:
+        app.transcript.add_markdown("one two three")
+        await pilot.pause()
+        await drag(pilot, (7, 0), (9, 0))
+        await pilot.pause()
+        background = app.transcript._current_styles().selection.bgcolor
+        strip = app.screen._compositor.render_strips()[0]
+        marked = "".join(s.text for s in strip if s.style is not None and s.style.bgcolor == background)
+        assert marked == "two"
+
+
+async def drag(pilot: Pilot[None], start: tuple[int, int], end: tuple[int, int]) -> None:
+    await pilot.mouse_down(offset=start)
+    await pilot.hover(offset=end)
+    await pilot.mouse_up(offset=end)
+    await pilot.pause()
