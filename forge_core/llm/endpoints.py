@@ -132,7 +132,7 @@ def clean_url(base_url: str) -> str:
     url = base_url.strip().rstrip("/").removesuffix("/chat/completions").rstrip("/")
     try:
         parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         usable = False
     if not usable or any(ord(char) <= 0x20 or ord(char) == 0x7F for char in url):

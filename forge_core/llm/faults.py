@@ -29,7 +29,7 @@ from forge_core.errors import (
     ServerError,
 )
 from forge_core.llm.endpoints import Provider, shown_url
-from forge_core.llm.retry import MAX_WAIT_S, asked_wait_s, shown_wait
+from forge_core.llm.retry import MAX_WAIT_S, RETRY_STATUSES, asked_wait_s, shown_wait
 from forge_core.redact import Redactor
 
 MAX_WORDS = 2_000
@@ -155,7 +155,8 @@ class Faults:
         error_type = _error_type(error, metadata)
         kind = _kind(status, error_type, words)
         upstream = metadata.get("provider_name")
-        wait = asked_wait_s(headers) if kind in (RateLimitError, ServerError) or status == 503 else None
+        may_pass = status in RETRY_STATUSES or kind is RateLimitError or upstream is not None
+        wait = asked_wait_s(headers) if may_pass else None
         made = kind(
             self._sentence(kind, status, self.redact(_with_raw(words, metadata)), wait),
             status=status,

@@ -109,6 +109,8 @@ def _complete_assistant(body: dict[str, Any], message: Message, model: str, prov
     ]
     if details:
         body["reasoning_details"] = details
+    elif provider.usage_in_body and message.tool_calls and message.extra.get("reasoning"):
+        body["reasoning"] = message.extra["reasoning"]
     if message.extra.get("annotations"):
         body["annotations"] = message.extra["annotations"]
 

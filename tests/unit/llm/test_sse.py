@@ -26,7 +26,18 @@ def test_every_line_end_of_the_grammar_separates_events(end: bytes) -> None:
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7])
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 def test_cutting_the_bytes_anywhere_changes_nothing(size: int, end: bytes) -> None:
-    lines = (": hi", "data: grün 🦊", "", "event: x", "id: 7", "data: two", "data:lines", "", "data: last", "")
+    lines = (
+        ": hi",
+        "data: grün 🦊",
+        "",
+        "event: x",
+        "id: 7",
+        "data: two",
+        "data:lines",
+        "",
+        "data: last",
+        "",
+    )
     whole = end.join(line.encode() for line in lines) + end
     pieces = [whole[start : start + size] for start in range(0, len(whole), size)]
     assert read(*pieces) == read(whole)

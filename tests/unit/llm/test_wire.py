@@ -55,8 +55,18 @@ def test_a_chunk_of_openrouter_is_read_whole() -> None:
         {"choices": {"0": {}}},
         {"choices": [{"delta": None}]},
         {"choices": [{"delta": {"content": None, "tool_calls": None}}]},
-        {"choices": [{"delta": {"content": 5, "tool_calls": "x", "reasoning": [1], "reasoning_details": "y"}}]},
-        {"id": 5, "model": [], "provider": {}, "usage": "many", "choices": [{"delta": {"tool_calls": [None, 3]}}]},
+        {
+            "choices": [
+                {"delta": {"content": 5, "tool_calls": "x", "reasoning": [1], "reasoning_details": "y"}}
+            ]
+        },
+        {
+            "id": 5,
+            "model": [],
+            "provider": {},
+            "usage": "many",
+            "choices": [{"delta": {"tool_calls": [None, 3]}}],
+        },
     ],
 )
 def test_missing_or_wrongly_typed_fields_give_an_empty_chunk(payload: dict[str, Any]) -> None:
@@ -66,9 +76,15 @@ def test_missing_or_wrongly_typed_fields_give_an_empty_chunk(payload: dict[str, 
 
 def test_other_servers_names_for_reasoning_are_understood() -> None:
     assert read_chunk(delta(reasoning_content="deep")).reasoning == "deep"
-    details = [{"type": "reasoning.summary", "summary": "short"}, {"type": "reasoning.encrypted", "data": "x"}]
+    details = [
+        {"type": "reasoning.summary", "summary": "short"},
+        {"type": "reasoning.encrypted", "data": "x"},
+    ]
     assert read_chunk(delta(reasoning_details=details)).reasoning == "short"
-    parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "yes"}]
+    parts = [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+        {"type": "text", "text": "yes"},
+    ]
     chunk = read_chunk(delta(content=parts))
     assert (chunk.text, chunk.reasoning) == ("yes", "hm")
 
@@ -95,7 +111,17 @@ def test_a_message_in_the_place_of_a_delta_is_read() -> None:
 
 @pytest.mark.parametrize(
     ("given", "count"),
-    [(7, 7), (7.9, 7), ("12", 12), (-3, 0), (None, 0), (True, 0), (float("nan"), 0), (float("inf"), 0), ("x", 0)],
+    [
+        (7, 7),
+        (7.9, 7),
+        ("12", 12),
+        (-3, 0),
+        (None, 0),
+        (True, 0),
+        (float("nan"), 0),
+        (float("inf"), 0),
+        ("x", 0),
+    ],
 )
 def test_token_counts_of_any_kind_become_whole_numbers(given: Any, count: int) -> None:
     usage = read_usage({"prompt_tokens": given})
@@ -137,7 +163,9 @@ def test_a_whole_answer_becomes_a_message_with_what_must_go_back() -> None:
         "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}}],
         "annotations": [{"type": "file"}],
     }
-    response = read_response({"id": "g", "model": "m", "choices": [{"message": message, "finish_reason": "stop"}]})
+    response = read_response(
+        {"id": "g", "model": "m", "choices": [{"message": message, "finish_reason": "stop"}]}
+    )
     assert response is not None
     assert response.message.content == ""
     assert response.message.extra == {

@@ -1,0 +1,306 @@
+"""The provider client when things go wrong on the wire: never a hang, never a lost half answer."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from forge_core.errors import (
+    AuthenticationError,
+    ConnectionFailedError,
+    InvalidRequestError,
+    MalformedResponseError,
+    ModelNotFoundError,
+    PaymentRequiredError,
+    ProviderError,
+    ProviderTimeoutError,
+    RateLimitError,
+    ServerError,
+)
+from forge_core.llm.client import OpenRouterClient
+from forge_core.llm.models import CompletionRequest, Message
+from forge_core.llm.retry import RetryNotice
+from tests.support.sse_server import (
+    DONE,
+    MODEL,
+    PROCESSING,
+    Cut,
+    Pause,
+    Reply,
+    Reset,
+    SseServer,
+    Stall,
+    Step,
+    answer,
+    chunk,
+    error_reply,
+    event,
+    json_reply,
+)
+
+KEY = "sk-or-v1-0123456789abcdef"
+REQUEST = CompletionRequest(MODEL, [Message.user("hi")])
+NOW = {"Retry-After": "0"}
+FIRST = event(chunk("so far"))
+
+
+def client_for(server: SseServer, **options: Any) -> OpenRouterClient:
+    return OpenRouterClient(
+        KEY, server.base_url, **{"first_token_timeout_s": 5, "idle_timeout_s": 5, **options}
+    )
+
+
+async def failure_of(server: SseServer, **options: Any) -> tuple[ProviderError, str]:
+    """The error that streaming ends in, and the text before it."""
+    texts: list[str] = []
+    async with client_for(server, **options) as client, aclosing(client.stream(REQUEST)) as chunks:
+        with pytest.raises(ProviderError) as caught:
+            async for found in chunks:
+                texts.append(found.text)
+    return caught.value, "".join(texts)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, InvalidRequestError),
+        (401, AuthenticationError),
+        (402, PaymentRequiredError),
+        (404, ModelNotFoundError),
+    ],
+)
+async def test_a_refusal_is_typed_and_not_sent_again(status: int, kind: type[ProviderError]) -> None:
+    with SseServer(error_reply(status, f"no, {KEY}", headers={"X-Generation-Id": "gen-e"})) as server:
+        error, _ = await failure_of(server)
+        assert len(server.requests) == 1
+    assert type(error) is kind
+    assert "no, [redacted]" in error.message
+    assert error.generation_id == "gen-e"
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 524, 529])
+async def test_a_passing_failure_is_retried_and_told(status: int) -> None:
+    notices: list[RetryNotice] = []
+    with SseServer(error_reply(status, "busy", headers=NOW), answer("ok")) as server:
+        async with client_for(server, on_retry=notices.append) as client:
+            texts = [found.text async for found in client.stream(REQUEST)]
+        assert len(server.requests) == 2
+    assert "".join(texts) == "ok"
+    assert [notice.attempt for notice in notices] == [1]
+    assert "busy" in notices[0].reason
+
+
+async def test_max_retries_counts_retries() -> None:
+    for retries in (0, 1):
+        with SseServer(*(error_reply(503, "busy", headers=NOW) for _ in range(5))) as server:
+            error, _ = await failure_of(server, max_retries=retries)
+            assert len(server.requests) == retries + 1
+        assert isinstance(error, ServerError)
+
+
+async def test_a_long_retry_after_is_not_waited_but_told() -> None:
+    with SseServer(error_reply(429, "slow", headers={"Retry-After": "3600"})) as server:
+        started = time.monotonic()
+        error, _ = await failure_of(server)
+    assert time.monotonic() - started < 2
+    assert isinstance(error, RateLimitError)
+    assert error.retry_after_s == 3600
+    assert "60 min" in error.message
+
+
+async def test_a_404_with_a_provider_is_retried_once() -> None:
+    upstream = error_reply(404, "Provider returned error", metadata={"provider_name": "X"}, headers=NOW)
+    with SseServer(upstream, upstream, upstream) as server:
+        error, _ = await failure_of(server, max_retries=5)
+        assert len(server.requests) == 2
+    assert isinstance(error, ModelNotFoundError)
+
+
+async def test_an_error_event_before_any_token_is_retried() -> None:
+    failed = Reply([PROCESSING, event({"error": {"code": 502, "message": "bad gateway"}})])
+    with SseServer(failed, answer("ok")) as server:
+        async with client_for(server) as client:
+            assert "".join([found.text async for found in client.stream(REQUEST)]) == "ok"
+
+
+async def test_nothing_is_sent_again_after_a_token() -> None:
+    failed = Reply([FIRST, event({"error": {"code": 502, "message": "bad gateway"}})])
+    with SseServer(failed, answer("never")) as server:
+        error, text = await failure_of(server)
+        assert len(server.requests) == 1
+    assert isinstance(error, ServerError)
+    assert text == error.partial_text == "so far"
+
+
+@pytest.mark.parametrize(
+    ("steps", "framing"),
+    [
+        ([FIRST, Reset()], "chunked"),
+        ([FIRST, Cut()], "chunked"),
+        ([FIRST], "close"),
+        ([FIRST, b"data: {"], "close"),
+    ],
+)
+async def test_a_broken_connection_in_mid_answer_is_an_error_with_the_text_so_far(
+    steps: list[Step], framing: Any
+) -> None:
+    with SseServer(Reply(steps, framing=framing)) as server:
+        error, text = await failure_of(server)
+    assert isinstance(error, ConnectionFailedError | MalformedResponseError)
+    assert text == error.partial_text == "so far"
+
+
+async def test_a_reset_before_the_answer_is_retried() -> None:
+    with SseServer(Reply([Reset()], framing="raw"), Reply([Cut()], framing="raw"), answer("ok")) as server:
+        async with client_for(server) as client:
+            assert "".join([found.text async for found in client.stream(REQUEST)]) == "ok"
+
+
+async def test_nobody_at_the_port_is_an_error_that_says_so() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
+        async with OpenRouterClient(None, url, max_retries=0) as client:
+            with pytest.raises(ConnectionFailedError, match="Is the server running"):
+                await client.complete(REQUEST)
+
+
+@pytest.mark.parametrize("steps", [[Stall()], [FIRST, Stall()], [b"data: {", Stall()]])
+async def test_silence_ends_in_a_timeout(steps: list[Step]) -> None:
+    with SseServer(Reply(steps)) as server:
+        started = time.monotonic()
+        error, text = await failure_of(server, first_token_timeout_s=0.2, idle_timeout_s=0.2)
+        assert await asyncio.to_thread(server.requests[0].hung_up.wait, 2)
+    assert isinstance(error, ProviderTimeoutError)
+    assert error.partial_text == text
+    assert time.monotonic() - started < 3
+
+
+async def test_silence_before_the_headers_ends_in_a_timeout_too() -> None:
+    with SseServer(Reply([Stall()], framing="raw")) as server:
+        error, _ = await failure_of(server, first_token_timeout_s=0.2)
+    assert isinstance(error, ProviderTimeoutError)
+    assert error.error_type == "first_token_timeout"
+
+
+async def test_bytes_that_never_complete_an_event_do_not_count_as_life() -> None:
+    drip: list[Step] = [FIRST]
+    for _ in range(100):
+        drip += [b" ", Pause(0.02)]
+    with SseServer(Reply(drip)) as server:
+        error, _ = await failure_of(server, idle_timeout_s=0.2)
+    assert isinstance(error, ProviderTimeoutError)
+    assert error.partial_text == "so far"
+
+
+async def test_keep_alives_stretch_the_deadline_but_not_for_ever() -> None:
+    beats: list[Step] = []
+    for _ in range(200):
+        beats += [PROCESSING, Pause(0.02)]
+    with SseServer(
+        Reply([*beats[:40], event(chunk("ok", finish_reason="stop")), DONE]), Reply(beats)
+    ) as server:
+        async with client_for(server, first_token_timeout_s=0.1, idle_timeout_s=0.1) as client:
+            assert "".join([found.text async for found in client.stream(REQUEST)]) == "ok"
+            with pytest.raises(ProviderTimeoutError):
+                async for _ in client.stream(REQUEST):
+                    pass
+
+
+async def test_a_slow_consumer_is_no_silence() -> None:
+    with SseServer(answer("a", "b", "c")) as server:
+        async with client_for(server, idle_timeout_s=0.1) as client:
+            texts = []
+            async for found in client.stream(REQUEST):
+                texts.append(found.text)
+                await asyncio.sleep(0.15)
+    assert "".join(texts) == "abc"
+
+
+async def test_a_whole_answer_that_takes_too_long_is_a_timeout() -> None:
+    with SseServer(Reply([b"{", Stall()])) as server:
+        async with client_for(server, timeout=0.2) as client:
+            with pytest.raises(ProviderTimeoutError, match=r"0\.2 s"):
+                await client.complete(REQUEST)
+
+
+@pytest.mark.parametrize("body", [b"", b"hello", b"[]", b'{"choices": []}', b"[" * 100_000, b"\xff\xfe"])
+async def test_a_whole_answer_that_makes_no_sense_is_malformed(body: bytes) -> None:
+    with SseServer(Reply([body])) as server:
+        async with client_for(server) as client:
+            with pytest.raises(MalformedResponseError):
+                await client.complete(REQUEST)
+
+
+async def test_an_error_in_an_answer_of_200_is_an_error() -> None:
+    reply = json_reply({"error": {"code": 402, "message": "no credits"}})
+    with SseServer(reply) as server:
+        async with client_for(server) as client:
+            with pytest.raises(PaymentRequiredError, match="no credits"):
+                await client.complete(REQUEST)
+
+
+async def test_a_redirect_is_not_followed() -> None:
+    with SseServer(answer("stolen")) as thief:
+        there = thief.base_url.replace("127.0.0.1", "localhost") + "/chat/completions"
+        with SseServer(Reply([], 307, {"Location": there})) as server:
+            error, _ = await failure_of(server)
+        assert thief.requests == []
+    assert isinstance(error, InvalidRequestError)
+    assert "Redirects are not followed" in error.message
+
+
+async def test_an_error_body_that_never_ends_still_tells_its_status() -> None:
+    with SseServer(Reply([b"<html>", Stall()], 401)) as server:
+        error, _ = await failure_of(server, idle_timeout_s=0.2)
+    assert isinstance(error, AuthenticationError)
+
+
+async def test_after_done_a_connection_that_stays_open_is_not_waited_for() -> None:
+    with SseServer(Reply([event(chunk("a", finish_reason="stop")), DONE, Stall()])) as server:
+        started = time.monotonic()
+        async with client_for(server) as client:
+            assert [found.text async for found in client.stream(REQUEST)] == ["a"]
+    assert time.monotonic() - started < 2
+
+
+def test_the_synchronous_paths_fail_in_the_same_ways() -> None:
+    broken = Reply([FIRST, event({"error": {"code": 500, "message": "died"}})])
+    with SseServer(
+        error_reply(503, "busy", headers=NOW),
+        answer("ok"),
+        broken,
+        Reply([FIRST, Reset()]),
+        error_reply(402, "no"),
+    ) as server:
+        client = client_for(server)
+        assert "".join(found.text for found in client.stream_sync(REQUEST)) == "ok"
+        for kind in (ServerError, ConnectionFailedError):
+            with pytest.raises(kind) as caught:
+                list(client.stream_sync(REQUEST))
+            assert caught.value.partial_text == "so far"
+        with pytest.raises(PaymentRequiredError):
+            client.complete_sync(REQUEST)
+        client.close()
+
+
+@pytest.mark.parametrize("steps", [[Stall()], [FIRST, Stall()]])
+def test_a_synchronous_stream_that_falls_silent_is_a_timeout(steps: list[Step]) -> None:
+    with SseServer(Reply(steps)) as server:
+        client = client_for(server, first_token_timeout_s=0.2, idle_timeout_s=0.2)
+        with pytest.raises(ProviderTimeoutError):
+            list(client.stream_sync(REQUEST))
+        client.close()
+
+
+def test_a_synchronous_answer_that_takes_too_long_is_a_timeout() -> None:
+    with SseServer(Reply([b"{", Stall()])) as server:
+        client = client_for(server, timeout=0.2)
+        with pytest.raises(ProviderTimeoutError):
+            client.complete_sync(REQUEST)
+        client.close()
