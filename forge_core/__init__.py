@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from forge_core.lazy import lazy_exports
 
+TYPE_CHECKING = False  # importing typing for it would cost every start 10 ms
 if TYPE_CHECKING:
     from forge_core.langchain import ForgeAgent, OpenRouterLLM
     from forge_core.llm import OpenRouterClient

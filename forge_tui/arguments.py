@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import IO, Any, NoReturn
 
-from forge_core.config.fields import check_value
-from forge_core.config.models import PermissionMode
-from forge_core.errors import ConfigError
+TYPE_CHECKING = False  # importing typing for it would cost 10 ms
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import IO, Any, NoReturn
 
 USAGE_ERROR = 1
 """argparse's own 2 means "provider failed" here, so usage errors end with 1."""
 COMMANDS = ("chat", "run")
+MODES = ("ask", "accept-edits", "plan", "auto", "yolo")
+"""The values of PermissionMode; written out, since importing the settings would double the time of --help."""
 PIPE_WAIT_S = 3.0
 
 
@@ -39,17 +40,15 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("-V", "--version", action="version", version=f"forge {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     chat = commands.add_parser("chat", help="open the assistant in a folder (the default)")
-    chat.add_argument(
-        "path", nargs="?", type=Path, metavar="PATH", help="the folder to work in (default: here)"
-    )
+    chat.add_argument("path", nargs="?", metavar="PATH", help="the folder to work in (default: here)")
     _add_common(chat)
     run = commands.add_parser("run", help="answer one prompt without a screen")
     run.add_argument("prompt", nargs="?", help='the prompt; "-" or nothing: standard input')
-    run.add_argument("-f", "--file", type=Path, help="read the prompt from a file")
+    run.add_argument("-f", "--file", help="read the prompt from a file")
     run.add_argument(
         "--output", choices=("text", "json", "stream-json"), default="text", help="what stdout holds"
     )
-    run.add_argument("-C", "--cwd", type=Path, metavar="DIR", help="the folder to work in (default: here)")
+    run.add_argument("-C", "--cwd", metavar="DIR", help="the folder to work in (default: here)")
     _add_common(run)
     return parser
 
@@ -60,6 +59,9 @@ def config_flags(options: argparse.Namespace) -> dict[str, Any]:
     Raises:
         ConfigError: a value is unusable.
     """
+    from forge_core.config.fields import check_value
+    from forge_core.config.models import PermissionMode
+
     raw = {name: getattr(options, name) for name in ("base_url", "model", "theme", "max_iterations")}
     flags = {name: None if value is None else check_value(name, value) for name, value in raw.items()}
     if options.permission_mode is not None:
@@ -75,6 +77,8 @@ def read_prompt(options: argparse.Namespace, stdin: IO[str] | None = None) -> st
     Raises:
         ConfigError: there is none, or the file cannot be read.
     """
+    from forge_core.errors import ConfigError
+
     stdin = sys.stdin if stdin is None else stdin
     if options.file is not None:
         text = _read_file(options.file)
@@ -100,11 +104,14 @@ def _has_input(stdin: IO[str]) -> bool:
         return False
 
 
-def _read_file(path: Path) -> str:
+def _read_file(path: str) -> str:
+    from forge_core.errors import ConfigError
+
     try:
-        return path.read_text(encoding="utf-8-sig")
+        with open(path, encoding="utf-8-sig") as file:  # noqa: PTH123 (see MODES: no pathlib here)
+            return file.read()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"The prompt file {str(path)!r} cannot be read: {error}.") from error
+        raise ConfigError(f"The prompt file {path!r} cannot be read: {error}.") from error
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -112,7 +119,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--base-url", help="an OpenAI-compatible endpoint, e.g. http://localhost:11434/v1")
     parser.add_argument(
         "--permission-mode",
-        choices=[str(mode) for mode in PermissionMode],
+        choices=MODES,
         help="how much runs without asking",
     )
     parser.add_argument(
@@ -134,6 +141,6 @@ def _with_default_command(arguments: list[str]) -> list[str]:
     first = arguments[0] if arguments else ""
     if first in COMMANDS or first in ("-h", "--help", "-V", "--version"):
         return arguments
-    if first and not first.startswith("-") and not Path(first).exists():
+    if first and not first.startswith("-") and not os.path.exists(first):  # noqa: PTH110
         return arguments  # a mistyped command: argparse names the known ones
     return ["chat", *arguments]

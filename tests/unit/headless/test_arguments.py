@@ -11,7 +11,7 @@ import pytest
 
 from forge_core.config.models import PermissionMode
 from forge_core.errors import ConfigError
-from forge_tui.arguments import config_flags, parse, read_prompt
+from forge_tui.arguments import MODES, config_flags, parse, read_prompt
 
 
 def parsed(*arguments: str) -> argparse.Namespace:
@@ -23,7 +23,7 @@ def parsed(*arguments: str) -> argparse.Namespace:
 def test_without_a_command_it_chats(tmp_path: Path) -> None:
     assert parsed().command == "chat"
     assert parsed("--model", "offline").command == "chat"
-    assert parsed(str(tmp_path)).path == tmp_path
+    assert parsed(str(tmp_path)).path == str(tmp_path)
 
 
 def test_a_mistyped_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,3 +84,7 @@ def test_no_prompt_is_an_error_that_says_how(tmp_path: Path) -> None:
         read_prompt(parsed("run", "-"), stdin)
     with pytest.raises(ConfigError, match=r"gone\.txt"):
         read_prompt(parsed("run", "-f", str(tmp_path / "gone.txt")))
+
+
+def test_the_modes_on_the_command_line_are_those_of_the_settings() -> None:
+    assert tuple(PermissionMode) == MODES
