@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from forge_core.llm.offline import phrases
 from forge_core.llm.offline.intents import Intent
@@ -16,28 +15,26 @@ _ASKS_WHICH = phrases.WHICH_ONE.split("?")[0] + "? Answer"
 _FOLLOW_UPS = (Intent.PICK, Intent.AGAIN, Intent.ACK, Intent.MORE)
 
 
-def resolve(requests: Sequence[Request], memory: Memory) -> tuple[Request, ...]:
-    """`requests` with follow-ups replaced by what they stand for."""
+def resolve(text: str, memory: Memory) -> tuple[Request, ...]:
+    """The requests in `text`, with follow-ups replaced by what they stand for."""
+    requests = parse(text)
     if len(requests) != 1 or not memory.exchanges:
-        return tuple(requests)
+        return requests
     request, before = requests[0], memory.exchanges[-1]
     asked = _CONTENT_ASKED.search(before.answer)
-    if asked and _is_content(request):
-        return (_creation(asked["path"], request.text, before.request),)
+    if asked and _is_content(request, text):
+        return (_creation(asked["path"], text, before.request),)
     if request.intent is Intent.AGAIN:
-        return _repeated(memory) or (request,)
+        return _repeated(memory) or requests
     if request.intent is Intent.PICK:
-        return _picked(request, memory) or (request,)
-    return (request,)
+        return _picked(request, memory) or requests
+    return requests
 
 
-def _is_content(request: Request) -> bool:
+def _is_content(request: Request, text: str) -> bool:
     """Whether an answer to "what should be in it?" is the content and not a new request."""
-    return (
-        request.intent in (Intent.UNKNOWN, Intent.BEYOND)
-        or "```" in request.text
-        or request.text[:1] in "\"'`“‘"
-    )
+    is_request = request.intent not in (Intent.UNKNOWN, Intent.BEYOND)
+    return not is_request or "```" in text or text[:1] in "\"'`“‘"
 
 
 def _creation(path: str, text: str, earlier: str) -> Request:

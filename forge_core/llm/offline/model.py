@@ -11,7 +11,7 @@ from forge_core.llm.offline.conversation import Conversation, Done, Exchange
 from forge_core.llm.offline.followup import resolve
 from forge_core.llm.offline.intents import Intent
 from forge_core.llm.offline.memory import Memory
-from forge_core.llm.offline.parse import Request, parse
+from forge_core.llm.offline.parse import Request
 from forge_core.llm.offline.replay import replay
 from forge_core.llm.offline.steps import Batch, Outcome, Reply, Say, Skill, say
 
@@ -36,7 +36,7 @@ def _is_introduced(conversation: Conversation) -> bool:
 
 def _serve(conversation: Conversation, memory: Memory) -> Skill:
     """Serves the requests of the present message in order; each sees what the ones before it found."""
-    requests = resolve(parse(conversation.now.request), memory)
+    requests = resolve(conversation.now.request, memory)
     skills = _skills()
     left_out = [request.text for request in requests[MAX_STEPS:]]
     answer = ""

@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import PurePosixPath
 
 _RULES: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -155,7 +156,7 @@ def _restructured(source: str) -> Outline:
     lines = source.split("\n")
     marks: list[str] = []
     entries = []
-    for number, (title, rule) in enumerate(zip(lines, lines[1:], strict=False), 1):
+    for number, (title, rule) in enumerate(pairwise(lines), 1):
         underline = _UNDERLINE.match(rule)
         if underline and title.strip() and not _UNDERLINE.match(title):
             if underline[1] not in marks:
@@ -186,7 +187,7 @@ def _js_imports(source: str, suffix: str) -> tuple[str, ...]:
 
 def _opening_comment(source: str) -> str:
     """The comment at the head of a source file, without its marks."""
-    lines = []
+    lines: list[str] = []
     for line in source.split("\n")[:30]:
         bare = line.strip()
         if bare.startswith("#!") or (not bare and not lines):

@@ -138,7 +138,10 @@ _VERBS = frozenset(
         "continue",
     ]
 )
-_FILE_LIKE = re.compile(r"[./*\\\\]|^[A-Z][A-Za-z]+$")
+_FILE_LIKE = re.compile(
+    r"[./*\\]|^(?:README|LICEN[CS]E|CHANGELOG|Makefile|Dockerfile|Procfile|Gemfile|Rakefile|Justfile|NOTICE)$",
+    re.I,
+)
 _WHOLE = ("content", "new", "old", "text", "command", "purpose")
 """Arguments whose spaces and marks are kept as typed."""
 
@@ -249,6 +252,8 @@ def _match(masked: Masked, text: str) -> Request | None:
 
 
 def _argument(masked: Masked, name: str, value: str) -> str:
+    if name == "purpose":
+        return masked.fill(value, '"').strip()
     quoted = value.startswith(OPEN) and value.endswith(CLOSE) and value.count(OPEN) == 1
     value = masked.fill(value)
     if quoted:
@@ -279,6 +284,8 @@ def _is_sound(intent: Intent, args: Mapping[str, str]) -> bool:
     if intent is Intent.REPLACE:
         return bool(args.get("old"))
     file = args.get("file", "")
+    if "\n" in file or (" " in file and not _FILE_LIKE.search(file)):
+        return False
     if intent is Intent.FIND_FILES and file:
         return bool(_FILE_LIKE.search(file)) and " " not in file
     if intent in (Intent.READ, Intent.EXPLAIN, Intent.CREATE):

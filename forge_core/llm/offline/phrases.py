@@ -146,3 +146,10 @@ def no_such_file(path: str, near: Sequence[str]) -> str:
 
 def needs_target(verb: str) -> str:
     return f"What shall I {verb}? Name a file, for example `{verb} README.md`."
+
+
+def module_missing(module: str, python: str, install: str) -> str:
+    return (
+        f"So the tests could not run: {code(python)} has no module `{module}`. What they need must be installed "
+        f"first; this may do it (it downloads packages):\n\n1. `run {install}`\n\nThen `run the tests` again."
+    )

@@ -40,6 +40,19 @@ def python_of(names: Sequence[str]) -> str:
     return "python3"
 
 
+def install_command(names: Sequence[str]) -> str:
+    """A command line that gives a Python project an environment of its own with what its tests need."""
+    lists = [name for name in names if name.startswith("requirements") and name.endswith((".txt", ".in"))]
+    wanted = [name for name in lists if "dev" in name or "test" in name] or lists[:1]
+    needs = "".join(f" -r {name}" for name in wanted[:2])
+    if not needs and {"pyproject.toml", "setup.py"} & set(names):
+        needs = " -e ."
+    has_environment = python_of(names) != "python3"
+    make = "" if has_environment else "python3 -m venv .venv && "
+    python = python_of(names) if has_environment else ".venv/bin/python"
+    return f"{make}{python} -m pip install pytest{needs}"
+
+
 def test_command(names: Sequence[str], path: str = "") -> str:
     """The command line that runs the tests (only those in `path` where the runner can), "" when unknown."""
     bare = {name.rstrip("/") for name in names}

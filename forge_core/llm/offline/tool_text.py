@@ -73,8 +73,7 @@ def grep_hits(output: str) -> list[Hit]:
     """The hits of a search, as `path:line:text` or as lines under their file's name."""
     found: list[Hit] = []
     heading = ""
-    for line in output.split("\n"):
-        line = line.rstrip("\r")
+    for line in output.replace("\r\n", "\n").split("\n"):
         hit = _HIT.match(line)
         headed = _HEADED.match(line)
         if headed and heading:
@@ -89,8 +88,7 @@ def grep_hits(output: str) -> list[Hit]:
 def paths(output: str) -> list[str]:
     """The paths of a listing, one a line, without notes."""
     found = []
-    for line in output.split("\n"):
-        line = line.strip()
+    for line in map(str.strip, output.split("\n")):
         if line and not _NOTE.search(line):
             count = _COUNT.match(line)
             found.append(clean_path(count["path"] if count else line))

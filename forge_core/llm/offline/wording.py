@@ -56,9 +56,9 @@ class Masked:
     text: str
     quoted: tuple[str, ...]
 
-    def fill(self, text: str) -> str:
-        """`text` with the quoted parts back, without their quotes."""
-        return re.sub(f"{OPEN}(\\d+){CLOSE}", lambda mark: self.quoted[int(mark[1])], text)
+    def fill(self, text: str, quote: str = "") -> str:
+        """`text` with the quoted parts back, between `quote` marks."""
+        return re.sub(f"{OPEN}(\\d+){CLOSE}", lambda mark: f"{quote}{self.quoted[int(mark[1])]}{quote}", text)
 
 
 def mask(text: str) -> Masked:

@@ -78,10 +78,12 @@ def program(path: str, purpose: str) -> str | None:
     pure = PurePosixPath(path)
     template = _PROGRAMS.get(pure.suffix.lstrip("."))
     wanted = _PRINTS.match(purpose)
-    if template is None or wanted is None or (_VAGUE.match(wanted[1]) and wanted[1] == purpose):
+    if template is None or wanted is None:
         return None
-    text = wanted[1].strip().strip("\"'`“”‘’").strip()
-    if not text or "\n" in text or _VAGUE.match(text):
+    text = wanted[1].strip()
+    is_quoted = len(text) > 1 and text[0] == text[-1] == '"'
+    text = text[1:-1] if is_quoted else text
+    if not text.strip() or "\n" in text or (_VAGUE.match(text) and not is_quoted):
         return None
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     if pure.suffix in (".rb", ".pl", ".php"):

@@ -45,7 +45,8 @@ def _replace_found(request: Request, path: str, old: str, new: str, hits: Sequen
         return (yield from _not_there(path, old))
     if line is not None:
         if line not in {hit.line for hit in hits}:
-            return f"Line {line} of {phrases.code(path)} does not hold {phrases.code(old)}. It stands here:\n\n{list_hits(hits)}"
+            head = f"Line {line} of {phrases.code(path)} does not hold {phrases.code(old)}. It stands here"
+            return f"{head}:\n\n{list_hits(hits)}\n\n{phrases.WHICH_ONE.format(line=hits[0].line)}"
         return (yield from replace_line(path, line, lambda text: text.replace(old, new), _done(old, new)))
     wants_all = bool(request.get("all") or request.get("every") not in ("", "once"))
     if number > 1 and not wants_all:

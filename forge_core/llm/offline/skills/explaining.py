@@ -14,8 +14,8 @@ from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import Request
 from forge_core.llm.offline.skills.reading import block_at, explain_failure, names_in
 from forge_core.llm.offline.skills.search import SearchError, find_definitions, list_hits
-from forge_core.llm.offline.steps import Skill, ask, ask_all
-from forge_core.llm.offline.tool_text import Hit, Numbered, numbered_lines, told_total
+from forge_core.llm.offline.steps import Call, Skill, ask, ask_all
+from forge_core.llm.offline.tool_text import Hit, Numbered, has_nothing, numbered_lines, paths, told_total
 
 _WELL_KNOWN = ("README", "LICENSE", "LICENCE", "Makefile", "Dockerfile", "CHANGELOG", "NOTICE")
 
@@ -118,8 +118,6 @@ def explain_folder(path: str) -> Skill:
 
 def _explain_word(word: str, request: Request, memory: Memory) -> Skill:
     """A bare word: a folder or file of that name, else a definition, else nothing."""
-    from forge_core.llm.offline.steps import Call
-
     folder, files = yield from ask_all(
         Call("glob", {"pattern": f"{word}/*"}), Call("glob", {"pattern": f"**/{PurePosixPath(word).name}.*"})
     )
@@ -148,8 +146,6 @@ def _explain_word(word: str, request: Request, memory: Memory) -> Skill:
 
 
 def _paths(text: str) -> list[str]:
-    from forge_core.llm.offline.tool_text import has_nothing, paths
-
     return [] if has_nothing(text) else paths(text)
 
 
@@ -169,7 +165,7 @@ def _explain_at(hit: Hit, name: str) -> Skill:
     node = tree.body[0] if tree and tree.body else None
     where = phrases.code(f"{hit.path}:{hit.line}")
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return _told_function(node, where, len(block))
+        return _told_function(node, where, block)
     if isinstance(node, ast.ClassDef):
         return _told_class(node, where, block)
     shown = phrases.fenced_file("\n".join(line.text for line in block[:40]), hit.path)
@@ -177,34 +173,36 @@ def _explain_at(hit: Hit, name: str) -> Skill:
     return f"{subject} at {where}, {phrases.count(len(block), 'line')}:\n\n{shown}"
 
 
-def _told_function(node: ast.FunctionDef | ast.AsyncFunctionDef, where: str, size: int) -> str:
-    parts = [
-        f"`{node.name}` is a function at {where}, {phrases.count(size, 'line')}:\n\n{phrases.fenced(outlines.signature(node), 'python')}"
-    ]
+def _told_function(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, where: str, block: Sequence[Numbered]
+) -> str:
+    head = block[: max(node.body[0].lineno - 1, 1)]
+    shown = phrases.fenced(textwrap.dedent("\n".join(line.text for line in head)), "python")
+    parts = [f"`{node.name}` is a function at {where}, {phrases.count(len(block), 'line')}:\n\n{shown}"]
     parts += _documentation(ast.get_docstring(node))
-    facts = [
-        ("calls", _names(ast.unparse(n.func) for n in ast.walk(node) if isinstance(n, ast.Call))),
-        (
-            "raises",
-            _names(
-                ast.unparse(getattr(n.exc, "func", n.exc))
-                for n in ast.walk(node)
-                if isinstance(n, ast.Raise) and n.exc
-            ),
-        ),
-        (
-            "returns",
-            _names(ast.unparse(n.value) for n in ast.walk(node) if isinstance(n, ast.Return) and n.value),
-        ),
-    ]
-    told = [
-        f"- {verb} {', '.join(phrases.code(name) for name in names[:10])}{' …' if len(names) > 10 else ''}"
-        for verb, names in facts
-        if names
-    ]
+    inner = list(ast.walk(node))
+    facts = {
+        "calls": [_shape(n.func) for n in inner if isinstance(n, ast.Call)],
+        "raises": [_shape(n.exc) for n in inner if isinstance(n, ast.Raise) and n.exc],
+        "returns": [_shape(n.value) for n in inner if isinstance(n, ast.Return) and n.value],
+    }
+    told = [f"- {verb} {_listed(names)}" for verb, names in facts.items() if names]
     if told:
         parts.append("It\n\n" + "\n".join(told))
     return "\n\n".join(parts)
+
+
+def _shape(node: ast.expr) -> str:
+    """An expression in short: a call without its arguments, anything long cut."""
+    if isinstance(node, ast.Call):
+        return f"{_shape(node.func)}(…)"
+    text = ast.unparse(node)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _listed(names: Sequence[str]) -> str:
+    unique = list(dict.fromkeys(names))
+    return ", ".join(phrases.code(name) for name in unique[:10]) + (" …" if len(unique) > 10 else "")
 
 
 def _told_class(node: ast.ClassDef, where: str, block: Sequence[Numbered]) -> str:
@@ -231,9 +229,3 @@ def _documentation(docstring: str | None) -> list[str]:
         return ["It has no docstring."]
     lines = phrases.capped(docstring.strip().split("\n"), 15)
     return ["Its docstring says:\n\n" + "\n".join(f"> {line}" for line in lines)]
-
-
-def _names(found: object) -> list[str]:
-    return (
-        list(dict.fromkeys(name for name in found if len(name) <= 60)) if hasattr(found, "__iter__") else []
-    )

@@ -129,7 +129,7 @@ def _parsed(manifest: str, text: str) -> Mapping[str, Any]:
 
 
 def _folders(names: list[str]) -> list[str]:
-    folders = [name for name in names if name.endswith("/")]
+    folders = [name for name in names if name.count("/") == 1 and name.endswith("/") and name != ".git/"]
     if not folders:
         return []
     told = [

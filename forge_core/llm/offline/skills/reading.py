@@ -9,7 +9,7 @@ from forge_core.llm.offline import code_shape, phrases
 from forge_core.llm.offline.grounding import files_named, target
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import Request
-from forge_core.llm.offline.steps import Outcome, Skill, ask
+from forge_core.llm.offline.steps import Argument, Outcome, Skill, ask
 from forge_core.llm.offline.tool_text import Numbered, numbered_lines, told_total, tree_paths
 
 PAGE = 80
@@ -21,6 +21,7 @@ _DEFINITION = re.compile(
 )
 _SHOWN = re.compile(r"`([^`\n]+)`, lines? (\d+)(?:–(\d+))?")
 _DIRECTORY = re.compile(r"\bis a (?:directory|folder)\b|\bdirectory\b.*\bls\b", re.I)
+_PAST_END = re.compile(r"nothing at offset|beyond the end|past the end|offset .*(?:exceeds|beyond)", re.I)
 _MISSING = re.compile(r"no such|not found|does not exist|doesn't exist|there is no|missing", re.I)
 
 
@@ -60,7 +61,7 @@ def more(request: Request, memory: Memory) -> Skill:
 
 def show_lines(path: str, start: int, size: int) -> Skill:
     """`size` lines from `start` (negative: from the end), as a code block with its line numbers told."""
-    arguments = {"file_path": path, "limit": min(size, 2_000)}
+    arguments: dict[str, Argument] = {"file_path": path, "limit": min(size, 2_000)}
     if start != 1:
         arguments["offset"] = start
     outcome = yield from ask("read", **arguments)
@@ -112,6 +113,8 @@ def explain_failure(path: str, outcome: Outcome) -> Skill:
         listing = yield from ask("ls", path=path)
         if not listing.failed:
             return f"{phrases.code(path)} is a folder:\n\n{phrases.fenced(chr(10).join(phrases.capped(listing.text.split(chr(10)))))}"
+    if _PAST_END.search(outcome.text):
+        return f"That was all: {phrases.code(path)} has no more lines."
     if _MISSING.search(outcome.text):
         return phrases.no_such_file(path, (yield from files_named(path))[:5])
     return phrases.failed(f"{phrases.code(path)} could not be read", outcome.text)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from forge_core.llm.offline import phrases
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import IT, Request
 from forge_core.llm.offline.skills.reading import names_in
-from forge_core.llm.offline.steps import Outcome, Skill, ask
-from forge_core.llm.offline.test_commands import python_of, test_command
+from forge_core.llm.offline.steps import Argument, Outcome, Skill, ask
+from forge_core.llm.offline.test_commands import install_command, python_of, test_command
 from forge_core.llm.offline.test_report import TestReport, read_report
 from forge_core.llm.offline.tool_text import exit_code
 
-_TEST_TIMEOUT_S = 600
+_LONG_TIMEOUT_S = 600
 _RUNNERS = {
     ".py": "python3",
     ".sh": "bash",
@@ -27,10 +28,8 @@ _RUNNERS = {
     ".go": "go run",
     ".lua": "lua",
 }
-_NO_RUNNER = re.compile(
-    r"No module named (?:'|\")?(pytest|tox|nox)|command not found|not found$|Missing script|no test specified",
-    re.I | re.MULTILINE,
-)
+_NO_MODULE = re.compile(r"No module named ['\"]?([\w.]+)")
+_INSTALLS = re.compile(r"\b(?:pip|uv|npm|yarn|pnpm|cargo|go|poetry|apt|brew|make|docker)\b")
 _PRONOUN = re.compile(r"(?:it|that|this|that file|this file|the (?:file|script|program))(?: again)?", re.I)
 
 
@@ -43,7 +42,10 @@ def run(request: Request, memory: Memory) -> Skill:
             return phrases.needs_target("run")
         command = place.path
     command = _runnable(command)
-    outcome = yield from ask("bash", command=command, description=f"Run {command[:60]}")
+    arguments: dict[str, Argument] = {"command": command, "description": f"Run {command[:60]}"}
+    if _INSTALLS.search(command):
+        arguments["timeout_s"] = _LONG_TIMEOUT_S
+    outcome = yield from ask("bash", **arguments)
     return told_run(command, outcome)
 
 
@@ -63,26 +65,26 @@ def tests(request: Request, memory: Memory) -> Skill:
             "I see no sign of tests here: no pyproject.toml, package.json, go.mod, Cargo.toml, Makefile or tests folder. "
             "If you know the command, say `run COMMAND`."
         )
-    outcome = yield from ask("bash", command=command, description="Run the tests", timeout_s=_TEST_TIMEOUT_S)
-    return told_tests(command, outcome, python_of(names))
+    outcome = yield from ask("bash", command=command, description="Run the tests", timeout_s=_LONG_TIMEOUT_S)
+    return told_tests(command, outcome, names)
 
 
 def told_run(command: str, outcome: Outcome) -> str:
     """The outcome of a command in words; a test runner's output as a test report."""
     report = read_report(outcome.text) if re.search(r"test|tox|nox|spec|check", command) else None
     if report is not None:
-        return told_tests(command, outcome, "")
+        return told_tests(command, outcome, ())
     ended, body = how_it_ended(outcome), _output(outcome)
     if not body:
         return f"{phrases.code(command)} {ended} and printed nothing."
     return f"{phrases.code(command)} {ended}:\n\n{phrases.fenced(chr(10).join(phrases.capped(body.split(chr(10)))))}"
 
 
-def told_tests(command: str, outcome: Outcome, python: str) -> str:
+def told_tests(command: str, outcome: Outcome, names: Sequence[str]) -> str:
     """Passed and failed as printed; never "passed" where the exit code says otherwise."""
     report, code = read_report(outcome.text), exit_code(outcome.text)
     if report is None:
-        return _told_no_report(command, outcome, python)
+        return _told_no_report(command, outcome, names)
     counts = _counts(report)
     if report.is_green and outcome.failed and code not in (0, None):
         verdict = f"No test failed, but {phrases.code(command)} ended with exit code {code}"
@@ -114,20 +116,15 @@ def how_it_ended(outcome: Outcome) -> str:
     return "ended well"
 
 
-def _told_no_report(command: str, outcome: Outcome, python: str) -> str:
+def _told_no_report(command: str, outcome: Outcome, names: Sequence[str]) -> str:
     body = phrases.fenced("\n".join(phrases.capped(_output(outcome).split("\n"), 40)))
     head = (
-        f"{phrases.code(command)} {how_it_ended(outcome)}, and I see no test report in its output:\n\n{body}"
+        f"{phrases.code(command)} {how_it_ended(outcome)}, and its output holds no test report:\n\n{body}\n\n"
     )
-    missing = _NO_RUNNER.search(outcome.text)
-    if missing and missing[1]:
-        return (
-            f"{head}\n\nSo no test has run: {phrases.code(python or 'python3')} has no `{missing[1]}`. An environment with it helps, for example "
-            "`run python3 -m venv .venv && .venv/bin/pip install pytest -e .`, then `run the tests` again."
-        )
-    return (
-        f"{head}\n\nSo I can't tell whether the tests pass. If another command runs them, say `run COMMAND`."
-    )
+    missing = _NO_MODULE.search(outcome.text)
+    if missing:
+        return head + phrases.module_missing(missing[1], python_of(names), install_command(names))
+    return f"{head}So I can't tell whether the tests pass. If another command runs them, say `run COMMAND`."
 
 
 def _counts(report: TestReport) -> str:

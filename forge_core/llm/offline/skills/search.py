@@ -19,6 +19,7 @@ SHOWN = 15
 _ASIDE = re.compile(
     r"(?:^|/)(?:tests?|docs?|examples?|benchmarks?|vendor|node_modules)/|(?:^|/)test_|_test\.|\.(?:md|rst|txt)$"
 )
+_COMMENT = re.compile(r"^\s*(?:#|//|\*|/\*|--|;|>>>|\"\"\")")
 _META = re.compile(r"([\\.+*?()|\[\]{}^$])")
 _LOOKS_REGEX = re.compile(r"\\[wdsbWDSB]|\.[*+]|\[[^\]]+\][*+]?|\^|\$$|\w\|\w")
 _READS = ("show", "read", "open", "print", "display", "see", "view", "cat", "go", "jump", "let", "get")
@@ -33,9 +34,15 @@ def literal(text: str) -> str:
     return _META.sub(r"\\\1", text)
 
 
-def ranked(hits: Sequence[Hit]) -> list[Hit]:
-    """Sources before tests, docs and examples; otherwise as found."""
-    return sorted(hits, key=lambda hit: bool(_ASIDE.search(hit.path)))
+def ranked(hits: Sequence[Hit], call_of: str = "") -> list[Hit]:
+    """Sources before tests, docs and examples; calls of `call_of` before comments and words about it."""
+    call = re.compile(rf"^[^`]*(?<!\w){re.escape(call_of)}\s*\(") if call_of else None
+
+    def key(hit: Hit) -> tuple[bool, bool]:
+        is_aside = bool(_COMMENT.match(hit.text)) or bool(call and not call.search(hit.text))
+        return bool(_ASIDE.search(hit.path)), bool(call_of) and is_aside
+
+    return sorted(hits, key=key)
 
 
 def find_definitions(name: str, scope: dict[str, str]) -> Found:
@@ -82,6 +89,9 @@ def _mentions(name: str, scope: dict[str, str]) -> Found:
 def _told_mentions(name: str, hits: Sequence[Hit]) -> Skill:
     if hits:
         told = list_hits(ranked(hits))
+        whole = re.compile(rf"(?<!\w){re.escape(code_shape.last_name(name))}(?!\w)")
+        if not any(whole.search(hit.text) for hit in hits):
+            return f"There is no `{name}` as a word of its own; it is a part of these:\n\n{told}"
         return f"I see no definition of `{name}`, but it is mentioned {_times(hits)}:\n\n{told}"
     near = yield from _near_names(name)
     if near:
@@ -110,7 +120,7 @@ def usages(request: Request, memory: Memory) -> Skill:
         hits = yield from grep(rf"\b{literal(word)}\b", scope)
     except SearchError as problem:
         return phrases.failed("The search failed", str(problem))
-    used = ranked([hit for hit in hits if not code_shape.defines(hit.text, word)])
+    used = ranked([hit for hit in hits if not code_shape.defines(hit.text, word)], call_of=word)
     if not hits:
         return (yield from _told_mentions(name, hits))
     if not used:
@@ -159,11 +169,12 @@ def find_files(request: Request, memory: Memory) -> Skill:
     if problem is not None:
         return phrases.failed("The search for files failed", problem.text)
     found = [path for outcome in outcomes if not has_nothing(outcome.text) for path in paths(outcome.text)]
-    found = sorted({memory.short(path) for path in found})
+    found = sorted({memory.short(path) for path in found}, key=lambda path: (_is_hidden(path), path))
     more = sum(
         int(told.replace(",", "")) for outcome in outcomes for told in _MORE.findall(outcome.text)[-1:]
     )
-    what = " ".join(phrases.code(str(call.arguments["pattern"])) for call in calls)
+    names = [phrases.code(str(call.arguments["pattern"]).removeprefix("**/")) for call in calls]
+    what = " or ".join(names) + (f" in {phrases.code(folder)}" if folder else "")
     if not found:
         return f"No file here matches {what}."
     head = f"{phrases.count(len(found) + more, 'file matches', 'files match')} {what}"
@@ -172,6 +183,13 @@ def find_files(request: Request, memory: Memory) -> Skill:
     entries = phrases.numbered(phrases.code(path) for path in found[:40])
     rest = len(found) + more - min(len(found), 40)
     return f"{head}:\n\n{entries}" + (f"\n\n… and {rest:,} more." if rest else "")
+
+
+def _is_hidden(path: str) -> bool:
+    """Whether a path lies in a folder that is not the project's own work."""
+    return path.startswith(".") or bool(
+        re.search(r"(?:^|/)(?:node_modules|site-packages|venv|vendor)/", path)
+    )
 
 
 def _find_named(name: str) -> Skill:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePosixPath
 
 from forge_core.llm.offline import code_shape, phrases
 from forge_core.llm.offline.intent_table import TABLE
@@ -15,6 +14,10 @@ from forge_core.llm.offline.test_commands import test_command
 
 from collections.abc import Generator  # isort: skip
 
+_SOURCE = re.compile(
+    r"^(?!\.|(?:tests?|docs?|examples?|scripts?|benchmarks?)/)(?!.*(?:^|/)(?:__\w+__|conftest|setup)\.)"
+    r".*\.(?!md|toml|json|ya?ml|html?|css|xml|sql)\w+$"
+)
 _PLAIN = ("list the files", "explain this project", "what changed?")
 
 
@@ -85,15 +88,7 @@ def fitting(memory: Memory) -> Generator[Say | Batch, tuple[Outcome, ...], list[
     if not names:
         return ["create notes.md with 'first line'", "run git init", "help"]
     readme = next((name for name in names if name.lower().startswith("readme")), "")
-    source = next(
-        (
-            name
-            for name in names
-            if code_shape.fence_language(name)
-            and PurePosixPath(name).suffix not in (".md", ".toml", ".json", ".yml", ".yaml", ".html", ".css")
-        ),
-        "",
-    )
+    source = next((name for name in names if _SOURCE.search(name) and code_shape.fence_language(name)), "")
     found = ["explain this project" if readme else "list the files"]
     found += [f"outline {source}"] if source else []
     found += ["run the tests"] if test_command(names) else []
