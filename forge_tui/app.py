@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from textual import events
 from textual.app import App
 from textual.worker import Worker, WorkerState
 
@@ -55,6 +56,8 @@ class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
         self._config = config
         self._make_session = make_session
         self._theme_files: ThemeFiles | None = None
+        self._early: list[events.Event] | None = []
+        """Keys that came before the composer had the focus; None from then on."""
         self.chat = ChatScreen(config, surroundings or Surroundings(), self.theme_names, save_setting)
         self.approver = ModalApprover(self.chat)
         self._use_first_theme(config.theme)
@@ -73,6 +76,18 @@ class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
     async def on_unmount(self) -> None:
         if self.session is not None:
             await self.session.aclose()
+
+    async def on_event(self, event: events.Event) -> None:
+        """Keep what is typed while the screen is still being put together."""
+        if self._early is not None and isinstance(event, events.Key | events.Paste):
+            self._early.append(event)
+        else:
+            await super().on_event(event)
+
+    async def on_chat_screen_ready(self) -> None:
+        early, self._early = self._early or [], None
+        for event in early:
+            await super().on_event(event)
 
     def on_app_focus(self) -> None:
         self.chat.rearm()  # the click that brought the terminal to the front must not answer anything

@@ -13,7 +13,7 @@ LOCAL_COMMANDS = frozenset({"help", "theme", "exit"})
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class UserText:
     text: str
 
 
@@ -32,7 +32,7 @@ class Slip:
     complaint: str
 
 
-Line: TypeAlias = "Message | Command | Slip | None"
+Line: TypeAlias = "UserText | Command | Slip | None"
 
 
 def read_line(typed: str) -> Line:
@@ -41,7 +41,7 @@ def read_line(typed: str) -> Line:
     if not text:
         return None
     if not typed.startswith("/"):
-        return Message(text)
+        return UserText(text)
     name, _, argument = text[1:].partition(" ")
     if "\n" in name:
         name, _, argument = text[1:].partition("\n")

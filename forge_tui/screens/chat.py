@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.message import Message
 from textual.worker import Worker, WorkerState
 
 from forge_core.config.models import ForgeConfig, PermissionMode
 from forge_core.errors import ForgeError
 from forge_core.events import AgentEnd, AgentEvent, LLMEnd
-from forge_tui.commands import Command, Message, Slip, read_line
+from forge_tui.commands import Command, Slip, UserText, read_line
 from forge_tui.screens.chat_keys import ChatKeys
 from forge_tui.screens.figures import LiveFigures
 from forge_tui.screens.slash import SaveSetting, SlashCommands
@@ -36,6 +37,9 @@ MODE_CYCLE = (PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, PermissionMode.PL
 
 class ChatScreen(ChatKeys):
     """Wires the widgets to the session. Works before there is a session: what is sent then waits."""
+
+    class Ready(Message):
+        """The composer has the focus: keys may come."""
 
     def __init__(
         self,
@@ -74,7 +78,8 @@ class ChatScreen(ChatKeys):
         yield self.popup
 
     def on_mount(self) -> None:
-        self.composer.focus()
+        self.set_focus(self.composer)
+        self.post_message(self.Ready())
         for notice in self._config.notices:
             self.transcript.add_notice(notice, "warning")
 
@@ -116,7 +121,7 @@ class ChatScreen(ChatKeys):
                 self.complain(complaint)
             case Command():
                 self._submit_command(line)
-            case Message():
+            case UserText():
                 self._submit_message(line)
 
     def run_by_name(self, name: str) -> None:
@@ -125,7 +130,7 @@ class ChatScreen(ChatKeys):
         if isinstance(line, Command):
             self._submit_command(line)
 
-    def _submit_message(self, line: Message) -> None:
+    def _submit_message(self, line: UserText) -> None:
         if self._failure:
             self.complain(self._failure)
         elif self.has_turn or self._session is None or len(self._waiting):
@@ -149,7 +154,7 @@ class ChatScreen(ChatKeys):
         """Start what waits, when nothing runs."""
         if not self.has_turn and self._session is not None:
             match self._waiting.next():
-                case Message(text):
+                case UserText(text):
                     self._start_turn(text)
                 case Command() as command:
                     self._submit_command(command)

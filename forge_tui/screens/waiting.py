@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from forge_tui.commands import Command, Message
+from forge_tui.commands import Command, UserText
 
 
 class WaitingLines:
     """A queue that an interrupt pauses: what was queued must not start by itself after Esc."""
 
     def __init__(self) -> None:
-        self._lines: list[Message | Command] = []
+        self._lines: list[UserText | Command] = []
         self.is_paused = False
 
     def __len__(self) -> int:
         return len(self._lines)
 
-    def add(self, line: Message | Command) -> None:
+    def add(self, line: UserText | Command) -> None:
         self._lines.append(line)
 
-    def next(self) -> Message | Command | None:
+    def next(self) -> UserText | Command | None:
         """Take the oldest out, unless paused."""
         if self.is_paused or not self._lines:
             return None
@@ -30,7 +30,7 @@ class WaitingLines:
             return None
         line = self._lines.pop()
         self.is_paused = self.is_paused and bool(self._lines)
-        return line.text if isinstance(line, Message) else line.line
+        return line.text if isinstance(line, UserText) else line.line
 
     def pause(self) -> None:
         self.is_paused = bool(self._lines)

@@ -7,6 +7,8 @@ import sys
 import threading
 from pathlib import Path
 
+from textual import events
+
 from forge_core.config.models import ForgeConfig
 from tests.support.chat_app import make_app, shown, type_text, until
 from tests.support.scripted_session import ScriptedSession
@@ -99,3 +101,13 @@ async def test_leaving_does_not_wait_for_the_warm_up(config: ForgeConfig) -> Non
     assert app.return_code == 0
     assert not never.is_set()
     never.set()
+
+
+async def test_keys_that_come_before_the_composer_has_the_focus_are_kept_in_order(config: ForgeConfig) -> None:
+    app = make_app(config)
+    for character in "early":
+        app.post_message(events.Key(character, character))
+    app.post_message(events.Paste(" bird"))
+    async with app.run_test() as pilot:
+        await type_text(pilot, "!")
+        assert app.chat.composer.text == "early bird!"

@@ -6,13 +6,13 @@ import pytest
 
 from forge_core.config.models import ForgeConfig
 from forge_core.events import LLMStart
-from forge_tui.commands import Command, Message, Slip, read_line
+from forge_tui.commands import Command, Slip, UserText, read_line
 from tests.support.chat_app import make_app, ready, say, shown, until
 from tests.support.scripted_session import Gate, answer
 
 
 def test_plain_text_is_a_message_without_its_outer_blanks() -> None:
-    assert read_line("  hello\nthere  ") == Message("hello\nthere")
+    assert read_line("  hello\nthere  ") == UserText("hello\nthere")
 
 
 @pytest.mark.parametrize("blank", ["", "  ", "\n\n", "\t"])
@@ -42,7 +42,7 @@ def test_a_path_or_lone_slash_is_refused_with_the_way_to_send_it(typed: str) -> 
 
 
 def test_a_space_first_sends_a_slash_as_a_message() -> None:
-    assert read_line(" /usr/bin/env is what?") == Message("/usr/bin/env is what?")
+    assert read_line(" /usr/bin/env is what?") == UserText("/usr/bin/env is what?")
 
 
 def test_a_hostile_name_is_made_visible_and_short() -> None:
