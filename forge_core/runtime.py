@@ -8,12 +8,11 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forge_core.approval import ApprovalReply, ApprovalRequest, Approver
-from forge_core.config.models import ForgeConfig, PermissionMode
-
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
+    from forge_core.approval import ApprovalReply, ApprovalRequest, Approver
+    from forge_core.config.models import ForgeConfig, PermissionMode
     from forge_core.langchain.agent import ForgeAgent
     from forge_core.llm.client import OpenRouterClient
     from forge_core.llm.retry import RetryNotice
