@@ -9,6 +9,7 @@ from pathlib import Path
 
 from forge_core.permissions.shell_syntax import SimpleCommand, simple_commands
 from forge_core.permissions.tables import table
+from forge_core.workspace.globs import expand_braces
 
 _SYSTEM = table(
     "/ /bin /boot /dev /etc /home /lib /lib32 /lib64 /media /mnt /opt /proc /root /run /sbin /srv /sys /usr"
@@ -17,7 +18,10 @@ _SYSTEM = table(
 _DISK = re.compile(
     r"/dev/(?:[shv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|r?disk\d|mapper/|dm-\d|md\d|mem$|kmem$|port$|sr\d)"
 )
-_FORK_BOMB = re.compile(r"([\w:.@-]+)\s*\(\)\s*\{[^}]*?(?<![\w:])\1\s*\|\s*&?\s*\1")
+_FORK_BOMB = re.compile(
+    r"(?<![\w:.@-])([\w:.@-]{1,64})\s{0,9}\(\)\s{0,9}\{[^}]{0,500}?(?<![\w:])\1\s{0,9}\|\s{0,9}&?\s{0,9}\1"
+)
+"""Every repetition is bounded: the line may be hostile to the guard too."""
 _DISK_WRITERS = table("cp mv tee shred truncate cat install rsync pv badblocks hdparm sgdisk")
 _FORMATTERS = table("wipefs blkdiscard fdisk sfdisk gdisk parted mkswap cryptsetup diskutil")
 _FIND_TESTS = re.compile(
@@ -58,7 +62,7 @@ def _reason(command: SimpleCommand, folder: str, root: str, home: str) -> str | 
         return _rewrites_a_remote(words)
     if program in ("kill", "pkill") and "-1" in words[1:]:
         return "it ends every process of this user"
-    for target in _destroyed(program, words):
+    for target in (one for word in _destroyed(program, words) for one in expand_braces(word)):
         named = _precious(target, folder, root, home)
         if named is not None:
             return f"{program} would destroy {named}"

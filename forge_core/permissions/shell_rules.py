@@ -36,7 +36,11 @@ def is_destructive(command: str) -> bool:
     offered first should be no."""
     for one in simple_commands(command):
         parts = _DESTRUCTIVE_PARTS.get(one.program, frozenset())
-        if one.program in _DESTRUCTIVE or one.program in _NETWORK or not parts.isdisjoint(one.words[1:]):
+        if (
+            not _DESTRUCTIVE.isdisjoint((one.program, *one.wrappers))
+            or one.program in _NETWORK
+            or not parts.isdisjoint(one.words[1:])
+        ):
             return True
         if one.program == "find" and "-delete" in one.words:
             return True

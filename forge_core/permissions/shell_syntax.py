@@ -37,6 +37,8 @@ _WRAPPERS: dict[str, frozenset[str]] = {
     "strace": frozenset({"-o", "-e", "-p"}),
 }
 _MAX_DEPTH = 6
+_OPERATOR = re.compile(r"<<<|<<-?|<>|>>|>\||[<>]&|&>>?|[<>](?!\()|[<>]\(|&&|\|[|&]?|[;&()`]")
+_REDIRECT = re.compile(r"<<<|<<-?|<>|>>|>\||[<>]&|&>>?|[<>]")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _SUBSTITUTION = re.compile(r"\$\(|`|<\(|>\(")
 _HERE = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n(.*?)(?:^\t*\2[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
@@ -49,8 +51,10 @@ class SimpleCommand:
     words: tuple[str, ...]
     writes: tuple[str, ...] = ()
     """Files it redirects its output to."""
-    operator: str = ""
-    """What separates it from the next: `|`, `&&`, `;` …"""
+    fed: tuple[str, ...] = ()
+    """Here-strings that it reads."""
+    wrappers: tuple[str, ...] = ()
+    """Programs taken off the front: sudo, env, timeout …"""
 
     @property
     def program(self) -> str:
@@ -61,6 +65,7 @@ class SimpleCommand:
 class _Reading:
     words: list[str] = field(default_factory=list)
     writes: list[str] = field(default_factory=list)
+    fed: list[str] = field(default_factory=list)
     redirect: str = ""
 
 
@@ -103,6 +108,7 @@ def _nested(command: SimpleCommand, fed: bool) -> Iterator[str]:
     if command.program in ("eval", "watch", "trap") or (command.program == "ssh" and len(command.words) > 2):
         yield " ".join(command.words[1:])
     elif command.program in SHELLS:
+        yield from command.fed
         yield from (word for word in command.words[1:] if " " in word or word in command.words[2:3])
     elif command.program == "env":
         yield from command.words[1:]
@@ -119,22 +125,25 @@ def _split(tokens: list[str], variables: dict[str, str]) -> Iterator[SimpleComma
     for token in tokens:
         if not _is_operator(token):
             if reading.redirect:
-                if ">" in reading.redirect:
-                    reading.writes.append(_expanded(token, variables))
+                into = reading.fed if reading.redirect == "<<<" else reading.writes
+                if reading.redirect == "<<<" or ">" in reading.redirect:
+                    into.append(_expanded(token, variables))
                 reading.redirect = ""
             else:
                 reading.words.append(token)
-        elif "<" in token or ">" in token:
-            if reading.words and reading.words[-1].isdigit():
-                reading.words.pop()
-            reading.redirect = token
-        else:
-            yield from _finished(reading, variables, token)
-            reading = _Reading()
-    yield from _finished(reading, variables, "")
+            continue
+        for operator in _OPERATOR.findall(token):
+            if _REDIRECT.fullmatch(operator):
+                if reading.words and reading.words[-1].isdigit():
+                    reading.words.pop()
+                reading.redirect = operator
+            else:
+                yield from _finished(reading, variables)
+                reading = _Reading()
+    yield from _finished(reading, variables)
 
 
-def _finished(reading: _Reading, variables: dict[str, str], operator: str) -> Iterator[SimpleCommand]:
+def _finished(reading: _Reading, variables: dict[str, str]) -> Iterator[SimpleCommand]:
     words = reading.words
     while words and (words[0] in _KEYWORDS or _ASSIGNMENT.fullmatch(words[0])):
         found = _ASSIGNMENT.fullmatch(words[0])
@@ -144,22 +153,25 @@ def _finished(reading: _Reading, variables: dict[str, str], operator: str) -> It
     expanded = [_expanded(word, variables) for word in words]
     if words and words[0].startswith("$") and " " in expanded[0]:
         expanded[:1] = expanded[0].split()
-    stripped = _without_wrappers(expanded)
-    if stripped or reading.writes:
-        yield SimpleCommand(tuple(stripped), tuple(reading.writes), operator)
+    stripped, wrappers = _without_wrappers(expanded)
+    if stripped or wrappers or reading.writes:
+        yield SimpleCommand(tuple(stripped), tuple(reading.writes), tuple(reading.fed), tuple(wrappers))
 
 
-def _without_wrappers(words: list[str]) -> list[str]:
+def _without_wrappers(words: list[str]) -> tuple[list[str], list[str]]:
+    wrappers: list[str] = []
     while words:
-        options = _WRAPPERS.get(words[0].rpartition("/")[2])
+        program = words[0].rpartition("/")[2]
+        options = _WRAPPERS.get(program)
         if options is None:
-            return words
-        program, words = words[0], words[1:]
+            break
+        wrappers.append(program)
+        words = words[1:]
         while words and (words[0].startswith("-") or _ASSIGNMENT.fullmatch(words[0])):
             words = words[2:] if words[0] in options else words[1:]
-        if program.endswith(("timeout", "chroot")) and words:
+        if program in ("timeout", "chroot") and words:
             words = words[1:]
-    return words
+    return words, wrappers
 
 
 def _expanded(word: str, variables: dict[str, str]) -> str:

@@ -27,7 +27,7 @@ _CHUNK = 256 * 1024
 _MAX_COUNT_BYTES = 64 * 1024 * 1024
 _BATCH_FILES = 1_000
 _BATCH_BYTES = 100_000
-_COUNT = re.compile(rb"([^\0]+)\0(\d+)\n")
+_COUNT = re.compile(rb"([^\0]+)\0(\d+)\r?\n")
 _IMPORT_ROOT = str(Path(__file__).resolve().parents[3])
 
 

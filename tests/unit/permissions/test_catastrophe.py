@@ -1,0 +1,167 @@
+import time
+from pathlib import Path
+
+import pytest
+
+from forge_core.permissions.catastrophe import catastrophe
+
+ROOT = Path("/work/proj")
+HOME = Path("/home/me")
+
+DENIED = r"""
+rm -rf /
+rm -rf /*
+rm -fr ~
+rm -r $HOME/
+rm -rf "${HOME}"
+rm -rf ~/*
+rm -rf ~root
+rm --recursive --force /
+sudo rm -rf --no-preserve-root /
+sudo -u root -- rm -rf /
+rm -rf .git
+rm -rf ./sub/.git/
+rm -rf .git/*
+rm -rf ..
+rm -rf .
+rm -rf $PWD
+cd / && rm -rf *
+cd .. ; rm -rf proj
+rm -rf '/'
+r\m -rf /
+"rm" -rf /
+/bin/rm -rf /
+\rm -rf /
+command rm -rf /
+rm -rf -- /
+rm -rf /b*
+rm -rf {/,x}
+rm -rf /usr/../
+rm -rf //
+rm -rf /home
+bash -c 'rm -rf ~'
+sh -c "bash -c 'rm -rf /'"
+eval "rm -rf /"
+env rm -rf /
+env A=1 rm -rf /
+env -i rm -rf /
+nohup rm -rf / &
+timeout 5 rm -rf /
+timeout -s KILL 5 rm -rf /
+xargs rm -rf /
+nice -n 5 rm -rf /
+X=/; rm -rf $X
+X=rm; $X -rf /
+if true; then rm -rf /; fi
+for x in 1; do rm -rf /; done
+f() { rm -rf /; }; f
+(rm -rf /)
+true && rm -rf / || true
+`rm -rf /`
+echo $(rm -rf /)
+echo "$(rm -rf /)"
+echo 'rm -rf /' | sh
+bash <<< 'rm -rf /'
+cat <(rm -rf /)
+find / -delete
+find ~ -exec rm -rf {} +
+find . -delete
+find . -type f -delete
+mv ~ /tmp/x
+mv .git /tmp/x
+chmod -R 777 /
+chown -R me /etc
+dd if=x of=/dev/sda
+dd of=/dev/nvme0n1 if=/dev/zero
+echo a > /dev/sda
+cat x >/dev/vda1
+cp x /dev/mmcblk0
+tee /dev/sda
+shred /dev/sda
+mkfs.ext4 /dev/sda1
+mkfs /dev/sda1
+wipefs -a /dev/sda
+:(){ :|:& };:
+:(){ :|: & };:
+bomb() { bomb | bomb & }; bomb
+git push --force
+git push -f origin main
+git -C x push origin +main
+git -c a=b push --force-with-lease
+git push --mirror
+cd x && git push -uf origin main
+kill -9 -1
+"""
+
+ALLOWED = r"""
+rm -rf build
+rm -rf ./node_modules
+rm -rf /work/proj/build
+rm -rf /tmp/x
+rm -rf *.o
+rm file
+rm -f /etc/x.tmp
+find . -name '*.pyc' -delete
+find build -delete
+git push
+git push origin main
+git push --follow-tags
+git push -u origin feature
+git rm -rf old
+git status
+echo 'rm -rf /'
+git commit -m 'fix rm -rf / bug'
+grep -r 'rm -rf /' .
+chmod -R u+w src
+chmod 777 /tmp/x
+dd if=/dev/zero of=x.bin
+cat /dev/sda
+echo x > /dev/null
+mv a b
+kill -9 123
+kill -1 123
+ls /
+cd / && ls
+docker run --rm -it x
+"""
+
+
+@pytest.mark.parametrize("command", DENIED.strip().splitlines())
+def test_what_cannot_be_made_good_is_recognised_in_any_spelling(command: str) -> None:
+    assert catastrophe(command, ROOT, HOME)
+
+
+@pytest.mark.parametrize("command", ALLOWED.strip().splitlines())
+def test_ordinary_commands_pass(command: str) -> None:
+    assert catastrophe(command, ROOT, HOME) is None
+
+
+def test_a_here_document_counts_only_when_a_shell_reads_it() -> None:
+    assert catastrophe("bash <<EOF\nrm -rf /\nEOF", ROOT, HOME)
+    assert catastrophe("cat > notes.md <<'EOF'\nnever run rm -rf /\nEOF", ROOT, HOME) is None
+
+
+def test_lines_count_each() -> None:
+    assert catastrophe("echo hello\nrm -rf /\n", ROOT, HOME)
+    assert catastrophe("rm \\\n -rf \\\n /", ROOT, HOME)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "'" * 5_001,
+        "$(" * 3_000,
+        "`" * 5_000,
+        "(" * 20_000,
+        "a" * 90_000,
+        "<<A\n" * 5_000,
+        "x;" * 20_000,
+        " " * 90_000,
+        "f(){" * 20_000,
+    ],
+)
+def test_a_hostile_line_is_read_without_a_fault(command: str) -> None:
+    started = time.perf_counter()
+    catastrophe(command, ROOT, HOME)
+    assert catastrophe(f"{command}\nrm -rf /", ROOT, HOME) or "'" in command or "<<" in command
+    assert time.perf_counter() - started < 5

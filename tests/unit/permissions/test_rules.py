@@ -1,0 +1,141 @@
+import pytest
+
+from forge_core.errors import ConfigError
+from forge_core.permissions.rules import Rule, allows_command, denies_command, parse_rule
+from forge_core.permissions.shell_rules import is_destructive, session_pattern
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("bash", Rule("bash")),
+        ("bash(*)", Rule("bash")),
+        ("bash(git status:*)", Rule("bash", "git status:*")),
+        (" edit( src/** ) ", Rule("edit", "src/**")),
+        ("bash(echo (a))", Rule("bash", "echo (a)")),
+        ("*(secret/**)", Rule("*", "secret/**")),
+    ],
+)
+def test_a_rule_is_read(text: str, rule: Rule) -> None:
+    assert parse_rule(text) == rule
+    assert parse_rule(str(rule)) == rule
+
+
+@pytest.mark.parametrize("text", ["", "(x)", "bash(", "bash)", "bash()", "bash( )", "ba sh(x)", "bash(x) y"])
+def test_a_rule_that_makes_no_sense_is_refused_with_its_text(text: str) -> None:
+    with pytest.raises(ConfigError, match="Rule"):
+        parse_rule(text)
+
+
+@pytest.mark.parametrize(
+    ("rule", "command", "allowed"),
+    [
+        ("git status:*", "git status", True),
+        ("git status:*", "git status -s", True),
+        ("git status:*", "  git status -s ", True),
+        ("git status:*", "git statusx", False),
+        ("git status:*", "git status; rm x", False),
+        ("git status:*", "git status && rm x", False),
+        ("git status:*", "git status || rm x", False),
+        ("git status:*", "git status | sh", False),
+        ("git status:*", "git status & rm x", False),
+        ("git status:*", "git status > x", False),
+        ("git status:*", "git status < x", False),
+        ("git status:*", "git status $(rm x)", False),
+        ("git status:*", "git status `rm x`", False),
+        ("git status:*", "git status $X", False),
+        ("git status:*", "git status\nrm x", False),
+        ("git status:*", "git status\r\nrm x", False),
+        ("git status:*", "git status {a,b}", False),
+        ("git status:*", "git status (x)", False),
+        ("git status:*", "git  status", False),
+        ("git status:*", "X=1 git status", False),
+        ("git status:*", "sudo git status", False),
+        ("git status", "git status", True),
+        ("git status", "git status -s", False),
+        ("ls *", "ls *", True),
+        ("ls *", "ls -la", False),
+        ("a && b", "a && b", True),
+        ("a && b", "a && b && c", False),
+        ("=echo x:*", "echo x:*", True),
+        ("=echo x:*", "echo x y", False),
+        (":*", "anything", False),
+    ],
+)
+def test_an_allow_rule_covers_a_whole_command_or_fails_closed(rule: str, command: str, allowed: bool) -> None:
+    assert allows_command(Rule("bash", rule), command) is allowed
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git push",
+        "git push origin main",
+        "/usr/bin/git push",
+        "true && git push",
+        "sudo git push",
+        "bash -c 'git push'",
+        "echo $(git push)",
+        'echo "$(git push)"',
+        "`git push`",
+        "git\tpush",
+        "'git' \"push\"",
+        "g\\it push",
+        "git pu''sh",
+        "$'git' push",
+        "git \\\n push",
+        "env X=1 git push",
+        "xargs git push",
+        "find . -exec git push \\;",
+        "if true; then git push; fi",
+        "it's git push",
+    ],
+)
+def test_a_deny_rule_finds_its_words_in_any_spelling(command: str) -> None:
+    assert denies_command(Rule("bash", "git push:*"), command)
+
+
+def test_a_deny_rule_leaves_other_commands_alone() -> None:
+    assert not denies_command(Rule("bash", "git push:*"), "git pull && pushd x")
+    assert not denies_command(Rule("bash", "rm:*"), "npm run format")
+
+
+@pytest.mark.parametrize(
+    ("command", "pattern"),
+    [
+        ("git diff --stat", "git diff:*"),
+        ("pytest -q tests", "pytest:*"),
+        ("npm run test -- -x", "npm run test:*"),
+        ("npm install left-pad", "npm install:*"),
+        ("git push", "git push"),
+        ("rm x", "rm x"),
+        ("python3 x.py", "python3 x.py"),
+        ("bash x.sh", "bash x.sh"),
+        ("env A=1 x", "env A=1 x"),
+        ("docker run x sh", "docker run x sh"),
+        ("uv run python x.py", "uv run python:*"),
+        ("ls -la; rm x", "ls -la; rm x"),
+        ("ls | sh", "ls | sh"),
+        ("echo x:*", "=echo x:*"),
+        ("git -c core.pager=x log", "git -c core.pager=x log"),
+    ],
+)
+def test_a_session_rule_is_general_only_for_harmless_programs(command: str, pattern: str) -> None:
+    assert session_pattern(command) == pattern
+
+
+@pytest.mark.parametrize("command", ["git diff", "a; b", "echo x:*", "=x", "rm -rf build", "x\ny", " ls "])
+def test_a_session_rule_covers_its_own_command(command: str) -> None:
+    assert allows_command(parse_rule(f"bash({session_pattern(command)})"), command)
+
+
+@pytest.mark.parametrize(
+    "command", ["rm x", "a && rm x", "git push", "git reset --hard", "curl x", "sudo ls", "find . -delete"]
+)
+def test_what_is_hard_to_undo_is_marked(command: str) -> None:
+    assert is_destructive(command)
+
+
+@pytest.mark.parametrize("command", ["ls", "pytest", "git status", "echo rm", "make test"])
+def test_harmless_commands_are_not_marked(command: str) -> None:
+    assert not is_destructive(command)

@@ -1,0 +1,60 @@
+import time
+
+import pytest
+
+from forge_core.workspace.globs import MAX_ALTERNATIVES, compile_glob, expand_braces
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "matches"),
+    [
+        ("*.py", "a.py", True),
+        ("*.py", "a/b.py", False),
+        ("src/**/x.py", "src/x.py", True),
+        ("src/**/x.py", "src/a/b/x.py", True),
+        ("src/**/x.py", "lib/x.py", False),
+        ("**/a/**/b", "q/a/z/b", True),
+        ("**/a/**/b", "q/z/b", False),
+        ("a/**", "a/b/c", True),
+        ("a/**", "a", False),
+        ("**", "x/y", True),
+        ("{a,b}/*.{js,ts}", "b/x.ts", True),
+        ("{a,b}/*.{js,ts}", "c/x.ts", False),
+        ("{a,{b,c}}x", "cx", True),
+        ("{a", "{a", True),
+        ("[a-c]x", "bx", True),
+        ("[!a-c]x", "bx", False),
+        ("[^a-c]x", "dx", True),
+        ("[!a]b", "/b", False),
+        ("[]]x", "]x", True),
+        ("[a-", "[a-", True),
+        ("[[:digit:]]x", "7x", True),
+        ("\\*x", "*x", True),
+        ("\\*x", "ax", False),
+        ("a?c", "abc", True),
+        ("a?c", "a/c", False),
+        ("a*b*c", "axxbyybc", True),
+        ("a*b*c", "axxbyyb", False),
+        ("x\ny", "x\ny", True),
+    ],
+)
+def test_a_glob_means_what_shells_and_git_mean(pattern: str, path: str, matches: bool) -> None:
+    assert bool(compile_glob(pattern).fullmatch(path)) is matches
+
+
+def test_a_pattern_without_a_slash_can_match_at_any_depth() -> None:
+    assert compile_glob("*.py", any_depth=True).fullmatch("a/b/c.py")
+    assert not compile_glob("b/*.py", any_depth=True).fullmatch("a/b/c.py")
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*a" * 40 + "b", "**/a/" * 20 + "b", "?*" * 60 + "b", "[a-z]*" * 40 + "!"]
+)
+def test_a_hostile_pattern_costs_no_time(pattern: str) -> None:
+    started = time.perf_counter()
+    assert not compile_glob(pattern).fullmatch("a" * 250 + "/" + "a/" * 100 + "a")
+    assert time.perf_counter() - started < 1
+
+
+def test_braces_cannot_multiply_without_end() -> None:
+    assert len(expand_braces("{a,b}" * 30)) <= MAX_ALTERNATIVES * 2
