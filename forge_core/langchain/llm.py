@@ -67,7 +67,7 @@ class OpenRouterLLM(BaseChatModel):
     top_p: float | None = None
     frequency_penalty: float | None = None
     presence_penalty: float | None = None
-    stop: list[str] | None = Field(default=None, alias="stop_sequences")
+    stop: list[str] | None = Field(default=None, validation_alias=AliasChoices("stop", "stop_sequences"))
     """Joined with a call's own; the API takes four in all."""
     seed: int | None = None
     models: list[str] | None = None

@@ -104,8 +104,11 @@ def _complete_assistant(body: dict[str, Any], message: Message, model: str, prov
         body["content"] = ""
     if not provider.takes_reasoning:
         return
+    made_by = str((message.extra.get("response_metadata") or {}).get("model_name") or "")
     details = [
-        detail for detail in message.extra.get("reasoning_details") or () if _is_understood(detail, model)
+        detail
+        for detail in message.extra.get("reasoning_details") or ()
+        if _is_understood(detail, model, made_by)
     ]
     if details:
         body["reasoning_details"] = details
@@ -120,8 +123,10 @@ def _call(call: ToolCall) -> dict[str, Any]:
     return {"id": call.id, "type": call.type or "function", "function": function}
 
 
-def _is_understood(detail: dict[str, Any], model: str) -> bool:
+def _is_understood(detail: dict[str, Any], model: str, made_by: str) -> bool:
     """False for a block that is bound to another vendor: it would be refused after a change of model."""
     bound_to = _VENDOR_OF_FORMAT.get(str(detail.get("format") or "").split("-", 1)[0])
     vendor, slash, _ = model.partition("/")
-    return bound_to is None or not slash or vendor in bound_to or vendor == "openrouter"
+    if bound_to is None or not slash or vendor == "openrouter":
+        return True
+    return vendor in bound_to or made_by.startswith(f"{vendor}/")

@@ -84,7 +84,7 @@ def test_convert_list_of_messages() -> None:
 
 @pytest.mark.parametrize(
     "message",
-    [ChatMessage("x", role="critic"), FunctionMessage("x", name="f"), RemoveMessage(id="1")],
+    [ChatMessage(content="x", role="critic"), FunctionMessage(content="x", name="f"), RemoveMessage(id="1")],
 )
 def test_messages_without_a_role_in_the_protocol_are_refused(message: BaseMessage) -> None:
     with pytest.raises(ValueError, match="Unknown message type"):
@@ -179,7 +179,7 @@ def test_unreadable_arguments_become_an_invalid_call_with_the_raw_text() -> None
 
 def test_a_merged_stream_is_taken_by_its_raw_arguments_not_by_cores_repair() -> None:
     half = tool_call_chunk(name="write", args='{"path": "/x", "content": "half', id="a", index=0)
-    merged = AIMessageChunk("", tool_call_chunks=[half])
+    merged = AIMessageChunk(content="", tool_call_chunks=[half])
     assert merged.tool_calls, "core repairs it"
     message = langchain_to_forge(merged)
     assert message.tool_calls is not None

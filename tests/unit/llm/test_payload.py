@@ -117,6 +117,8 @@ def test_reasoning_of_another_vendor_is_left_out_after_a_change_of_model() -> No
     assert body(message, model="openai/gpt-5")["messages"][0]["reasoning_details"] == details[1:]
     assert body(message, model="anthropic/claude-x")["messages"][0]["reasoning_details"] == details
     assert body(message, model="local-name")["messages"][0]["reasoning_details"] == details
+    same = Message.assistant("x", reasoning_details=details, response_metadata={"model_name": "proxy/model"})
+    assert body(same, model="proxy/model")["messages"][0]["reasoning_details"] == details
 
 
 def test_servers_that_refuse_reasoning_get_none() -> None:
