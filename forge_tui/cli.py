@@ -63,24 +63,29 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _chat(options: argparse.Namespace) -> int:
+    """Paints the first frame, then loads settings and app behind it; restores the terminal in any case."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return _fail('forge chat needs a terminal. Without one, use: forge run "your request"')
+    from forge_tui.terminal import launcher
+
+    launcher.paint()
+    try:
+        return _show(options)
+    finally:
+        launcher.restore()
+
+
+def _show(options: argparse.Namespace) -> int:
     from forge_core.errors import ForgeError
     from forge_core.runtime import load_session_config
     from forge_tui.arguments import config_flags
+    from forge_tui.terminal import launcher
 
     try:
         config = load_session_config(options.path, flags=config_flags(options), needs_write=True)
     except ForgeError as error:
+        launcher.restore()
         return _fail(str(error))
-    return _show(config)
-
-
-def _show(config: ForgeConfig) -> int:
-    """Paints the first frame, then loads the app behind it. The terminal is restored however this ends."""
-    from forge_tui.terminal import launcher
-
-    launcher.paint()
     try:
         from forge_tui.chat import run_chat
 
@@ -88,8 +93,6 @@ def _show(config: ForgeConfig) -> int:
     except Exception as error:
         launcher.restore()
         return _crash(config, error)
-    finally:
-        launcher.restore()
 
 
 def _fail(text: str, code: int = USAGE_ERROR) -> int:
