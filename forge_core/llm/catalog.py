@@ -14,7 +14,7 @@ from typing import Any
 from forge_core.llm.pricing import ModelPrices
 from forge_core.llm.wire import read_decimal
 
-DEFAULT_MODEL = "anthropic/claude-sonnet-4.5"
+DEFAULT_MODEL = "anthropic/claude-sonnet-5"
 _BUNDLED = Path(__file__).parent / "data" / "models.json"  # importlib.resources would cost a start 20 ms
 
 
