@@ -6,7 +6,7 @@ from __future__ import annotations
 from forge_core.llm.offline.wording import QUOTED
 
 MACROS = {
-    "the": r"(?:(?:me|us|the|this|that|these|those|a|an|my|our|your|all|any|every|each|some|of|entire|whole|full|current|new|existing) )*",
+    "the": r"(?:(?:me|us|the|teh|this|that|these|those|a|an|my|our|your|all|any|every|each|some|of|entire|whole|full|current|new|existing) )*",
     "find": r"(?:find(?: out)?|locate|look for|look up|search(?: for)?|hunt for|where is|where's|where are|show(?: me)? where is|get)",
     "show": r"(?:show|read|open|cat|print|display|view|see|look at|look into|look in|dump|peek at|bring up|pull up|let me see|give me|get|bat|less|take a look at|have a look at|type out|inspect)",
     "explain": r"(?:explain|outline|summari[sz]e|describe|analy[sz]e|sum up|walk me through|walk through|tell me about|give me (?:an? )?(?:overview|outline|summary|description) of|(?:an? )?(?:overview|outline|summary|structure) of|review the structure of|what's in the module|document)",
@@ -16,11 +16,11 @@ MACROS = {
     "place": r"(?: @in @the(?:file |files |folder |directory |package |module |dir )?%path(?: files?| folder| directory| package| module| dir)?)?",
     "kind": r"(?:(?P<kind>functions?|funcs?|class(?:es)?|methods?|defs?|definitions?|declarations?|variables?|vars?|constants?|types?|structs?|interfaces?|enums?|traits?|modules?|macros?|symbols?|fixtures?|exceptions?|attributes?|fields?|property|properties|decorators?|procedures?|routines?|names?)(?: definition)? (?:of |for |named |called )?@the)",
     "code": r"(?:function|func|class|method|def|struct|interface|enum|trait|macro|fixture|exception|decorator)",
-    "text": r"(?:text|string|word|phrase|pattern|regexp?|regular expression|term|literal|expression|keyword|message|lines? (?:with|containing|that contains?|matching|that says?)|lines?|occurrences? of|mentions? of|instances? of)",
+    "text": r"(?:text|string|word|phrase|typo|name|pattern|regexp?|regular expression|term|literal|expression|keyword|message|lines? (?:with|containing|that contains?|matching|that says?)|lines?|occurrences? of|mentions? of|instances? of)",
     "repo": r"(?:project|repo(?:sitory)?|code ?base|code|folder|directory|workspace|package|app|application|library|program|source tree|sources?)",
     "tests": r"(?:unit |integration |test )?(?:tests?|test ?suites?|specs?|suite|unittests?|checks)",
     "changes": r"(?:uncommitted |unstaged |local |git |recent |working |file |my )*(?:changes?|modifications?|edits?|status|modified files|changed files)",
-    "where": r"(?:with|by|to|for|into|->|=>|→|as)",
+    "where": r"(?:with|by|to|for|into|->|=>|→|as)(?: the (?:word|text|string|phrase|name))?",
     "ref": r"(?:(?:the |number |no\.? ?|result |hit |match |file |item |option |#)*(?P<nth>\d{1,3}|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last)(?:st|nd|rd|th)?(?: one| result| hit| file| match| entry| item| of them| suggestion| option)?|it|that|this|them|that one|this one|(?:that|this|the|same) (?:same )?(?:file|one|result|match|function|class|definition)|the whole (?:file|thing)|all of it)",
 }
 ARGUMENTS = {

@@ -24,7 +24,7 @@ TALK = (
     IntentSpec(
         _I.ACK,
         (
-            r"(?:yes|yep|yeah|yup|sure|ok(?:ay)?|k|fine|alright|right|correct|exactly|no|nope|nah|nothing|never ?mind|not now|stop|cancel|i see|got it|understood|hm+|wow)(?:[, ].{0,20})?",
+            r"(?:yes|yep|yeah|yup|sure|ok(?:ay)?|k|fine|alright|right|correct|exactly|no|nope|nah|nothing|never ?mind|not now|stop|cancel|i see|got it|understood|hm+|wow)(?:,? (?:thanks|thank you|great|good|cool|ok|fine|then|that's (?:fine|ok|all|right|it)))?",
         ),
     ),
     IntentSpec(_I.BYE, (r"(?:good ?bye|bye(?: bye)?|see you(?: later)?|exit|quit|that's all)",)),
@@ -46,6 +46,7 @@ TALK = (
             r"connect(?: .*(?:models?|openrouter|openai|provider|api|llm|ai|claude|gpt|key))?",
             r"(?:how (?:do|can|could|would|to|should)(?: i| we| you)?|where do i|can i|i want to) ?(?:connect|use|switch|set(?: up)?|configure|add|put|get|enter|select|choose|change)\b.* (?:models?|openrouter|openai|provider|api ?key|key|llm|ai|claude|gpt|ollama|anthropic)\b.*",
             r"(?:use|switch to|set up|configure|change to|get|give me) (?:a |an |the |another )?(?:real|other|another|better|different|online|ai|llm|cloud|local|proper|actual|stronger|smarter)(?: ai| language)? (?:model|llm|one|provider)s?\b.*",
+            r"(?:use|switch to) (?:openai|anthropic|claude|gpt|gemini|llama|mistral|deepseek|qwen|ollama|openrouter|chatgpt)\S*",
             r"(?:set|enter|add|configure)(?: the| my| an?)? (?:openrouter )?api ?key.*|openrouter(?:_api_key)?|go online",
         ),
         "More",
@@ -54,7 +55,7 @@ TALK = (
     IntentSpec(
         _I.WHO,
         (
-            r"(?:who|what)(?: are| r) (?:you|u|this)\b.*|what(?:'s| is) (?:forge|this (?:model|tool|assistant|thing)|your name|the offline model)|introduce yourself|tell me about (?:yourself|forge)",
+            r"(?:who|what)(?: are| r) (?:you|u|this)\b.*|what(?:'s| is) (?:forge|this (?:model|tool|assistant|thing)|your name|the offline model)|introduce yourself|who (?:made|built|wrote|created|develops) (?:you|forge|this)|tell me about (?:yourself|forge)",
             r"are (?:you|u) (?:an? |the )?(?:real |actual )?(?:ai|llm|gpt\S*|chatgpt|claude|human|person|bot|robot|language model|model|machine|online|offline)\b.*",
             r"(?:which|what) (?:ai |language )?model(?: is this| are you| do you use| am i (?:using|talking to))?\b.*",
         ),
@@ -86,7 +87,8 @@ RUNNING = (
         _I.TESTS,
         (
             r"(?:run|execute|start|do|launch|try|check|rerun|re-run|perform|kick off)(?: all)? @the@tests(?: again| all| suite| now)?(?: (?:in|for|of|from|under|at|on|with) @the%path(?: file| folder| directory| package| module)?)?",
-            r"(?:run|execute|rerun|re-run) @the%path (?:tests?|test suite|specs?)",
+            r"(?:run|execute|rerun|re-run) @the(?P<only>\w+) (?:tests?|test suite|specs?)",
+            r"(?:run|execute|rerun|re-run) (?:the )?(?:file )?(?P<path>(?:[\w./-]*/)?test_[\w-]+\.py(?:::[\w:.\[\]-]+)?|tests?/[\w./-]*)",
             r"(?:run|execute|rerun|re-run) (?:the )?tests? %path",
             r"(?:do|are|did|will) @the@tests (?:all )?(?:pass|passing|green|ok|okay|fail|failing|succeed|run|work|red|broken|still (?:pass|green|work|passing))\b.*",
             r"test (?:it|this|that|everything|@the@repo)|@tests|run test|which tests (?:are )?(?:fail|failing|broken|red)\b.*|is @the(?:build|suite|@repo) (?:green|ok|passing|broken)",
@@ -177,6 +179,7 @@ EDITING = (
         (
             r"(?:rename|move|mv) @the(?:file )?%dotted (?:to|as|into|->|→) (?P<other>\ue000\d+\ue001|[^\s,;?!]*[./][^\s,;?!]*)",
             r"(?:rename|move|mv) @the(?:file|folder|directory) %file (?:to|as|into|->|→) @the(?:folder |directory )?%other",
+            r"(?:rename|move|mv) @the(?:file )?%dotted (?P<other>[^\s,;?!]*[./][^\s,;?!]*)",
             r"(?P<copy>copy|cp|duplicate) @the(?:file )?%dotted (?:to|as|into|->|→)? ?%other",
         ),
     ),
@@ -186,7 +189,7 @@ EDITING = (
             r"(?:in|inside) @file,? (?:please )?(?:replace|change|swap|substitute|rename|turn|correct|update) @the(?:@text )?%old @where %new",
             r"(?:replace|change|swap|substitute|switch|rename|update|correct|turn|edit|exchange|modify) (?P<all>all|every|each|everything) @the(?:(?:occurrences?|instances?|uses?|mentions?|places?|cases) (?:of|where it says) )?(?:@text )?%old @where %new(?: in @file)",
             r"(?:replace|change|swap|substitute|switch|rename|update|correct|turn|edit|exchange|modify) @the(?:(?:occurrences?|instances?|uses?|mentions?) of )?(?:@text )?%old @where %new (?:on|in|at) line (?P<line>\d+) (?:of|in) @file",
-            r"(?:replace|change|swap|substitute|switch|rename|update|correct|turn|edit|exchange|modify) @the(?:(?:occurrences?|instances?|uses?|mentions?) of )?(?:@text )?%old @where %new (?:in|inside|within|of|throughout) @file,?(?: (?:on|in|at) line (?P<line>\d+))",
+            r"(?:replace|change|swap|substitute|switch|rename|update|correct|turn|edit|exchange|modify) @the(?:(?:occurrences?|instances?|uses?|mentions?) of )?(?:@text )?%old @where %new (?:in|inside|within|of|throughout) @file,?(?: (?:(?:on|in|at) )?line (?P<line>\d+))",
             r"(?:replace|change|swap|substitute|switch|rename|update|correct|turn|edit|exchange|modify) @the(?:(?:occurrences?|instances?|uses?|mentions?) of )?(?:@text )?%old @where %new,? (?P<all>everywhere|throughout|all over|globally|in all places)(?: in| inside| within)? @file",
             r"(?:change|update|set|bump|switch) @the(?P<what>[\w .-]+?) from %old to %new(?: (?:in|inside|within|of) @file)",
             r"(?:replace|change|swap|substitute|switch|rename|update|correct|turn|edit|exchange|modify) @the(?:(?P<all>(?:all )?occurrences|(?:all )?instances|uses|mentions) of )?(?:@kind)?(?:@text )?%old @where %new (?:in|inside|within|of|throughout) @file,?(?: (?P<every>everywhere|all(?: of them)?|globally|throughout|every time|each time|once))?",

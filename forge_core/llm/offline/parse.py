@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from forge_core.llm.offline.code_shape import LANGUAGES
 from forge_core.llm.offline.intents import Intent, argument_name, compiled
 from forge_core.llm.offline.wording import CLOSE, OPEN, Masked, halves, mask, mend, plain, steps
 
@@ -138,6 +139,17 @@ _VERBS = frozenset(
         "continue",
     ]
 )
+_NOUNS = frozenset(
+    "function class method files file tests project repository folder directory definition changes branch commits "
+    "line lines text word usages overview".split()
+)
+_TALK = (Intent.ACK, Intent.GREET, Intent.THANKS, Intent.BYE)
+_ANOTHER_FILE = re.compile(r"\s*[\w./-]+\.\w+ (?:with|containing)\b", re.I)
+_ENDINGS = frozenset(ending for endings in LANGUAGES.values() for ending in endings) | frozenset(
+    "lock cfg ini env log csv tsv ipynb bak orig patch diff in out tmp svg pdf zip gz tar cs vue svelte gradle tex bib "
+    "proto graphql tf dockerignore gitignore example sample local sum mod work map snap pem key crt conf service".split()
+)
+_ATTRIBUTE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?:\(\))?")
 _FILE_LIKE = re.compile(
     r"[./*\\]|^(?:README|LICEN[CS]E|CHANGELOG|Makefile|Dockerfile|Procfile|Gemfile|Rakefile|Justfile|NOTICE)$",
     re.I,
@@ -184,17 +196,23 @@ def parse(text: str) -> tuple[Request, ...]:
 
 def _parse_step(masked: Masked, step: str) -> list[Request]:
     """One step, or two when it reads as "this and that"."""
+    exact = _match(masked, step.strip().rstrip("?!. "))
+    if exact is not None and exact.intent in (*_TALK, Intent.MORE):
+        return [exact]
     for first, second in halves(step):
         left, right = _match(masked, plain(first)), _parse_rest(masked, second)
+        if left is not None and left.intent is Intent.CREATE and not right:
+            right = _parse_rest(masked, f"create {second}") if _ANOTHER_FILE.match(second) else []
         if (
             left is not None
             and right
             and left.intent is not Intent.BEYOND
             and not _is_open_ended(left, first)
         ):
-            return [left, *right]
-    request = _match(masked, plain(step)) or _match(masked, mend(plain(step), _VERBS))
-    return [request or Request(Intent.UNKNOWN, {}, masked.fill(step).strip())]
+            return right if left.intent in _TALK else [left, *right]
+    ways = (plain(step), mend(plain(step), _VERBS, _NOUNS))
+    request = next((found for way in ways if (found := _match(masked, way))), None)
+    return [request or Request(Intent.UNKNOWN, {}, masked.fill_typed(step).strip())]
 
 
 def _parse_rest(masked: Masked, text: str) -> list[Request]:
@@ -252,9 +270,9 @@ def _match(masked: Masked, text: str) -> Request | None:
 
 
 def _argument(masked: Masked, name: str, value: str) -> str:
-    if name == "purpose":
-        return masked.fill(value, '"').strip()
     quoted = value.startswith(OPEN) and value.endswith(CLOSE) and value.count(OPEN) == 1
+    if name in ("purpose", "command") and not quoted:
+        return masked.fill_typed(value).strip()
     value = masked.fill(value)
     if quoted:
         return value
@@ -284,6 +302,11 @@ def _is_sound(intent: Intent, args: Mapping[str, str]) -> bool:
     if intent is Intent.REPLACE:
         return bool(args.get("old"))
     file = args.get("file", "")
+    path = args.get("path", "")
+    if intent is Intent.LIST and re.search(r"\w\.\w+$", path):
+        return False
+    if _ATTRIBUTE.fullmatch(file) and file.rsplit(".", 1)[-1].lower() not in _ENDINGS:
+        return intent not in (Intent.READ, Intent.EXPLAIN, Intent.FIND_FILES)
     if "\n" in file or (" " in file and not _FILE_LIKE.search(file)):
         return False
     if intent is Intent.FIND_FILES and file:

@@ -53,16 +53,18 @@ def install_command(names: Sequence[str]) -> str:
     return f"{make}{python} -m pip install pytest{needs}"
 
 
-def test_command(names: Sequence[str], path: str = "") -> str:
-    """The command line that runs the tests (only those in `path` where the runner can), "" when unknown."""
+def test_command(names: Sequence[str], path: str = "", only: str = "") -> str:
+    """The command line that runs the tests (only those in `path`, or whose names hold the word `only`, where
+    the runner can), "" when unknown."""
     bare = {name.rstrip("/") for name in names}
-    python = f"{python_of(names)} -m pytest -q"
+    chosen = f" -k {only}" if only else ""
+    python = f"{python_of(names)} -m pytest -q{chosen}"
     if path.endswith(".py") or "::" in path:
         return f"{python} {path}"
     for files, command in _BY_FILE:
         if bare & set(files):
             return _with_path(python if command == "PYTHON" else command, path)
-    is_python = any(name.endswith(".py") and ("test" in name) for name in bare)
+    is_python = any(name.endswith(".py") and "test" in name for name in bare)
     return _with_path(python, path) if is_python or bare & {"tests", "test"} else ""
 
 

@@ -9,6 +9,7 @@ OPEN, CLOSE = "\ue000", "\ue001"
 QUOTED = f"{OPEN}\\d+{CLOSE}"
 """Matches what stands for a quoted or fenced text."""
 
+_MARK = re.compile(f"{OPEN}(\\d+){CLOSE}")
 _PRIVATE = re.compile("[\ue000\ue001]")
 _AFTER = r"(?=$|[\s).,;:!?\]}])"
 _BEFORE = r"(?:(?<=^)|(?<=[\s(=\[{,:]))"
@@ -27,7 +28,7 @@ _POLITE = re.compile(
     r"|(?:can|could|would|will|may) (?:you|we|i)(?: please| kindly| maybe| also| just)?\s+(?!do\b[?.! ]*$|do with)"
     r"|(?:i(?:'d| would) like|i want|i need|i wish)(?: for)? (?:you )?to\s+"
     r"|(?:i(?:'d| would) like|i want|i need) (?=(?:a|the|an|to see)\b)"
-    r"|(?:let(?:'s| us)|go ahead and|try to|help me (?:to )?|be so kind and|i'm trying to|do you mind|would you mind)\s+)",
+    r"|(?:let(?:'s| us)|go ahead and|try to|help me (?:to )?|be so kind and|i'm trying to|(?:do you |would you )?mind)\s+)",
     re.I,
 )
 _FLUFF = re.compile(
@@ -41,7 +42,8 @@ _STEP = re.compile(r"^\s*(?:(?:step\s*)?\d{1,2}[.):]|[-*•])\s+", re.I)
 _THEN = re.compile(
     r"\s*(?:[,;.]\s*)?(?:\band\s+)?\b(?:then|after that|afterwards|finally)\b[,:]?\s+|\s*;\s+", re.I
 )
-_MAYBE = re.compile(r"\s*,\s*and\s+|\s+and\s+|[.!?]\s+|\s*,\s+", re.I)
+_MAYBE = re.compile(rf"\s*,\s*and\s+|\s+and\s+|(?<=[\w{CLOSE})])[.!?]\s+|\s*,\s+", re.I)
+_IN_LINE = re.compile(r"\s+(?=\d{1,2}[.)]\s)")
 _PASTED = re.compile(
     r"^(?P<head>[^\n]*\b(?:create|write|make|add|generate|save|put)\b[^\n]*(?:with|content|contents|containing|text|lines|following"
     r"|code|\.\w{1,6})[^\n]*?)\s*:[ \t]*\n(?P<body>.+)$",
@@ -55,15 +57,22 @@ class Masked:
 
     text: str
     quoted: tuple[str, ...]
+    """What stood between the quotes."""
+    typed: tuple[str, ...]
+    """The same with the quotes."""
 
-    def fill(self, text: str, quote: str = "") -> str:
-        """`text` with the quoted parts back, between `quote` marks."""
-        return re.sub(f"{OPEN}(\\d+){CLOSE}", lambda mark: f"{quote}{self.quoted[int(mark[1])]}{quote}", text)
+    def fill(self, text: str) -> str:
+        """`text` with the quoted parts back, without their quotes."""
+        return _MARK.sub(lambda mark: self.quoted[int(mark[1])], text)
+
+    def fill_typed(self, text: str) -> str:
+        """`text` as it was typed, with all quotes."""
+        return _MARK.sub(lambda mark: self.typed[int(mark[1])], text)
 
 
 def mask(text: str) -> Masked:
     """Quoted, backticked and fenced parts become marks; so does what follows "create x with:" on new lines."""
-    kept: list[str] = []
+    kept: list[tuple[str, str]] = []
 
     def keep(found: re.Match[str]) -> str:
         content = next(found[name] for name in _GROUPS if found[name] is not None)
@@ -71,16 +80,17 @@ def mask(text: str) -> Masked:
             content += "\n"
         elif found["straight"] is not None or found["plain"] is not None:
             content = _ESCAPED.sub(r"\1", content)
-        kept.append(content)
+        kept.append((content, found[0]))
         return f"{OPEN}{len(kept) - 1}{CLOSE}"
 
     text = _PRIVATE.sub("", text)
     pasted = _PASTED.match(text)
     if pasted and not re.match(r"\s*(```|~~~)", pasted["body"]):
-        head = _QUOTES.sub(keep, pasted["head"])
-        kept.append(pasted["body"].rstrip("\n") + "\n")
-        return Masked(f"{head}: {OPEN}{len(kept) - 1}{CLOSE}", tuple(kept))
-    return Masked(_QUOTES.sub(keep, text), tuple(kept))
+        text = _QUOTES.sub(keep, pasted["head"]) + f": {OPEN}{len(kept)}{CLOSE}"
+        kept.append((pasted["body"].rstrip("\n") + "\n", pasted["body"]))
+    else:
+        text = _QUOTES.sub(keep, text)
+    return Masked(text, tuple(content for content, _ in kept), tuple(typed for _, typed in kept))
 
 
 _GROUPS = ("fenced", "double", "single", "straight", "curly", "low", "angle", "curly1", "plain")
@@ -101,7 +111,9 @@ def steps(text: str) -> list[str]:
     lines: list[str] = []
     for line in text.splitlines():
         bare = line.strip()
-        if lines and re.fullmatch(rf"(?:{QUOTED}\s*)+", bare):
+        if re.match(r"1[.)]\s", bare) and len(_IN_LINE.split(bare)) > 1:
+            lines += [_STEP.sub("", part) for part in _IN_LINE.split(bare)]
+        elif lines and re.fullmatch(rf"(?:{QUOTED}\s*)+", bare):
             lines[-1] += " " + bare  # a fenced block belongs to the line above it
         elif bare:
             lines.append(_STEP.sub("", bare))
@@ -113,18 +125,24 @@ def halves(step: str) -> list[tuple[str, str]]:
     return [(step[: cut.start()], step[cut.end() :]) for cut in _MAYBE.finditer(step)][:12]
 
 
-def mend(text: str, verbs: frozenset[str]) -> str:
-    """`text` with a misspelt verb among its first two words put right; the rest is never touched."""
+def mend(text: str, verbs: frozenset[str], nouns: frozenset[str] = frozenset()) -> str:
+    """`text` with a misspelt verb among its first two words put right ("listing" becomes "list"), and a
+    misspelt noun among the next ones; the rest is never touched."""
     words = text.split(" ")
-    for position in range(min(2, len(words))):
-        word = words[position].lower()
-        if word in verbs:
-            return text
-        nearest = [verb for verb in sorted(verbs) if _is_near(word, verb)]
-        if nearest:
-            words[position] = min(nearest, key=lambda verb: abs(len(verb) - len(word)))
-            return " ".join(words)
-    return text
+    has_verb = False
+    for position, word in enumerate(map(str.lower, words[:4])):
+        known = verbs if position < 2 and not has_verb else nouns
+        if word in verbs or word in nouns:
+            has_verb = has_verb or word in verbs
+            continue
+        stems = [
+            stem for stem in (word[:-3], word[:-3] + "e", word[:-4]) if word.endswith("ing") and stem in known
+        ]
+        near = stems or [one for one in sorted(known) if _is_near(word, one)]
+        if near:
+            words[position] = min(near, key=lambda one: abs(len(one) - len(word)))
+            has_verb = has_verb or position < 2
+    return " ".join(words)
 
 
 def _is_near(word: str, verb: str) -> bool:

@@ -17,6 +17,7 @@ _PRINTS = re.compile(
     re.I | re.DOTALL,
 )
 _VAGUE = re.compile(r"^(?:the|a|an|all|every|some|its?|my|each|numbers?|whether|if|how|what)\b", re.I)
+_OPENING, _CLOSING = "\"'`“‘«„", "\"'`”’»“"
 _PROGRAMS = {
     "py": "print({double})\n",
     "js": "console.log({double});\n",
@@ -81,7 +82,7 @@ def program(path: str, purpose: str) -> str | None:
     if template is None or wanted is None:
         return None
     text = wanted[1].strip()
-    is_quoted = len(text) > 1 and text[0] == text[-1] == '"'
+    is_quoted = len(text) > 1 and text[0] in _OPENING and text[-1] in _CLOSING
     text = text[1:-1] if is_quoted else text
     if not text.strip() or "\n" in text or (_VAGUE.match(text) and not is_quoted):
         return None

@@ -59,7 +59,7 @@ def tests(request: Request, memory: Memory) -> Skill:
     if listing.failed:
         return phrases.failed("The folder could not be listed", listing.text)
     names = names_in(listing)
-    command = test_command(names, shlex.quote(path) if path else "")
+    command = test_command(names, shlex.quote(path) if path else "", request.get("only"))
     if not command:
         return (
             "I see no sign of tests here: no pyproject.toml, package.json, go.mod, Cargo.toml, Makefile or tests folder. "
