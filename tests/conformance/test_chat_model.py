@@ -83,7 +83,7 @@ class TestUnit(Features, ChatModelUnitTests):
         loaded = load(
             stored, valid_namespaces=["forge_core"], allowed_objects=[OpenRouterLLM], secrets_from_env=True
         )
-        assert loaded.dict() == model.dict()
+        assert loaded.asdict() == model.asdict()
 
 
 class Asked(Features, ChatModelIntegrationTests):
