@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from forge_core.llm.client import OpenRouterClient
     from forge_core.llm.retry import RetryNotice
     from forge_core.permissions.policy import PermissionPolicy
+    from forge_core.redact import Redactor
     from forge_core.session.session import ForgeSession
     from forge_core.session.status import ProviderLabel
 
@@ -49,11 +50,12 @@ def build_session(config: ForgeConfig, approver: Approver) -> ForgeSession:
     Takes a second or so the first time, for the imports; opens no connection and no file.
     """
     silence_tracing(os.environ)
-    from forge_core.langchain.callbacks import TokenTrackingCallback
+    from forge_core.langchain.callbacks import LoggingCallback, TokenTrackingCallback
     from forge_core.permissions.policy import PermissionPolicy
     from forge_core.session.session import ForgeSession, SessionParts
     from forge_core.store.journal import Journal
-    from forge_core.store.paths import journal_path, new_session_id, outputs_dir
+    from forge_core.store.log import close_log, open_log
+    from forge_core.store.paths import journal_path, log_path, new_session_id, outputs_dir
 
     session_id = new_session_id()
     notify = _Notifier()
@@ -66,7 +68,13 @@ def build_session(config: ForgeConfig, approver: Approver) -> ForgeSession:
     files: dict[str, str] = {}
     outputs = outputs_dir(config.state_dir, session_id)
     agent = _build_agent(config, make_llm(config.model), approver, policy, files, outputs)
-    agent.tracker, agent.callbacks = tracker, [tracker]
+    logger = open_log(log_path(config.state_dir), config.log_level, f"forge.{session_id}")
+    agent.tracker, agent.callbacks = tracker, [tracker, LoggingCallback(logger, redact=_redactor(config))]
+
+    async def close() -> None:
+        await client.aclose()
+        close_log(logger)
+
     session = ForgeSession(
         SessionParts(
             id=session_id,
@@ -81,7 +89,7 @@ def build_session(config: ForgeConfig, approver: Approver) -> ForgeSession:
             make_llm=make_llm,
             context_window=_context_window(config),
             system_prompt=_prompt_maker(config),
-            close=client.aclose,
+            close=close,
         )
     )
     session.set_mode(config.permission_mode)
@@ -199,6 +207,13 @@ def _context_window(config: ForgeConfig) -> Callable[[str], int | None]:
         return found.context_length if found else None
 
     return window
+
+
+def _redactor(config: ForgeConfig) -> Redactor:
+    from forge_core.redact import Redactor
+
+    key = config.endpoint.api_key
+    return Redactor((key,) if key else ())
 
 
 def _provider_label(config: ForgeConfig) -> ProviderLabel:

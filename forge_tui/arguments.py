@@ -15,7 +15,8 @@ USAGE_ERROR = 1
 """argparse's own 2 means "provider failed" here, so usage errors end with 1."""
 COMMANDS = ("chat", "run")
 MODES = ("ask", "accept-edits", "plan", "auto", "yolo")
-"""The values of PermissionMode; written out, since importing the settings would double the time of --help."""
+LOG_LEVELS = ("debug", "info", "warning", "error")
+"""The values of PermissionMode and log_level, written out: importing the settings would double --help's time."""
 PIPE_WAIT_S = 3.0
 
 
@@ -62,7 +63,9 @@ def config_flags(options: argparse.Namespace) -> dict[str, Any]:
     from forge_core.config.fields import check_value
     from forge_core.config.models import PermissionMode
 
-    raw = {name: getattr(options, name) for name in ("base_url", "model", "theme", "max_iterations")}
+    raw = {
+        name: getattr(options, name) for name in ("base_url", "model", "theme", "max_iterations", "log_level")
+    }
     flags = {name: None if value is None else check_value(name, value) for name, value in raw.items()}
     if options.permission_mode is not None:
         flags["permission_mode"] = PermissionMode(options.permission_mode)
@@ -133,6 +136,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--theme", help=argparse.SUPPRESS if parser.prog.endswith("run") else "the theme's name"
     )
+    parser.add_argument("--log-level", choices=LOG_LEVELS, help="how much the log file holds (default info)")
     parser.add_argument("--max-iterations", type=int, metavar="N", help="model calls per turn (default 200)")
 
 

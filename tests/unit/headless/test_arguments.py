@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from forge_core.config import fields
 from forge_core.config.models import PermissionMode
 from forge_core.errors import ConfigError
-from forge_tui.arguments import MODES, config_flags, parse, read_prompt
+from forge_tui.arguments import LOG_LEVELS, MODES, config_flags, parse, read_prompt
 
 
 def parsed(*arguments: str) -> argparse.Namespace:
@@ -88,3 +89,4 @@ def test_no_prompt_is_an_error_that_says_how(tmp_path: Path) -> None:
 
 def test_the_modes_on_the_command_line_are_those_of_the_settings() -> None:
     assert tuple(PermissionMode) == MODES
+    assert fields.LOG_LEVELS == LOG_LEVELS

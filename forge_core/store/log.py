@@ -1,0 +1,48 @@
+"""Forge's own log: a rotating file that only its owner can read. It never goes to the screen."""
+
+from __future__ import annotations
+
+import logging
+import os
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import TextIO, cast
+
+MAX_BYTES = 1_000_000
+KEPT_FILES = 3
+
+
+def open_log(path: Path, level: str, name: str) -> logging.Logger:
+    """A logger that writes to `path` from `level` ("debug" … "error") on; the file is made at the first line.
+
+    The logger belongs to the caller alone (`name` must be its own): nothing propagates to other handlers.
+    """
+    logger = logging.Logger(name, level.upper())
+    handler = _PrivateFile(path)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    logger.addHandler(handler)
+    return logger
+
+
+def close_log(logger: logging.Logger) -> None:
+    for handler in list(logger.handlers):
+        logger.removeHandler(handler)
+        handler.close()
+
+
+class _PrivateFile(RotatingFileHandler):
+    """Makes its folder 0700 and its file 0600; a disk that refuses costs log lines and nothing else."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            path, maxBytes=MAX_BYTES, backupCount=KEPT_FILES, encoding="utf-8", delay=True, errors="replace"
+        )
+
+    def _open(self) -> TextIO:  # type: ignore[override]
+        path = Path(self.baseFilename)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        return cast(TextIO, os.fdopen(fd, "a", encoding=self.encoding, errors=self.errors))
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        """Stays silent: the default prints a traceback over the screen."""

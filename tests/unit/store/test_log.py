@@ -1,0 +1,41 @@
+"""The log file: private, rotating, never in the way."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from forge_core.store.log import KEPT_FILES, MAX_BYTES, close_log, open_log
+
+
+def test_lines_go_to_a_private_file_from_the_level_on(tmp_path: Path) -> None:
+    path = tmp_path / "logs" / "forge.log"
+    logger = open_log(path, "info", "forge.test")
+    logger.debug("too fine")
+    assert not path.exists()
+    logger.info("a line")
+    close_log(logger)
+    assert path.read_text().endswith("INFO forge.test a line\n")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_it_rotates_and_keeps_few(tmp_path: Path) -> None:
+    path = tmp_path / "forge.log"
+    logger = open_log(path, "info", "forge.test")
+    for _ in range((KEPT_FILES + 3) * MAX_BYTES // 100_000):
+        logger.info("x" * 100_000)
+    close_log(logger)
+    files = list(tmp_path.iterdir())
+    assert len(files) == KEPT_FILES + 1
+    assert all(stat.S_IMODE(file.stat().st_mode) == 0o600 for file in files)
+
+
+def test_a_disk_that_refuses_is_silent(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("in the way")
+    logger = open_log(tmp_path / "file" / "forge.log", "info", "forge.test")
+    logger.info("lost")
+    close_log(logger)
+    assert capfd.readouterr() == ("", "")
