@@ -16,7 +16,7 @@ USAGE_ERROR = 1
 COMMANDS = ("chat", "run")
 MODES = ("ask", "accept-edits", "plan", "auto", "yolo")
 LOG_LEVELS = ("debug", "info", "warning", "error")
-"""The values of PermissionMode and log_level, written out: importing the settings would double --help's time."""
+"""The values of PermissionMode and log_level, written out: importing them would double --help's time."""
 PIPE_WAIT_S = 3.0
 
 
