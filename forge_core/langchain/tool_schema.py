@@ -62,7 +62,7 @@ def field_name(parameter: str) -> str:
 
 
 def parameters_of(schema: JsonSchema) -> tuple[ToolParameter, ...]:
-    """The properties of an object schema as Forge parameters; a union is shown as its first kind."""
+    """The properties of an object schema as Forge parameters; of a union one kind is named."""
     required = set(schema.get("required") or ())
     return tuple(
         _parameter(name, described, is_required=name in required)
@@ -87,11 +87,17 @@ def _parameter(name: str, described: JsonSchema, *, is_required: bool) -> ToolPa
 
 
 def _kind(described: JsonSchema) -> JsonType:
+    """The one type to name; of several the one that takes most values: a text, else a number."""
+    kinds: list[str] = []
     for option in (described, *_options(described)):
-        kinds = option.get("type")
-        for kind in kinds if isinstance(kinds, list) else [kinds]:
-            if kind in get_args(JsonType):
-                return cast(JsonType, kind)
+        named = option.get("type")
+        kinds += named if isinstance(named, list) else [str(named)]
+    for wide in ("string", "number"):
+        if wide in kinds:
+            return cast(JsonType, wide)
+    usable = [kind for kind in kinds if kind in get_args(JsonType)]
+    if usable:
+        return cast(JsonType, usable[0])
     return "object" if "properties" in described else "string"
 
 

@@ -25,6 +25,7 @@ from forge_core.langchain.tools import (
     adapt_tools_for_langchain,
 )
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolError, ToolParameter, ToolResult
+from forge_core.tools.bash import BashTool
 from forge_core.tools.executor import ToolExecutor
 from forge_core.tools.read import ReadTool
 
@@ -240,6 +241,11 @@ class TestForgeToolForLangChain:
         await LangChainToolAdapter(forge_tool=recorder).ainvoke({"file_path": "a"})
         assert recorder.threads == [threading.get_ident()]
 
+    async def test_a_child_process_runs_from_inside_a_running_loop(self, tmp_path: Path) -> None:
+        context = ExecutionContext(working_dir=tmp_path)
+        adapter = LangChainToolAdapter(forge_tool=BashTool(), context=context)
+        assert "from a child" in adapter.invoke({"command": "echo from a child"})
+
     def test_a_single_text_is_the_first_argument(self) -> None:
         recorder = Recorder()
         LangChainToolAdapter(forge_tool=recorder).invoke("a.txt")
@@ -410,6 +416,17 @@ class TestLangChainToolForForge:
         assert adapter.json_schema()["properties"] == schema["properties"]
         assert adapter.json_schema()["additionalProperties"] is False
         assert (await adapter.execute({"tags": ["a"]}, ExecutionContext())).output == "a"
+
+    def test_of_several_types_the_widest_is_named(self) -> None:
+        @tool
+        def vague(
+            a: int | str, b: int | float, c: list[int] | None = None, d: Any = None, e: bool | None = None
+        ) -> str:
+            """Takes this or that."""
+            return ""
+
+        kinds = {parameter.name: parameter.type for parameter in ForgeToolAdapter(vague).parameters}
+        assert kinds == {"a": "string", "b": "number", "c": "array", "d": "string", "e": "boolean"}
 
     async def test_a_tool_of_one_text_works(self) -> None:
         shout = Tool(name="shout", description="Shouts.", func=str.upper)
