@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -82,6 +82,8 @@ class ToolExecutor:
         person was thinking is not done: they said yes to something else."""
         started = time.monotonic()
         async with self._asking:
+            if context.interrupted is not None and context.interrupted.is_set():
+                raise ToolError("interrupted by the user before it was allowed")
             verdict = _decide(policy, tool, arguments, context)
             if verdict.decision is not Decision.ASK:
                 _report(
@@ -91,7 +93,7 @@ class ToolExecutor:
                     context.waited_s += time.monotonic() - started
                     return
                 raise ToolError(f"{tool.name} was not allowed: {verdict.reason}.")
-            diffs = await _guarded(tool.preview(arguments, context), tool)
+            diffs = await _guarded(lambda: tool.preview(arguments, context), tool)
             request = _request(tool, arguments, context, verdict, diffs)
             reply = await self._reply(request, context)
         context.waited_s += time.monotonic() - started
@@ -121,7 +123,7 @@ class ToolExecutor:
             return ToolResult(
                 success=False, error="interrupted by the user before it started", summary="interrupted"
             )
-        call = asyncio.ensure_future(_guarded(tool.execute(arguments, context), tool))
+        call = asyncio.ensure_future(_guarded(lambda: tool.execute(arguments, context), tool))
         try:
             match await _first(call, context, tool.timeout_s):
                 case "timeout":
@@ -190,7 +192,9 @@ async def _unchanged(
     """Raises ToolError when the call would now do something else than what was shown."""
     again = _decide(policy, tool, arguments, context)
     is_same_place = again.decision is Decision.ALLOW or again == verdict
-    if not is_same_place or (diffs and await _guarded(tool.preview(arguments, context), tool) != diffs):
+    if not is_same_place or (
+        diffs and await _guarded(lambda: tool.preview(arguments, context), tool) != diffs
+    ):
         raise ToolError(
             "what the call would change is no longer what the user agreed to: the file was changed "
             "meanwhile. Nothing was done. Read it again and make the call anew."
@@ -213,10 +217,10 @@ def _report(
         context.emit(Permission(call_id=context.call_id, decision=decision, rule=rule, by=by))
 
 
-async def _guarded(call: Awaitable[_T], tool: BaseTool) -> _T:
+async def _guarded(call: Callable[[], Awaitable[_T]], tool: BaseTool) -> _T:
     """The call's value; every fault as a ToolError. A tool must not end the turn, whatever it raises."""
     try:
-        return await call
+        return await call()
     except ToolError:
         raise
     except asyncio.CancelledError as error:

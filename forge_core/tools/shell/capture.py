@@ -56,15 +56,17 @@ class Capture:
 
     def text(self) -> str:
         """The output as the model gets it: whole, or head and tail of together `limit` characters."""
-        head = _decoded(bytes(self._head))
-        if not self._tail and len(head) <= self._limit:
-            return head
-        tail = _decoded(b"".join(self._tail)) if self._tail else head
+        kept = b"".join(self._tail)
+        head, tail = _decoded(bytes(self._head)), _decoded(kept)
+        if len(self._head) + len(kept) == self.total_bytes:
+            head = tail = _decoded(bytes(self._head) + kept)
+            if len(head) <= self._limit:
+                return head
+            if self.kept_in is None:
+                self.kept_in = self._outputs.keep(head, self._stem)
         half = self._limit // 2
         head, tail = head[:half], tail[-half:]
         missing = self.total_bytes - len(head.encode()) - len(tail.encode())
-        if self.kept_in is None and not self._tail:
-            self.kept_in = self._outputs.keep(_decoded(bytes(self._head)), self._stem)
         return head.rstrip("\n") + "\n" + omission(max(missing, 0), self.kept_in) + "\n" + tail
 
     def close(self) -> None:

@@ -1,0 +1,397 @@
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Effect
+from forge_core.events import AgentEvent, Permission
+from forge_core.permissions import PermissionPolicy
+from forge_core.tools import (
+    BaseTool,
+    BashTool,
+    EditTool,
+    ExecutionContext,
+    ReadTool,
+    ToolExecutor,
+    ToolParameter,
+    ToolResult,
+    ToolUse,
+    WriteTool,
+)
+
+
+class Faulty(BaseTool):
+    """Does what it is made with, whatever that raises."""
+
+    name = "faulty"
+    description = "Fails in every way."
+    parameters = (ToolParameter("x", "integer", required=False),)
+    effect = Effect.WRITE
+
+    def __init__(self, act: Callable[[], Any], timeout_s: float | None = None) -> None:
+        self._act = act
+        self.timeout_s = timeout_s
+
+    async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
+        value = self._act()
+        return await value if asyncio.iscoroutine(value) else value
+
+
+class Person:
+    """Answers with what it was given, and remembers what it was asked."""
+
+    def __init__(self, *replies: ApprovalReply, meanwhile: Callable[[], object] = lambda: None) -> None:
+        self.requests: list[ApprovalRequest] = []
+        self._replies = list(replies)
+        self._meanwhile = meanwhile
+
+    async def __call__(self, request: ApprovalRequest) -> ApprovalReply:
+        self.requests.append(request)
+        self._meanwhile()
+        return self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
+
+
+YES, SESSION = ApprovalReply(Answer.ONCE), ApprovalReply(Answer.SESSION)
+
+
+def fail(error: BaseException) -> Any:
+    raise error
+
+
+async def run(tool: BaseTool, params: object, context: ExecutionContext | None = None) -> ToolResult:
+    return await ToolExecutor().execute(tool, params, context or ExecutionContext())
+
+
+async def test_a_bare_executor_reads_any_file(tmp_path: Path) -> None:
+    (tmp_path / "test.txt").write_text("hello\nworld\n")
+    result = await run(ReadTool(), {"file_path": str(tmp_path / "test.txt")})
+    assert result.success
+    assert "hello" in result.output
+    assert "world" in result.output
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (lambda: fail(ValueError("boom")), "ValueError: boom"),
+        (lambda: fail(KeyError("k")), "KeyError"),
+        (lambda: fail(RecursionError()), "RecursionError"),
+        (lambda: fail(SystemExit(3)), "SystemExit"),
+        (lambda: fail(asyncio.CancelledError()), "cancelled itself"),
+        (lambda: None, "returned NoneType"),
+        (lambda: 42, "returned int"),
+    ],
+)
+async def test_every_fault_of_a_tool_is_a_result(act: Callable[[], Any], words: str) -> None:
+    result = await run(Faulty(act), {})
+    assert not result.success
+    assert words in (result.error or "")
+    assert result.for_model().startswith("Error:")
+
+
+async def test_bad_arguments_never_reach_the_tool() -> None:
+    reached: list[int] = []
+    result = await run(Faulty(lambda: reached.append(1)), {"x": "no number"})
+    assert not result.success
+    assert "'x'" in (result.error or "")
+    assert not reached
+
+
+async def test_a_tool_that_takes_too_long_is_stopped() -> None:
+    ended: list[str] = []
+
+    async def slow() -> ToolResult:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("cleaned up")
+        return ToolResult(True)
+
+    result = await run(Faulty(slow, timeout_s=0.05), {})
+    assert "took longer than 0.05 s" in (result.error or "")
+    assert ended == ["cleaned up"]
+
+
+async def test_an_interrupt_ends_a_tool_that_does_not_look_within_200_ms() -> None:
+    context = ExecutionContext(interrupted=asyncio.Event())
+
+    async def deaf() -> ToolResult:
+        assert context.interrupted is not None
+        context.interrupted.set()
+        await asyncio.Event().wait()
+        return ToolResult(True)
+
+    started = time.perf_counter()
+    result = await run(Faulty(deaf), {}, context)
+    assert result.error == "interrupted by the user"
+    assert time.perf_counter() - started < 0.2
+
+
+async def test_an_interrupted_tool_may_return_what_it_has() -> None:
+    context = ExecutionContext(interrupted=asyncio.Event())
+
+    async def polite() -> ToolResult:
+        assert context.interrupted is not None
+        context.interrupted.set()
+        await asyncio.sleep(0)
+        return ToolResult(True, "half of it")
+
+    assert (await run(Faulty(polite), {}, context)).output == "half of it"
+
+
+async def test_after_an_interrupt_nothing_starts() -> None:
+    context = ExecutionContext(interrupted=asyncio.Event())
+    assert context.interrupted is not None
+    context.interrupted.set()
+    reached: list[int] = []
+    result = await run(Faulty(lambda: reached.append(1)), {}, context)
+    assert not result.success
+    assert not reached
+
+
+async def test_a_hard_cancel_comes_through_and_ends_the_tool() -> None:
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def wait() -> ToolResult:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return ToolResult(True)
+
+    call = asyncio.ensure_future(run(Faulty(wait), {}))
+    await started.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert ended.is_set()
+
+
+async def test_a_long_output_keeps_head_and_tail_and_the_whole_in_a_private_file() -> None:
+    text = "first\n" + "x" * 100_000 + "\nlast"
+    executor = ToolExecutor()
+    result = await executor.execute(Faulty(lambda: ToolResult(True, text)), {}, ExecutionContext())
+    assert len(result.output) < 31_000
+    assert result.output.startswith("first")
+    assert result.output.endswith("last")
+    folder = executor.outputs.folder
+    assert folder is not None
+    (kept,) = folder.iterdir()
+    assert str(kept) in result.output
+    assert kept.read_text() == text
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+async def test_a_kept_output_can_be_read_without_asking(tmp_path: Path) -> None:
+    policy = PermissionPolicy(tmp_path, allow=["faulty"])
+    executor = ToolExecutor(policy)
+    tool = Faulty(lambda: ToolResult(True, "x" * 100_000))
+    await executor.execute(tool, {}, ExecutionContext(tmp_path))
+    folder = executor.outputs.folder
+    assert folder is not None
+    (kept,) = folder.iterdir()
+    result = await executor.execute(ReadTool(), {"file_path": str(kept)}, ExecutionContext(tmp_path))
+    assert result.success
+
+
+async def test_a_long_error_is_capped_too() -> None:
+    result = await run(Faulty(lambda: ToolResult(False, error="e" * 100_000)), {})
+    assert len(result.error or "") < 31_000
+
+
+class TestAsking:
+    @pytest.fixture
+    def file(self, tmp_path: Path) -> Path:
+        path = tmp_path / "a.txt"
+        path.write_text("one\ntwo\n")
+        return path
+
+    @pytest.fixture
+    def events(self) -> list[AgentEvent]:
+        return []
+
+    def context(self, file: Path, events: list[AgentEvent], **extra: Any) -> ExecutionContext:
+        return ExecutionContext(file.parent, emit=events.append, call_id="c1", **extra)
+
+    EDIT: ClassVar[dict[str, str]] = {"file_path": "a.txt", "old_string": "one", "new_string": "1"}
+
+    async def test_the_person_sees_the_diff_before_anything_is_written(
+        self, file: Path, events: list[AgentEvent]
+    ) -> None:
+        seen: list[str] = []
+        person = Person(YES, meanwhile=lambda: seen.append(file.read_text()))
+        executor = ToolExecutor(PermissionPolicy(file.parent), person)
+        result = await executor.execute(EditTool(), self.EDIT, self.context(file, events))
+        assert result.success
+        assert file.read_text() == "1\ntwo\n"
+        assert seen == ["one\ntwo\n"]
+        (request,) = person.requests
+        assert (request.diffs[0].added, request.diffs[0].removed) == (1, 1)
+        assert "-one\n+1" in request.diffs[0].diff
+        assert request.target == "a.txt"
+        assert events == [
+            Permission(
+                call_id="c1",
+                decision="allow",
+                rule="it changes a file",
+                by="person",
+                timestamp=events[0].timestamp,
+            )
+        ]
+
+    async def test_a_no_quotes_the_reason_and_forbids_to_retry(
+        self, file: Path, events: list[AgentEvent]
+    ) -> None:
+        person = Person(ApprovalReply(Answer.NO, "use the other file"))
+        executor = ToolExecutor(PermissionPolicy(file.parent), person)
+        result = await executor.execute(EditTool(), self.EDIT, self.context(file, events))
+        assert not result.success
+        assert "'use the other file'" in (result.error or "")
+        assert "Do not retry the same call" in (result.error or "")
+        assert file.read_text() == "one\ntwo\n"
+        assert [(event.decision, event.by) for event in events if isinstance(event, Permission)] == [
+            ("deny", "person")
+        ]
+
+    async def test_what_would_fail_anyway_fails_without_a_question(
+        self, file: Path, events: list[AgentEvent]
+    ) -> None:
+        person = Person(YES)
+        executor = ToolExecutor(PermissionPolicy(file.parent), person)
+        result = await executor.execute(
+            EditTool(), {**self.EDIT, "old_string": "missing"}, self.context(file, events)
+        )
+        assert "not found" in (result.error or "")
+        assert person.requests == []
+
+    async def test_yes_for_the_session_asks_once(self, file: Path, events: list[AgentEvent]) -> None:
+        person = Person(SESSION)
+        executor = ToolExecutor(PermissionPolicy(file.parent), person)
+        await executor.execute(EditTool(), self.EDIT, self.context(file, events))
+        result = await executor.execute(
+            EditTool(),
+            {"file_path": "a.txt", "old_string": "two", "new_string": "2"},
+            self.context(file, events),
+        )
+        assert result.success
+        assert len(person.requests) == 1
+
+    async def test_questions_come_one_at_a_time_and_a_session_rule_answers_the_next(
+        self, file: Path, events: list[AgentEvent]
+    ) -> None:
+        asking = 0
+
+        async def person(request: ApprovalRequest) -> ApprovalReply:
+            nonlocal asking
+            asking += 1
+            assert asking == 1
+            await asyncio.sleep(0)
+            asking -= 1
+            return SESSION
+
+        executor = ToolExecutor(PermissionPolicy(file.parent), person)
+        tool = BashTool()
+        results = await asyncio.gather(
+            *(executor.execute(tool, {"command": "echo hi"}, self.context(file, events)) for _ in range(3))
+        )
+        assert all(result.success for result in results)
+        decided_by = [event.by for event in events if isinstance(event, Permission)]
+        assert sorted(decided_by) == ["person", "rule", "rule"]
+
+    async def test_without_anybody_to_ask_the_answer_is_no(
+        self, file: Path, events: list[AgentEvent]
+    ) -> None:
+        executor = ToolExecutor(PermissionPolicy(file.parent))
+        result = await executor.execute(BashTool(), {"command": "touch x"}, self.context(file, events))
+        assert not result.success
+        assert "nobody is there" in (result.error or "")
+        assert not (file.parent / "x").exists()
+
+    async def test_an_approver_that_fails_means_no(self, file: Path, events: list[AgentEvent]) -> None:
+        async def broken(request: ApprovalRequest) -> ApprovalReply:
+            raise RuntimeError("no screen")
+
+        executor = ToolExecutor(PermissionPolicy(file.parent), broken)
+        result = await executor.execute(EditTool(), self.EDIT, self.context(file, events))
+        assert "no screen" in (result.error or "")
+        assert file.read_text() == "one\ntwo\n"
+
+    async def test_an_interrupt_while_asking_means_no(self, file: Path, events: list[AgentEvent]) -> None:
+        interrupted = asyncio.Event()
+        closed: list[bool] = []
+
+        async def thinking(request: ApprovalRequest) -> ApprovalReply:
+            interrupted.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                closed.append(True)
+            return YES
+
+        executor = ToolExecutor(PermissionPolicy(file.parent), thinking)
+        context = self.context(file, events, interrupted=interrupted)
+        result = await executor.execute(EditTool(), self.EDIT, context)
+        assert not result.success
+        assert closed == [True]
+        assert file.read_text() == "one\ntwo\n"
+
+    async def test_time_spent_waiting_for_the_person_is_counted_apart(
+        self, file: Path, events: list[AgentEvent]
+    ) -> None:
+        async def slow(request: ApprovalRequest) -> ApprovalReply:
+            await asyncio.sleep(0.1)
+            return YES
+
+        context = self.context(file, events)
+        await ToolExecutor(PermissionPolicy(file.parent), slow).execute(EditTool(), self.EDIT, context)
+        assert 0.1 <= context.waited_s < 1
+
+    async def test_a_file_changed_while_the_person_thought_is_not_written(
+        self, file: Path, events: list[AgentEvent]
+    ) -> None:
+        person = Person(YES, meanwhile=lambda: file.write_text("zero\none\ntwo\n"))
+        executor = ToolExecutor(PermissionPolicy(file.parent), person)
+        result = await executor.execute(EditTool(), self.EDIT, self.context(file, events))
+        assert not result.success
+        assert "no longer what the user agreed to" in (result.error or "")
+        assert file.read_text() == "zero\none\ntwo\n"
+
+    async def test_a_path_that_became_a_link_out_while_the_person_thought_is_not_written(
+        self, file: Path, events: list[AgentEvent], tmp_path_factory: pytest.TempPathFactory
+    ) -> None:
+        outside = tmp_path_factory.mktemp("outside") / "b.txt"
+
+        def swap() -> None:
+            (file.parent / "new.txt").symlink_to(outside)
+
+        executor = ToolExecutor(PermissionPolicy(file.parent), Person(YES, meanwhile=swap))
+        params = {"file_path": "new.txt", "content": "x"}
+        result = await executor.execute(WriteTool(), params, self.context(file, events))
+        assert not result.success
+        assert not outside.exists()
+
+    async def test_a_denied_call_says_why_and_what_else(self, file: Path, events: list[AgentEvent]) -> None:
+        person = Person(YES)
+        executor = ToolExecutor(PermissionPolicy(file.parent), person)
+        result = await executor.execute(BashTool(), {"command": "rm -rf /"}, self.context(file, events))
+        assert "never runs" in (result.error or "")
+        assert "another way" in (result.error or "")
+        assert person.requests == []
+
+    async def test_a_tool_that_cannot_say_what_it_touches_is_refused(
+        self, file: Path, events: list[AgentEvent]
+    ) -> None:
+        class Mute(Faulty):
+            def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
+                raise RuntimeError("don't know")
+
+        person = Person(YES)
+        executor = ToolExecutor(PermissionPolicy(file.parent), person)
+        result = await executor.execute(Mute(lambda: ToolResult(True)), {}, self.context(file, events))
+        assert "could not be told" in (result.error or "")
+        assert person.requests == []
