@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from forge_core.tools.executor import ToolExecutor
-
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Approver
 from forge_core.config.models import Endpoint, ForgeConfig, PermissionMode
 from forge_core.langchain.agent import ForgeAgent
@@ -16,6 +14,7 @@ from forge_core.permissions.policy import PermissionPolicy
 from forge_core.session.session import ForgeSession, SessionParts
 from forge_core.store.journal import Journal
 from forge_core.tools.base import BaseTool, ExecutionContext
+from forge_core.tools.executor import ToolExecutor
 from tests.support.scripted_llm import Piece, ScriptedLLM
 
 

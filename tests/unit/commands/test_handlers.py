@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from forge_core.tools.registry import builtin_tools
 
 from forge_core.commands.handlers import run_command
 from forge_core.commands.result import ChangeSetting, Cleared, Failure, OpenScreen, Quit, Text
+from forge_core.tools.registry import builtin_tools
 from tests.support.sessions import scripted_session
 
 
