@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 import pytest
 from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import AsyncCallbackHandler, AsyncCallbackManager, BaseCallbackHandler
-from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.language_models import FakeListLLM, GenericFakeChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, Generation, LLMResult
 from langchain_core.tools import tool
@@ -176,6 +176,18 @@ class TestTokenTracking:
         assert (usage.prompt_tokens, usage.completion_tokens) == (len("question?"), len("answer"))
         assert usage.estimated
         assert usage.cost_usd is None
+
+    def test_a_completion_models_prompt_is_estimated_too(self) -> None:
+        tracker = TokenTrackingCallback(token_counter=len)
+        FakeListLLM(responses=["answer"]).invoke("question?", config={"callbacks": [tracker]})
+        assert (tracker.total_prompt_tokens, tracker.total_completion_tokens) == (9, 6)
+
+    def test_tool_calls_count_in_an_estimate(self) -> None:
+        tracker = TokenTrackingCallback(token_counter=len)
+        call = {"name": "read", "args": {"path": "a"}, "id": "c"}
+        message = AIMessage("", tool_calls=[call])
+        tracker.on_llm_end(LLMResult(generations=[[ChatGeneration(message=message)]]))
+        assert tracker.total_completion_tokens == len(str({"path": "a"}))
 
     def test_counted_calls_are_not_marked_as_estimates(self) -> None:
         tracker = TokenTrackingCallback()
@@ -362,6 +374,13 @@ class TestStreaming:
         assert callback.get_buffer() == "second"
         callback.clear_buffer()
         assert callback.get_buffer() == ""
+
+    def test_a_completion_model_completes_too(self) -> None:
+        done: list[str] = []
+        callback = StreamingCallback(on_complete=done.append)
+        callback.on_llm_new_token("left over")
+        FakeListLLM(responses=["abc"]).invoke("go", config={"callbacks": [callback]})
+        assert done == ["abc"]
 
     def test_an_answer_that_did_not_stream_still_completes(self) -> None:
         done: list[str] = []

@@ -147,6 +147,14 @@ async def test_a_call_that_still_waits_is_not_summarized() -> None:
     assert texts(memory.get_history())[0] == "q"
 
 
+async def test_a_single_long_turn_has_nothing_old_to_summarize() -> None:
+    memory = SummaryMemory(summary_threshold=2, keep_recent=1, summarizer=Summarizer.saying("no"))
+    memory.add_messages([Message.user("q"), Message.assistant("", [call("a"), call("b")])])
+    memory.add_messages([Message.tool_result("a", "r"), Message.tool_result("b", "r")])
+    assert not await memory.maybe_summarize()
+    assert len(memory) == 4
+
+
 async def test_an_empty_answer_changes_nothing() -> None:
     memory = filled(SummaryMemory(summary_threshold=5, summarizer=Summarizer.saying("  ")))
     assert not await memory.maybe_summarize()

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Optional
 
 import pytest
 from langchain_core.messages import ToolMessage
+from langchain_core.messages.tool import ToolOutputMixin
 from langchain_core.tools import BaseTool as LangChainTool
 from langchain_core.tools import InjectedToolCallId, StructuredTool, Tool, ToolException, tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -490,6 +491,20 @@ class TestLangChainToolForForge:
             return {"a": [1, 2]}
 
         assert (await ForgeToolAdapter(data).execute({}, ExecutionContext())).output == '{"a": [1, 2]}'
+
+    async def test_an_answer_that_is_no_message_is_text(self) -> None:
+        class Command(ToolOutputMixin):
+            def __str__(self) -> str:
+                return "go to the next step"
+
+        @tool
+        def command() -> Any:
+            """Commands a graph."""
+            return Command()
+
+        assert (
+            await ForgeToolAdapter(command).execute({}, ExecutionContext())
+        ).output == "go to the next step"
 
     async def test_the_call_id_reaches_the_tool(self) -> None:
         @tool
