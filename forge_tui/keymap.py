@@ -47,7 +47,7 @@ KEYS: tuple[Key, ...] = (
         "ctrl+c,super+c",
         "copy_or_stop",
         "Ctrl+C",
-        "Copy a selection, else interrupt, else clear; twice: leave",
+        "Copy a selection, else interrupt, else clear; twice: leave Forge",
         Where.CHAT,
     ),
     Key("ctrl+d", "leave_if_empty", "Ctrl+D", "Leave, when nothing is typed", Where.CHAT),

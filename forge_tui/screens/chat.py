@@ -213,7 +213,7 @@ class ChatScreen(ChatKeys):
         if self._session is not None and self.has_turn:
             self._session.interrupt()
             if (working := self.activity.working) is not None:
-                self.activity.working = replace(working, verb="Interrupting")
+                self.activity.working = replace(working, verb="Interrupting", hint="keeps what has come")
 
     async def end_turn(self) -> None:
         """Interrupt the running turn and wait for its end."""

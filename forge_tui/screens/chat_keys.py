@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -13,16 +14,18 @@ from textual.screen import Screen
 from forge_core.approval import ApprovalReply, ApprovalRequest
 from forge_tui.keymap import Where, bindings
 from forge_tui.screens.overlay import Overlay
+from forge_tui.widgets.activity import ActivityLine, Working
 
 if TYPE_CHECKING:
     from forge_tui.screens.permission import PermissionPrompt
-    from forge_tui.widgets.activity import ActivityLine
     from forge_tui.widgets.completion import CompletionPopup
     from forge_tui.widgets.composer import Composer
     from forge_tui.widgets.transcript import Transcript
 
 TWICE_S = 2.0
 """Ctrl+C again within this time leaves."""
+
+ASKING = "Waiting for your answer"
 
 WHILE_ASKED = frozenset({"copy_or_stop", "toggle_cards"})
 """Actions of the screen that go on working while a question stands."""
@@ -160,15 +163,20 @@ class ChatKeys(Screen[None], inherit_bindings=False):
                 screen.action_leave()
         self.popup.close(self.composer.text)
         self.composer.display = False
+        if (working := self.activity.working) is not None:
+            self.activity.working = replace(working, verb=ASKING, hint="Ctrl+C to interrupt")
         await self.mount(prompt, after=self.composer)
         prompt.show_waiting(self._waiting_questions)
 
     async def _take_away(self, prompt: PermissionPrompt) -> None:
         if prompt.is_attached:
             await prompt.remove()
-        if self._prompt is None:
-            self.composer.display = True
-            self.composer.focus()
+        if self._prompt is not None:
+            return  # the next question has come already
+        self.composer.display = True
+        self.composer.focus()
+        if (working := self.activity.working) is not None and working.verb == ASKING:
+            self.activity.working = Working(working.since)
 
     def _type_into_draft(self, key: events.Key) -> None:
         if key.is_printable and key.character is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import wrap
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -15,13 +16,14 @@ from forge_core.commands.specs import SPECS
 from forge_tui.keymap import Where, help_rows
 from forge_tui.screens.overlay import Overlay
 
-COLUMN = 22
+COLUMN = 24
+"""Cells of the first column, its indent included."""
 
 
-def help_content() -> Content:
-    """The page, with the muted parts styled by theme variables."""
-    blocks = [_section("Commands", _command_rows())]
-    blocks += [_section(str(where), help_rows(where)) for where in Where]
+def help_content(width: int = 80) -> Content:
+    """The page for this many cells, with the muted parts styled by theme variables."""
+    blocks = [_section("Commands", list(_command_rows()), width)]
+    blocks += [_section(str(where), help_rows(where), width) for where in Where]
     return Content("\n\n").join(blocks)
 
 
@@ -31,15 +33,22 @@ def _command_rows() -> Iterator[tuple[str, str]]:
         yield f"/{spec.name} {spec.argument_hint}".rstrip(), spec.summary + also
 
 
-def _section(title: str, rows: Iterator[tuple[str, str]] | list[tuple[str, str]]) -> Content:
+def _section(title: str, rows: list[tuple[str, str]], width: int) -> Content:
     lines = [Content.styled(title, "bold $accent")]
-    for name, text in rows:
-        if len(name) < COLUMN:
-            lines.append(Content.assemble("  ", name.ljust(COLUMN), (text, "$forge-muted")))
-        else:
-            lines.append(Content.assemble("  ", name))
-            lines.append(Content.assemble(" " * (COLUMN + 2), (text, "$forge-muted")))
+    for row in rows:
+        lines += _row_lines(*row, width)
     return Content("\n").join(lines)
+
+
+def _row_lines(name: str, text: str, width: int) -> Iterator[Content]:
+    """A name, and beside it what it does; a long name takes a line of its own."""
+    first = f"  {name}".ljust(COLUMN)
+    if len(first) > COLUMN - 1 and not first.endswith(" "):
+        yield Content(first)
+        first = " " * COLUMN
+    for piece in wrap(text, max(width - COLUMN, 12)):
+        yield Content.assemble(first, (piece, "$forge-muted"))
+        first = " " * COLUMN
 
 
 class HelpScreen(Overlay[None]):
@@ -57,7 +66,11 @@ class HelpScreen(Overlay[None]):
         with VerticalScroll(classes="panel", can_focus=False) as panel:
             panel.border_title = "Help"
             panel.border_subtitle = "Esc close"
-            yield Static(help_content(), markup=False)
+            yield Static(markup=False)
+
+    def on_resize(self) -> None:
+        page = self.query_one(Static)
+        page.update(help_content(min(self.size.width, 76) - 5))
 
     def action_scroll(self, by: int) -> None:
         self.query_one(VerticalScroll).scroll_relative(y=by, animate=False)

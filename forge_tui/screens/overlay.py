@@ -25,6 +25,7 @@ class Overlay(ModalScreen[Result]):
             padding: 0 1;
             background: $surface;
             border: round $forge-muted;
+            scrollbar-size-vertical: 1;
             border-title-color: $foreground;
             border-subtitle-color: $forge-muted;
         }

@@ -25,8 +25,9 @@ from forge_tui.widgets.choices import Choice, ChoiceList
 from forge_tui.widgets.exact_view import ExactView, Line, command_lines, diff_lines, oddities
 
 GRACE_S = 0.5
-FRAME_ROWS = 11
-"""Rows that the prompt needs besides the body, with the rows of the screen that it never covers."""
+SMALL = 20
+"""Rows of a terminal below which the prompt has no blank lines."""
+KEYS_HINT = "Enter answer · Esc no"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ class PermissionPrompt(Vertical, can_focus=True):
         request = self._request
         self.set_class(request.is_destructive, "-danger")
         self.border_title = Content(title_of(request))
-        self.border_subtitle = Content("Enter answer · Esc no · PageUp/PageDown scroll")
+        self.border_subtitle = Content(KEYS_HINT)
         yield ExactView(body_of(request))
         odd = oddities(request.target)
         note = Static(Content(safe_text(odd)), id="oddities", markup=False)
@@ -173,8 +174,17 @@ class PermissionPrompt(Vertical, can_focus=True):
     def _fit(self) -> None:
         """Give the body the rows that are left, so that the answers always show."""
         rows = self.screen.size.height
-        self.set_class(rows < 20, "-small")
-        self.query_one(ExactView).styles.max_height = max(min(rows - FRAME_ROWS - 3, rows // 2), 2)
+        is_small = rows < SMALL
+        self.set_class(is_small, "-small")
+        around, conversation = (9, 2) if is_small else (11, 4)
+        self.query_one(ExactView).styles.max_height = max(min(rows - around - conversation, rows // 2), 2)
+        self.call_after_refresh(self._say_whether_there_is_more)
+
+    def _say_whether_there_is_more(self) -> None:
+        body = self.query_one(ExactView)
+        rows = body.row_count
+        more = f" · {rows} rows, PageDown for more" if body.size.height < rows else ""
+        self.border_subtitle = Content(KEYS_HINT + more)
 
     def on_resize(self) -> None:
         self._fit()
@@ -213,7 +223,7 @@ class PermissionPrompt(Vertical, can_focus=True):
     def action_deny(self) -> None:
         if self.has_class("-why"):
             self.remove_class("-why")
-            self.border_subtitle = Content("Enter answer · Esc no · PageUp/PageDown scroll")
+            self._say_whether_there_is_more()
             self.focus()
         else:
             self._resolve(ApprovalReply(Answer.NO))

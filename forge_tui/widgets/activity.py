@@ -28,6 +28,7 @@ class Working:
     since: float
     """By the line's clock."""
     verb: str = "Working"
+    hint: str = "Esc to interrupt"
 
 
 class ActivityLine(Widget):
@@ -76,7 +77,7 @@ class ActivityLine(Widget):
         if self._working is None:
             return IDLE_HINTS
         elapsed = max(int(self._clock() - self._working.since), 0)
-        return f"{self._frame()} {self._working.verb} · {elapsed_text(elapsed)} · Esc to interrupt"
+        return f"{self._frame()} {self._working.verb} · {elapsed_text(elapsed)} · {self._working.hint}"
 
     def note(self, text: str, seconds: float = NOTE_S) -> None:
         """Say something for a moment."""

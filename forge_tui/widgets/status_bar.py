@@ -57,8 +57,8 @@ def left_parts(figures: Figures) -> list[Part]:
     about = "~" if figures.is_estimate else ""
     parts = [Part("model", clip(safe_line(figures.model), MODEL_CELLS) or "starting", "strong")]
     if figures.tokens_in or figures.tokens_out:
-        tokens = f"{about}{tokens_text(figures.tokens_in)} in {about}{tokens_text(figures.tokens_out)} out"
-        parts.append(Part("tokens", tokens))
+        coming_in = f"{about}{tokens_text(figures.tokens_in)} in " if figures.tokens_in else ""
+        parts.append(Part("tokens", f"{coming_in}{about}{tokens_text(figures.tokens_out)} out"))
     if cost := cost_text(figures):
         parts.append(Part("cost", cost))
     parts.append(Part("context", f"context {context_text(figures)}"))
@@ -101,11 +101,11 @@ def cost_text(figures: Figures) -> str:
     """Dollars; "offline" and "local" cost nothing that we could name; "?" where the price is unknown."""
     if figures.provider in ("offline", "local", ""):
         return figures.provider
-    if figures.cost_usd is None:
-        return "?" if figures.tokens_in or figures.tokens_out else "$0.00"
-    about = "~" if figures.is_estimate else ""
-    digits = 2 if figures.cost_usd == 0 or figures.cost_usd >= 1 else 4
-    return f"{about}${figures.cost_usd:.{digits}f}"
+    if figures.cost_usd is None and figures.tokens_in:
+        return "?"
+    cost = figures.cost_usd or 0
+    digits = 2 if cost == 0 or cost >= 1 else 4
+    return f"{'~' if figures.is_estimate else ''}${cost:.{digits}f}"
 
 
 def context_text(figures: Figures) -> str:

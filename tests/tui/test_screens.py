@@ -13,7 +13,7 @@ from tests.support.scripted_session import answer
 
 
 def test_help_holds_every_command_and_every_key() -> None:
-    page = help_content().plain
+    page = help_content(200).plain
     for spec in SPECS:
         assert f"/{spec.name}" in page and spec.summary in page
     for where in Where:
