@@ -28,6 +28,7 @@ from forge_tui.terminal.screen_model import Piece, ScreenModel
 if TYPE_CHECKING:
     from textual.driver import Driver
 
+
 _BEGIN = "\x1b[?2026h"
 _END = "\x1b[?2026l"
 
@@ -39,6 +40,7 @@ class RowDiffOutput(App[None]):
 
     _model: ScreenModel | None = None
     _model_key: object = None
+    _keys_released = False
 
     def get_driver_class(self) -> type[Driver]:
         """Textual's choice, with our driver in the place of its Linux one."""
@@ -59,6 +61,9 @@ class RowDiffOutput(App[None]):
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
         driver = self._driver
+        if not self._keys_released and self.focused is not None:
+            self._keys_released = True
+            getattr(driver, "release_keys", _nothing)()
         if renderable is None or driver is None or not self._is_ours(driver, renderable):
             if renderable is not None:
                 self._model = None
@@ -98,6 +103,10 @@ class RowDiffOutput(App[None]):
         frame = f"{written}\x1b[{cursor.y + 1};{cursor.x + 1}H"
         driver.write(f"{_BEGIN}{frame}{_END}" if self._sync_available else frame)
         driver.flush()
+
+
+def _nothing() -> None:
+    """For drivers that hold no keys."""
 
 
 def _pieces(update: ChopsUpdate | LayoutUpdate) -> list[Piece]:

@@ -1,4 +1,4 @@
-"""A small app around the transcript: every kind of block, and a scripted stream. For looking and for measuring.
+"""A small app around the transcript: every kind of block, a scripted stream. For looking and for measuring.
 
 python -m tests.bench.app [--show] [--theme forge-light] [--rate 100] [--tokens 400] [--history 1000]
 

@@ -129,3 +129,7 @@ def test_random_markdown_stays_within_its_width() -> None:
             assert "\n" not in row_text(row)
             depth = row_text(row).count("▎") + row_text(row).count("• ")
             assert cell_len(row_text(row)) <= max(width, 24 + 6 * depth)
+
+
+def test_tabs_reach_the_next_stop_wherever_they_stand() -> None:
+    assert lines("```python\nx\t= 1\n\ty  # a\tb\n```")[1:] == [" x   = 1", "     y  # a  b"]

@@ -15,7 +15,7 @@ from forge_core.result import FileDiff
 from forge_core.sanitize import safe_text
 from forge_tui.widgets.transcript.rows import Canvas
 from forge_tui.widgets.transcript.styles import TranscriptStyles
-from forge_tui.widgets.transcript.wrapping import Span, wrap_cells
+from forge_tui.widgets.transcript.wrapping import Span, without_tabs, wrap_cells
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
@@ -71,17 +71,17 @@ def draw_diff(lines: Sequence[DiffLine], canvas: Canvas, styles: TranscriptStyle
         first = [Segment(f"{line.number:>{width}} {mark} ", sign if fill else styles.faint)]
         rest = [Segment(" " * (width + 3), fill)]
         with canvas.indented(rest, first):
-            spans = list(_spans(line, fill or styles.text, strong))
+            spans = without_tabs(_spans(line, fill or styles.text, strong))
             canvas.text(spans, wrap=wrap_cells, fill=fill, original=line.text)
 
 
 def _spans(line: DiffLine, under: Style, strong: Style) -> Iterator[Span]:
     at = 0
     for start, end in line.changed:
-        yield line.text[at:start].expandtabs(4), under
-        yield line.text[start:end].expandtabs(4), under + strong
+        yield line.text[at:start], under
+        yield line.text[start:end], under + strong
         at = end
-    yield line.text[at:].expandtabs(4), under
+    yield line.text[at:], under
 
 
 def _with_changes(lines: Sequence[DiffLine]) -> Iterator[DiffLine]:

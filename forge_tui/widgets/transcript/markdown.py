@@ -18,7 +18,7 @@ from forge_tui.widgets.transcript.inline import inline_lines
 from forge_tui.widgets.transcript.rows import Canvas
 from forge_tui.widgets.transcript.styles import TranscriptStyles
 from forge_tui.widgets.transcript.table import Align, Table, draw_table
-from forge_tui.widgets.transcript.wrapping import wrap_cells
+from forge_tui.widgets.transcript.wrapping import without_tabs, wrap_cells
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -52,9 +52,8 @@ def draw_code(
             canvas.decoration(_label(label, canvas.width, styles))
         for tokens in lines:
             spans = code.styled(tokens, styles.syntax, styles.code)
-            shown = [(text.expandtabs(4), style) for text, style in spans]
             original = "".join(text for text, _ in spans)
-            canvas.text(shown, wrap=wrap_cells, fill=styles.code, original=original)
+            canvas.text(without_tabs(spans), wrap=wrap_cells, fill=styles.code, original=original)
 
 
 def _label(label: str, width: int, styles: TranscriptStyles) -> list[tuple[str, Style]]:

@@ -93,7 +93,7 @@ class ToolCard(Block):
         self._summary = safe_line(summary)
         self._output = safe_text(result).rstrip("\n")
         if not success and not self._summary:
-            self._summary = self._output.removeprefix("Error: ").split("\n", 1)[0]
+            self._summary = safe_line(result.removeprefix("Error: ").split("\n", 1)[0])
         self._diffs = tuple((diff, diff_lines(diff)) for diff in diffs)
         self.changed()
 

@@ -180,7 +180,7 @@ class Window(ScrollView):
         return row.final
 
     def render_line(self, y: int) -> Strip:
-        """A row with text offsets in its segments' meta, as `Compositor.get_widget_and_offset_at` wants it, which
+        """A row with text offsets in its segments' meta, for `Compositor.get_widget_and_offset_at`, which
         alone asks for single rows. In what is painted they would make every segment's style unique."""
         if not 0 <= y < len(self._frame.places):
             return selecting.past_the_end(self.model)

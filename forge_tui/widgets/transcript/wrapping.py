@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from rich.cells import cell_len, split_graphemes
@@ -21,6 +21,20 @@ _WORDS = re.compile(rf"[{_WIDE}]\s*|[^\s{_WIDE}]+\s*|\s+")
 def cells(text: str) -> int:
     """The cells that `text` takes; text without line ends."""
     return len(text) if text.isascii() else cell_len(text)
+
+
+def without_tabs(spans: Iterable[Span], stop: int = 4) -> list[Span]:
+    """`spans` of one line with tabs as spaces up to the next multiple of `stop` cells."""
+    expanded: list[Span] = []
+    column = 0
+    for text, style in spans:
+        first, *rest = text.split("\t")
+        shown = first
+        for part in rest:
+            shown += " " * (stop - (column + cells(shown)) % stop) + part
+        column += cells(shown)
+        expanded.append((shown, style))
+    return expanded
 
 
 def wrap_words(text: str, width: int) -> list[tuple[int, int]]:

@@ -1,0 +1,64 @@
+"""The first frame: there at once, nothing typed is lost, taken over without a second screen switch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.terminal import Terminal, python
+
+ROOT = Path(__file__).resolve().parents[2]
+LAUNCHED = python("-m", "tests.support.launched_app")
+
+
+def test_the_skeleton_stands_before_anything_heavy_is_imported() -> None:
+    with Terminal([*LAUNCHED, "wait"], folder=ROOT) as terminal:
+        terminal.wait_for("Forge is starting")
+        assert "1049" in terminal.emulator.modes
+        loaded = Path(f"/proc/{terminal.pid}/maps")
+        if loaded.exists():
+            assert "textual" not in loaded.read_text()
+
+
+def test_the_launcher_imports_only_the_standard_library() -> None:
+    code = (
+        "import sys; before = set(sys.modules); import forge_tui.terminal.launcher; "
+        "new = {name.partition('.')[0] for name in set(sys.modules) - before}; "
+        "print(sorted(new - set(sys.stdlib_module_names)))"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert output.stdout.strip() == "['forge_tui']"
+
+
+def test_keys_typed_from_the_first_moment_reach_the_app() -> None:
+    with Terminal(LAUNCHED, folder=ROOT) as terminal:
+        terminal.wait_for("Forge is starting")
+        for character in "typed early":
+            terminal.send(character)
+        terminal.wait_for("typed early")
+        assert "\x1b[?1049h" in terminal.output.decode()
+        assert terminal.output.decode().count("\x1b[?1049h") == 1
+
+
+def test_nothing_typed_is_echoed_by_the_terminal() -> None:
+    with Terminal([*LAUNCHED, "wait"], folder=ROOT) as terminal:
+        terminal.wait_for("Forge is starting")
+        terminal.send("secret")
+        terminal.wait_until_quiet()
+        assert "secret" not in terminal.text
+
+
+def test_without_a_terminal_nothing_is_painted() -> None:
+    code = "from forge_tui.terminal import launcher; launcher.paint(); launcher.restore()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, stdin=subprocess.DEVNULL, check=True
+    )
+    assert done.stdout == b""
+
+
+def test_a_small_terminal_gets_a_frame_too() -> None:
+    with Terminal([*LAUNCHED, "wait"], size=(20, 3), folder=ROOT) as terminal:
+        terminal.wait_for("Forge is")

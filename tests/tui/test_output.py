@@ -1,0 +1,179 @@
+"""The output stage shows exactly what Textual's own output shows, for a fraction of the bytes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from rich.color import ColorSystem
+from rich.console import Console
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from forge_tui.terminal.screen_model import ScreenModel, difference, render
+from tests.support.terminal import Emulator, Terminal, python
+
+ROOT = Path(__file__).resolve().parents[2]
+F1, F2, F3, F4, F5, F6 = "\x1bOP", "\x1bOQ", "\x1bOR", "\x1bOS", "\x1b[15~", "\x1b[17~"
+UP, DOWN, CARDS, ESCAPE = "\x1b[5~", "\x1b[6~", "\x0f", "\x1b"
+WHEEL_UP, WHEEL_DOWN = "\x1b[<64;5;5M", "\x1b[<65;5;5M"
+
+SCENES: dict[str, Sequence[str | tuple[int, int]]] = {
+    "scrolling": [F1, F1, F1, F1, UP, UP, WHEEL_UP, WHEEL_UP, DOWN, WHEEL_DOWN, F1, DOWN, DOWN, DOWN],
+    "overlays": [F1, F1, F2, "g", "g", ESCAPE, F1, F2, F3, ESCAPE],
+    "themes": [F1, F1, F3, F1, F3],
+    "resizes": [F1, F1, (50, 18), F1, (90, 40), UP, (70, 30), (70, 24), F1],
+    "beside": [F6, F6, F1, F6, F4, F1, F1, F4, F1, UP],
+    "wide characters": [F5, F5, F5, F1, F5, "日本", F5, UP, F5],
+    "typing": ["hello", F1, "w", "\x7f", "\x7f", F1, "ö日x", "\x1b[D", "!"],
+    "cards": [F1, F1, F1, CARDS, UP, CARDS, F1, CARDS, DOWN],
+}
+
+
+def start(output: str) -> Terminal:
+    environment = {"FORGE_OUTPUT": output, "TEXTUAL_ANIMATIONS": "none"}
+    return Terminal(
+        python("-m", "tests.support.output_app"), size=(80, 30), environment=environment, folder=ROOT
+    )
+
+
+def do(terminal: Terminal, step: str | tuple[int, int]) -> None:
+    if isinstance(step, tuple):
+        terminal.resize(*step)
+    else:
+        terminal.send(step)
+
+
+def agree(ours: Terminal, theirs: Terminal, quiet_s: float) -> bool:
+    ours.wait_until_quiet(quiet_s)
+    theirs.wait_until_quiet(quiet_s)
+    return ours.emulator.cells() == theirs.emulator.cells()
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_the_screen_is_the_one_textual_draws(name: str) -> None:
+    with start("") as ours, start("textual") as theirs:
+        for terminal in (ours, theirs):
+            terminal.wait_for("side 0")
+        for number, step in enumerate(SCENES[name]):
+            do(ours, step)
+            do(theirs, step)
+            # The scroll bar follows a quarter of a second behind: only then must both show the same.
+            assert agree(ours, theirs, 0.1) or agree(ours, theirs, 0.5), (
+                f"step {number} of {name!r}: {step!r}"
+            )
+        assert agree(ours, theirs, 0.5)
+        assert len(ours.output) < len(theirs.output)
+
+
+def console() -> Console:
+    return Console(force_terminal=True, color_system="truecolor")
+
+
+def emulated(sequences: str, width: int, height: int) -> list[object]:
+    emulator = Emulator(width, height)
+    emulator.feed("\x1b[?7l" + sequences)
+    return list(emulator.cells())
+
+
+def whole(rows: Sequence[Strip]) -> str:
+    return "".join(f"\x1b[{y + 1};1H{strip.render(console())}" for y, strip in enumerate(rows))
+
+
+def random_strip(chance: random.Random, width: int) -> Strip:
+    words = ["word", "日本", " ", "e\u0301", "──", "x", "✓ ", "long text here"]
+    styles = [Style(), Style.parse("red"), Style.parse("bold on blue"), Style.parse("#102030 on #405060")]
+    segments = [Segment(chance.choice(words), chance.choice(styles)) for _ in range(chance.randrange(1, 8))]
+    return Strip(segments).adjust_cell_length(width)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_frames_end_as_if_drawn_whole(seed: int) -> None:
+    """Rows change, move up and down and are split in pieces; the last frame looks as if drawn alone."""
+    chance = random.Random(seed)
+    width, height = 32, 14
+    model = ScreenModel(width, height)
+    emulator = Emulator(width, height)
+    emulator.feed("\x1b[?7l")
+    rows = [random_strip(chance, width) for _ in range(height)]
+    for _ in range(25):
+        first, last = sorted(chance.sample(range(height), 2))
+        match chance.randrange(4):
+            case 0:
+                rows[first] = random_strip(chance, width)
+            case 1:
+                rows[first : last + 1] = [*rows[first + 1 : last + 1], random_strip(chance, width)]
+            case 2:
+                rows[first : last + 1] = [random_strip(chance, width), *rows[first:last]]
+            case _:
+                count = min(3, last - first)
+                new = [random_strip(chance, width) for _ in range(count)]
+                rows[first : last + 1] = [*rows[first + count : last + 1], *new]
+        cut = chance.choice((0, 0, 10, 25))
+        pieces = []
+        for y, strip in enumerate(rows):
+            x = 0
+            for part in strip.divide([cut, width]) if cut else [strip]:
+                pieces.append((y, x, part))
+                x += part.cell_length
+        emulator.feed(model.update(pieces, console()))
+        shown = [part for y, x, part in pieces if x == 0 or cut]
+        assert shown
+        drawn_alone = "".join(f"\x1b[{y + 1};{x + 1}H{part.render(console())}" for y, x, part in pieces)
+        assert emulator.cells() == emulated(drawn_alone, width, height)
+
+
+def test_an_unchanged_frame_writes_nothing() -> None:
+    model = ScreenModel(20, 3)
+    pieces = [(y, 0, Strip([Segment(f"row {y}".ljust(20))])) for y in range(3)]
+    assert model.update(pieces, console())
+    again = [(y, 0, Strip([Segment(f"row {y}".ljust(20))])) for y in range(3)]
+    assert model.update(again, console()) == ""
+
+
+def test_one_more_character_is_written_alone() -> None:
+    model = ScreenModel(20, 1)
+    model.update([(0, 0, Strip([Segment("hell".ljust(20))]))], console())
+    assert model.update([(0, 0, Strip([Segment("hello".ljust(20))]))], console()) == "\x1b[1;5Ho"
+
+
+def test_rows_that_moved_are_scrolled_by_the_terminal() -> None:
+    model = ScreenModel(30, 10)
+    rows = [Strip([Segment(f"line number {n}".ljust(30))]) for n in range(11)]
+    first = model.update([(y, 0, rows[y]) for y in range(10)], console())
+    second = model.update([(y, 0, rows[y + 1]) for y in range(10)], console())
+    assert second.startswith("\x1b[1;10r\x1b[10;1H\n\x1b[r")
+    assert len(second) < len(first) / 5
+
+
+def test_what_stands_beside_a_scrolled_view_stays() -> None:
+    model = ScreenModel(30, 6)
+    emulator = Emulator(30, 6)
+    side = [Strip([Segment(f"side {n}".ljust(10))]) for n in range(6)]
+    rows = [Strip([Segment(f"line number {n}".ljust(20))]) for n in range(7)]
+    before = [(y, 0, rows[y]) for y in range(6)] + [(y, 20, side[y]) for y in range(6)]
+    emulator.feed(model.update(before, console()))
+    emulator.feed(model.update([(y, 0, rows[y + 1]) for y in range(6)], console()))
+    assert [line.rstrip() for line in emulator.lines()] == [
+        f"line number {n + 1}".ljust(20) + f"side {n}" for n in range(6)
+    ]
+
+
+def test_differences_are_found_across_segment_borders() -> None:
+    red, blue = Style.parse("red"), Style.parse("blue")
+    old = Strip([Segment("abc", red), Segment("def", red), Segment("ghi", blue)])
+    new = Strip([Segment("abcd", red), Segment("Xf", red), Segment("ghi", blue)])
+    change = difference(old, new)
+    assert change is not None
+    assert change[0] == 4
+    assert "".join(segment.text for segment in change[1]) == "X"
+    assert difference(old, Strip([Segment("abcdef", red), Segment("ghi", blue)])) is None
+
+
+def test_styles_are_switched_without_needless_resets() -> None:
+    red = Style.parse("red")
+    segments = [Segment("a", red), Segment("b", red), Segment("c", Style.parse("bold")), Segment("d")]
+    assert render(segments, ColorSystem.TRUECOLOR) == "\x1b[31mab\x1b[0;1mc\x1b[0md"

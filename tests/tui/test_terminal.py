@@ -1,0 +1,106 @@
+"""The terminal is given back as it was found, however the program ends, with a true exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.support.terminal import Terminal, python
+
+ROOT = Path(__file__).resolve().parents[2]
+LAUNCHED = python("-m", "tests.support.launched_app")
+AT_REST = {"7", "25"}
+"""Private modes that are on in a terminal nobody has changed: line wrap and the cursor."""
+CTRL_Q = "\x11"
+
+
+def started() -> tuple[Terminal, list[object]]:
+    """An app that shows its screen, and the tty's settings before it."""
+    terminal = Terminal(LAUNCHED, folder=ROOT)
+    before = terminal.settings
+    terminal.wait_for("side 0")
+    terminal.wait_until_quiet()
+    assert "1003" in terminal.emulator.modes
+    return terminal, before
+
+
+def assert_restored(terminal: Terminal, before: list[object]) -> None:
+    assert terminal.emulator.modes == AT_REST
+    assert terminal.settings == before
+
+
+def test_a_normal_exit_leaves_nothing_on() -> None:
+    terminal, before = started()
+    with terminal:
+        terminal.send(CTRL_Q)
+        assert terminal.wait_for_exit() == 0
+        assert_restored(terminal, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_a_signal_restores_the_terminal_and_tells_its_number(number: signal.Signals) -> None:
+    terminal, before = started()
+    with terminal:
+        terminal.signal(number)
+        assert terminal.wait_for_exit() == 128 + number
+        assert_restored(terminal, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_a_signal_in_the_launcher_s_frame_restores_it_too(number: signal.Signals) -> None:
+    with Terminal([*LAUNCHED, "wait"], folder=ROOT) as terminal:
+        before = terminal.settings
+        terminal.wait_for("Forge is starting")
+        terminal.signal(number)
+        assert terminal.wait_for_exit() == 128 + number
+        assert_restored(terminal, before)
+
+
+def test_a_second_signal_does_not_wait() -> None:
+    terminal, before = started()
+    with terminal:
+        terminal.signal(signal.SIGTERM)
+        terminal.signal(signal.SIGTERM)
+        assert terminal.wait_for_exit() == 128 + signal.SIGTERM
+        assert_restored(terminal, before)
+
+
+def test_a_crash_behind_the_launcher_s_frame_is_told_on_the_main_screen() -> None:
+    with Terminal([*LAUNCHED, "crash"], folder=ROOT) as terminal:
+        before = terminal.settings
+        assert terminal.wait_for_exit() == 70
+        assert "told after the terminal was restored" in terminal.text
+        assert_restored(terminal, before)
+
+
+def test_a_closed_window_ends_the_program() -> None:
+    terminal, _ = started()
+    with terminal:
+        terminal.hang_up()
+        assert terminal.wait_for_exit() == 128 + signal.SIGHUP
+
+
+def test_suspending_gives_the_terminal_back_and_continuing_shows_the_same_screen() -> None:
+    terminal, before = started()
+    with terminal:
+        terminal.send("half a word")
+        terminal.wait_for("half a word")
+        terminal.wait_until_quiet(0.5)
+        shown = terminal.emulator.cells()
+        terminal.signal(signal.SIGTSTP)
+        terminal.wait_for(lambda t: "1049" not in t.emulator.modes)
+        pid, status = os.waitpid(terminal.pid, os.WUNTRACED)
+        assert pid == terminal.pid
+        assert os.WIFSTOPPED(status)
+        terminal.wait_until_quiet()
+        assert_restored(terminal, before)
+        terminal.signal(signal.SIGCONT)
+        terminal.wait_for("half a word")
+        terminal.wait_until_quiet(0.5)
+        assert terminal.emulator.cells() == shown
+        terminal.send(CTRL_Q)
+        assert terminal.wait_for_exit() == 0
+        assert_restored(terminal, before)
