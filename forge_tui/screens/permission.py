@@ -129,6 +129,9 @@ class PermissionPrompt(Vertical, can_focus=True):
         self._clock = clock
         self._on_stray = on_stray
         self._options = options_of(request)
+        self._body = ExactView(body_of(request))
+        rows = [Choice(f"{n} {option.label}", option.hint) for n, option in enumerate(self._options, 1)]
+        self._choices = ChoiceList(rows, chosen=self._default_index())
         self._armed_at = clock() + GRACE_S
         self.reply: asyncio.Future[ApprovalReply] = asyncio.get_running_loop().create_future()
 
@@ -137,14 +140,13 @@ class PermissionPrompt(Vertical, can_focus=True):
         self.set_class(request.is_destructive, "-danger")
         self.border_title = Content(title_of(request))
         self.border_subtitle = Content(KEYS_HINT)
-        yield ExactView(body_of(request))
+        yield self._body
         odd = oddities(request.target)
         note = Static(Content(safe_text(odd)), id="oddities", markup=False)
         note.set_class(bool(odd), "-found")
         yield note
         yield Static(Content(facts_of(request)), id="facts", markup=False)
-        rows = [Choice(f"{n} {option.label}", option.hint) for n, option in enumerate(self._options, 1)]
-        yield ChoiceList(rows, chosen=self._default_index())
+        yield self._choices
         why = Input(placeholder="What should it know or do instead?", compact=True)
         why.cursor_blink = False
         yield why
@@ -177,13 +179,12 @@ class PermissionPrompt(Vertical, can_focus=True):
         is_small = rows < SMALL
         self.set_class(is_small, "-small")
         around, conversation = (9, 2) if is_small else (11, 4)
-        self.query_one(ExactView).styles.max_height = max(min(rows - around - conversation, rows // 2), 2)
+        self._body.styles.max_height = max(min(rows - around - conversation, rows // 2), 2)
         self.call_after_refresh(self._say_whether_there_is_more)
 
     def _say_whether_there_is_more(self) -> None:
-        body = self.query_one(ExactView)
-        rows = body.row_count
-        more = f" · {rows} rows, PageDown for more" if body.size.height < rows else ""
+        rows = self._body.row_count
+        more = f" · {rows} rows, PageDown for more" if self._body.size.height < rows else ""
         self.border_subtitle = Content(KEYS_HINT + more)
 
     def on_resize(self) -> None:
@@ -205,15 +206,15 @@ class PermissionPrompt(Vertical, can_focus=True):
         await super().on_event(event)
 
     def action_choose(self, by: int) -> None:
-        self.query_one(ChoiceList).move(by)
+        self._choices.move(by)
 
     def action_answer(self, index: int | None = None) -> None:
-        chosen = self.query_one(ChoiceList).chosen if index is None else index
+        chosen = self._choices.chosen if index is None else index
         if chosen >= len(self._options):
             return
         option = self._options[chosen]
         if option.asks_why:
-            self.query_one(ChoiceList).choose(chosen)
+            self._choices.choose(chosen)
             self.add_class("-why")
             self.border_subtitle = Content("Enter send · Esc back")
             self.query_one(Input).focus()
@@ -229,7 +230,7 @@ class PermissionPrompt(Vertical, can_focus=True):
             self._resolve(ApprovalReply(Answer.NO))
 
     def action_scroll_body(self, pages: int) -> None:
-        body = self.query_one(ExactView)
+        body = self._body
         body.scroll_relative(y=pages * max(body.size.height - 1, 1), animate=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
