@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -41,14 +41,22 @@ class ModelInfo:
         return not self.supported_parameters or "tools" in self.supported_parameters
 
 
+_learned: dict[str, ModelInfo] = {}
+
+
+def learn(models: Iterable[ModelInfo]) -> None:
+    """Puts OpenRouter's own, newer entries before the bundled ones, for this process."""
+    _learned.update((model.id, model) for model in models)
+
+
 def lookup(model_id: str) -> ModelInfo | None:
-    """The bundled entry for `model_id`; a variant (`:free`, `:nitro`, `:online`, …) finds its base model,
-    without prices where the variant has its own."""
-    found = bundled().get(model_id)
+    """The entry for `model_id`, learned or bundled; a variant (`:free`, `:nitro`, `:online`, …) finds its
+    base model, without prices where the variant has its own."""
+    found = _learned.get(model_id) or bundled().get(model_id)
     if found is not None:
         return found
     base, _, variant = model_id.partition(":")
-    found = bundled().get(base)
+    found = _learned.get(base) or bundled().get(base)
     if found is None or not variant:
         return found
     zero = Decimal(0) if variant == "free" else None

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import aclosing, closing
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, TypeVar
 
 import httpx
 
 from forge_core import __version__
 from forge_core.errors import ConfigError, ProviderError
+from forge_core.llm.account_calls import AccountCalls
 from forge_core.llm.connection import Connections
 from forge_core.llm.endpoints import OPENROUTER_URL, clean_url, identify, is_loopback, shown_url
 from forge_core.llm.exchange import Deadlines, Exchange
@@ -29,6 +30,8 @@ from forge_core.redact import Redactor
 
 COMPLETE_TIMEOUT_S = 600.0
 
+T = TypeVar("T")
+
 _ATTRIBUTION = {
     "HTTP-Referer": "https://pypi.org/project/forge-assistant/",
     "X-OpenRouter-Title": "Forge",
@@ -38,7 +41,7 @@ _ATTRIBUTION = {
 """https://openrouter.ai/docs/app-attribution"""
 
 
-class OpenRouterClient:
+class OpenRouterClient(AccountCalls):
     """Speaks to one base URL with one key; safe to share between event loops and threads.
 
     `timeout` (seconds) bounds a whole `complete`, and the silences of a stream where it is shorter than
@@ -96,16 +99,11 @@ class OpenRouterClient:
         """The whole answer. Raises a ProviderError; ProviderTimeoutError when it takes longer than
         `timeout`."""
         body = self._encode(request, stream=False)
-        retries = 0
-        while True:
-            try:
-                return self._read_answer(*await self._exchange().fetch("POST", "chat/completions", body))
-            except ProviderError as error:
-                wait_s = self._wait_before_retry(error, retries)
-                if wait_s is None:
-                    raise
-            retries += 1
-            await asyncio.sleep(wait_s)
+
+        async def attempt() -> CompletionResponse:
+            return self._read_answer(*await self._exchange().fetch("POST", "chat/completions", body))
+
+        return await self._repeated(attempt)
 
     async def stream(self, request: CompletionRequest) -> AsyncGenerator[StreamChunk, None]:
         """The answer's chunks as they come, keep-alive comments included; closing the generator hangs up.
@@ -163,6 +161,25 @@ class OpenRouterClient:
             retries += 1
             time.sleep(wait_s)
 
+    async def _get(self, path: str) -> dict[str, Any]:
+        async def attempt() -> dict[str, Any]:
+            _, body = await self._exchange().fetch("GET", path)
+            return self._parsed(body)
+
+        return await self._repeated(attempt)
+
+    async def _repeated(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        retries = 0
+        while True:
+            try:
+                return await attempt()
+            except ProviderError as error:
+                wait_s = self._wait_before_retry(error, retries)
+                if wait_s is None:
+                    raise
+            retries += 1
+            await asyncio.sleep(wait_s)
+
     async def aclose(self) -> None:
         """Closes this event loop's connections and the synchronous ones."""
         await self._connections.aclose()
@@ -191,6 +208,16 @@ class OpenRouterClient:
 
     def _read_answer(self, headers: Mapping[str, str], body: bytes) -> CompletionResponse:
         generation_id = headers.get("x-generation-id")
+        payload = self._parsed(body)
+        error = error_in(payload)
+        if error is not None:
+            raise self._faults.from_event(error, generation_id)
+        response = read_response(payload, generation_id)
+        if response is None:
+            raise self._faults.malformed("an answer without a choice", body[:200].decode("utf-8", "replace"))
+        return response
+
+    def _parsed(self, body: bytes) -> dict[str, Any]:
         try:
             payload = parse_json(body)
         except ValueError:
@@ -199,13 +226,7 @@ class OpenRouterClient:
             ) from None
         if not isinstance(payload, dict):
             raise self._faults.malformed("an answer that is no object", str(payload)[:200])
-        error = error_in(payload)
-        if error is not None:
-            raise self._faults.from_event(error, generation_id)
-        response = read_response(payload, generation_id)
-        if response is None:
-            raise self._faults.malformed("an answer without a choice", body[:200].decode("utf-8", "replace"))
-        return response
+        return payload
 
     def _wait_before_retry(self, error: ProviderError, retries: int) -> float | None:
         wait_s = wait_before_retry(error, retries, self.max_retries)

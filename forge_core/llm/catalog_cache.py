@@ -1,0 +1,64 @@
+"""The provider's model list on disk, so that a start needs no request: one JSON file for each base URL.
+
+The file is a convenience: one that is missing, old, torn or foreign counts as none, and a failed write is
+told by the return value only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from forge_core.llm.catalog import ModelInfo, read_model
+from forge_core.llm.wire import parse_json
+
+MAX_AGE_S = 24 * 3600.0
+_VERSION = 1
+_MAX_BYTES = 32 * 1024 * 1024
+
+
+def cache_file(folder: Path, base_url: str) -> Path:
+    """Where the list of `base_url` is kept below `folder`."""
+    return folder / f"models-{hashlib.sha256(base_url.encode()).hexdigest()[:16]}.json"
+
+
+def load_models(
+    path: Path, base_url: str, *, max_age_s: float = MAX_AGE_S, now: float | None = None
+) -> list[ModelInfo] | None:
+    """The kept models; None when there are none for `base_url` that are younger than `max_age_s`."""
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            return None
+        kept = parse_json(path.read_bytes())
+        age = (time.time() if now is None else now) - float(kept["fetched_at"])
+        if kept["version"] != _VERSION or kept["base_url"] != base_url or not 0 <= age <= max_age_s:
+            return None
+        models = [read_model(entry) for entry in kept["models"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return [model for model in models if model is not None] or None
+
+
+def save_models(path: Path, base_url: str, entries: Sequence[Any], *, now: float | None = None) -> bool:
+    """Keeps `entries` (as `GET /models` gave them) for a later start; False when they could not be written.
+    Atomic, mode 0600 in a folder of 0700."""
+    fetched_at = time.time() if now is None else now
+    kept = {"version": _VERSION, "base_url": base_url, "fetched_at": fetched_at, "models": list(entries)}
+    temporary: str | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
+        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
+            json.dump(kept, file)
+        Path(temporary).replace(path)
+    except (OSError, ValueError, TypeError):
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        return False
+    return True
