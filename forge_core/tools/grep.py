@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -149,7 +150,7 @@ def _query(params: dict[str, Any], context: ExecutionContext) -> Query:
     around = params.get("context") or 0
     return Query(
         root=str(root),
-        pattern=params["pattern"],
+        pattern=re.sub(r"\(\?<(?![=!])", "(?P<", params["pattern"]),  # the spelling that every version knows
         start=start,
         glob=params.get("glob") or "",
         ignore_case=params.get("ignore_case", False),

@@ -109,7 +109,8 @@ def _aligned(old: list[str], new: list[str], end: str) -> str:
         if tag == "equal":
             result += old[old_from:old_to]
             continue
-        ends = [found[0] for line in old[old_from:old_to] if (found := TERMINATOR.search(line))]
+        replaced = old[old_from:old_to] or old[max(old_from - 1, 0) : old_from]
+        ends = [found[0] for line in replaced if (found := TERMINATOR.search(line))]
         for at, line in enumerate(new[new_from:new_to]):
             result.append(_ended(line, ends[min(at, len(ends) - 1)] if ends else end))
     return "".join(result)

@@ -43,7 +43,8 @@ class Engine:
 
     async def count(self, query: Query) -> dict[str, int]:
         """Matching lines (with multiline: matches) of each file that has any."""
-        command = [self._ripgrep, *count_arguments(query)] if self._ripgrep else _own("count", query)
+        ripgrep = self._ripgrep_for(query)
+        command = [ripgrep, *count_arguments(query)] if ripgrep else _own("count", query)
         output = bytearray()
         async with contextlib.aclosing(_run(command, query.root, b"")) as pieces:
             async for piece in pieces:
@@ -55,10 +56,11 @@ class Engine:
     async def lines(self, query: Query, paths: Sequence[str], matches: int | None) -> list[Line]:
         """The first `matches` matches (None: all) in `paths`, in their order, with context."""
         lines: list[Line] = []
+        ripgrep = self._ripgrep_for(query)
         for batch in _batches(paths):
             reader = LineReader(None if matches is None else matches)
-            if self._ripgrep:
-                command, listed = [self._ripgrep, *line_arguments(query, batch)], b""
+            if ripgrep:
+                command, listed = [ripgrep, *line_arguments(query, batch)], b""
             else:
                 command, listed = _own("lines", query), b"\0".join(os.fsencode(path) for path in batch)
             async with contextlib.aclosing(_run(command, query.root, listed)) as pieces:
@@ -71,6 +73,17 @@ class Engine:
                 if matches <= 0:
                     break
         return lines
+
+    def _ripgrep_for(self, query: Query) -> str | None:
+        """ripgrep, but not where a `.rgignore` would make it leave out what we would not: no option of version 13
+        stops that."""
+        folders = [Path(query.root), *(Path(query.root) / part for part in _parents(query.start))]
+        return None if any((folder / ".rgignore").exists() for folder in folders) else self._ripgrep
+
+
+def _parents(path: str) -> list[str]:
+    parts = path.split("/") if path else []
+    return ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
 def _own(step: str, query: Query) -> list[str]:

@@ -145,10 +145,9 @@ def _lines(text: str) -> list[str]:
 
 
 def translate(pattern: str) -> str:
-    """A pattern in ripgrep's syntax as Python's `re` writes it: POSIX classes, `(?<name>`, `\\z`,
+    """A pattern in ripgrep's syntax as Python's `re` writes it: POSIX classes, `\\z`,
     `\\x{…}`."""
     pattern = re.sub(r"\[:(\w+):\]", lambda found: _POSIX.get(found[1], found[0]), pattern)
-    pattern = re.sub(r"\(\?<(?![=!])", "(?P<", pattern)
     pattern = re.sub(r"(?<!\\)((?:\\\\)*)\\z", r"\1\\Z", pattern)
     return re.sub(r"\\x\{([0-9A-Fa-f]{1,6})\}", lambda found: re.escape(chr(int(found[1], 16))), pattern)
 

@@ -1,0 +1,308 @@
+import asyncio
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forge_core.tools import (
+    BaseTool,
+    ExecutionContext,
+    GlobTool,
+    GrepTool,
+    LsTool,
+    ToolExecutor,
+    ToolResult,
+)
+from forge_core.tools.glob import MAX_RESULTS
+from forge_core.tools.searching.engine import Engine
+
+RIPGREP = shutil.which("rg")
+needs_ripgrep = pytest.mark.skipif(RIPGREP is None, reason="ripgrep is not installed")
+ENGINES = [pytest.param(RIPGREP, id="ripgrep", marks=needs_ripgrep), pytest.param(None, id="own")]
+
+
+async def run(tool: BaseTool, root: Path, **params: Any) -> ToolResult:
+    return await ToolExecutor().execute(tool, params, ExecutionContext(root))
+
+
+@pytest.fixture(params=[True, False], ids=["repository", "plain folder"])
+def tree(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    (tmp_path / ".gitignore").write_text("above/\n*.above\n")
+    root = tmp_path / "root"
+    files: dict[str, bytes] = {
+        ".gitignore": b"build/\n*.log\n!keep.log\n",
+        ".hidden/x.py": b"needle in hidden\n",
+        ".env": b"SECRET=needle\n",
+        "server.pem": b"needle\n",
+        ".git/objects/needle": b"needle\n",
+        ".ignore": b"src/\n",
+        "a.above": b"needle\n",
+        "src/a.py": b"import os\n\ndef needle():\n    return 'Needle'\n\nx = needle()\n",
+        "src/b.ts": b"const needle = 1;\r\nconst other = 2;\r\n// needle\r\n",
+        "src/deep/c.py": b"first\nsecond needle\nthird\n",
+        "src/deep/.gitignore": b"local.txt\n",
+        "src/deep/local.txt": b"needle\n",
+        "build/out.py": b"needle\n",
+        "debug.log": b"needle\n",
+        "keep.log": b"needle\n",
+        "latin.txt": b"caf\xe9 needle\n",
+        "utf16.txt": "x\nneedle \u00e9\n".encode("utf-16"),
+        "binary.bin": b"needle\n\0\n",
+        "late.bin": b"needle\n" + b"x" * 100_000 + b"\0",
+        "long.txt": b"x" * 3_000 + b"needle\n",
+        "no-end.txt": b"a\nneedle",
+        "empty.txt": b"",
+        "blank.txt": b"\n\n\n",
+        "spaces in name.txt": b"needle\n",
+        "new\nline.txt": b"needle\n",
+    }
+    for name, data in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    (root / "link.py").symlink_to("src/a.py")
+    (root / "linked").symlink_to("src")
+    os.mkfifo(root / "pipe")
+    if request.param:
+        shutil.rmtree(root / ".git")
+        subprocess.run(["git", "init", "-q", str(root)], check=True)
+    return root
+
+
+QUESTIONS: list[dict[str, Any]] = [
+    {"pattern": "needle"},
+    {"pattern": "NEEDLE", "ignore_case": True},
+    {"pattern": "needle", "glob": "*.py"},
+    {"pattern": "needle", "glob": "src/**/*.py"},
+    {"pattern": "needle", "glob": "*.{py,ts}"},
+    {"pattern": "needle", "path": "src"},
+    {"pattern": "needle", "path": "src", "glob": "deep/*"},
+    {"pattern": "needle", "path": "src/a.py"},
+    {"pattern": "needle", "path": "build"},
+    {"pattern": "needle", "path": "src/deep/local.txt"},
+    {"pattern": "needle", "path": "linked"},
+    {"pattern": "needle", "output_mode": "files"},
+    {"pattern": "needle", "output_mode": "count"},
+    {"pattern": "needle", "context": 1},
+    {"pattern": "needle", "before": 2},
+    {"pattern": "needle", "after": 1, "glob": "*.ts"},
+    {"pattern": "needle", "head_limit": 3},
+    {"pattern": "needle", "head_limit": 3, "offset": 2},
+    {"pattern": "needle", "head_limit": 2, "offset": 3, "context": 1},
+    {"pattern": "needle", "head_limit": 0},
+    {"pattern": "needle", "offset": 500},
+    {"pattern": "needle", "output_mode": "files", "head_limit": 2, "offset": 1},
+    {"pattern": "^needle"},
+    {"pattern": "needle$"},
+    {"pattern": r"\bneedle\b"},
+    {"pattern": r"needle\(\)"},
+    {"pattern": r"^\s*$", "path": "blank.txt"},
+    {"pattern": r"^$"},
+    {"pattern": "^[[:alpha:]]+$"},
+    {"pattern": r"(?<name>nee)dle"},
+    {"pattern": r"second.*\n.*third", "multiline": True},
+    {"pattern": "second needle\nthird"},
+    {"pattern": r"def.*return", "multiline": True, "context": 1},
+    {"pattern": "caf"},
+    {"pattern": "\u00e9"},
+    {"pattern": "-needle"},
+    {"pattern": "--help"},
+    {"pattern": "no such text"},
+    {"pattern": "x{2000}"},
+]
+
+
+@needs_ripgrep
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: " ".join(map(str, question.values())))
+async def test_both_engines_give_the_same_answer(tree: Path, question: dict[str, Any]) -> None:
+    ours = await run(GrepTool(Engine(None)), tree, **question)
+    theirs = await run(GrepTool(Engine(RIPGREP)), tree, **question)
+    assert ours.success, ours.error
+    assert ours.output == theirs.output
+    assert ours.summary == theirs.summary
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+class TestGrep:
+    async def test_ignored_secret_and_binary_files_and_links_are_not_searched(
+        self, tree: Path, engine: str | None
+    ) -> None:
+        result = await run(GrepTool(Engine(engine)), tree, pattern="needle", output_mode="files")
+        assert sorted(result.output.split("\n")) == sorted(
+            [
+                ".hidden/x.py",
+                "a.above",
+                "keep.log",
+                "latin.txt",
+                "long.txt",
+                "new",
+                "line.txt",
+                "no-end.txt",
+                "spaces in name.txt",
+                "src/a.py",
+                "src/b.ts",
+                "src/deep/c.py",
+                "utf16.txt",
+            ]
+        )
+
+    async def test_a_page_leads_to_the_next(self, tree: Path, engine: str | None) -> None:
+        tool = GrepTool(Engine(engine))
+        whole = (await run(tool, tree, pattern="needle", head_limit=0)).output.splitlines()
+        pages: list[str] = []
+        for offset in range(0, 100, 4):
+            page = (await run(tool, tree, pattern="needle", head_limit=4, offset=offset)).output.splitlines()
+            pages += [row for row in page if not row.startswith("[")]
+            if "go on with" not in page[-1]:
+                break
+        assert pages == whole
+
+    async def test_a_bad_pattern_is_explained(self, tree: Path, engine: str | None) -> None:
+        result = await run(GrepTool(Engine(engine)), tree, pattern="needle(")
+        assert "cannot be searched for" in (result.error or "")
+
+    async def test_a_path_that_cannot_be_searched_is_named(self, tree: Path, engine: str | None) -> None:
+        tool = GrepTool(Engine(engine))
+        assert "does not exist" in ((await run(tool, tree, pattern="x", path="sorc")).error or "")
+        assert "binary" in ((await run(tool, tree, pattern="x", path="binary.bin")).error or "")
+        assert "empty" in ((await run(tool, tree, pattern="")).error or "")
+
+    async def test_a_file_that_only_ripgrep_knows_hides_nothing(self, tree: Path, engine: str | None) -> None:
+        (tree / ".rgignore").write_text("src/\n")
+        assert "src/a.py" in (await run(GrepTool(Engine(engine)), tree, pattern="needle")).output
+
+    async def test_long_lines_are_cut(self, tree: Path, engine: str | None) -> None:
+        (tree / "min.js").write_text("needle" + "y" * 5_000_000 + "\n")
+        result = await run(GrepTool(Engine(engine)), tree, pattern="needle", path="min.js")
+        assert result.output.endswith("[line cut]")
+        assert len(result.output) < 1_000
+
+    async def test_the_summary_counts(self, tree: Path, engine: str | None) -> None:
+        result = await run(GrepTool(Engine(engine)), tree, pattern="needle", path="src")
+        assert result.summary == "5 matches in 3 files"
+
+
+async def test_a_pattern_that_never_ends_can_be_interrupted(tmp_path: Path) -> None:
+    """Python's `re` would hold the whole process for hours here; the search has one of its own."""
+    (tmp_path / "a.txt").write_text("a" * 60 + "\n")
+    context = ExecutionContext(tmp_path, interrupted=asyncio.Event())
+    assert context.interrupted is not None
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0.01)
+            ticks += 1
+
+    ticking = asyncio.ensure_future(tick())
+    asyncio.get_running_loop().call_later(0.5, context.interrupted.set)
+    started = time.perf_counter()
+    params = {"pattern": "(a+)+$x", "multiline": True}
+    result = await ToolExecutor().execute(GrepTool(Engine(None)), params, context)
+    took = time.perf_counter() - started
+    ticking.cancel()
+    assert not result.success
+    assert took < 1.5
+    assert ticks > 10
+
+
+async def test_grep_outside_a_folder_named_by_a_link_is_seen_by_the_policy(tmp_path: Path) -> None:
+    use = GrepTool().describe_use({"pattern": "x", "path": "../other"}, ExecutionContext(tmp_path))
+    assert use.paths == (tmp_path.parent / "other",)
+
+
+async def test_glob_gives_the_newest_first_and_leaves_out_what_git_ignores(tree: Path) -> None:
+    os.utime(tree / "src/deep/c.py", (2e9, 2e9))
+    os.utime(tree / ".hidden/x.py", (1e9, 1e9))
+    result = await run(GlobTool(), tree, pattern="**/*.py")
+    assert result.output.splitlines() == ["src/deep/c.py", "src/a.py", "link.py", ".hidden/x.py"] or (
+        result.output.splitlines()[0] == "src/deep/c.py" and result.output.splitlines()[-1] == ".hidden/x.py"
+    )
+    assert "build" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "found"),
+    [
+        ("*.ts", None, ["src/b.ts"]),
+        ("*.ts", "src", ["src/b.ts"]),
+        ("deep/*.py", "src", ["src/deep/c.py"]),
+        ("src/*.{ts,js}", None, ["src/b.ts"]),
+        ("../root/src/*.ts", None, ["src/b.ts"]),
+        ("./src/*.ts", None, ["src/b.ts"]),
+        ("*.nothing", None, []),
+        ("b.ts", None, ["src/b.ts"]),
+    ],
+)
+async def test_glob_finds(tree: Path, pattern: str, path: str | None, found: list[str]) -> None:
+    result = await run(GlobTool(), tree, pattern=pattern, **({"path": path} if path else {}))
+    assert result.metadata["count"] == len(found)
+    assert result.output.splitlines()[: len(found)] == found
+
+
+async def test_glob_takes_an_absolute_pattern_and_tells_the_policy_where_it_leads(tree: Path) -> None:
+    result = await run(GlobTool(), tree, pattern=f"{tree}/src/*.ts")
+    assert result.output == "src/b.ts"
+    for pattern, leads in (
+        ("/etc/*.conf", "/etc"),
+        ("../../x/*", str(tree.parent.parent / "x")),
+        ("/*", "/"),
+    ):
+        assert GlobTool().describe_use({"pattern": pattern}, ExecutionContext(tree)).paths == (Path(leads),)
+
+
+async def test_glob_refuses_dots_behind_a_wildcard(tree: Path) -> None:
+    assert "behind a wildcard" in ((await run(GlobTool(), tree, pattern="*/../../*")).error or "")
+
+
+async def test_glob_shows_a_hundred_and_counts_the_rest(tmp_path: Path) -> None:
+    for number in range(MAX_RESULTS + 23):
+        (tmp_path / f"{number}.txt").write_text("")
+    result = await run(GlobTool(), tmp_path, pattern="*.txt")
+    assert len(result.output.splitlines()) == MAX_RESULTS + 1
+    assert "[23 more" in result.output
+    assert result.summary == "123 files"
+
+
+async def test_glob_leaves_out_keys_and_says_so(tree: Path) -> None:
+    result = await run(GlobTool(), tree, pattern="*")
+    assert ".env" not in result.output.split("\n")
+    assert "2 key or .env files left out" in result.output
+
+
+async def test_ls_shows_a_tree_and_folds_what_is_ignored(tree: Path) -> None:
+    result = await run(LsTool(), tree)
+    rows = result.output.split("\n")
+    assert "  build/ (ignored)" in rows
+    assert "    out.py" not in rows
+    assert "  src/" in rows
+    assert "    a.py" in rows
+    assert "    deep/" in rows
+    assert "      c.py" not in rows
+    assert "  link.py -> src/a.py" in rows
+    assert "  linked -> src" in rows
+    assert "      c.py" in (await run(LsTool(), tree, depth=3)).output.split("\n")
+
+
+async def test_ls_of_big_folders_is_bounded(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        for number in range(600):
+            (tmp_path / folder / f"{number:04}").write_text("")
+    result = await run(LsTool(), tmp_path)
+    assert len(result.output.splitlines()) < 250
+    assert "    ... 500 more" in result.output
+    assert "  b/" in result.output
+    assert "more entries" in result.output
+
+
+async def test_ls_of_what_is_no_folder_is_refused(tree: Path) -> None:
+    assert "is a file" in ((await run(LsTool(), tree, path="src/a.py")).error or "")
+    assert "does not exist" in ((await run(LsTool(), tree, path="nope")).error or "")
+    (tree / "void").mkdir()
+    assert "(empty)" in (await run(LsTool(), tree, path="void")).output
