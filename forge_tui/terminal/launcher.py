@@ -107,15 +107,12 @@ def _keep_keys() -> None:
 
 
 def _skeleton(width: int, height: int, colours: str) -> str:
-    """The lines of the real frame that are always there: the composer's rule and prompt."""
-    rule = max(1, height - 5)
-    faint = "\x1b[2m"
-    return (
-        f"{_ENTER}\x1b[0m{colours}\x1b[2J"
-        f"\x1b[{rule};1H{faint}{'─' * width}\x1b[22m"
-        f"\x1b[{min(height, rule + 1)};2H{faint}Forge is starting; type away\x1b[22m"
-        "\x1b[0m"
-    )
+    """What of the real frame is always there: the composer's box above the status line."""
+    inner = max(0, width - 2)
+    words = " Forge is starting; type away"[:inner].ljust(inner)
+    box = (f"╭{'─' * inner}╮", f"│{words}│", f"╰{'─' * inner}╯")
+    rows = "".join(f"\x1b[{max(1, height - 3 + n)};1H{row}" for n, row in enumerate(box))
+    return f"{_ENTER}\x1b[0m{colours}\x1b[2J\x1b[2m{rows}\x1b[0m"
 
 
 def _sgr(kind: int, colour: str | None) -> str:

@@ -22,7 +22,7 @@ class MarkdownBlock(Block):
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         from forge_tui.widgets.transcript.markdown import draw_markdown
 
-        prose = Canvas(min(canvas.width, TEXT_INDENT + _PROSE_WIDTH), GUTTER)
+        prose = Canvas(canvas.width, GUTTER, measure=_PROSE_WIDTH)
         draw_markdown(self.source, prose, styles)
         canvas.adopt(prose)
 

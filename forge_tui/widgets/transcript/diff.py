@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from rich.segment import Segment
 from rich.style import Style
@@ -21,8 +21,12 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 _LONGEST_COMPARED = 400
 """Characters; the words of longer lines are not compared (quadratic at worst)."""
-_LEAST_ALIKE = 0.3
+_LEAST_ALIKE = 0.5
 """Share in common below which two lines are not one line changed, but two lines."""
+_LONGEST_RUN = 12
+"""Lines of a run that are compared with one another (each with each)."""
+
+Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class DiffLine:
     number: int
     """In the new file; of a removed line, in the old one."""
     text: str
-    changed: tuple[tuple[int, int], ...] = ()
+    changed: Ranges = ()
     """Character ranges that differ from the line's counterpart."""
 
 
@@ -85,21 +89,39 @@ def _spans(line: DiffLine, under: Style, strong: Style) -> Iterator[Span]:
 
 
 def _with_changes(lines: Sequence[DiffLine]) -> Iterator[DiffLine]:
-    """Pairs each run of removed lines with the run of added ones after it and marks the words that differ."""
+    """Pairs removed lines with the added ones they became and marks the words that differ."""
     at = 0
     while at < len(lines):
         removed = _run(lines, at, "removed")
         added = _run(lines, at + len(removed), "added")
+        marks: dict[DiffLine, Ranges] = {}
+        for old, new in _pairs(removed, added):
+            marks[old], marks[new] = _changed_words(old.text, new.text)
+        for line in (*removed, *added):
+            yield replace(line, changed=marks.get(line, ()))
+        at += len(removed) + len(added)
         if not removed and not added:
             yield lines[at]
             at += 1
-            continue
-        marks = [_changed_words(old.text, new.text) for old, new in zip(removed, added, strict=False)]
-        for number, line in enumerate(removed):
-            yield replace(line, changed=marks[number][0] if number < len(marks) else ())
-        for number, line in enumerate(added):
-            yield replace(line, changed=marks[number][1] if number < len(marks) else ())
-        at += len(removed) + len(added)
+
+
+def _pairs(removed: Sequence[DiffLine], added: Sequence[DiffLine]) -> Iterator[tuple[DiffLine, DiffLine]]:
+    """Each removed line with the added line most like it, in order; the others stay single."""
+    first = 0
+    for old in removed[:_LONGEST_RUN]:
+        nearby = added[first : first + _LONGEST_RUN]
+        ratios = [_alikeness(old.text, new.text) for new in nearby]
+        best = max(range(len(ratios)), key=lambda at: ratios[at], default=-1)
+        if best >= 0 and ratios[best] >= _LEAST_ALIKE:
+            yield old, nearby[best]
+            first += best + 1
+
+
+def _alikeness(old: str, new: str) -> float:
+    if max(len(old), len(new)) > _LONGEST_COMPARED:
+        return 0.0
+    matcher = SequenceMatcher(None, _WORDS.findall(old.strip()), _WORDS.findall(new.strip()), autojunk=False)
+    return matcher.ratio() if matcher.quick_ratio() >= _LEAST_ALIKE else 0.0
 
 
 def _run(lines: Sequence[DiffLine], at: int, kind: str) -> Sequence[DiffLine]:
@@ -109,14 +131,10 @@ def _run(lines: Sequence[DiffLine], at: int, kind: str) -> Sequence[DiffLine]:
     return lines[at:end]
 
 
-def _changed_words(old: str, new: str) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
-    """The character ranges of `old` and of `new` that differ; none where the lines have little in common."""
-    if max(len(old), len(new)) > _LONGEST_COMPARED:
-        return (), ()
+def _changed_words(old: str, new: str) -> tuple[Ranges, Ranges]:
+    """The character ranges of `old` and of `new` that differ."""
     before, after = _WORDS.findall(old), _WORDS.findall(new)
     matcher = SequenceMatcher(None, before, after, autojunk=False)
-    if matcher.ratio() < _LEAST_ALIKE:
-        return (), ()
     removed: list[tuple[int, int]] = []
     added: list[tuple[int, int]] = []
     for tag, a, b, c, d in matcher.get_opcodes():

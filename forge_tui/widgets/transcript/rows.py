@@ -73,9 +73,11 @@ class _Prefix:
 class Canvas:
     """Collects the rows of one block."""
 
-    def __init__(self, width: int, gutter: Sequence[Segment] = ()) -> None:
+    def __init__(self, width: int, gutter: Sequence[Segment] = (), measure: int | None = None) -> None:
+        """`measure`: cells beyond which text is wrapped though there is room; filled rows are not."""
         self.rendered = Rendered()
         self._width = width
+        self._measure = measure or width
         self._prefixes: list[_Prefix] = []
         if gutter:
             self._prefixes.append(_Prefix(gutter, gutter))
@@ -139,7 +141,7 @@ class Canvas:
             self.rendered.leads[line] = lead
         if original is not None and original != text:
             self.rendered.originals[line] = original
-        width = self.width
+        width = self.width if fill is not None else min(self.width, self._measure)
         for number, (start, end) in enumerate(_wrap(wrap, text, width, hanging)):
             segments = [segment for part in self._prefixes for segment in part.take()]
             if number and hanging:

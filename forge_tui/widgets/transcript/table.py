@@ -77,7 +77,7 @@ def _draw_row(
             if at:
                 spans.append((" │ ", styles.faint))
             spans.extend(_aligned(cell, width, aligns[at] if at < len(aligns) else "left", styles))
-        canvas.text(spans, wrap=lambda text, _: [(0, len(text.rstrip()))])
+        canvas.text(spans, wrap=lambda text, _: [(0, len(text.rstrip()))])  # cut to columns already
 
 
 def _wrap(cell: Cell, width: int) -> list[Cell]:
