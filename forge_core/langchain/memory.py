@@ -35,7 +35,8 @@ class SummaryMemory(ConversationMemory):
     """Replaces old messages by a summary that a model writes.
 
     Nothing happens by itself: `await maybe_summarize()` after a turn. The summary stands after the system
-    message as a system note; a later one takes the former in.
+    message as a system note; a later one takes the former in. A `backend` keeps the messages, not
+    the summary.
 
     Args:
         summary_threshold: messages of history above which it is time.
@@ -44,7 +45,7 @@ class SummaryMemory(ConversationMemory):
             question. Half the threshold unless given.
 
     Raises:
-        ConfigError: `keep_recent` is not below `summary_threshold`, or one of them is below 1.
+        ConfigError: `keep_recent` is above `summary_threshold`, or one of them is below 1.
     """
 
     def __init__(
