@@ -12,8 +12,8 @@ from langchain_core.messages import AIMessage
 
 from forge_core.errors import ForgeError, ProviderError
 from forge_core.events import AgentEnd, AgentEvent, Error, LLMEnd, LLMStart, Permission
-from forge_core.langchain.answer import finish_reason_of, model_of, stopped_reason_for, usage_of
 from forge_core.langchain.messages import langchain_to_forge
+from forge_core.langchain.outcome import finish_reason_of, model_of, stopped_reason_for, usage_of
 from forge_core.langchain.run_control import Deadline, RunClock, StopSignal
 from forge_core.langchain.tool_calls import PendingCall, ToolRound, not_run
 from forge_core.langchain.turn import ModelCall

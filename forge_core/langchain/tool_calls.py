@@ -191,6 +191,6 @@ def _interrupted() -> ToolResult:
 def _bad_arguments(call: PendingCall, tool: BaseTool) -> str:
     names = ", ".join(parameter.name for parameter in tool.parameters)
     return (
-        f"the arguments of {call.name!r} are {call.problem}, so nothing was run. "
-        f"Send the call again with one complete JSON object ({names or 'no parameters'})."
+        f"this call of {call.name!r} cannot be read ({call.problem}), so nothing was run. "
+        f"Send it again with one complete JSON object ({names or 'no parameters'})."
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 import uuid
 from collections.abc import AsyncGenerator, Sequence
@@ -20,11 +19,12 @@ from langchain_core.messages import (
     ToolCall,
 )
 from langchain_core.messages.ai import add_ai_message_chunks
-from langchain_core.messages.tool import invalid_tool_call, tool_call
 from langchain_core.runnables import Runnable
 
 from forge_core.events import LLMChunk
+from forge_core.langchain.messages import langchain_calls
 from forge_core.langchain.run_control import StopSignal
+from forge_core.llm.models import ToolCall as WireToolCall
 
 _DONE = object()
 _STOPPED = object()
@@ -138,32 +138,14 @@ def _with_own_ids(message: AIMessage, taken_ids: set[str]) -> AIMessage:
 def _strict_calls(merged: AIMessageChunk) -> tuple[list[ToolCall], list[InvalidToolCall]]:
     if not merged.tool_call_chunks:
         return list(merged.tool_calls), list(merged.invalid_tool_calls)
-    calls: list[ToolCall] = []
-    invalid: list[InvalidToolCall] = []
-    for raw in merged.tool_call_chunks:
-        call_id = raw.get("id")
-        name, args = raw.get("name") or "", raw.get("args") or ""
-        parsed, problem = parse_arguments(args)
-        if problem or parsed is None:
-            invalid.append(invalid_tool_call(name=name, args=args, id=call_id, error=problem))
-        else:
-            calls.append(tool_call(name=name, args=parsed, id=call_id))
-    return calls, invalid
-
-
-def parse_arguments(raw: str) -> tuple[dict[str, Any] | None, str | None]:
-    """A call's arguments, or None and what is wrong with them. Empty text and `null` mean no arguments."""
-    if not raw.strip():
-        return {}, None
-    try:
-        value = json.loads(raw, strict=False)
-    except (json.JSONDecodeError, RecursionError) as error:
-        return None, f"not valid JSON ({error})"
-    if value is None:
-        return {}, None
-    if not isinstance(value, dict):
-        return None, f"a JSON object is needed, not {type(value).__name__}"
-    return value, None
+    return langchain_calls(
+        [
+            WireToolCall(
+                raw.get("id") or "", {"name": raw.get("name") or "", "arguments": raw.get("args") or ""}
+            )
+            for raw in merged.tool_call_chunks
+        ]
+    )
 
 
 def _chunk_events(chunk: AIMessage) -> list[LLMChunk]:

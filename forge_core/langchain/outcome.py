@@ -1,13 +1,13 @@
-"""What a settled answer tells: its usage and cost, its model, why it ended."""
+"""What a settled answer means for the run: its usage and cost, its model, why it ended."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
 
 from langchain_core.messages import AIMessage, BaseMessage
 
 from forge_core.langchain.turn import ModelCall
+from forge_core.langchain.usage import message_usage
 from forge_core.llm.models import TokenUsage
 from forge_core.llm.tokens import estimate_tokens
 from forge_core.result import StoppedReason
@@ -40,29 +40,9 @@ def model_of(message: AIMessage | None) -> str:
 
 def usage_of(message: AIMessage | None, history: Sequence[BaseMessage], call: ModelCall) -> TokenUsage:
     """The provider's count, or an estimate that says it is one."""
-    counted = message.usage_metadata if message is not None else None
-    if message is None or counted is None:
-        return TokenUsage(
-            prompt_tokens=sum(estimate_tokens(entry.text) for entry in history),
-            completion_tokens=estimate_tokens(call.text) + estimate_tokens(call.reasoning),
-            estimated=True,
-        )
-    given = counted.get("input_token_details") or {}
-    made = counted.get("output_token_details") or {}
-    return TokenUsage(
-        prompt_tokens=counted["input_tokens"],
-        completion_tokens=counted["output_tokens"],
-        cached_tokens=given.get("cache_read") or 0,
-        cache_write_tokens=given.get("cache_creation") or 0,
-        reasoning_tokens=made.get("reasoning") or 0,
-        cost_usd=_decimal(message.response_metadata.get("cost")),
+    counted = message_usage(message) if message is not None else None
+    return counted or TokenUsage(
+        prompt_tokens=sum(estimate_tokens(entry.text) for entry in history),
+        completion_tokens=estimate_tokens(call.text) + estimate_tokens(call.reasoning),
+        estimated=True,
     )
-
-
-def _decimal(value: object) -> Decimal | None:
-    if value is None:
-        return None
-    try:
-        return Decimal(str(value))
-    except InvalidOperation:
-        return None
