@@ -1,4 +1,4 @@
-"""The built-in model: rules instead of a network, behind an httpx transport that speaks the provider's protocol.
+"""The built-in model: rules instead of a network, behind an httpx transport that speaks the protocol.
 
 Nothing above the client knows it from a real one. It is for the first run, demos, air-gapped work and tests.
 """

@@ -1,4 +1,4 @@
-"""The shape of source code without running it: search patterns for definitions, where a block ends, languages."""
+"""The shape of source code without running it: patterns for definitions, where a block ends, languages."""
 
 from __future__ import annotations
 
@@ -10,17 +10,23 @@ from pathlib import PurePosixPath
 from forge_core.llm.offline.tool_text import Numbered
 
 LANGUAGES = {
-    "python": ("py", "pyi"), "javascript": ("js", "jsx", "mjs", "cjs"), "typescript": ("ts", "tsx"), "markdown": ("md", "markdown"),
-    "rust": ("rs",), "go": ("go",), "c": ("c", "h"), "cpp": ("cpp", "cc", "cxx", "hpp", "hh"), "java": ("java",), "kotlin": ("kt", "kts"),
-    "swift": ("swift",), "ruby": ("rb",), "php": ("php",), "shell": ("sh", "bash", "zsh"), "html": ("html", "htm"), "css": ("css", "scss"),
-    "json": ("json",), "yaml": ("yaml", "yml"), "toml": ("toml",), "xml": ("xml",), "sql": ("sql",), "text": ("txt", "rst"), "lua": ("lua",),
-    "perl": ("pl", "pm"), "scala": ("scala",), "r": ("R", "r"), "config": ("toml", "cfg", "ini", "conf", "yaml", "yml"), "header": ("h", "hpp"),
+    "python": ("py", "pyi"), "javascript": ("js", "jsx", "mjs", "cjs"), "typescript": ("ts", "tsx"),
+    "markdown": ("md", "markdown"),
+    "rust": ("rs",), "go": ("go",), "c": ("c", "h"), "cpp": ("cpp", "cc", "cxx", "hpp", "hh"),
+    "java": ("java",), "kotlin": ("kt", "kts"),
+    "swift": ("swift",), "ruby": ("rb",), "php": ("php",), "shell": ("sh", "bash", "zsh"),
+    "html": ("html", "htm"), "css": ("css", "scss"),
+    "json": ("json",), "yaml": ("yaml", "yml"), "toml": ("toml",), "xml": ("xml",), "sql": ("sql",),
+    "text": ("txt", "rst"), "lua": ("lua",),
+    "perl": ("pl", "pm"), "scala": ("scala",), "r": ("R", "r"),
+    "config": ("toml", "cfg", "ini", "conf", "yaml", "yml"), "header": ("h", "hpp"),
     "image": ("png", "jpg", "jpeg", "gif", "svg", "webp"),
 }  # fmt: skip
 """Language → file extensions."""
 
 _NICKNAMES = {
-    "js": "javascript", "ts": "typescript", "md": "markdown", "golang": "go", "c++": "cpp", "bash": "shell", "sh": "shell", "yml": "yaml",
+    "js": "javascript", "ts": "typescript", "md": "markdown", "golang": "go", "c++": "cpp", "bash": "shell",
+    "sh": "shell", "yml": "yaml",
     "txt": "text",
 }  # fmt: skip
 _FENCES = {
@@ -28,7 +34,10 @@ _FENCES = {
 }
 _INDENTED = ("py", "pyi", "yaml", "yml", "md", "rst", "txt")
 _KEYWORDS = "def|class|func|function|fn|struct|enum|trait|interface|type|const|let|var"
-_MORE_KEYWORDS = r"union|module|object|record|protocol|macro_rules!|val|static|namespace|procedure|sub|#define|typedef|fun|function\*"
+_MORE_KEYWORDS = (
+    r"union|module|object|record|protocol|macro_rules!|val|static|namespace|procedure|sub|#define|typedef|fun"
+    r"|function\*"
+)
 
 
 def extensions(language: str) -> tuple[str, ...]:
@@ -45,7 +54,7 @@ def fence_language(path: str) -> str:
 
 
 def definition_pattern(name: str) -> str:
-    """A short regular expression (for ripgrep and Python) for what defines `name` by a keyword: most languages."""
+    """A short regular expression (ripgrep's and Python's) for what defines `name` by a keyword."""
     return rf"\b({_KEYWORDS})\s+(\([^)]*\)\s*)?{re.escape(last_name(name))}\b"
 
 
@@ -60,8 +69,8 @@ _STATEMENTS = re.compile(
 
 
 def defines(line: str, name: str) -> bool:
-    """Whether a line that mentions `name` looks like its definition and not like a use: a keyword before it, an
-    assignment, a C function, a method of a class in braces."""
+    """Whether a line that mentions `name` looks like its definition and not like a use: a keyword before
+    it, an assignment, a C function, a method of a class in braces."""
     return not _STATEMENTS.match(line) and bool(_definition(last_name(name)).search(line))
 
 
@@ -76,7 +85,7 @@ def _definition(name: str) -> re.Pattern[str]:
 
 
 def block_end(lines: Sequence[Numbered], path: str) -> int:
-    """How many of `lines` belong to the block that starts with the first one: by indentation, or by braces."""
+    """How many of `lines` belong to the block that the first one starts: by indentation, or by braces."""
     if not lines:
         return 0
     suffix = PurePosixPath(path).suffix.lstrip(".").lower()

@@ -18,9 +18,11 @@ _REMINDER = re.compile(
     r"<(system-reminder|environment|context|file|attachment)\b[^>]*>.*?</\1>", re.DOTALL | re.I
 )
 _DENIED = re.compile(
-    r"\b(?:denied|declined|rejected|not (?:allow(?:ed)?|permitted)|said no|forbidden by|refused by the (?:user|person))\b",
+    r"\b(?:denied|declined|rejected|not (?:allow(?:ed)?|permitted)|said no|forbidden by"
+    r"|refused by the (?:user|person))\b",
     re.I,
 )
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 _SYSTEM_DENIAL = re.compile(r"permission denied|access (?:is )?denied|errno|operation not permitted", re.I)
 
 
@@ -67,7 +69,7 @@ def read_conversation(body: Mapping[str, Any]) -> Conversation:
 def content_text(content: object) -> str:
     """The text of a message's content: a string, a list of parts, or anything else."""
     if isinstance(content, str):
-        return content
+        return _HALF_PAIR.sub("\ufffd", content)
     if isinstance(content, Mapping):
         return content_text(content.get("text") or content.get("content"))
     if isinstance(content, list):

@@ -1,4 +1,4 @@
-"""Answers to the model's own questions: "all", "line 12", "2", "again", and the content of a file to create."""
+"""Answers to the model's own questions: "all", "line 12", "2", "again", the content of a new file."""
 
 from __future__ import annotations
 

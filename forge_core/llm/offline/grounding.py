@@ -1,4 +1,4 @@
-"""Finding the file that is meant: what the request names, what "it" stands for, or the nearest name there is."""
+"""The file that is meant: what the request names, what "it" stands for, or the nearest name there is."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ class Memory:
     exchanges: list[Exchange]
     tools: frozenset[str] = frozenset()
     root: str = ""
-    parts: list[Done] = field(default_factory=list)
-    """The calls of the step that is running."""
+    upcoming: list[str] = field(default_factory=list)
+    """The steps of the present message that come after the one that is running."""
 
     def latest(self) -> Place | None:
         """What "it" means: the file or line that was last spoken of."""
@@ -61,7 +61,9 @@ class Memory:
         which = which.lower()
         if which == "last":
             return items[-1] if items else None
-        position = _ORDINALS.index(which) if which in _ORDINALS else int(which) - 1 if which.isdigit() else -1
+        position = (
+            _ORDINALS.index(which) if which in _ORDINALS else int(which) - 1 if which.isdecimal() else -1
+        )
         return items[position] if 0 <= position < len(items) else None
 
     def last_edited(self) -> str | None:

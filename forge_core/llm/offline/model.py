@@ -24,7 +24,7 @@ MAX_STEPS = 6
 def respond(conversation: Conversation, root: str = "") -> Reply:
     """The next reply: tool calls, or the answer. `root` shortens absolute paths in what is said."""
     memory = Memory(list(conversation.earlier), frozenset(conversation.tools), root)
-    reply = replay(_serve(conversation, memory), conversation)
+    reply = replay(_serve(conversation, memory), conversation, memory.upcoming)
     if reply.calls or _is_introduced(conversation) or phrases.MARK in reply.text:
         return reply
     return Reply(f"{reply.text}\n\n{phrases.INTRO}".strip())
@@ -40,7 +40,8 @@ def _serve(conversation: Conversation, memory: Memory) -> Skill:
     skills = _skills()
     left_out = [request.text for request in requests[MAX_STEPS:]]
     answer = ""
-    for request in requests[:MAX_STEPS]:
+    for position, request in enumerate(requests[:MAX_STEPS], 1):
+        memory.upcoming[:] = [later.text for later in requests[position:]]
         if answer:
             yield from say(answer)
         done: list[Done] = []

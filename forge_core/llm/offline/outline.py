@@ -29,7 +29,8 @@ _RULES: tuple[tuple[tuple[str, ...], str], ...] = (
     (
         ("java", "kt", "scala", "swift", "cs"),
         r"^\s{0,8}(?:(?:public|private|protected|internal|open|static|final|abstract|override|data|sealed|suspend|inline)\s+)*(?P<what>class|interface|enum|record|object|struct|protocol|trait|fun|func|def)\s+(?P<name>\w+)"
-        r"|^\s{2,8}(?:(?:public|private|protected|static|final)\s+)+[\w<>\[\], ]+\s+(?P<name2>\w+)\s*\([^;]*\{\s*$",
+        r"|^\s{2,8}(?:(?:public|private|protected|static|final)\s+)+[\w<>\[\], ]+\s+(?P<name2>\w+)"
+        r"\s*\([^;]*\{\s*$",
     ),
     (("rb",), r"^\s*(?P<what>class|module|def)\s+(?P<name>[\w.:?!]+)"),
     (("sh", "bash", "zsh"), r"^(?:function\s+)?(?P<name>[\w-]+)\s*\(\)"),

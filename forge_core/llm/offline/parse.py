@@ -7,148 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from forge_core.llm.offline.code_shape import LANGUAGES
 from forge_core.llm.offline.intents import Intent, argument_name, compiled
+from forge_core.llm.offline.vocabulary import ENDINGS, NO_NAMES, NOUNS, NOWHERE, PRONOUNS, VERBS
 from forge_core.llm.offline.wording import CLOSE, OPEN, Masked, halves, mask, mend, plain, steps
 
 IT = "@it"
 """Stands in an argument for "it", "that file", …: what the conversation was about last."""
 
-_MAX_CHARS = 20_000
-"""What is longer is content or a paste; its start tells what is wanted."""
+_MAX_ASKED = 1_500
+"""What is left to match once quoted text is set aside."""
+_MAX_PARSED_STEPS = 20
 _COMMAND = re.compile(r"^\s*(?:\$|!)\s*(\S.*)$", re.DOTALL)
-_PRONOUNS = frozenset({"it", "that", "this", "them", "there", "that file", "this file", "the file", "file"})
-_NOWHERE = frozenset(
-    [
-        "project",
-        "repo",
-        "repository",
-        "codebase",
-        "code",
-        "folder",
-        "directory",
-        "workspace",
-        "here",
-        "everywhere",
-        "everything",
-        "files",
-        "package",
-        "app",
-        "program",
-        "current",
-        ".",
-        "./",
-        "source",
-        "sources",
-        "world",
-        "github",
-        "git",
-        "repo",
-    ]
-)
-_NO_NAMES = frozenset(
-    [
-        "the",
-        "a",
-        "an",
-        "all",
-        "this",
-        "that",
-        "me",
-        "in",
-        "of",
-        "to",
-        "for",
-        "file",
-        "files",
-        "function",
-        "class",
-        "method",
-        "it",
-        "them",
-        "us",
-        "my",
-        "project",
-        "code",
-        "what",
-        "where",
-        "is",
-        "are",
-        "def",
-        "bug",
-        "bugs",
-        "error",
-        "errors",
-        "problem",
-        "more",
-        "out",
-        "help",
-        "something",
-        "anything",
-        "everything",
-    ]
-)
-_VERBS = frozenset(
-    [
-        "find",
-        "search",
-        "locate",
-        "show",
-        "read",
-        "open",
-        "print",
-        "display",
-        "list",
-        "explain",
-        "outline",
-        "summarise",
-        "summarize",
-        "describe",
-        "create",
-        "write",
-        "make",
-        "add",
-        "append",
-        "insert",
-        "replace",
-        "change",
-        "rename",
-        "swap",
-        "delete",
-        "remove",
-        "undo",
-        "revert",
-        "restore",
-        "run",
-        "execute",
-        "launch",
-        "start",
-        "commit",
-        "what",
-        "where",
-        "which",
-        "grep",
-        "update",
-        "edit",
-        "move",
-        "copy",
-        "test",
-        "tests",
-        "help",
-        "status",
-        "continue",
-    ]
-)
-_NOUNS = frozenset(
-    "function class method files file tests project repository folder directory definition changes branch commits "
-    "line lines text word usages overview".split()
-)
 _TALK = (Intent.ACK, Intent.GREET, Intent.THANKS, Intent.BYE)
 _ANOTHER_FILE = re.compile(r"\s*[\w./-]+\.\w+ (?:with|containing)\b", re.I)
-_ENDINGS = frozenset(ending for endings in LANGUAGES.values() for ending in endings) | frozenset(
-    "lock cfg ini env log csv tsv ipynb bak orig patch diff in out tmp svg pdf zip gz tar cs vue svelte gradle tex bib "
-    "proto graphql tf dockerignore gitignore example sample local sum mod work map snap pem key crt conf service".split()
-)
 _ATTRIBUTE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?:\(\))?")
 _FILE_LIKE = re.compile(
     r"[./*\\]|^(?:README|LICEN[CS]E|CHANGELOG|Makefile|Dockerfile|Procfile|Gemfile|Rakefile|Justfile|NOTICE)$",
@@ -174,19 +45,20 @@ class Request:
     def number(self, name: str) -> int | None:
         """An argument that is a number."""
         value = self.args.get(name, "")
-        return int(value) if value.isdigit() else None
+        return int(value) if value.isdecimal() else None
 
 
 def parse(text: str) -> tuple[Request, ...]:
     """The requests in `text`, in order. At least one; what is not understood has Intent.UNKNOWN."""
-    text = text.strip()[:_MAX_CHARS]
+    text = text.strip()
     command = _COMMAND.match(text)
     if command and "\n" not in text:
         return (Request(Intent.RUN, {"command": command[1].strip()}, text),)
     masked = mask(text)
-    found = [request for step in steps(masked.text) for request in _parse_step(masked, step)]
+    asked = re.sub(r"[ \t]+", " ", masked.text)[:_MAX_ASKED]
+    found = [request for step in steps(asked)[:_MAX_PARSED_STEPS] for request in _parse_step(masked, step)]
     if any(request.intent is Intent.UNKNOWN for request in found):
-        whole = _match(masked, plain(masked.text.replace("\n", " ")))
+        whole = _match(masked, plain(asked.replace("\n", " ")))
         if whole is not None:
             return (whole,)
         if all(request.intent is Intent.UNKNOWN for request in found):
@@ -210,7 +82,7 @@ def _parse_step(masked: Masked, step: str) -> list[Request]:
             and not _is_open_ended(left, first)
         ):
             return right if left.intent in _TALK else [left, *right]
-    ways = (plain(step), mend(plain(step), _VERBS, _NOUNS))
+    ways = (plain(step), mend(plain(step), VERBS, NOUNS))
     request = next((found for way in ways if (found := _match(masked, way))), None)
     return [request or Request(Intent.UNKNOWN, {}, masked.fill_typed(step).strip())]
 
@@ -230,7 +102,7 @@ def _parse_rest(masked: Masked, text: str) -> list[Request]:
 def _starts_anew(text: str) -> bool:
     """Whether a half begins like a request (a verb, a question), not like the rest of a list."""
     words = plain(text).lower().split(" ")
-    return words[0] in _VERBS or words[0] in (
+    return words[0] in VERBS or words[0] in (
         "cat",
         "tell",
         "git",
@@ -253,7 +125,7 @@ def _is_open_ended(request: Request, text: str) -> bool:
 @lru_cache(maxsize=256)
 def _match(masked: Masked, text: str) -> Request | None:
     """The first row of the table that fits the whole text."""
-    if not text or len(text) > 4_000:
+    if not text:
         return None
     for intent, pattern in compiled():
         found = pattern.fullmatch(text)
@@ -263,9 +135,8 @@ def _match(masked: Masked, text: str) -> Request | None:
             }
             args = {name: _argument(masked, name, value) for name, value in given.items()}
             if _is_sound(intent, args):
-                return Request(
-                    intent, {k: v for k, v in args.items() if v or k in ("new",)}, masked.fill(text)
-                )
+                kept = {name: value for name, value in args.items() if value or name == "new"}
+                return Request(intent, kept, masked.fill_typed(text))
     return None
 
 
@@ -286,9 +157,9 @@ def _argument(masked: Masked, name: str, value: str) -> str:
 
 def _place(name: str, value: str) -> str:
     """A path as typed; IT for a pronoun; "" where it means the whole folder."""
-    if value.lower() in _PRONOUNS:
+    if value.lower() in PRONOUNS:
         return IT
-    if name == "path" and value.lower() in _NOWHERE:
+    if name == "path" and value.lower() in NOWHERE:
         return ""
     if value.endswith(".") and value.strip("./"):
         value = value.rstrip(".")
@@ -297,7 +168,7 @@ def _place(name: str, value: str) -> str:
 
 def _is_sound(intent: Intent, args: Mapping[str, str]) -> bool:
     """Whether the arguments can be what the pattern took them for."""
-    if args.get("name", "x").lower() in _NO_NAMES or ("name" in args and not args["name"].strip()):
+    if args.get("name", "x").lower() in NO_NAMES or ("name" in args and not args["name"].strip()):
         return False
     if intent is Intent.REPLACE:
         return bool(args.get("old"))
@@ -305,12 +176,12 @@ def _is_sound(intent: Intent, args: Mapping[str, str]) -> bool:
     path = args.get("path", "")
     if intent is Intent.LIST and re.search(r"\w\.\w+$", path):
         return False
-    if _ATTRIBUTE.fullmatch(file) and file.rsplit(".", 1)[-1].lower() not in _ENDINGS:
+    if _ATTRIBUTE.fullmatch(file) and file.rsplit(".", 1)[-1].lower() not in ENDINGS:
         return intent not in (Intent.READ, Intent.EXPLAIN, Intent.FIND_FILES)
     if "\n" in file or (" " in file and not _FILE_LIKE.search(file)):
         return False
     if intent is Intent.FIND_FILES and file:
         return bool(_FILE_LIKE.search(file)) and " " not in file
     if intent in (Intent.READ, Intent.EXPLAIN, Intent.CREATE):
-        return file.lower() not in _NO_NAMES
+        return file.lower() not in NO_NAMES
     return True

@@ -1,4 +1,4 @@
-"""The offline model's voice: every sentence that more than one skill needs, and all that it says about itself."""
+"""The offline model's voice: what more than one skill says, and all that it says about itself."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from forge_core.llm.offline.code_shape import fence_language
 MARK = "offline model"
 """Stands in every text in which the model says what it is."""
 INTRO = (
-    "*I am Forge's built-in offline model: rules, no AI. For a real one: `export OPENROUTER_API_KEY=…` and restart, "
-    "or start with `--base-url URL --model NAME`.*"
+    "*I am Forge's built-in offline model: rules, no AI. For a real one: `export OPENROUTER_API_KEY=…` and "
+    "restart, or start with `--base-url URL --model NAME`.*"
 )
 CONNECT = """\
-I am the offline model: I follow rules and need no key and no network. To connect a real model, take one of these:
+I am the offline model: I follow rules and need no key and no network. To connect a real model, take \
+one of these:
 
 - **OpenRouter** (hundreds of models, one key from <https://openrouter.ai/keys>):
 
@@ -31,9 +32,10 @@ I am the offline model: I follow rules and need no key and no network. To connec
 
 The tools, the permissions and this screen stay the same; only the answers get cleverer."""
 WHO = """\
-I am Forge's offline model: a set of rules, not an AI. I run inside Forge, without a key and without a network, and \
-serve plain requests about this folder with the same tools that a real model gets: search, read, outline, edit, run, \
-git. What I tell you comes from what those tools returned; I cannot reason about code.
+I am Forge's offline model: a set of rules, not an AI. I run inside Forge, without a key and without a \
+network, and serve plain requests about this folder with the same tools that a real model gets: search, \
+read, outline, edit, run, git. What I tell you comes from what those tools returned; I cannot reason about \
+code.
 
 `help` shows what I understand, `connect` how to use a real model."""
 GREETING = "Hello! Tell me what to do in this folder, for example:"
@@ -46,6 +48,7 @@ NOTHING_BEFORE = (
 WHICH_ONE = "Which one? Answer `all`, or with a line (`line {line}`)."
 WHAT_CONTENT = "What should be in `{path}`?"
 _OUTPUT_LINES = 60
+_LINE_CHARS = 1_000
 
 
 def count(number: int, noun: str, plural: str = "") -> str:
@@ -64,9 +67,21 @@ def code(text: str) -> str:
 
 
 def fenced(text: str, language: str = "") -> str:
-    """`text` as a code block whose fence is longer than any inside it."""
+    """`text` as a code block whose fence is longer than any inside it; very long lines are cut."""
+    if len(text) > _LINE_CHARS:
+        text = "\n".join(_clipped(line) for line in text.split("\n"))
     ticks = "`" * max(3, 1 + max((len(run) for run in re.findall("`{3,}", text)), default=0))
     return f"{ticks}{language}\n{text.rstrip(chr(10))}\n{ticks}"
+
+
+def _clipped(line: str) -> str:
+    rest = len(line) - _LINE_CHARS
+    return line if rest <= 0 else f"{line[:_LINE_CHARS]} … ({rest:,} more characters)"
+
+
+def block(text: str) -> str:
+    """Output as a code block, its middle left out where it is long."""
+    return fenced("\n".join(capped(text.strip("\n").split("\n"))))
 
 
 def fenced_file(text: str, path: str) -> str:
@@ -93,7 +108,8 @@ def one_of(words: Sequence[str]) -> str:
 
 def tool_missing(names: Sequence[str]) -> str:
     tools = one_of([f"`{name}`" for name in names])
-    return f"That takes the {tools} tool{'s' if len(names) > 1 else ''}, which this session does not offer, so I can't do it here."
+    plural = "s" if len(names) > 1 else ""
+    return f"That takes the {tools} tool{plural}, which this session does not offer, so I can't do it here."
 
 
 def denied(result: str) -> str:
@@ -112,7 +128,8 @@ def failed(what: str, result: str, advice: str = "") -> str:
 
 
 def too_many_calls(made: int) -> str:
-    return f"I stop here: this took {count(made, 'tool call')} already, which is my limit for one message. Ask for a smaller piece."
+    calls = count(made, "tool call")
+    return f"I stop here: this took {calls} already, my limit for one message. Ask for a smaller piece."
 
 
 def left_undone(steps: Sequence[str]) -> str:
@@ -122,7 +139,8 @@ def left_undone(steps: Sequence[str]) -> str:
 def not_understood(text: str, suggestions: Sequence[str]) -> str:
     shown = f" {code(text)}" if 0 < len(text) <= 200 and "\n" not in text else ""
     return (
-        f"I don't understand{shown or ' that'}. I am rules, not an AI, so plain requests work best. In this folder you could try:\n\n"
+        f"I don't understand{shown or ' that'}. I am rules, not an AI, so plain requests work best. "
+        "In this folder you could try:\n\n"
         + (
             numbered(f"`{suggestion}`" for suggestion in suggestions)
             + "\n\nAnswer with a number, or `help` for all I understand."
@@ -133,7 +151,8 @@ def not_understood(text: str, suggestions: Sequence[str]) -> str:
 def beyond(text: str, suggestions: Sequence[str]) -> str:
     shown = code(text) if 0 < len(text) <= 200 and "\n" not in text else "That"
     return (
-        f"{shown} takes judgement, and I only follow rules: that is work for a real model (`connect` says how to get one). "
+        f"{shown} takes judgement, and I only follow rules: that is work for a real model (`connect` says "
+        "how to get one). "
         "What I can do here:\n\n" + numbered(f"`{suggestion}`" for suggestion in suggestions)
     )
 
@@ -150,6 +169,13 @@ def needs_target(verb: str) -> str:
 
 def module_missing(module: str, python: str, install: str) -> str:
     return (
-        f"So the tests could not run: {code(python)} has no module `{module}`. What they need must be installed "
-        f"first; this may do it (it downloads packages):\n\n1. `run {install}`\n\nThen `run the tests` again."
+        f"So the tests could not run: {code(python)} has no module `{module}`. What they need must be "
+        "installed first; this may do it (it downloads packages):\n\n"
+        f"1. `run {install}`\n\nThen `run the tests` again."
     )
+
+
+def warning(result: str) -> str:
+    """The warnings in an edit's result, for the person to see."""
+    lines = [line for line in result.split("\n")[1:6] if re.match(r"\W{0,3}(?:warning|note)\b", line, re.I)]
+    return "".join(f"\n\n> {line}" for line in lines)

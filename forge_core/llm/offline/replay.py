@@ -1,9 +1,9 @@
-"""Runs a skill against the conversation: known calls are answered from it, the first unknown one is the reply."""
+"""Runs a skill against the conversation: calls made are answered from it, the first new one is the reply."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from forge_core.llm.offline import phrases
@@ -18,6 +18,7 @@ MAX_CALLS = 12
 class _Replay:
     conversation: Conversation
     unused: list[Done]
+    upcoming: Sequence[str] = ()
     unsaid: list[str] = field(default_factory=list)
 
     def reply(self, *calls: Call) -> Reply:
@@ -26,6 +27,11 @@ class _Replay:
     def closing(self, text: str) -> Reply:
         self.unsaid.append(text)
         return self.reply()
+
+    def giving_up(self, text: str) -> Reply:
+        """The reply that ends the matter before its end."""
+        self.unsaid.append(text)
+        return self.closing(phrases.left_undone(self.upcoming) if self.upcoming else "")
 
     def take(self, call: Call) -> Outcome | None:
         """The outcome of an equal call that was made already; each is used once."""
@@ -36,9 +42,10 @@ class _Replay:
         return None
 
 
-def replay(skill: Skill, conversation: Conversation) -> Reply:
-    """The next reply of `skill`. Denied calls end it; so does a tool that is not on offer, or the 13th call."""
-    state = _Replay(conversation, list(conversation.now.done))
+def replay(skill: Skill, conversation: Conversation, upcoming: Sequence[str] = ()) -> Reply:
+    """The next reply of `skill`. A denied call ends it; so does a tool that is not on offer, or the 13th
+    call: `upcoming` (which the skill keeps up to date) then tells what is left undone."""
+    state = _Replay(conversation, list(conversation.now.done), upcoming)
     try:
         step = next(skill)
         while True:
@@ -62,7 +69,7 @@ def _answer(state: _Replay, batch: Batch) -> tuple[Outcome, ...] | Reply:
     calls = [_fit(call, tools) for call in batch.calls]
     missing = sorted({call.name for call in calls} - set(tools))
     if missing:
-        return state.closing(phrases.tool_missing(missing))
+        return state.giving_up(phrases.tool_missing(missing))
     outcomes = [state.take(call) for call in calls]
     wanted = [call for call, outcome in zip(calls, outcomes, strict=True) if outcome is None]
     known = tuple(outcome for outcome in outcomes if outcome is not None)
@@ -70,12 +77,12 @@ def _answer(state: _Replay, batch: Batch) -> tuple[Outcome, ...] | Reply:
         state.unsaid.clear()  # those words went out with the calls
     denied = next((outcome for outcome in known if outcome.status is Status.DENIED), None)
     if denied is not None:
-        return state.closing(phrases.denied(denied.text))
+        return state.giving_up(phrases.denied(denied.text))
     if not wanted:
         return known
     made = len(state.conversation.now.done)
     if made + len(wanted) > MAX_CALLS:
-        return state.closing(phrases.too_many_calls(made))
+        return state.giving_up(phrases.too_many_calls(made))
     return state.reply(*(wanted if state.conversation.parallel else wanted[:1]))
 
 

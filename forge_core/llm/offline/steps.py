@@ -1,8 +1,8 @@
 """What a skill is made of: it says things, asks for tool calls, and is sent their outcomes.
 
-The model keeps no state between requests. A skill is a generator that is run from its start for every request;
-calls that the conversation already holds are answered from it, the first one that it does not hold becomes
-the reply (`replay.py`).
+The model keeps no state between requests. A skill is a generator that is run from its start for every
+request; calls that the conversation already holds are answered from it, the first one that it does not hold
+becomes the reply (`replay.py`).
 """
 
 from __future__ import annotations

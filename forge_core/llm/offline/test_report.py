@@ -1,4 +1,4 @@
-"""Reads what test runners print: how many passed and failed, and which. Pure; says nothing that is not there."""
+"""Reads what test runners print: how many passed and failed, and which. Says nothing that is not there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads what tools print: numbered lines, search hits, paths, exit codes. Tolerant: layouts differ between clients."""
+"""Reads what tools print: numbered lines, search hits, paths, exit codes. Tolerant: layouts differ."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ _HIT = re.compile(
 _HEADED = re.compile(r"^\s{0,8}(?P<line>\d{1,9})[:\t→|] ?(?P<text>.*)$")
 _COUNT = re.compile(r"^(?P<path>\S.*?):\s?(?P<count>\d+)$")
 _NOTE = re.compile(
-    r"^\s*(?:[(\[<…]|no (?:files?|match|result)|found \d|\d+ (?:more|files?|match|result)|\.\.\.|error\b|note:|showing|results? )"
+    r"^\s*(?:[(\[<…]|no (?:files?|match|result)|found \d|\d+ (?:more|files?|match|result)|\.\.\.|error\b"
+    r"|note:|showing|results? )"
     r"|\bmore (?:files?|results?|match)|:$",
     re.I,
 )

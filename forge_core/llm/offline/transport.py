@@ -1,4 +1,4 @@
-"""The offline model as httpx transports: what a client sends to `…/chat/completions` is answered in process."""
+"""The offline model as httpx transports: `…/chat/completions` and `…/models` are answered in process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class OfflineTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         await request.aread()
-        return self._desk.answer(request)
+        # In a thread: the first request compiles the table (0.15 s), a large result takes a while.
+        return await asyncio.to_thread(self._desk.answer, request)
 
 
 class OfflineSyncTransport(httpx.BaseTransport):
@@ -71,7 +72,7 @@ class _Desk:
     def answer(self, request: httpx.Request) -> httpx.Response:
         path = request.url.path.rstrip("/")
         if request.method == "GET" and path.endswith("/models"):
-            return httpx.Response(200, json=protocol.models(), request=request)
+            return _json(request, 200, protocol.models())
         if not (request.method == "POST" and path.endswith("/chat/completions")):
             message = (
                 f"The offline model has no {request.method} {path or '/'}: only chat/completions and models."
@@ -89,7 +90,7 @@ class _Desk:
         try:
             reply = respond(read_conversation(body), self._root)
         except Exception as problem:
-            # The border of the model: a fault of ours must reach the person as a provider's error, not as a hang.
+            # The model's border: a fault of ours must reach the person as a provider's error, not as a hang.
             message = (
                 f"The offline model failed on this request ({type(problem).__name__}). Word it differently."
             )
@@ -118,4 +119,13 @@ def _response(
 
 
 def _error(request: httpx.Request, code: int, message: str, error_type: str) -> httpx.Response:
-    return httpx.Response(code, json=protocol.error(code, message, error_type), request=request)
+    return _json(request, code, protocol.error(code, message, error_type))
+
+
+def _json(
+    request: httpx.Request, code: int, document: Mapping[str, Any], headers: Mapping[str, str] | None = None
+) -> httpx.Response:
+    """A JSON response in ASCII, so that half a surrogate pair in a file cannot break it."""
+    content = json.dumps(document).encode("ascii")
+    kind = {"Content-Type": "application/json"}
+    return httpx.Response(code, headers={**kind, **(headers or {})}, content=content, request=request)

@@ -1,4 +1,4 @@
-"""The person's text made ready for matching: quotes masked, politeness dropped, steps told apart, typos mended."""
+"""The person's text made ready for matching: quotes masked, politeness dropped, steps told apart."""
 
 from __future__ import annotations
 
@@ -10,25 +10,32 @@ QUOTED = f"{OPEN}\\d+{CLOSE}"
 """Matches what stands for a quoted or fenced text."""
 
 _MARK = re.compile(f"{OPEN}(\\d+){CLOSE}")
+_MAX_HEAD = 400
+"""Characters of a first line that may announce content below it."""
 _PRIVATE = re.compile("[\ue000\ue001]")
 _AFTER = r"(?=$|[\s).,;:!?\]}])"
 _BEFORE = r"(?:(?<=^)|(?<=[\s(=\[{,:]))"
 _QUOTES = re.compile(
     r"(?P<fence>(?:```|~~~)[^\n`]*\n(?P<fenced>.*?)(?:\n[ \t]*(?:```|~~~)[ \t]*(?=\n|$)|\Z))"
     r"|(?P<ticks>``(?P<double>[^\n]+?)``|`(?P<single>[^`\n]+)`)"
-    rf"|{_BEFORE}(?:\"(?P<straight>(?:\\.|[^\"\\])*)\"|“(?P<curly>[^”]*)[”\"]|„(?P<low>[^“”]*)[“”]"
-    rf"|«\s?(?P<angle>[^»]*?)\s?»|‘(?P<curly1>.+?)[’']{_AFTER}|'(?P<plain>(?:\\'|.)*?)'{_AFTER})",
+    rf"|{_BEFORE}(?:"
+    r"\"(?P<straight>(?:\\.|[^\"\\])*)\"|“(?P<curly>[^”]{0,5000})[”\"]|„(?P<low>[^“”]{0,5000})[“”]"
+    r"|«\s?(?P<angle>[^»]{0,5000}?)\s?»"
+    rf"|‘(?P<curly1>[^\n]{{1,500}}?)[’']{_AFTER}|'(?P<plain>(?:\\'|[^\n]){{0,500}}?)'{_AFTER})",
     re.DOTALL | re.MULTILINE,
 )
 _ESCAPED = re.compile(r"\\([\"'])")
 _POLITE = re.compile(
-    r"^(?:(?:hey|hi|hello|ok(?:ay)?|well|so|alright|right|good|great|thanks|thank you|perfect|nice|cool|yes|sure)[,!.]\s+"
+    r"^(?:(?:hey|hi|hello|ok(?:ay)?|well|so|alright|right|good|great|thanks|thank you|perfect|nice|cool|yes"
+    r"|sure)[,!.]\s+"
     r"|(?:hey|hi|hello) (?:forge|there)[,!.]?\s+(?=\S)"
     r"|(?:please|pls|plz|kindly|now|also|and|just|first|firstly|next|finally|lastly|then|quickly|maybe|ok|okay|forge,?)[,:]?\s+"
-    r"|(?:can|could|would|will|may) (?:you|we|i)(?: please| kindly| maybe| also| just)?\s+(?!do\b[?.! ]*$|do with)"
+    r"|(?:can|could|would|will|may) (?:you|we|i)(?: please| kindly| maybe| also| just)?\s+"
+    r"(?!do\b[?.! ]*$|do with)"
     r"|(?:i(?:'d| would) like|i want|i need|i wish)(?: for)? (?:you )?to\s+"
     r"|(?:i(?:'d| would) like|i want|i need) (?=(?:a|the|an|to see)\b)"
-    r"|(?:let(?:'s| us)|go ahead and|try to|help me (?:to )?|be so kind and|i'm trying to|(?:do you |would you )?mind)\s+)",
+    r"|(?:let(?:'s| us)|go ahead and|try to|help me (?:to )?|be so kind and|i'm trying to"
+    r"|(?:do you |would you )?mind)\s+)",
     re.I,
 )
 _FLUFF = re.compile(
@@ -71,7 +78,7 @@ class Masked:
 
 
 def mask(text: str) -> Masked:
-    """Quoted, backticked and fenced parts become marks; so does what follows "create x with:" on new lines."""
+    """Quoted and fenced parts become marks; so does what follows "create x with:" on new lines."""
     kept: list[tuple[str, str]] = []
 
     def keep(found: re.Match[str]) -> str:
@@ -84,7 +91,7 @@ def mask(text: str) -> Masked:
         return f"{OPEN}{len(kept) - 1}{CLOSE}"
 
     text = _PRIVATE.sub("", text)
-    pasted = _PASTED.match(text)
+    pasted = _PASTED.match(text) if len(text.split("\n", 1)[0]) <= _MAX_HEAD else None
     if pasted and not re.match(r"\s*(```|~~~)", pasted["body"]):
         text = _QUOTES.sub(keep, pasted["head"]) + f": {OPEN}{len(kept)}{CLOSE}"
         kept.append((pasted["body"].rstrip("\n") + "\n", pasted["body"]))

@@ -13,7 +13,8 @@ from forge_core.llm.offline.steps import Skill, ask
 from forge_core.llm.offline.tool_text import has_nothing, paths
 
 _PRINTS = re.compile(
-    r"^(?:(?:just|simply|only)\s+)?(?:prints?|says?|outputs?|displays?|echo(?:es)?|shows?|writes?|logs?)\s+(?:out\s+)?(?:the (?:text|words?|string|message)\s+)?(.+)$",
+    r"^(?:(?:just|simply|only)\s+)?(?:prints?|says?|outputs?|displays?|echo(?:es)?|shows?|writes?|logs?)\s+"
+    r"(?:out\s+)?(?:the (?:text|words?|string|message)\s+)?(.+)$",
     re.I | re.DOTALL,
 )
 _VAGUE = re.compile(r"^(?:the|a|an|all|every|some|its?|my|each|numbers?|whether|if|how|what)\b", re.I)
@@ -32,7 +33,10 @@ _PROGRAMS = {
     "go": 'package main\n\nimport "fmt"\n\nfunc main() {{\n\tfmt.Println({double})\n}}\n',
     "rs": 'fn main() {{\n    println!("{{}}", {double});\n}}\n',
     "c": "#include <stdio.h>\n\nint main(void) {{\n    puts({double});\n    return 0;\n}}\n",
-    "java": "public class {stem} {{\n    public static void main(String[] args) {{\n        System.out.println({double});\n    }}\n}}\n",
+    "java": (
+        "public class {stem} {{\n    public static void main(String[] args) {{\n"
+        "        System.out.println({double});\n    }}\n}}\n"
+    ),
 }
 
 
@@ -43,7 +47,8 @@ def create(request: Request, memory: Memory) -> Skill:
     if content is None:
         purpose = request.get("purpose")
         why = f"Writing code that {phrases.code(purpose)} takes a real model. " if purpose else ""
-        return f"{why}{phrases.WHAT_CONTENT.format(path=path)} Send the text, best in a block between two lines of three backticks."
+        question = phrases.WHAT_CONTENT.format(path=path)
+        return f"{why}{question} Send the text, best in a block between two lines of three backticks."
     return (yield from write_new(path, content))
 
 
@@ -52,8 +57,8 @@ def write_new(path: str, content: str) -> Skill:
     seen = yield from ask("glob", pattern=path)
     if not seen.failed and not has_nothing(seen.text) and path in paths(seen.text):
         return (
-            f"{phrases.code(path)} exists already, so I leave it. Change it with `replace X by Y in {path}` or "
-            f"`add the line '…' to {path}`, or choose another name."
+            f"{phrases.code(path)} exists already, so I leave it. Change it with `replace X by Y in {path}` "
+            f"or `add the line '…' to {path}`, or choose another name."
         )
     outcome = yield from ask("write", file_path=path, content=content)
     if outcome.failed:

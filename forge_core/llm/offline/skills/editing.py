@@ -39,7 +39,8 @@ def replace(request: Request, memory: Memory) -> Skill:
 
 
 def _replace_found(request: Request, path: str, old: str, new: str, hits: Sequence[Hit]) -> Skill:
-    number = sum(max(hit.text.count(old), 1) for hit in hits)
+    hits = [hit for hit in hits if old in hit.text]
+    number = sum(hit.text.count(old) for hit in hits)
     line = request.number("line")
     if not hits:
         return (yield from _not_there(path, old))
@@ -52,7 +53,8 @@ def _replace_found(request: Request, path: str, old: str, new: str, hits: Sequen
     if number > 1 and not wants_all:
         listing = list_hits(hits)
         where = phrases.count(number, "time")
-        return f"{phrases.code(old)} stands {where} in {phrases.code(path)}:\n\n{listing}\n\n{phrases.WHICH_ONE.format(line=hits[0].line)}"
+        question = phrases.WHICH_ONE.format(line=hits[0].line)
+        return f"{phrases.code(old)} stands {where} in {phrases.code(path)}:\n\n{listing}\n\n{question}"
     where = f"line {hits[0].line}" if len(hits) == 1 else f"lines {_numbers(hits)}"
     return (yield from _edit(path, old, new, everywhere=number > 1, told=where))
 
@@ -68,7 +70,8 @@ def _edit(path: str, old: str, new: str, *, everywhere: bool, told: str) -> Skil
             outcome.text,
             f"`read {path}` shows the text as it stands.",
         )
-    return f"{_done(old, new)} in {phrases.code(path)} ({told}). `what changed?` shows it, `undo it` takes it back with git."
+    hint = "`what changed?` shows it, `undo it` takes it back with git."
+    return f"{_done(old, new)} in {phrases.code(path)} ({told}). {hint}{phrases.warning(outcome.text)}"
 
 
 def _done(old: str, new: str) -> str:
@@ -81,9 +84,12 @@ def _not_there(path: str, old: str) -> Skill:
         hits = yield from grep(literal(old), {"path": path}, ignore_case=True)
     except SearchError:
         hits = []
+    hits = [hit for hit in hits if old.lower() in hit.text.lower()]
     if hits:
         spelt = sorted({found for hit in hits for found in re.findall(re.escape(old), hit.text, re.I)})
-        return f"{phrases.code(path)} does not hold {phrases.code(old)} in this spelling, but {phrases.one_of([phrases.code(word) for word in spelt[:4]])}:\n\n{list_hits(hits)}"
+        others = phrases.one_of([phrases.code(word) for word in spelt[:4]])
+        told = f"{phrases.code(path)} does not hold {phrases.code(old)} in this spelling, but {others}"
+        return f"{told}:\n\n{list_hits(hits)}"
     outcome = yield from ask("read", file_path=path)
     if outcome.failed:
         return (yield from _search_failed(path, outcome.text))
@@ -117,7 +123,8 @@ def _choose_file(old: str, new: str) -> Skill:
         return (yield from replace_in(files[0], old, new, hits))
     entries = phrases.numbered(f'`replace "{old}" by "{new}" in {path}`' for path in files[:8])
     more = f"\n\n… and {len(files) - 8} more." if len(files) > 8 else ""
-    return f"{phrases.count(len(files), 'file holds', 'files hold')} {phrases.code(old)}. In which one?\n\n{entries}{more}"
+    head = f"{phrases.count(len(files), 'file holds', 'files hold')} {phrases.code(old)}"
+    return f"{head}. In which one?\n\n{entries}{more}"
 
 
 def replace_in(path: str, old: str, new: str, hits: Sequence[Hit]) -> Skill:
@@ -153,7 +160,8 @@ def delete_line(request: Request, memory: Memory) -> Skill:
             if not request.get("all")
             else f"One at a time, please: `delete line {hits[0].line} of {path}`."
         )
-        return f"{phrases.count(len(hits), 'line')} of {phrases.code(path)} hold {phrases.code(wanted)}:\n\n{list_hits(hits)}\n\n{question}"
+        head = f"{phrases.count(len(hits), 'line')} of {phrases.code(path)} hold {phrases.code(wanted)}"
+        return f"{head}:\n\n{list_hits(hits)}\n\n{question}"
     number = line if line is not None else hits[0].line
     return (yield from delete_lines(path, number, number))
 

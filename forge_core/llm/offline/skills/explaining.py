@@ -43,10 +43,11 @@ def explain_symbol(request: Request, memory: Memory) -> Skill:
     except SearchError as problem:
         return phrases.failed("The search failed", str(problem))
     if not hits:
-        return f"I found no definition of `{name}` here, so there is nothing I could explain. `search for '{name}'` looks for any mention."
+        return f"I found no definition of `{name}` here. `search for '{name}'` looks for any mention of it."
     told = yield from _explain_at(hits[0], name)
     if len(hits) > 1:
-        told += f"\n\nThere {'is' if len(hits) == 2 else 'are'} {phrases.count(len(hits) - 1, 'more definition')} of that name:\n\n{list_hits(hits[1:])}"
+        others = phrases.count(len(hits) - 1, "more definition is", "more definitions are")
+        told += f"\n\n{others} under that name:\n\n{list_hits(hits[1:])}"
     return told
 
 
@@ -101,9 +102,7 @@ def explain_folder(path: str) -> Skill:
         ),
         "",
     )
-    parts = [
-        f"{phrases.code(folder)} holds:\n\n{phrases.fenced(chr(10).join(phrases.capped(listing.text.strip().split(chr(10)))))}"
-    ]
+    parts = [f"{phrases.code(folder)} holds:\n\n{phrases.block(listing.text)}"]
     if witness:
         text = yield from ask("read", file_path=f"{folder}/{witness}", limit=200)
         if not text.failed:

@@ -24,6 +24,7 @@ _WORDS = {
 }
 _ENTRY = re.compile(r"^([ MADRCUT?!]{2}) (.+)$", re.MULTILINE)
 _NO_REPO = re.compile(r"not a git repository", re.I)
+_NO_REPO_TOLD = "This folder is no git repository"
 _ALL = ("everything", "all")
 
 
@@ -33,7 +34,7 @@ def changes(request: Request, memory: Memory) -> Skill:
         "bash", command=f"{_STATUS} && git diff HEAD", description="Show what changed in git"
     )
     if _NO_REPO.search(outcome.text):
-        return "This folder is no git repository, so git cannot tell what changed. `run git init` would make it one."
+        return f"{_NO_REPO_TOLD}, so git cannot tell what changed. `run git init` would make it one."
     if outcome.failed and not _ENTRY.search(outcome.text):
         return phrases.failed("git could not tell what changed", outcome.text)
     branch, entries, diff = split_status(outcome.text)
@@ -64,7 +65,7 @@ def diff(request: Request, memory: Memory) -> Skill:
     start = outcome.text.find("diff --git")
     if start < 0:
         what = f"{phrases.code(path)} is" if path else "All files are"
-        return f"No difference: {what} as in the last commit (files that git does not know yet are not compared)."
+        return f"No difference: {what} as in the last commit (files that are new to git are not compared)."
     lines = _without_notes(outcome.text[start:])
     added = sum(line.startswith("+") and not line.startswith("+++") for line in lines)
     removed = sum(line.startswith("-") and not line.startswith("---") for line in lines)
@@ -131,7 +132,8 @@ def undo(request: Request, memory: Memory) -> Skill:
     if len(changed) == 1 or wants_all:
         return (yield from _restore(changed))
     listing = phrases.numbered(f"`undo my change to {name}`" for name in changed[:10])
-    return f"{phrases.count(len(changed), 'file')} changed. Which one shall I take back?\n\n{listing}\n\n`undo everything` takes back all of them."
+    head = f"{phrases.count(len(changed), 'file')} changed. Which one shall I take back?"
+    return f"{head}\n\n{listing}\n\n`undo everything` takes back all of them."
 
 
 def _restore(files: list[str]) -> Skill:
@@ -139,10 +141,12 @@ def _restore(files: list[str]) -> Skill:
     outcome = yield from ask("bash", command=command, description="Undo the changes with git")
     names = ", ".join(phrases.code(path) for path in files)
     if re.search(r"did not match any file", outcome.text):
-        return f"git does not know {names} (never committed), so it has no earlier version to go back to. `delete {files[0]}` would remove it."
+        why = "(never committed), so it has no earlier version to go back to"
+        return f"git does not know {names} {why}. `delete {files[0]}` would remove it."
     if outcome.failed:
         return _failed(f"git could not undo the change to {names}", outcome)
-    return f"Done: {names} {'is' if len(files) == 1 else 'are'} as git had {'it' if len(files) == 1 else 'them'} last ({phrases.code(command)})."
+    were = "is as git had it" if len(files) == 1 else "are as git had them"
+    return f"Done: {names} {were} last ({phrases.code(command)})."
 
 
 def commit(request: Request, memory: Memory) -> Skill:
@@ -175,7 +179,7 @@ def _path(request: Request, memory: Memory) -> str:
 
 def _failed(what: str, outcome: Outcome) -> str:
     if _NO_REPO.search(outcome.text):
-        return "This folder is no git repository."
+        return f"{_NO_REPO_TOLD}."
     return phrases.failed(what, outcome.text)
 
 

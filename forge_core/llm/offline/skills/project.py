@@ -28,9 +28,12 @@ _MANIFESTS = (
 )
 _README = re.compile(r"^readme(?:\.(?:md|rst|txt|markdown))?$", re.I)
 _ROLES = {
-    "tests": "tests", "test": "tests", "spec": "tests", "docs": "documentation", "doc": "documentation", "examples": "examples",
-    "scripts": "scripts", "src": "sources", "lib": "sources", "bin": "executables", ".github": "GitHub workflows", "benchmarks": "benchmarks",
-    "migrations": "database migrations", "static": "static files", "templates": "templates", "themes": "themes",
+    "tests": "tests", "test": "tests", "spec": "tests", "docs": "documentation", "doc": "documentation",
+    "examples": "examples",
+    "scripts": "scripts", "src": "sources", "lib": "sources", "bin": "executables",
+    ".github": "GitHub workflows", "benchmarks": "benchmarks",
+    "migrations": "database migrations", "static": "static files", "templates": "templates",
+    "themes": "themes",
 }  # fmt: skip
 
 
@@ -67,7 +70,7 @@ def overview(request: Request, memory: Memory) -> Skill:
         }
     parts = [*_about(readme, manifests, texts), *_folders(names), *_next_steps(names)]
     if not names:
-        return "This folder is empty: there is nothing to explain yet. `create notes.md with 'hello'` makes a first file."
+        return "This folder is empty. `create notes.md with 'hello'` makes a first file."
     return "\n\n".join(parts)
 
 

@@ -16,7 +16,7 @@ PAGE = 80
 """Lines that one answer shows."""
 _AROUND = 5
 _DEFINITION = re.compile(
-    r"^\s*(?:export |default |public |private |protected |static |pub(?:\([^)]*\))? |async |abstract |final )*"
+    r"^\s*(?:(?:export|default|public|private|protected|static|async|abstract|final|pub(?:\([^)]*\))?) )*"
     r"(?:def|class|func|function\*?|fn|struct|enum|interface|trait|type|impl|module|object|macro_rules!|const|let|var)\s"
 )
 _SHOWN = re.compile(r"`([^`\n]+)`, lines? (\d+)(?:–(\d+))?")
@@ -112,7 +112,7 @@ def explain_failure(path: str, outcome: Outcome) -> Skill:
     if _DIRECTORY.search(outcome.text):
         listing = yield from ask("ls", path=path)
         if not listing.failed:
-            return f"{phrases.code(path)} is a folder:\n\n{phrases.fenced(chr(10).join(phrases.capped(listing.text.split(chr(10)))))}"
+            return f"{phrases.code(path)} is a folder:\n\n{phrases.block(listing.text)}"
     if _PAST_END.search(outcome.text):
         return f"That was all: {phrases.code(path)} has no more lines."
     if _MISSING.search(outcome.text):

@@ -30,6 +30,10 @@ _RUNNERS = {
 }
 _NO_MODULE = re.compile(r"No module named ['\"]?([\w.]+)")
 _INSTALLS = re.compile(r"\b(?:pip|uv|npm|yarn|pnpm|cargo|go|poetry|apt|brew|make|docker)\b")
+_NOTE = re.compile(
+    r"\[?exit code -?\d+\b[^\n]{0,30}|\[still running[^\n]*\]|\[changed by the command[^\n]*\]|\(no output\)",
+    re.I,
+)
 _PRONOUN = re.compile(r"(?:it|that|this|that file|this file|the (?:file|script|program))(?: again)?", re.I)
 
 
@@ -62,8 +66,8 @@ def tests(request: Request, memory: Memory) -> Skill:
     command = test_command(names, shlex.quote(path) if path else "", request.get("only"))
     if not command:
         return (
-            "I see no sign of tests here: no pyproject.toml, package.json, go.mod, Cargo.toml, Makefile or tests folder. "
-            "If you know the command, say `run COMMAND`."
+            "I see no sign of tests here: no pyproject.toml, package.json, go.mod, Cargo.toml, Makefile or "
+            "tests folder. If you know the command, say `run COMMAND`."
         )
     outcome = yield from ask("bash", command=command, description="Run the tests", timeout_s=_LONG_TIMEOUT_S)
     return told_tests(command, outcome, names)
@@ -77,7 +81,7 @@ def told_run(command: str, outcome: Outcome) -> str:
     ended, body = how_it_ended(outcome), _output(outcome)
     if not body:
         return f"{phrases.code(command)} {ended} and printed nothing."
-    return f"{phrases.code(command)} {ended}:\n\n{phrases.fenced(chr(10).join(phrases.capped(body.split(chr(10)))))}"
+    return f"{phrases.code(command)} {ended}:\n\n{phrases.block(body)}"
 
 
 def told_tests(command: str, outcome: Outcome, names: Sequence[str]) -> str:
@@ -136,18 +140,9 @@ def _counts(report: TestReport) -> str:
 
 
 def _output(outcome: Outcome) -> str:
-    """What was printed, without the tool's own line about the exit code."""
+    """What was printed, without the tool's own lines about the exit code."""
     lines = re.sub(r"^\s*error:\s*", "", outcome.text, flags=re.I).strip("\n").split("\n")
-    kept = [
-        line
-        for line in lines
-        if not re.fullmatch(
-            r"[\[(<]?\s*(?:the command )?(?:exit(?:ed)?|failed|command failed)\b[^\n]{0,60}\d+[^\n]{0,30}[\])>]?",
-            line.strip(),
-            re.I,
-        )
-    ]
-    return "\n".join(kept).strip("\n")
+    return "\n".join(line for line in lines if not _NOTE.fullmatch(line.strip())).strip("\n")
 
 
 def _runnable(command: str) -> str:

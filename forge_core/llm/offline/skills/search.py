@@ -151,7 +151,8 @@ def text(request: Request, memory: Memory) -> Skill:
     if request.get("files"):
         names = list(dict.fromkeys(hit.path for hit in ranked(hits)))
         entries = [phrases.code(name) for name in names[:SHOWN]]
-        return f"{phrases.count(len(names), 'file contains', 'files contain')} {label}{note}:\n\n{phrases.numbered(entries)}"
+        head = f"{phrases.count(len(names), 'file contains', 'files contain')} {label}{note}"
+        return f"{head}:\n\n{phrases.numbered(entries)}"
     return f"{label} stands{note} {_times(hits)}:\n\n{list_hits(ranked(hits))}"
 
 
@@ -198,7 +199,8 @@ def _find_named(name: str) -> Skill:
     if len(exact) == 1:
         return f"Here it is:\n\n1. {phrases.code(exact[0])}\n\nSay `read it` or `explain it`."
     if exact:
-        return f"{phrases.count(len(exact), 'file is', 'files are')} called so:\n\n{phrases.numbered(map(phrases.code, exact[:SHOWN]))}"
+        listing = phrases.numbered(map(phrases.code, exact[:SHOWN]))
+        return f"{phrases.count(len(exact), 'file is', 'files are')} called so:\n\n{listing}"
     return phrases.no_such_file(name, found[:5])
 
 

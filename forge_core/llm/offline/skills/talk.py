@@ -23,7 +23,8 @@ _PLAIN = ("list the files", "explain this project", "what changed?")
 
 def greet(request: Request, memory: Memory) -> Skill:
     suggestions = yield from fitting(memory)
-    return f"{phrases.GREETING}\n\n{phrases.numbered(f'`{item}`' for item in suggestions)}\n\n`help` shows all I understand."
+    listing = phrases.numbered(f"`{item}`" for item in suggestions)
+    return f"{phrases.GREETING}\n\n{listing}\n\n`help` shows all I understand."
 
 
 def thanks(request: Request, memory: Memory) -> Skill:
@@ -64,7 +65,8 @@ def help_(request: Request, memory: Memory) -> Skill:
     )
     return (
         "I am the offline model and understand plain requests about this folder. Some to start from:\n\n"
-        f"{listing}\n\nSeveral steps work too (`find the function main, then read it`), and so do `it`, `the second one`, `more` and `again`. "
+        f"{listing}\n\nSeveral steps work too (`find the function main, then read it`), and so do `it`, "
+        "`the second one`, `more` and `again`. "
         "Before I change a file or run a command, Forge asks you."
     )
 
