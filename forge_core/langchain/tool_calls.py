@@ -15,7 +15,7 @@ from forge_core.approval import Effect
 from forge_core.events import AgentEvent, Permission, ToolEnd, ToolProgress, ToolStart
 from forge_core.langchain.run_control import StopSignal
 from forge_core.result import ToolCallRecord
-from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult
+from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolResult
 from forge_core.tools.executor import ToolExecutor
 from forge_core.tools.registry import ToolRegistry
 
@@ -165,17 +165,19 @@ class ToolRound:
 
 
 def _batches(calls: Sequence[PendingCall], tools: ToolRegistry) -> list[list[PendingCall]]:
-    """Neighbouring calls that only read run together; what may change the world runs alone, in order."""
+    """Neighbouring calls run together, but for those that write files or run commands: alone and in order."""
     batches: list[list[PendingCall]] = []
     together = False
     for call in calls:
         tool = tools.get(call.name)
-        reads = tool is None or tool.effect in (Effect.READ, Effect.NETWORK)
-        if reads and together:
+        overlaps = tool is None or not (
+            tool.effect is Effect.WRITE or tool.category is ToolCategory.EXECUTION
+        )
+        if overlaps and together:
             batches[-1].append(call)
         else:
             batches.append([call])
-        together = reads
+        together = overlaps
     return batches
 
 

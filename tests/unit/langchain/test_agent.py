@@ -27,6 +27,7 @@ from forge_core.langchain import ConversationMemory, ForgeAgent
 from forge_core.langchain.run_control import RunClock
 from forge_core.llm.models import Message, MessageRole
 from forge_core.result import AgentResult
+from forge_core.tools.base import ExecutionContext, ToolCategory, ToolResult
 from tests.support.agent_tools import Echo, Failing, Meeting, Slow
 from tests.support.scripted_llm import Call, Finish, Gate, Piece, Reasoning, ScriptedLLM
 
@@ -358,6 +359,24 @@ async def test_langchain_tools_run_through_the_same_executor() -> None:
     assert result.tool_calls[0].result == "HI"
 
 
+async def test_commands_and_edits_run_alone_and_in_order() -> None:
+    order: list[str] = []
+
+    class Step(Echo):
+        name = "step"
+        category = ToolCategory.EXECUTION
+
+        async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
+            order.append(f"+{params['text']}")
+            await asyncio.sleep(0)
+            order.append(f"-{params['text']}")
+            return ToolResult(True, params["text"])
+
+    calls: list[Piece] = [Call("step", {"text": name}) for name in "abc"]
+    await agent_for(calls, ["done"], tools=[Step()]).run("go")
+    assert order == ["+a", "-a", "+b", "-b", "+c", "-c"]
+
+
 async def test_usage_and_cost_add_up_over_the_calls_of_a_run() -> None:
     agent = agent_for([Call("echo", {"text": "x"})], ["a", "b"], tools=[Echo()])
     events = await collect(agent)
@@ -441,4 +460,3 @@ async def test_waiting_for_the_person_does_not_count_against_the_timeout() -> No
     with clock.paused():
         pass
     assert clock.elapsed() == 2.0
-
