@@ -7,7 +7,7 @@ from typing import Any
 
 from forge_core.approval import Effect
 from forge_core.errors import ToolError
-from forge_core.tools.base import BaseTool, ExecutionContext, ToolParameter, ToolResult
+from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolParameter, ToolResult
 
 
 class Echo(BaseTool):
@@ -59,6 +59,7 @@ class Slow(BaseTool):
     description = "Waits."
     parameters = (ToolParameter("kind", "string", "polite or deaf"),)
     effect = Effect.RUN
+    category = ToolCategory.EXECUTION
 
     def __init__(self) -> None:
         self.started = asyncio.Event()
