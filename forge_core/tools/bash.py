@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from forge_core.approval import Effect
 from forge_core.errors import ToolError
 from forge_core.permissions.shell_rules import is_destructive
+from forge_core.permissions.shell_syntax import simple_commands
 from forge_core.result import FileDiff
 from forge_core.tools.base import (
     BaseTool,
@@ -33,6 +35,9 @@ MAX_COMMAND_BYTES = 100_000
 _RESERVED = 600
 """Characters of a result left for what is said about the output."""
 _MAX_WATCHED = 2_000
+_SCREEN_EDITORS = frozenset({"vi", "vim", "view", "vimdiff", "nvim", "rvim"})
+"""They take standard error for a keyboard when there is none, and wait on it for ever."""
+_BATCH_FLAGS = re.compile(r"-\w*[eEsS]\w*|--(?:headless|version|help)|-[hv]")
 
 _Stamp = tuple[int, int, int]
 
@@ -111,6 +116,11 @@ class BashTool(BaseTool):
 def _check(command: str) -> None:
     if not command.strip():
         raise ToolError("the command is empty.")
+    for one in simple_commands(command[:MAX_COMMAND_BYTES]):
+        if one.program in _SCREEN_EDITORS and not any(_BATCH_FLAGS.fullmatch(word) for word in one.words[1:]):
+            raise ToolError(
+                f"{one.program} needs a terminal; there is none. Use edit or write to change files."
+            )
     try:
         size = len(command.encode())
     except UnicodeEncodeError as error:

@@ -75,8 +75,8 @@ class Engine:
         return lines
 
     def _ripgrep_for(self, query: Query) -> str | None:
-        """ripgrep, but not where a `.rgignore` would make it leave out what we would not: no option of version 13
-        stops that."""
+        """ripgrep, but not where a `.rgignore` would make it leave out what we would not: no option of
+        version 13 stops that."""
         folders = [Path(query.root), *(Path(query.root) / part for part in _parents(query.start))]
         return None if any((folder / ".rgignore").exists() for folder in folders) else self._ripgrep
 

@@ -1,0 +1,398 @@
+import asyncio
+import os
+import resource
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forge_core.tools import BashTool, ExecutionContext, ReadTool, ToolExecutor, ToolResult
+from forge_core.tools.bash import MAX_COMMAND_BYTES
+from forge_core.tools.output import OutputStore
+from forge_core.tools.shell.capture import MAX_LIVE_TOTAL, Capture
+from forge_core.tools.shell.environment import child_environment
+from forge_core.tools.shell.processes import processes_of
+
+
+@pytest.fixture
+async def tool() -> Any:
+    bash = BashTool()
+    yield bash
+    await bash.aclose()
+
+
+async def bash(
+    tool: BashTool, root: Path, command: str, *, context: ExecutionContext | None = None, **more: Any
+) -> ToolResult:
+    return await ToolExecutor().execute(tool, {"command": command, **more}, context or ExecutionContext(root))
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
+async def gone(pid: int, within_s: float) -> bool:
+    """Whether the process ends in time; looked at often, so that no figure depends on luck."""
+    deadline = time.monotonic() + within_s
+    while is_alive(pid):
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(0.02)
+    return True
+
+
+async def test_output_and_exit_code_are_told(tool: BashTool, tmp_path: Path) -> None:
+    result = await bash(tool, tmp_path, "echo out; echo err >&2; pwd")
+    assert result.success
+    assert result.output.startswith(f"out\nerr\n{tmp_path}\n[exit code 0, ")
+    assert result.summary == "exit 0"
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "summary"),
+    [
+        ("echo some; exit 3", "Error: exit code 3\nsome", "exit 3"),
+        ("false", "Error: exit code 1\n(no output)", "exit 1"),
+        ("kill -9 $$", "Error: exit code 137 (SIGKILL)", "exit 137"),
+        ("sh -c 'kill -15 $$'", "Error: exit code 143 (SIGTERM)", "exit 143"),
+        ("exit 255", "Error: exit code 255", "exit 255"),
+        ("no-such-program", "Error: exit code 127", "exit 127"),
+        ("if", "Error: exit code 2", "exit 2"),
+        ("-x", "Error: exit code 127", "exit 127"),
+    ],
+)
+async def test_a_failure_says_how_and_keeps_the_output(
+    tool: BashTool, tmp_path: Path, command: str, words: str, summary: str
+) -> None:
+    result = await bash(tool, tmp_path, command)
+    assert not result.success
+    assert result.for_model().startswith(words)
+    assert result.summary == summary
+
+
+async def test_it_returns_when_the_shell_is_done_though_a_child_keeps_the_pipe(
+    tool: BashTool, tmp_path: Path
+) -> None:
+    started = time.perf_counter()
+    result = await bash(tool, tmp_path, "sleep 7002 & echo started")
+    assert time.perf_counter() - started < 1
+    assert result.success
+    assert "still running in the background" in result.output
+    assert "sleep 7002" in result.output
+
+
+async def test_a_background_child_lives_on_and_can_write(tool: BashTool, tmp_path: Path) -> None:
+    """A closed pipe would end it with SIGPIPE at its first word."""
+    await bash(tool, tmp_path, "(sleep 0.6; echo a; echo b; echo done > mark; sleep 7003) & true")
+    deadline = time.monotonic() + 5
+    while not (tmp_path / "mark").exists() and time.monotonic() < deadline:
+        await asyncio.sleep(0.02)
+    assert (tmp_path / "mark").exists()
+
+
+DAEMONS = [
+    "sleep 7004 & echo $! > pid",
+    "nohup sleep 7005 > /dev/null 2>&1 & echo $! > pid",
+    "setsid sleep 7006 & echo $! > pid",
+    "(setsid sh -c 'echo $$ > pid; exec sleep 7007' &) ; sleep 0.1",
+    "sh -c 'trap \"\" TERM HUP INT; echo $$ > pid; sleep 7008; sleep 7008' & sleep 0.1",
+    "python3 -c \"import os,time\nif os.fork()==0:\n os.setsid()\n if os.fork()==0:\n  open('pid','w').write(str(os.getpid())); time.sleep(7009)\n os._exit(0)\nos.wait()\"; sleep 0.2",
+]
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds daemons through /proc")
+@pytest.mark.parametrize("command", DAEMONS)
+async def test_nothing_is_left_after_the_session(tmp_path: Path, command: str) -> None:
+    tool = BashTool()
+    await bash(tool, tmp_path, command)
+    pid = int((tmp_path / "pid").read_text())
+    assert is_alive(pid)
+    await tool.aclose()
+    assert await gone(pid, 1)
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds daemons through /proc")
+@pytest.mark.parametrize("command", DAEMONS[:1] + DAEMONS[2:])
+async def test_nothing_is_left_after_a_timeout(tool: BashTool, tmp_path: Path, command: str) -> None:
+    result = await bash(tool, tmp_path, f"{command}; sleep 7010", timeout_s=0.8)
+    assert result.summary == "timed out"
+    assert await gone(int((tmp_path / "pid").read_text()), 3)
+
+
+async def test_a_timeout_returns_at_once_with_what_there_is(tool: BashTool, tmp_path: Path) -> None:
+    started = time.perf_counter()
+    result = await bash(
+        tool,
+        tmp_path,
+        "trap '' TERM; echo before; sleep 7011 & echo $$ > pid; wait; sleep 7012",
+        timeout_s=0.3,
+    )
+    took = time.perf_counter() - started
+    assert 0.3 <= took < 0.7
+    assert not result.success
+    assert "timed out after 0.3 s" in (result.error or "")
+    assert result.output == "before"
+    assert await gone(int((tmp_path / "pid").read_text()), 3)
+
+
+async def test_an_interrupt_returns_within_200_ms_with_what_there_is(tool: BashTool, tmp_path: Path) -> None:
+    context = ExecutionContext(tmp_path, interrupted=asyncio.Event())
+    assert context.interrupted is not None
+    pressed: list[float] = []
+
+    def press() -> None:
+        assert context.interrupted is not None
+        pressed.append(time.perf_counter())
+        context.interrupted.set()
+
+    asyncio.get_running_loop().call_later(0.2, press)
+    result = await bash(tool, tmp_path, "echo $$ > pid; echo half; sleep 7013", context=context)
+    assert time.perf_counter() - pressed[0] < 0.2
+    assert "interrupted by the user" in (result.error or "")
+    assert result.output == "half"
+    assert await gone(int((tmp_path / "pid").read_text()), 3)
+
+
+async def test_a_hard_cancel_ends_the_command(tool: BashTool, tmp_path: Path) -> None:
+    call = asyncio.ensure_future(bash(tool, tmp_path, "echo $$ > pid; sleep 7014"))
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        await asyncio.sleep(0.01)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert await gone(int((tmp_path / "pid").read_text()), 3)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat",
+        "read x; echo $x",
+        "vim -u NONE x",
+        "vi",
+        "true && nvim x",
+        "git commit --allow-empty --amend",
+        "top",
+        "crontab -e",
+        "less /etc/hosts",
+        "git log",
+        "python3",
+        "sudo -n true",
+        "man ls",
+        "ssh localhost",
+    ],
+)
+async def test_programs_that_want_a_person_end_at_once(tool: BashTool, tmp_path: Path, command: str) -> None:
+    started = time.perf_counter()
+    result = await bash(tool, tmp_path, command, timeout_s=20)
+    assert time.perf_counter() - started < 10
+    assert not result.metadata.get("timed_out")
+
+
+async def test_a_flood_of_output_costs_little_memory_and_the_loop_stays_awake(
+    tool: BashTool, tmp_path: Path
+) -> None:
+    longest = 0.0
+
+    async def watch() -> None:
+        nonlocal longest
+        while True:
+            before = time.perf_counter()
+            await asyncio.sleep(0.005)
+            longest = max(longest, time.perf_counter() - before)
+
+    live: list[str] = []
+    executor = ToolExecutor()
+    context = ExecutionContext(tmp_path, on_output=live.append)
+    watching = asyncio.ensure_future(watch())
+    before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started = time.perf_counter()
+    result = await executor.execute(
+        tool, {"command": "echo first; yes | head -c 400000000; echo last"}, context
+    )
+    took = time.perf_counter() - started
+    grown_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb
+    watching.cancel()
+    assert result.output.startswith("first\ny\n")
+    assert "y\nlast\n[exit code 0" in result.output
+    assert len(result.output) <= 30_000
+    assert result.metadata["output_bytes"] == 400_000_011
+    kept = Path(result.metadata["output_file"])
+    assert str(kept) in result.output
+    assert kept.stat().st_size == 50 * 1024 * 1024
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert grown_kb < 20_000
+    assert longest < 0.25
+    assert len(live) <= took * 20 + 2
+    assert sum(map(len, live)) <= MAX_LIVE_TOTAL + 100_000
+
+
+async def test_live_output_comes_while_the_command_runs(tool: BashTool, tmp_path: Path) -> None:
+    seen: list[str] = []
+    came = asyncio.Event()
+
+    def take(text: str) -> None:
+        seen.append(text)
+        came.set()
+
+    context = ExecutionContext(tmp_path, on_output=take)
+    call = asyncio.ensure_future(
+        bash(tool, tmp_path, "echo one; while [ ! -e go ]; do sleep 0.02; done; echo two", context=context)
+    )
+    await asyncio.wait_for(came.wait(), 5)
+    assert "".join(seen) == "one\n"
+    assert not call.done()
+    (tmp_path / "go").write_text("")
+    await call
+    assert "".join(seen) == "one\ntwo\n"
+
+
+async def test_characters_split_between_writes_arrive_whole(tool: BashTool, tmp_path: Path) -> None:
+    seen: list[str] = []
+    context = ExecutionContext(tmp_path, on_output=seen.append)
+    result = await bash(tool, tmp_path, r"printf '\xe4'; sleep 0.15; printf '\xb8\xad\xff!'", context=context)
+    assert result.output.startswith("\u4e2d\ufffd!\n")
+    assert "".join(seen) == "\u4e2d\ufffd!"
+
+
+async def test_secrets_do_not_reach_the_command(
+    tool: BashTool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (
+        "OPENROUTER_API_KEY",
+        "GITHUB_TOKEN",
+        "MY_SECRET",
+        "DB_PASSWORD",
+        "LC_TOKEN",
+        "AWS_CREDENTIALS",
+        "RANDOM_THING",
+    ):
+        monkeypatch.setenv(name, "canary-value")
+    monkeypatch.setenv("BASH_ENV", "/canary-value")
+    result = await bash(tool, tmp_path, "env; cat /proc/$$/environ")
+    assert "canary-value" not in result.output
+    assert "PAGER=cat" in result.output
+    assert "GIT_TERMINAL_PROMPT=0" in result.output
+    assert "TERM=dumb" in result.output
+
+
+def test_the_environment_takes_named_extras_but_no_secret() -> None:
+    source = {"PATH": "/bin", "EXTRA": "1", "EXTRA_KEY": "2", "OTHER": "3", "LC_ALL": "C"}
+    environment = child_environment(source, ["EXTRA", "EXTRA_KEY"])
+    assert environment["EXTRA"] == "1"
+    assert "EXTRA_KEY" not in environment
+    assert "OTHER" not in environment
+    assert environment["LC_ALL"] == "C"
+
+
+async def test_a_changed_file_that_the_model_had_read_is_named(tool: BashTool, tmp_path: Path) -> None:
+    context = ExecutionContext(tmp_path)
+    for name in ("a.txt", "b.txt", "c.txt", "d.txt"):
+        (tmp_path / name).write_text("one\n")
+        await ToolExecutor().execute(ReadTool(), {"file_path": name}, context)
+    result = await bash(tool, tmp_path, "echo two >> a.txt; rm b.txt; touch c.txt", context=context)
+    assert "[changed by the command, read again before editing: a.txt, b.txt (deleted)]" in result.output
+
+
+async def test_each_call_is_a_shell_of_its_own(tool: BashTool, tmp_path: Path) -> None:
+    await bash(tool, tmp_path, "cd /; X=1")
+    assert (await bash(tool, tmp_path, "pwd; echo [$X]")).output.startswith(f"{tmp_path}\n[]\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("  ", "empty"),
+        ("echo \ud800", "surrogate"),
+        ("a\0b", "NUL"),
+        ("x" * (MAX_COMMAND_BYTES + 1), "script file"),
+    ],
+)
+async def test_a_command_that_cannot_be_run_is_refused(
+    tool: BashTool, tmp_path: Path, command: str, words: str
+) -> None:
+    assert words in ((await bash(tool, tmp_path, command)).error or "")
+
+
+async def test_the_timeout_has_a_maximum(tool: BashTool, tmp_path: Path) -> None:
+    assert "at most 600" in ((await bash(tool, tmp_path, "true", timeout_s=601)).error or "")
+
+
+async def test_a_folder_that_is_gone_is_said(tool: BashTool, tmp_path: Path) -> None:
+    assert "could not be started" in ((await bash(tool, tmp_path / "gone", "true")).error or "")
+
+
+async def test_commands_run_side_by_side(tool: BashTool, tmp_path: Path) -> None:
+    started = time.perf_counter()
+    results = await asyncio.gather(
+        *(bash(tool, tmp_path, f"sleep 0.4; echo {number}") for number in range(5))
+    )
+    assert [result.output.split("\n")[0] for result in results] == list("01234")
+    assert time.perf_counter() - started < 1.6
+
+
+async def test_no_descriptor_and_no_child_is_left(tool: BashTool, tmp_path: Path) -> None:
+    await bash(tool, tmp_path, "true")
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    for _ in range(10):
+        await bash(tool, tmp_path, "echo x; false")
+        await bash(tool, tmp_path, "sleep 7015", timeout_s=0.1)
+    await tool.aclose()
+    assert len(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208
+    with pytest.raises(ChildProcessError):
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+
+
+def test_a_process_is_found_by_its_mark_alone(tmp_path: Path) -> None:
+    import subprocess
+
+    marked = subprocess.Popen(["sleep", "7016"], env=child_environment(call="mark-1"), start_new_session=True)
+    try:
+        assert [one.pid for one in processes_of("mark-1", -1)] == [marked.pid]
+        assert processes_of("mark-2", -1) == []
+    finally:
+        marked.send_signal(signal.SIGKILL)
+        marked.wait()
+
+
+class TestCapture:
+    def test_a_small_output_is_whole_and_writes_no_file(self) -> None:
+        outputs = OutputStore()
+        capture = Capture(100, outputs, "x")
+        capture.feed("caf\u00e9".encode()[:4])
+        capture.feed("caf\u00e9".encode()[4:])
+        assert capture.text() == "caf\u00e9"
+        assert outputs.folder is None
+
+    @pytest.mark.parametrize("size", [99, 100, 101, 399, 400, 401, 799, 800, 801, 5_000])
+    @pytest.mark.parametrize("piece", [1, 7, 64, 10_000])
+    def test_head_and_tail_are_right_at_every_size(self, size: int, piece: int) -> None:
+        data = "".join(chr(ord("a") + number % 26) for number in range(size)).encode()
+        capture = Capture(100, OutputStore(), "x")
+        for at in range(0, size, piece):
+            capture.feed(data[at : at + piece])
+        capture.close()
+        text = capture.text()
+        if size <= 100:
+            assert text == data.decode()
+            return
+        head, note, tail = text.split("\n")
+        assert head.encode() == data[:50]
+        assert tail.encode() == data[-50:]
+        assert f"{size - 100:,} characters left out" in note
+        assert capture.kept_in is not None
+        assert capture.kept_in.read_bytes() == data
+
+    def test_a_store_that_cannot_be_written_costs_only_the_file(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        capture = Capture(100, OutputStore(tmp_path / "file"), "x")
+        capture.feed(b"a" * 10_000)
+        capture.close()
+        assert capture.kept_in is None
+        assert "left out ...]" in capture.text()

@@ -1,0 +1,115 @@
+"""What a model is told of the tools must be what the tools do."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from forge_core.approval import Effect
+from forge_core.permissions.policy import READ_TOOLS, WRITE_TOOLS
+from forge_core.tools import BaseTool, ExecutionContext, ToolRegistry, builtin_tools
+from forge_core.tools import bash as bash_module
+from forge_core.tools import glob as glob_module
+from forge_core.tools import grep as grep_module
+from forge_core.tools import ls as ls_module
+from forge_core.tools import read as read_module
+from forge_core.tools.output import OUTPUT_LIMIT
+
+TOOLS = {tool.name: tool for tool in builtin_tools()}
+
+
+@pytest.mark.parametrize(
+    ("name", "figures"),
+    [
+        ("read", [read_module.MAX_LINES, read_module.MAX_BYTES // 1024, read_module.MAX_LINE_CHARS]),
+        ("glob", [glob_module.MAX_RESULTS]),
+        ("grep", [grep_module.DEFAULT_HEAD_LIMIT, grep_module.MAX_CONTEXT]),
+        ("ls", [ls_module.DEFAULT_DEPTH, ls_module.MAX_DEPTH, ls_module.MAX_ENTRIES]),
+        ("bash", [bash_module.DEFAULT_TIMEOUT_S, bash_module.MAX_TIMEOUT_S, OUTPUT_LIMIT]),
+    ],
+)
+def test_every_limit_is_told_as_it_is(name: str, figures: list[int]) -> None:
+    told = TOOLS[name].description + " ".join(parameter.description for parameter in TOOLS[name].parameters)
+    for figure in figures:
+        assert f"{figure}" in told or f"{figure:,}" in told
+
+
+@pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS.keys())
+def test_bounds_and_defaults_in_the_schema_are_told_in_words(tool: BaseTool) -> None:
+    for parameter in tool.parameters:
+        assert parameter.description, parameter.name
+        if parameter.maximum is not None:
+            assert (
+                f"{parameter.maximum:g}" in parameter.description
+                or f"{parameter.maximum:,}" in parameter.description
+            )
+        if parameter.default not in (None, 0, False):
+            assert str(parameter.default) in parameter.description
+
+
+@pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS.keys())
+def test_every_description_names_a_better_tool_for_what_it_is_not_for(tool: BaseTool) -> None:
+    others = TOOLS.keys() - {tool.name}
+    assert "Use " in tool.description
+    assert any(name in tool.description.replace(",", " ").replace(";", " ").split() for name in others)
+    assert len(tool.description) < 800
+
+
+@pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS.keys())
+def test_the_schema_is_json_and_names_what_is_required(tool: BaseTool) -> None:
+    schema = json.loads(json.dumps(tool.to_openai_schema()))
+    parameters = schema["function"]["parameters"]
+    assert parameters["additionalProperties"] is False
+    assert set(parameters["required"]) == {one.name for one in tool.parameters if one.required}
+
+
+def test_what_runs_unasked_are_exactly_the_built_in_tools_that_only_read() -> None:
+    assert {name for name, tool in TOOLS.items() if tool.effect is Effect.READ} == READ_TOOLS
+    assert {name for name, tool in TOOLS.items() if tool.effect is Effect.WRITE} == WRITE_TOOLS
+
+
+@pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS.keys())
+@pytest.mark.parametrize(
+    "value", ["", " ", "..", "~", "/", "a\0b", "x" * 10_000, "\ud800", "\x1b[2J", "//etc//passwd"]
+)
+def test_saying_what_a_call_touches_never_fails_and_touches_nothing(
+    tool: BaseTool, value: str, tmp_path: Path
+) -> None:
+    params = {parameter.name: value for parameter in tool.parameters if parameter.type == "string"}
+    use = tool.describe_use(params | {"timeout_s": 5}, ExecutionContext(tmp_path))
+    assert use.effect is tool.effect
+    assert all(path.is_absolute() for path in use.paths)
+    assert use.paths or tool.name == "bash"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_tool_is_told_its_nearest_name() -> None:
+    registry = ToolRegistry(builtin_tools())
+    result = registry.unknown("raed")
+    assert not result.success
+    assert "Did you mean 'read'?" in (result.error or "")
+    assert all(name in (result.error or "") for name in TOOLS)
+    assert registry.get("raed") is None
+
+
+def test_a_name_cannot_be_taken_twice() -> None:
+    registry = ToolRegistry(builtin_tools())
+    with pytest.raises(ValueError, match="'bash' is registered already"):
+        registry.add(TOOLS["bash"])
+    assert len(registry) == len(TOOLS)
+    assert "bash" in registry
+
+
+def test_importing_the_package_loads_no_tool() -> None:
+    program = (
+        "import sys, forge_core.tools, forge_core.permissions, forge_core.workspace\n"
+        "heavy = {'asyncio', 'subprocess', 'difflib', 'forge_core.tools.base', 'pathspec', 'pydantic', 'httpx'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+        "from forge_core.tools import builtin_tools\n"
+        "builtin_tools()\n"
+        "more = {'pathspec', 'pydantic', 'httpx', 'langchain_core', 'textual', 'rich'}\n"
+        "assert not more & set(sys.modules), more & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
