@@ -23,6 +23,9 @@ _DENIED = re.compile(
     re.I,
 )
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
+_BY_PERSON = re.compile(
+    r"\bthe (?:user|person) did not allow|\b(?:denied|declined|rejected) by the (?:user|person)\b", re.I
+)
 _SYSTEM_DENIAL = re.compile(r"permission denied|access (?:is )?denied|errno|operation not permitted", re.I)
 
 
@@ -83,7 +86,7 @@ def outcome_of(text: str) -> Outcome:
     if not head.lower().startswith(("error", "denied", "declined", "rejected", "permission")):
         return Outcome(text)
     first = head.split("\n", 1)[0]
-    if _DENIED.search(first) and not _SYSTEM_DENIAL.search(first):
+    if _BY_PERSON.search(first) or (_DENIED.search(first) and not _SYSTEM_DENIAL.search(first)):
         return Outcome(text, Status.DENIED)
     return Outcome(text, Status.FAILED)
 

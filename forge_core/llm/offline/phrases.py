@@ -47,6 +47,8 @@ NOTHING_BEFORE = (
 )
 WHICH_ONE = "Which one? Answer `all`, or with a line (`line {line}`)."
 WHAT_CONTENT = "What should be in `{path}`?"
+_SAID = re.compile(r"They said: (['\"])(.*)\1\. Nothing was done", re.I)
+_ADVICE_TO_MODELS = re.compile(r"\s*(?:Do not (?:re)?try the same|Nothing was done\. Do not).*$", re.I)
 _OUTPUT_LINES = 60
 _LINE_CHARS = 1_000
 
@@ -112,11 +114,23 @@ def tool_missing(names: Sequence[str]) -> str:
     return f"That takes the {tools} tool{plural}, which this session does not offer, so I can't do it here."
 
 
-def denied(result: str) -> str:
-    """What the result says of the refusal, quoted, and that it is respected."""
+def denied(tool: str, command: str, result: str) -> str:
+    """Who refused and why, and that it is respected. `command` is a shell command's text, else empty."""
+    what = f"{code(tool)} ({code(command)})" if command else code(tool)
     told = " ".join(re.sub(r"^\s*error:\s*", "", result, flags=re.I).split())
-    quote = f"\n\n> {told[:400]}" if told else ""
-    return f"That was not allowed, so I leave it and have not tried again.{quote}"
+    said = _SAID.search(told)
+    if said and said[2].startswith("nobody is there"):
+        rule = f"{tool}({' '.join(command.split(' ')[:2])}:*)" if command else tool
+        return (
+            f"{what} needs your permission, and nobody is here to give it, so nothing was done. Use "
+            f"`forge chat`, or start with `--allow '{rule}'`."
+        )
+    if said:
+        return f"You did not allow {what}, so I leave it. You said:\n\n> {said[2][:400]}"
+    if "gave no reason" in told:
+        return f"You did not allow {what}, so I leave it and have not tried again."
+    reason = _ADVICE_TO_MODELS.sub("", told)[:400]
+    return f"That was not allowed, so I leave it and have not tried again.\n\n> {reason}"
 
 
 def failed(what: str, result: str, advice: str = "") -> str:

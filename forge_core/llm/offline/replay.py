@@ -75,9 +75,10 @@ def _answer(state: _Replay, batch: Batch) -> tuple[Outcome, ...] | Reply:
     known = tuple(outcome for outcome in outcomes if outcome is not None)
     if known:
         state.unsaid.clear()  # those words went out with the calls
-    denied = next((outcome for outcome in known if outcome.status is Status.DENIED), None)
-    if denied is not None:
-        return state.giving_up(phrases.denied(denied.text))
+    for call, outcome in zip(calls, outcomes, strict=True):
+        if outcome is not None and outcome.status is Status.DENIED:
+            command = str(call.arguments.get("command", ""))
+            return state.giving_up(phrases.denied(call.name, command, outcome.text))
     if not wanted:
         return known
     made = len(state.conversation.now.done)

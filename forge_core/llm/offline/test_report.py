@@ -10,7 +10,7 @@ _PYTEST = re.compile(
     r"^=*\s*((?:\d+ [a-z]+(?:, )?)+) in [\d.:]+s?\b.*$|^=*\s*(no tests ran) in .*$", re.MULTILINE
 )
 _PYTEST_COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?)")
-_PYTEST_FAILING = re.compile(r"^(?:FAILED|ERROR) (\S+(?:::[^\n]*?)?)(?: - .*)?$", re.MULTILINE)
+_PYTEST_FAILING = re.compile(r"^(?:FAILED|ERROR) (\S+?\[.*\]|\S+)(?: - .*)?$", re.MULTILINE)
 _UNITTEST = re.compile(
     r"^Ran (\d+) tests? in [\d.]+s\s+^(OK|FAILED|NO TESTS RAN)(?: \(([^)]*)\))?", re.MULTILINE
 )

@@ -6,9 +6,7 @@ import re
 from dataclasses import dataclass
 
 _NUMBERED = re.compile(r"^ {0,10}(\d{1,9})(?:\t| ?[→│|] ?|: ?)(.*)$")
-_HIT = re.compile(
-    r"^(?P<path>(?:[A-Za-z]:)?[^:\n]{1,400}?):(?P<line>\d{1,9}):(?:\d{1,5}:(?=\s))? ?(?P<text>.*)$"
-)
+_HIT = re.compile(r"^(?P<path>(?:[A-Za-z]:)?[^:\n]{1,400}?):(?P<line>\d{1,9}):(?P<text>.*)$")
 _HEADED = re.compile(r"^\s{0,8}(?P<line>\d{1,9})[:\t→|] ?(?P<text>.*)$")
 _COUNT = re.compile(r"^(?P<path>\S.*?):\s?(?P<count>\d+)$")
 _NOTE = re.compile(

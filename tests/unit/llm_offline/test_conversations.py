@@ -252,7 +252,7 @@ async def test_changes_are_shown_and_undone_with_git(talk: Talk, repository: Pat
     assert "Nothing has changed on branch `main`" in await talk("what changed?")
     await talk("replace 'whistles' with 'hums' in README.md")
     answer = await talk("what changed in git?")
-    assert "- `README.md`: changed" in answer
+    assert "- `README.md`: changed" in talk.messages[-3]["content"]
     assert "+Teapot keeps water hot for a long while, and it hums." in answer
     assert "1 line added, 1 removed" in await talk("show the diff of README.md")
     assert "as git had it last" in await talk("undo my change to README.md with git")

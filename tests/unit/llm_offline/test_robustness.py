@@ -45,9 +45,16 @@ async def test_a_refused_edit_is_respected_and_the_reason_quoted(repository: Pat
     said = "Error: the user did not allow this call of edit. They said: 'not that file'. Nothing was done."
     talk = Talk(repository, lambda name, _: said if name == "edit" else None)
     answer = await talk("replace 'whistles' with 'hums' in README.md")
-    assert "not that file" in answer
-    assert "not tried again" in answer
+    assert "You did not allow `edit`" in answer
+    assert "> not that file" in answer
+    assert "Nothing was done" not in answer
     assert talk.names() == ["grep", "edit"]
+
+
+async def test_where_nobody_can_be_asked_the_rule_to_give_is_told(repository: Path) -> None:
+    said = "Error: the user did not allow this call of bash. They said: 'nobody is there to allow bash'. Nothing was done."
+    answer = await Talk(repository, lambda name, _: said if name == "bash" else None)("what changed?")
+    assert "--allow 'bash(git status:*)'" in answer
 
 
 async def test_after_a_refusal_the_steps_that_follow_are_not_taken(repository: Path) -> None:

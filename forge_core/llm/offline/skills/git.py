@@ -9,7 +9,7 @@ from forge_core.llm.offline import phrases
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import IT, Request
 from forge_core.llm.offline.skills.running import told_run
-from forge_core.llm.offline.steps import Outcome, Skill, ask
+from forge_core.llm.offline.steps import Outcome, Skill, ask, say
 
 _STATUS = "git status --short --branch"
 _WORDS = {
@@ -29,15 +29,13 @@ _ALL = ("everything", "all")
 
 
 def changes(request: Request, memory: Memory) -> Skill:
-    """The changed files and their diff, in one command, so that it is asked about once."""
-    outcome = yield from ask(
-        "bash", command=f"{_STATUS} && git diff HEAD", description="Show what changed in git"
-    )
-    if _NO_REPO.search(outcome.text):
+    """The changed files, and where git knows them their diff. Two plain commands: a rule can allow each."""
+    status = yield from ask("bash", command=_STATUS, description="List the changed files")
+    if _NO_REPO.search(status.text):
         return f"{_NO_REPO_TOLD}, so git cannot tell what changed. `run git init` would make it one."
-    if outcome.failed and not _ENTRY.search(outcome.text):
-        return phrases.failed("git could not tell what changed", outcome.text)
-    branch, entries, diff = split_status(outcome.text)
+    if status.failed:
+        return phrases.failed("git could not tell what changed", status.text)
+    branch, entries = split_status(status.text)
     on = f" on branch {phrases.code(branch)}" if branch else ""
     if not entries:
         return f"Nothing has changed{on}: the files are as in the last commit."
@@ -46,13 +44,22 @@ def changes(request: Request, memory: Memory) -> Skill:
     )
     rest = f"\n- … and {len(entries) - 40} more" if len(entries) > 40 else ""
     verb = "file has" if len(entries) == 1 else "files have"
-    parts = [f"{len(entries)} {verb} changed{on}:\n\n{listing}{rest}"]
-    if diff:
-        parts.append(phrases.fenced("\n".join(phrases.capped(diff, 120)), "diff"))
+    told = f"{len(entries)} {verb} changed{on}:\n\n{listing}{rest}"
     tracked = [path for mark, path in entries if mark != "?"]
-    if tracked:
-        parts.append(f"`undo my change to {tracked[0]}` takes it back.")
-    return "\n\n".join(parts)
+    if not tracked:
+        return told
+    yield from say(told)
+    outcome = yield from ask("bash", command="git diff HEAD", description="Show the changes as a diff")
+    if outcome.failed:
+        return phrases.failed("git could not show the diff", outcome.text)
+    start = outcome.text.find("diff --git")
+    lines = _without_notes(outcome.text[start:]) if start >= 0 else []
+    shown = (
+        phrases.fenced("\n".join(phrases.capped(lines, 120)), "diff")
+        if lines
+        else "There is no diff to show."
+    )
+    return f"{shown}\n\n`undo my change to {tracked[0]}` takes it back."
 
 
 def diff(request: Request, memory: Memory) -> Skill:
@@ -159,14 +166,12 @@ def commit(request: Request, memory: Memory) -> Skill:
     return told_run(command, outcome)
 
 
-def split_status(output: str) -> tuple[str, list[tuple[str, str]], list[str]]:
-    """Branch, (mark, path) entries, and the lines of the diff that follow."""
-    start = output.find("diff --git")
-    status, rest = (output[:start], output[start:]) if start >= 0 else (output, "")
-    name = re.search(r"^## (?:No commits yet on )?(.+?)(?:\.\.\..*)?$", status, re.MULTILINE)
-    found = [entry for line in status.split("\n") if (entry := _ENTRY.match(line.rstrip("\r")))]
+def split_status(output: str) -> tuple[str, list[tuple[str, str]]]:
+    """The branch, and (mark, path) entries."""
+    name = re.search(r"^## (?:No commits yet on )?(.+?)(?:\.\.\..*)?$", output, re.MULTILINE)
+    found = [entry for line in output.split("\n") if (entry := _ENTRY.match(line.rstrip("\r")))]
     entries = [(entry[1].strip()[:1], entry[2].split(" -> ")[-1].strip('"')) for entry in found]
-    return (name[1] if name else ""), entries, _without_notes(rest) if rest else []
+    return (name[1] if name else ""), entries
 
 
 def _path(request: Request, memory: Memory) -> str:
