@@ -1,0 +1,148 @@
+"""Tool calls that a model printed as text, recovered.
+
+Weak and local models often write a call down instead of making it. Understood are calls in the markup that
+models were trained on (Hermes, Qwen, GLM, Llama, Mistral, DeepSeek, Kimi, Claude's invoke), and answers that
+are nothing but a call as JSON, fenced JSON, Python or ReAct lines.
+
+Prose and code that merely quote a call are left alone: markup must begin a line outside of code fences and
+end the answer; JSON and Python must be the whole answer; the tool must be one that was offered, and its
+arguments must fit its schema. Nothing is ever completed: a call that was cut off is no call.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from forge_core.llm.models import ToolCall, ToolDefinition
+from forge_core.llm.salvage_json import RawCall, calls_in, documents_in
+from forge_core.llm.salvage_markup import find_markup
+from forge_core.llm.salvage_schema import fit
+from forge_core.llm.wire import new_call_id
+
+RECOVERED = "recovered_"
+"""Stands in the id of every recovered call."""
+
+_MAX_CHARS = 400_000
+_MAX_CALLS = 32
+_THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>\s*", re.DOTALL)
+_FENCES = re.compile(r"(?:```[ \t]*(\w*)[ \t]*\n(.*?)\n?[ \t]*```\s*)", re.DOTALL)
+_CALL_FENCES = frozenset({"", "json", "tool_call", "tool_calls", "tool_code", "tool"})
+_END_TOKENS = re.compile(r"(?:\s|<\|(?:im_end|eot_id|eom_id|end)\|>|</s>)+\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Salvaged:
+    """What an answer turned out to be."""
+
+    text: str
+    """What stood before the calls."""
+    calls: tuple[ToolCall, ...]
+
+
+def salvage(text: str, tools: Sequence[ToolDefinition | dict[str, Any]]) -> Salvaged | None:
+    """The calls that `text` consists of or ends in; None when it is an ordinary answer."""
+    if not tools or len(text) > _MAX_CHARS or not any(mark in text for mark in "{[(<:"):
+        return None
+    schemas = _schemas(tools)
+    body = _END_TOKENS.sub("", text)
+    thought = _THINKING.match(body)
+    start = thought.end() if thought else 0
+    found = find_markup(body, start)
+    if found is not None:
+        return _checked(body[: found.start].rstrip(), found.calls, schemas)
+    raw = _whole_answer(body[start:].strip(), schemas)
+    return _checked(body[:start].rstrip(), raw, schemas) if raw else None
+
+
+def _checked(
+    before: str, raw: Sequence[RawCall | None], schemas: Mapping[str, Mapping[str, Any]]
+) -> Salvaged | None:
+    """All calls are good or none is taken: half of what the model meant would be something else."""
+    calls: list[ToolCall] = []
+    for call in raw:
+        schema = None if call is None else schemas.get(_bare_name(call.name))
+        if call is None or schema is None:
+            return None
+        arguments = fit(call.arguments, schema, are_texts=call.are_texts)
+        if arguments is None:
+            return None
+        text = json.dumps(arguments, ensure_ascii=False)
+        calls.append(ToolCall(RECOVERED + new_call_id(), {"name": _bare_name(call.name), "arguments": text}))
+    return Salvaged(before, tuple(calls)) if 0 < len(calls) <= _MAX_CALLS else None
+
+
+def _schemas(tools: Iterable[ToolDefinition | dict[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    found: dict[str, Mapping[str, Any]] = {}
+    for tool in tools:
+        function = tool.as_openai()["function"] if isinstance(tool, ToolDefinition) else tool.get("function")
+        if isinstance(function, dict) and isinstance(function.get("name"), str):
+            found[function["name"]] = function.get("parameters") or {}
+    return found
+
+
+def _bare_name(name: str) -> str:
+    return name.strip().removeprefix("functions.").removeprefix("tools.").removeprefix("default_api.")
+
+
+def _whole_answer(body: str, schemas: Mapping[str, Mapping[str, Any]]) -> list[RawCall | None]:
+    if body.startswith("```"):
+        return _fenced(body)
+    if body.startswith(("{", "[{")) or (body.startswith("[") and '"' in body[:200]):
+        documents = documents_in(body)
+        if documents is not None:
+            return [call for document in documents for call in calls_in(document)]
+    names = "|".join(map(re.escape, schemas))
+    if re.match(rf"\[?\s*(?:(?:functions|tools|default_api)\.)?(?:{names})\(", body):
+        return _pythonic(body)
+    return []
+
+
+def _fenced(body: str) -> list[RawCall | None]:
+    calls: list[RawCall | None] = []
+    end = 0
+    for match in _FENCES.finditer(body):
+        language, content = match.group(1).lower(), match.group(2).strip()
+        if match.start() != end or language not in _CALL_FENCES:
+            return []
+        end = match.end()
+        documents = documents_in(content)
+        if documents is not None:
+            calls += [call for document in documents for call in calls_in(document)]
+        elif language == "tool_code":
+            calls += _pythonic(content) or [None]
+        else:
+            return []
+    return calls if end == len(body) else []
+
+
+def _pythonic(body: str) -> list[RawCall | None]:
+    """`[f(a=1), g(b="x")]`, or such calls on lines of their own; keyword arguments with literal values
+    only."""
+    try:
+        tree = ast.parse(body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    calls: list[RawCall | None] = []
+    for statement in tree.body:
+        value = statement.value if isinstance(statement, ast.Expr) else None
+        for node in value.elts if isinstance(value, ast.List | ast.Tuple) else [value]:
+            calls.append(_python_call(node))
+    return calls
+
+
+def _python_call(node: ast.expr | None) -> RawCall | None:
+    if not isinstance(node, ast.Call) or node.args:
+        return None
+    try:
+        arguments = {str(word.arg): ast.literal_eval(word.value) for word in node.keywords if word.arg}
+    except (ValueError, TypeError, RecursionError, MemoryError):
+        return None
+    if len(arguments) != len(node.keywords):
+        return None
+    name = ast.unparse(node.func)
+    return RawCall(name, arguments)

@@ -1,0 +1,108 @@
+"""Whether arguments fit a tool's JSON schema: the check that keeps recovery from inventing calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from forge_core.llm.wire import parse_json
+
+_MISFIT = object()
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+    "null": (type(None),),
+}
+_MAX_DEPTH = 20
+
+
+def fit(arguments: Mapping[str, Any], schema: Mapping[str, Any], *, are_texts: bool) -> dict[str, Any] | None:
+    """`arguments` if they fit `schema`, else None: nothing required is missing, nothing unknown is there,
+    types and enums hold. With `are_texts` the values came as text (XML) and are first read as the schema's
+    types."""
+    properties = _mapping(schema.get("properties"))
+    if any(name not in arguments for name in schema.get("required") or ()):
+        return None
+    fitted: dict[str, Any] = {}
+    for name, value in arguments.items():
+        part = properties.get(name)
+        if part is None:
+            if not schema.get("additionalProperties"):
+                return None
+            fitted[name] = value
+            continue
+        found = _read_text(value, part, schema) if are_texts and isinstance(value, str) else value
+        if found is _MISFIT or not _fits(found, part, schema, 0):
+            return None
+        fitted[name] = found
+    return fitted
+
+
+def _read_text(text: str, part: Any, root: Mapping[str, Any]) -> Any:
+    """`text` as the first of the part's types that it can be."""
+    kinds = _kinds(part, root)
+    if not kinds or "string" in kinds:
+        return text
+    try:
+        return parse_json(text.strip())
+    except ValueError:
+        lowered = text.strip().lower()
+        if "boolean" in kinds and lowered in ("true", "false"):
+            return lowered == "true"
+        return None if "null" in kinds and lowered in ("none", "") else _MISFIT
+
+
+def _kinds(part: Any, root: Mapping[str, Any]) -> set[str]:
+    part = _resolved(part, root)
+    kind = part.get("type")
+    found = {kind} if isinstance(kind, str) else set(kind) if isinstance(kind, list) else set()
+    for option in part.get("anyOf") or part.get("oneOf") or ():
+        found |= _kinds(option, {}) if isinstance(option, Mapping) and "$ref" not in option else set()
+    return found
+
+
+def _fits(value: Any, part: Any, root: Mapping[str, Any], depth: int) -> bool:
+    part = _resolved(part, root)
+    if depth > _MAX_DEPTH:
+        return False
+    options = part.get("anyOf") or part.get("oneOf")
+    if isinstance(options, list):
+        return any(_fits(value, option, root, depth + 1) for option in options)
+    if "enum" in part and value not in part["enum"]:
+        return False
+    kind = part.get("type")
+    kinds = [kind] if isinstance(kind, str) else kind if isinstance(kind, list) else []
+    if kinds and not any(_is_a(value, name) for name in kinds):
+        return False
+    if isinstance(value, list) and "items" in part:
+        return all(_fits(item, part["items"], root, depth + 1) for item in value)
+    if isinstance(value, dict):
+        return all(name in value for name in part.get("required") or ())
+    return True
+
+
+def _is_a(value: Any, kind: str) -> bool:
+    if isinstance(value, bool):
+        return kind == "boolean"
+    if isinstance(value, float) and value.is_integer() and kind == "integer":
+        return True
+    return isinstance(value, _TYPES.get(kind, (object,)))
+
+
+def _resolved(part: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
+    part = _mapping(part)
+    reference = part.get("$ref")
+    if not isinstance(reference, str):
+        return part
+    found: Mapping[str, Any] = root
+    for name in reference.removeprefix("#/").split("/"):
+        found = _mapping(found.get(name))
+    return found
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
