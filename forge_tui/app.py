@@ -13,7 +13,6 @@ from textual import events
 from textual.app import App
 from textual.worker import Worker, WorkerState
 
-from forge_core.approval import Approver
 from forge_core.config.models import ForgeConfig
 from forge_core.errors import ForgeError
 from forge_tui.approval import ModalApprover
@@ -25,6 +24,7 @@ from forge_tui.terminal.output import RowDiffOutput
 from forge_tui.theming import DEFAULT_THEME, ThemeFiles, load_builtin, load_themes
 
 if TYPE_CHECKING:
+    from forge_core.approval import Approver
     from forge_core.session.session import ForgeSession
 
 MakeSession: TypeAlias = "Callable[[Approver], Awaitable[ForgeSession] | ForgeSession]"
@@ -120,6 +120,8 @@ class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
     async def _warm_up(self) -> None:
         """Build the session and import what the first answer needs, while the person is typing already."""
         self.chat.refresh_status()
+        await in_thread(_import_transcript)
+        self.chat.show_transcript()
         if self.theme != self._config.theme:
             self.chat.complain(f"There is no theme {self._config.theme!r}; /theme chooses one.")
         for problem in self._themes().problems:
@@ -151,6 +153,10 @@ class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
     def _fatal_error(self) -> None:
         """Leave without printing the traceback: it is in the log, without secrets."""
         self._close_messages_no_wait()
+
+
+def _import_transcript() -> None:
+    import forge_tui.widgets.transcript.view  # noqa: F401
 
 
 async def in_thread(work: Callable[[], T]) -> T:

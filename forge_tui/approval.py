@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from forge_core.approval import ApprovalReply, ApprovalRequest
+if TYPE_CHECKING:
+    from forge_core.approval import ApprovalReply, ApprovalRequest
 
 
 class PromptHost(Protocol):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,6 @@ from textual.worker import Worker, WorkerState
 
 from forge_core.config.models import ForgeConfig, PermissionMode
 from forge_core.errors import ForgeError
-from forge_core.events import AgentEnd, AgentEvent, LLMEnd
 from forge_tui.commands import Command, Slip, UserText, read_line
 from forge_tui.screens.chat_keys import ChatKeys
 from forge_tui.screens.figures import LiveFigures
@@ -26,11 +24,11 @@ from forge_tui.widgets.activity import ActivityLine, Working
 from forge_tui.widgets.completion import CompletionPopup
 from forge_tui.widgets.composer import Composer
 from forge_tui.widgets.status_bar import StatusBar
-from forge_tui.widgets.transcript import Transcript
 from forge_tui.widgets.welcome import Facts, Welcome
 
 if TYPE_CHECKING:
     from forge_core.session.session import ForgeSession
+    from forge_tui.widgets.transcript import Transcript
 
 MODE_CYCLE = (PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN, PermissionMode.AUTO)
 
@@ -61,7 +59,7 @@ class ChatScreen(ChatKeys):
         self._live = LiveFigures(config, surroundings.home)
         self._slash = SlashCommands(self, themes, save_setting)
         self._mode = config.permission_mode
-        self.transcript = Transcript()
+        self._transcript: Transcript | None = None
         self.activity = ActivityLine(surroundings.clock, self._show_figures)
         self.popup = CompletionPopup(self._argument_values)
         self.composer = Composer(self.popup, self._recall)
@@ -71,7 +69,6 @@ class ChatScreen(ChatKeys):
     def compose(self) -> ComposeResult:
         with Vertical(id="stage"):  # whatever stands in it, the composer below keeps its place
             yield self.welcome
-            yield self.transcript
         yield self.activity
         yield self.composer
         yield self.status_bar
@@ -80,8 +77,22 @@ class ChatScreen(ChatKeys):
     def on_mount(self) -> None:
         self.set_focus(self.composer)
         self.post_message(self.Ready())
-        for notice in self._config.notices:
-            self.transcript.add_notice(notice, "warning")
+
+    @property
+    def transcript(self) -> Transcript:
+        """The conversation; the first frame does without it."""
+        return self._transcript or self.show_transcript()
+
+    def show_transcript(self) -> Transcript:
+        """Put the conversation below the welcome, with what the settings have to say."""
+        from forge_tui.widgets.transcript import Transcript
+
+        self._transcript = transcript = self._transcript or Transcript()
+        if not transcript.is_attached:
+            self.query_one("#stage").mount(transcript)
+            for notice in self._config.notices:
+                transcript.add_notice(notice, "warning")
+        return transcript
 
     # The session comes and goes
 
@@ -185,14 +196,12 @@ class ChatScreen(ChatKeys):
 
     async def _turn(self, text: str) -> None:
         """Read one turn to its end; a fault of ours leaves through the worker's state."""
+        from forge_tui.screens.turn import read_turn
+
         assert self._session is not None
         stopped = "error"
         try:
-            async with aclosing(self._session.send(text)) as stream:
-                async for event in stream:
-                    self._show(event)
-                    if isinstance(event, AgentEnd):
-                        stopped = event.result.stopped_reason
+            stopped = await read_turn(self._session, text, self.transcript, self._live, self.refresh_status)
         except ForgeError as error:
             self.complain(str(error))
         finally:
@@ -202,12 +211,6 @@ class ChatScreen(ChatKeys):
             self._waiting.pause()
         self.refresh_status()
         self._go_on()
-
-    def _show(self, event: AgentEvent) -> None:
-        self.transcript.apply(event)
-        self._live.follow(event)
-        if isinstance(event, LLMEnd):
-            self.refresh_status()
 
     def interrupt(self) -> None:
         if self._session is not None and self.has_turn:

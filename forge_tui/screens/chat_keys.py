@@ -11,12 +11,12 @@ from textual import events
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from forge_core.approval import ApprovalReply, ApprovalRequest
 from forge_tui.keymap import Where, bindings
 from forge_tui.screens.overlay import Overlay
 from forge_tui.widgets.activity import ActivityLine, Working
 
 if TYPE_CHECKING:
+    from forge_core.approval import ApprovalReply, ApprovalRequest
     from forge_tui.screens.permission import PermissionPrompt
     from forge_tui.widgets.completion import CompletionPopup
     from forge_tui.widgets.composer import Composer
@@ -37,7 +37,6 @@ class ChatKeys(Screen[None], inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.CHAT)]
     AUTO_FOCUS = None
 
-    transcript: Transcript
     activity: ActivityLine
     popup: CompletionPopup
     composer: Composer
@@ -48,6 +47,11 @@ class ChatKeys(Screen[None], inherit_bindings=False):
         self._stopped_at = float("-inf")
         self._prompt: PermissionPrompt | None = None
         self._waiting_questions = 0
+
+    @property
+    @abstractmethod
+    def transcript(self) -> Transcript:
+        """The conversation."""
 
     @property
     @abstractmethod

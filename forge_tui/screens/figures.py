@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forge_core.config.models import ForgeConfig
-from forge_core.events import AgentEvent, LLMChunk, LLMEnd, LLMStart
 from forge_tui.widgets.status_bar import Figures
 
 if TYPE_CHECKING:
@@ -44,15 +43,13 @@ class LiveFigures:
         tokens_out = self._figures.tokens_out + more
         return replace(self._figures, tokens_out=tokens_out, is_estimate=True)
 
-    def follow(self, event: AgentEvent) -> None:
-        """Count what an event brings."""
-        match event:
-            case LLMChunk():
-                self._characters += len(event.text)
-            case LLMStart() | LLMEnd():
-                self._characters = 0
-            case _:
-                pass
+    def count(self, characters: int) -> None:
+        """This much more has come of the running answer."""
+        self._characters += characters
+
+    def forget_count(self) -> None:
+        """The running answer has been counted by the provider, or has not begun."""
+        self._characters = 0
 
     def use_status(self, status: SessionStatus) -> None:
         """Take over the session's figures."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -14,6 +13,9 @@ from textual.widget import Widget
 from forge_core.sanitize import safe_line
 from forge_tui.widgets.cells import clip, clip_middle
 
+if TYPE_CHECKING:
+    from decimal import Decimal
+
 SEPARATOR = " · "
 MODEL_CELLS = 34
 FOLDER_CELLS = 32
@@ -21,8 +23,6 @@ BRANCH_CELLS = 24
 
 DROP_ORDER = ("branch", "tokens", "folder", "cost", "sandbox", "context", "mode")
 """What a narrow terminal loses first; the model stays."""
-
-Provider = Literal["offline", "local", "openrouter", ""]
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,9 @@ async def test_leaving_does_not_wait_for_the_warm_up(config: ForgeConfig) -> Non
     never.set()
 
 
-async def test_keys_that_come_before_the_composer_has_the_focus_are_kept_in_order(config: ForgeConfig) -> None:
+async def test_keys_that_come_before_the_composer_has_the_focus_are_kept_in_order(
+    config: ForgeConfig,
+) -> None:
     app = make_app(config)
     for character in "early":
         app.post_message(events.Key(character, character))

@@ -113,6 +113,7 @@ async def test_the_model_in_use_completes_the_model_command(config: ForgeConfig)
 async def test_the_popup_moves_nothing_else(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
         before = (app.chat.transcript.region, app.chat.composer.region, app.chat.status_bar.region)
         await type_text(pilot, "/")
         await pilot.pause()

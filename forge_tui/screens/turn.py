@@ -1,0 +1,44 @@
+"""Reads one turn of the session onto the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+from forge_core.events import AgentEnd, LLMChunk, LLMEnd, LLMStart
+
+if TYPE_CHECKING:
+    from forge_core.session.session import ForgeSession
+    from forge_tui.screens.figures import LiveFigures
+    from forge_tui.widgets.transcript import Transcript
+
+
+async def read_turn(
+    session: ForgeSession,
+    text: str,
+    transcript: Transcript,
+    figures: LiveFigures,
+    on_figures: Callable[[], None],
+) -> str:
+    """Send `text` and hand each event on; gives the reason why the turn stopped.
+
+    Raises ForgeError when the session refuses the turn.
+    """
+    stopped = "error"
+    async with aclosing(session.send(text)) as stream:
+        async for event in stream:
+            transcript.apply(event)
+            match event:
+                case LLMChunk():
+                    figures.count(len(event.text))
+                case LLMStart():
+                    figures.forget_count()
+                case LLMEnd():
+                    figures.forget_count()
+                    on_figures()
+                case AgentEnd():
+                    stopped = event.result.stopped_reason
+                case _:
+                    pass
+    return stopped
