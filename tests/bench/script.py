@@ -154,11 +154,11 @@ def _end(now: float) -> LLMEnd:
     )
 
 
-def pieces(tokens: int) -> Iterator[str]:
-    """`tokens` fragments of Markdown, about the size of a model's tokens."""
+def pieces(tokens: int, size: int = 1) -> Iterator[str]:
+    """`tokens` fragments of Markdown, about the size of a model's tokens, `size` of them at a time."""
     found = re.findall(r"\s*\w+|\s*[^\w\s]", MARKDOWN + "\n")
-    for number in range(tokens):
-        yield found[number % len(found)]
+    for number in range(0, tokens, size):
+        yield "".join(found[at % len(found)] for at in range(number, min(tokens, number + size)))
 
 
 async def turn(tokens: int, rate: float) -> AsyncIterator[AgentEvent]:

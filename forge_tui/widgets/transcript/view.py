@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from forge_core.events import AgentEvent
 
-FRAME_S = 1 / 30
+FRAME_S = 1 / 40
 """Between two redraws of a streaming answer; the first fragment after a pause does not wait."""
 _LOAD = 3
 """A redraw that took long is followed by a pause of that many times its length."""
