@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -14,21 +14,27 @@ from langchain_core.utils.json import parse_partial_json
 
 from forge_core.langchain.messages import langchain_calls, parse_arguments
 from forge_core.llm.assembly import AnswerAssembler
-from forge_core.llm.models import CompletionResponse, StreamChunk, TokenUsage, ToolCall
+from forge_core.llm.models import CompletionResponse, StreamChunk, TokenUsage, ToolCall, ToolDefinition
+from forge_core.llm.salvage import Salvaged, salvage
+from forge_core.llm.salvage_gate import TextGate
 
+WireTools = Sequence[ToolDefinition | dict[str, Any]]
 Pricer = Callable[[str, TokenUsage], "Decimal | None"]
 """(model, usage) → US dollars, None where unknown."""
 
 _SPOILERS = ("]", "}", '"]', '"}', '""]', '""}')
 
 
-def to_result(response: CompletionResponse, pricer: Pricer) -> ChatResult:
-    """The one generation of a whole answer."""
+def to_result(response: CompletionResponse, pricer: Pricer, tools: WireTools = ()) -> ChatResult:
+    """The one generation of a whole answer; with `tools`, calls that were printed as text are recovered."""
+    recovered = _recovered(response, tools)
+    if recovered is not None:
+        response.message.content, response.message.tool_calls = recovered.text, list(recovered.calls)
     valid, invalid = langchain_calls(response.message.tool_calls or ())
     message = AIMessage(
         content=response.message.text,
         additional_kwargs=_kwargs(response),
-        response_metadata=_metadata(response, pricer),
+        response_metadata=_metadata(response, pricer, recovered),
         usage_metadata=to_usage_metadata(response.usage),
         tool_calls=valid,
         invalid_tool_calls=invalid,
@@ -46,19 +52,27 @@ class ChunkConverter:
     (finish reason, model, cost, usage, reasoning blocks) is held back and given once, with `last()`.
     """
 
-    def __init__(self, pricer: Pricer) -> None:
+    def __init__(self, pricer: Pricer, tools: WireTools = ()) -> None:
         self._pricer = pricer
+        self._tools = tools
         self._answer = AnswerAssembler()
+        self._gate = TextGate(tool_names(tools)) if tools else None
 
     def convert(self, chunk: StreamChunk) -> ChatGenerationChunk | None:
         """The chunk to hand out; None when there is nothing to show of it."""
         if chunk.comment is not None:
             return None
         calls = self._answer.add(chunk)
+        text = chunk.text
+        if self._gate is not None and (text or calls):
+            text = self._gate.feed(text)
+            if calls:  # it does know how to call: nothing else will be a call
+                text += self._gate.open()
+                self._gate = None
         if chunk.reasoning:
             return ChatGenerationChunk(
                 message=AIMessageChunk(
-                    content=chunk.text,
+                    content=text,
                     additional_kwargs={"reasoning_content": chunk.reasoning},
                     tool_call_chunks=[
                         _call_chunk(call.index, call.id, call.name, call.arguments) for call in calls
@@ -67,9 +81,9 @@ class ChunkConverter:
             )
         if calls:
             pieces = [_call_chunk(call.index, call.id, call.name, call.arguments) for call in calls]
-            return ChatGenerationChunk(message=AIMessageChunk(content=chunk.text, tool_call_chunks=pieces))
-        if chunk.text:
-            return ChatGenerationChunk(message=AIMessageChunk(content=chunk.text))
+            return ChatGenerationChunk(message=AIMessageChunk(content=text, tool_call_chunks=pieces))
+        if text:
+            return ChatGenerationChunk(message=AIMessageChunk(content=text))
         return None
 
     def last(self) -> ChatGenerationChunk:
@@ -77,16 +91,44 @@ class ChunkConverter:
         response = self._answer.response()
         kwargs = _kwargs(response)
         kwargs.pop("reasoning_content", None)
+        text, recovered = self._settled(response)
         return ChatGenerationChunk(
             message=AIMessageChunk(
-                content="",
+                content=text,
                 additional_kwargs=kwargs,
-                response_metadata=_metadata(response, self._pricer),
+                response_metadata=_metadata(response, self._pricer, recovered),
                 usage_metadata=to_usage_metadata(response.usage),
-                tool_call_chunks=_spoiled(response.message.tool_calls or []),
+                tool_call_chunks=_spoiled(response.message.tool_calls or []) or _whole(recovered),
                 chunk_position="last",
             )
         )
+
+    def _settled(self, response: CompletionResponse) -> tuple[str, Salvaged | None]:
+        """The text that is still to be shown, and the calls that were found in the whole of it."""
+        if self._gate is None:
+            return "", None
+        recovered = _recovered(response, self._tools)
+        if recovered is None:
+            return self._gate.open(), None
+        return recovered.text[self._gate.shown_chars :], recovered
+
+
+def tool_names(tools: WireTools) -> list[str]:
+    """The names of tools in the API's form."""
+    functions = (tool.get("function") for tool in tools if isinstance(tool, dict))
+    return [str(function.get("name")) for function in functions if isinstance(function, dict)]
+
+
+def _recovered(response: CompletionResponse, tools: WireTools) -> Salvaged | None:
+    """Calls printed as text; never out of an answer that was cut off or that made calls properly."""
+    if not tools or response.message.tool_calls or response.finish_reason == "length":
+        return None
+    return salvage(response.message.text, list(tools))
+
+
+def _whole(recovered: Salvaged | None) -> list[ToolCallChunk]:
+    calls = recovered.calls if recovered is not None else ()
+    return [_call_chunk(index, call.id, call.name, call.arguments) for index, call in enumerate(calls)]
 
 
 def to_usage_metadata(usage: TokenUsage | None) -> UsageMetadata | None:
@@ -149,7 +191,7 @@ def _kwargs(response: CompletionResponse) -> dict[str, Any]:
     return kwargs
 
 
-def _metadata(response: CompletionResponse, pricer: Pricer) -> dict[str, Any]:
+def _metadata(response: CompletionResponse, pricer: Pricer, recovered: Salvaged | None) -> dict[str, Any]:
     cost = pricer(response.model, response.usage) if response.usage is not None else None
     values = {
         "model_provider": "openrouter",
@@ -161,5 +203,6 @@ def _metadata(response: CompletionResponse, pricer: Pricer) -> dict[str, Any]:
         "generation_id": response.generation_id,
         "cost": None if cost is None else format(cost, "f"),
         "cost_details": response.cost_details,
+        "recovered_tool_calls": [call.id for call in recovered.calls] if recovered is not None else None,
     }
     return {key: value for key, value in values.items() if value is not None and value != ""}

@@ -24,12 +24,12 @@ from forge_core.errors import ProviderError
 from forge_core.langchain.answers import ChunkConverter, sum_token_usage, to_result
 from forge_core.langchain.errors import as_model_error
 from forge_core.langchain.profile import to_profile
-from forge_core.langchain.requests import build_request, to_tool_choice
+from forge_core.langchain.requests import build_request, recoverable_tools, to_tool_choice
 from forge_core.langchain.structured import StructuredMethod, structured
 from forge_core.llm.catalog import DEFAULT_MODEL, lookup
 from forge_core.llm.client import OpenRouterClient
 from forge_core.llm.endpoints import resolve
-from forge_core.llm.models import CompletionRequest, TokenUsage
+from forge_core.llm.models import CompletionRequest, TokenUsage, ToolDefinition
 from forge_core.llm.pricing import price
 from forge_core.llm.tokens import estimate_tokens
 
@@ -81,6 +81,8 @@ class OpenRouterLLM(BaseChatModel):
     cache_control: dict[str, Any] | None = None
     model_kwargs: dict[str, Any] = Field(default_factory=dict)
     """Further fields of the request body."""
+    recover_tool_calls: bool = True
+    """Takes a call that the model printed as text for one, when it fits a tool that was offered."""
     streaming: bool = False
 
     @model_validator(mode="after")
@@ -160,6 +162,9 @@ class OpenRouterLLM(BaseChatModel):
             self.model, messages, self._defaults(), [*(self.stop or ()), *(stop or ())], kwargs
         )
 
+    def _recoverable(self, request: CompletionRequest) -> Sequence[ToolDefinition | dict[str, Any]]:
+        return recoverable_tools(request) if self.recover_tool_calls else ()
+
     def _price(self, model: str, usage: TokenUsage) -> Decimal | None:
         """The provider's figure; else the catalogue's, which holds for OpenRouter only."""
         found = lookup(model or self.model) if self.client.provider.name == "openrouter" else None
@@ -173,7 +178,8 @@ class OpenRouterLLM(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         try:
-            return to_result(self.client.complete_sync(self._request(messages, stop, kwargs)), self._price)
+            request = self._request(messages, stop, kwargs)
+            return to_result(self.client.complete_sync(request), self._price, self._recoverable(request))
         except ProviderError as error:
             raise as_model_error(error) from error
 
@@ -185,7 +191,8 @@ class OpenRouterLLM(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         try:
-            return to_result(await self.client.complete(self._request(messages, stop, kwargs)), self._price)
+            request = self._request(messages, stop, kwargs)
+            return to_result(await self.client.complete(request), self._price, self._recoverable(request))
         except ProviderError as error:
             raise as_model_error(error) from error
 
@@ -196,9 +203,10 @@ class OpenRouterLLM(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        converter = ChunkConverter(self._price)
+        request = self._request(messages, stop, kwargs)
+        converter = ChunkConverter(self._price, self._recoverable(request))
         try:
-            with closing(self.client.stream_sync(self._request(messages, stop, kwargs))) as chunks:
+            with closing(self.client.stream_sync(request)) as chunks:
                 for chunk in chunks:
                     converted = converter.convert(chunk)
                     if converted is not None:
@@ -209,7 +217,7 @@ class OpenRouterLLM(BaseChatModel):
             raise as_model_error(error) from error
         last = converter.last()
         if run_manager is not None:
-            run_manager.on_llm_new_token("", chunk=last)
+            run_manager.on_llm_new_token(last.text, chunk=last)
         yield last
 
     async def _astream(
@@ -219,9 +227,10 @@ class OpenRouterLLM(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        converter = ChunkConverter(self._price)
+        request = self._request(messages, stop, kwargs)
+        converter = ChunkConverter(self._price, self._recoverable(request))
         try:
-            async with aclosing(self.client.stream(self._request(messages, stop, kwargs))) as chunks:
+            async with aclosing(self.client.stream(request)) as chunks:
                 async for chunk in chunks:
                     converted = converter.convert(chunk)
                     if converted is not None:

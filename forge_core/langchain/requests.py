@@ -9,7 +9,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from forge_core.langchain.messages import langchain_messages_to_forge
-from forge_core.llm.models import CompletionRequest
+from forge_core.llm.models import CompletionRequest, ToolDefinition
 
 REQUEST_FIELDS = frozenset(
     {
@@ -52,6 +52,13 @@ def build_request(
         extra={key: value for key, value in merged.items() if value is not None and key not in _NOT_SENT},
         **fields,
     )
+
+
+def recoverable_tools(request: CompletionRequest) -> Sequence[ToolDefinition | dict[str, Any]]:
+    """The tools that a call printed as text may mean; none where no call is wanted."""
+    if request.tool_choice == "none" or request.response_format is not None:
+        return ()
+    return request.tools or ()
 
 
 def to_tool_choice(choice: Any, tools: Sequence[Any]) -> Any:

@@ -9,9 +9,9 @@ from typing import Any
 
 from forge_core.llm.wire import parse_json
 
-_NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action")
-_ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "tool_input", "action_input", "kwargs")
-_OTHER_KEYS = frozenset({"type", "id", "index", "thought", "thoughts", "reasoning", "call_id"})
+NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action")
+ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "tool_input", "action_input", "kwargs")
+OTHER_KEYS = frozenset({"type", "id", "index", "thought", "thoughts", "reasoning", "call_id"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +59,14 @@ def calls_in(document: Any) -> Iterator[RawCall | None]:
 
 def _json_call(document: Any) -> RawCall | None:
     if isinstance(document, dict) and isinstance(document.get("function"), dict):
-        if set(document) - {"function"} - _OTHER_KEYS:
+        if set(document) - {"function"} - OTHER_KEYS:
             return None
         document = document["function"]
     if not isinstance(document, dict):
         return None
-    names = [key for key in _NAME_KEYS if isinstance(document.get(key), str)]
-    arguments = [key for key in _ARGUMENT_KEYS if key in document]
-    if len(names) != 1 or len(arguments) != 1 or set(document) - {*names, *arguments} - _OTHER_KEYS:
+    names = [key for key in NAME_KEYS if isinstance(document.get(key), str)]
+    arguments = [key for key in ARGUMENT_KEYS if key in document]
+    if len(names) != 1 or len(arguments) != 1 or set(document) - {*names, *arguments} - OTHER_KEYS:
         return None
     given = document[arguments[0]]
     if isinstance(given, str):

@@ -94,10 +94,10 @@ def _is_a(value: Any, kind: str) -> bool:
 
 
 def _resolved(part: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    part = _mapping(part)
-    reference = part.get("$ref")
+    plain = _mapping(part)
+    reference = plain.get("$ref")
     if not isinstance(reference, str):
-        return part
+        return plain
     found: Mapping[str, Any] = root
     for name in reference.removeprefix("#/").split("/"):
         found = _mapping(found.get(name))

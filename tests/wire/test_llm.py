@@ -486,5 +486,48 @@ async def test_pictures_reach_the_wire(server: SseServer, llm: OpenRouterLLM) ->
     }
 
 
+PRINTED = '{"name": "read_file", "arguments": {"path": "/x"}}'
+
+
+async def test_a_call_printed_as_text_is_recovered_and_marked(server: SseServer, llm: OpenRouterLLM) -> None:
+    markup = f"I read it.\n<tool_call>\n{PRINTED}\n</tool_call>"
+    pieces = [chunk(markup[start : start + 5]) for start in range(0, len(markup), 5)]
+    server.add(stream(*pieces, chunk("", finish_reason="stop")), whole({"content": PRINTED}))
+    bound = llm.bind_tools([read_file])
+    streamed, at_once = await merged(bound), await bound.ainvoke("hi")
+    assert str(streamed.content).strip() == "I read it."
+    assert at_once.content == ""
+    for message in (streamed, at_once):
+        assert [(call["name"], call["args"]) for call in message.tool_calls] == [
+            ("read_file", {"path": "/x"})
+        ]
+        assert message.response_metadata["recovered_tool_calls"] == [message.tool_calls[0]["id"]]
+
+
+async def test_text_that_only_quotes_a_call_stays_text(server: SseServer, llm: OpenRouterLLM) -> None:
+    quoted = f"{PRINTED}\nis how it is called."
+    server.add(answer(*quoted), answer(*PRINTED[:-3], finish_reason="length"), answer(*PRINTED))
+    bound = llm.bind_tools([read_file])
+    assert (await merged(bound)).content == quoted
+    cut = await merged(bound)
+    assert (cut.content, cut.tool_calls) == (PRINTED[:-3], [])
+    untouched = await merged(
+        OpenRouterLLM(client=llm.client, recover_tool_calls=False).bind_tools([read_file])
+    )
+    assert (untouched.content, untouched.tool_calls) == (PRINTED, [])
+
+
+async def test_text_that_waited_is_shown_when_a_real_call_comes(
+    server: SseServer, llm: OpenRouterLLM
+) -> None:
+    call = {"index": 0, "id": "c1", "function": {"name": "read_file", "arguments": '{"path": "/y"}'}}
+    server.add(
+        stream(chunk('{"name": '), chunk(None, tool_calls=[call]), chunk("x", finish_reason="tool_calls"))
+    )
+    message = await merged(llm.bind_tools([read_file]))
+    assert message.content == '{"name": x'
+    assert [found["args"] for found in message.tool_calls] == [{"path": "/y"}]
+
+
 def test_it_is_a_chat_model() -> None:
     assert issubclass(OpenRouterLLM, BaseChatModel)

@@ -1,0 +1,136 @@
+"""Holds back streamed text that may turn out to be a printed call, so that the raw markup is not shown.
+
+Ordinary text passes at once. An answer that begins like a call, and a line that begins like a call's markup,
+waits: until it is clear that it is none, or else until the answer's end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from forge_core.llm.salvage_json import ARGUMENT_KEYS, NAME_KEYS, OTHER_KEYS
+from forge_core.llm.salvage_markup import START
+
+_TAGS = (
+    "<tool_call",
+    "<|tool_call|>",
+    "<function_calls>",
+    "<invoke name=",
+    "<function=",
+    "[TOOL_CALLS]",
+    "<|python_tag|>",
+    "<｜tool▁calls▁begin｜>",
+    "<|tool_calls_section_begin|>",
+)
+_DECIDED_CHARS = 400
+"""After so many an answer that still looks like a call is not looked at again until its end."""
+_KEYS = ("tool_calls", *NAME_KEYS, *ARGUMENT_KEYS, *OTHER_KEYS)
+_FIRST_KEY = re.compile(r'[\[\s]*\{\s*"(\w*)("?)')
+_FENCE = re.compile(r"```[ \t]*(\w*)[ \t]*(\n\s*)?(.*)", re.DOTALL)
+_LANGUAGES = ("json", "tool_call", "tool_calls", "tool_code", "tool")
+
+
+class TextGate:
+    """One per streamed answer; `feed` gives what may be shown, `held` is what waits."""
+
+    def __init__(self, tool_names: Collection[str]) -> None:
+        self._names = tuple(tool_names)
+        self._is_beginning = True
+        self._holds_to_the_end = False
+        self._fences = 0
+        self._ticks = ""
+        """Backticks that ended the last piece and may be the beginning of a fence."""
+        self._is_mid_line = False
+        self._waiting: list[str] = []
+        self.shown_chars = 0
+
+    def feed(self, text: str) -> str:
+        """What of the text so far may be shown now."""
+        if self._holds_to_the_end:
+            self._waiting.append(text)
+            return ""
+        if not self._waiting and "\n" not in text and self._is_mid_line:
+            return self._show(text)
+        text = self.held + text
+        self._waiting.clear()
+        if self._is_beginning:
+            if self._may_begin_a_call(text.lstrip()):
+                self._waiting.append(text)
+                self._holds_to_the_end = len(text) > _DECIDED_CHARS
+                return ""
+            self._is_beginning = False
+        return self._flow(text)
+
+    def open(self) -> str:
+        """Ends the holding for good; gives what waited."""
+        held = self.held
+        self._waiting.clear()
+        self._is_beginning = self._holds_to_the_end = False
+        return self._show(held)
+
+    @property
+    def held(self) -> str:
+        """What waits."""
+        return "".join(self._waiting)
+
+    def _flow(self, text: str) -> str:
+        start = text.find("\n") + 1 if self._is_mid_line else 0
+        if self._is_mid_line and not start:
+            return self._show(text)
+        for match in START.finditer(text, start):
+            if (self._fences + (self._ticks + text[: match.start()]).count("```")) % 2 == 0:
+                self._waiting.append(text[match.start() :])
+                self._holds_to_the_end = True
+                return self._show(text[: match.start()])
+        line = max(text.rfind("\n") + 1, start)
+        tail = text[line:].lstrip(" \t")
+        if not tail or any(tag.startswith(tail) or tail.startswith(tag) for tag in _TAGS):
+            self._waiting.append(text[line:])
+            return self._show(text[:line])
+        return self._show(text)
+
+    def _show(self, text: str) -> str:
+        if text:
+            self._is_mid_line = text[-1] != "\n"
+            joined = self._ticks + text
+            self._fences += joined.count("```")
+            self._ticks = "`" * ((len(joined) - len(joined.rstrip("`"))) % 3)
+            self.shown_chars += len(text)
+        return text
+
+    def _may_begin_a_call(self, text: str) -> bool:
+        if not text:
+            return True
+        if text.startswith("`"):
+            return self._may_begin_a_fence(text)
+        if text.startswith("<"):
+            return any(tag.startswith(text) or text.startswith(tag) for tag in _TAGS)
+        if text.startswith(("{", "[")):
+            return self._may_begin_json(text) or self._may_begin_python(text[1:].lstrip())
+        return self._may_begin_python(text)
+
+    def _may_begin_a_fence(self, text: str) -> bool:
+        match = _FENCE.match(text)
+        if match is None:
+            return "```".startswith(text)
+        language, line_end, content = match.groups()
+        if line_end is None:
+            return not content and any(known.startswith(language.lower()) for known in _LANGUAGES)
+        known = not language or language.lower() in _LANGUAGES
+        return known and (not content or self._may_begin_json(content) or language.lower() == "tool_code")
+
+    def _may_begin_json(self, text: str) -> bool:
+        if not text.strip("[{ \t\r\n"):
+            return True
+        if text.startswith("[") and "[TOOL_CALLS]".startswith(text[:12]):
+            return True
+        match = _FIRST_KEY.match(text)
+        if match is None:
+            return text.rstrip().endswith('{"')
+        key, quote = match.groups()
+        return key in _KEYS if quote else any(known.startswith(key) for known in _KEYS)
+
+    def _may_begin_python(self, text: str) -> bool:
+        starts = [f"{prefix}{name}(" for name in self._names for prefix in ("", "functions.", "default_api.")]
+        return any(start.startswith(text) or text.startswith(start) for start in starts)
