@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -65,6 +65,8 @@ class Policy(Protocol):
 
     def allow_reading(self, folder: Path) -> None: ...
 
+    def hidden(self, tool_name: str) -> Callable[[Path], bool] | None: ...
+
 
 class PermissionPolicy:
     """The policy of a session in `root`.
@@ -105,6 +107,16 @@ class PermissionPolicy:
     def allow_reading(self, folder: Path) -> None:
         """Lets the read tools into a folder of Forge's own (where full outputs are kept)."""
         self._readable.append(real_path(folder))
+
+    def hidden(self, tool_name: str) -> Callable[[Path], bool] | None:
+        """Tells a search which files to leave out: those that deny rules keep from `tool_name` or from read.
+        None when there are no such rules."""
+        rules = [
+            rule for rule in self._deny if rule.pattern and (rule.names(tool_name) or rule.names("read"))
+        ]
+        if not rules:
+            return None
+        return lambda path: any(denies_paths(rule, [place(path, self.root)]) for rule in rules)
 
     def decide(self, tool_name: str, use: ToolUse) -> Verdict:
         """What may happen to this call. Looks links up, touches nothing."""

@@ -124,6 +124,9 @@ class ExecutionContext:
     spawn_agent: Callable[[str], Awaitable[str]] | None = None
     environment: Mapping[str, str] | None = None
     """The environment for child processes; None: the scrubbed one of this process."""
+    hides: Callable[[Path], bool] | None = None
+    """Whether a search must leave a file out, because the person's rules deny reading it; set by the
+    executor."""
     outputs: OutputStore | None = None
     """Where outputs over the cap are kept whole; set by the executor."""
     waited_s: float = 0.0

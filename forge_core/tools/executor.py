@@ -54,6 +54,7 @@ class ToolExecutor:
         try:
             arguments = validate(tool, params)
             if self.policy is not None:
+                context.hides = self.policy.hidden(tool.name)
                 await self._gate(self.policy, tool, arguments, context)
             result = await self._run(tool, arguments, context)
         except ToolError as error:

@@ -85,7 +85,7 @@ def _glob(params: dict[str, Any], context: ExecutionContext, stop: threading.Eve
     for one in walk(root, IgnoreRules(root), start=start, stop=stop.is_set):
         if one.is_folder or not expression.fullmatch(one.path[below:]):
             continue
-        if is_secret(one.path):
+        if is_secret(one.path) or (context.hides is not None and context.hides(root / one.path)):
             secrets += 1
             continue
         found.append((_modified(one), one.path))
@@ -94,7 +94,7 @@ def _glob(params: dict[str, Any], context: ExecutionContext, stop: threading.Eve
     if len(found) > MAX_RESULTS:
         rows.append(f"[{len(found) - MAX_RESULTS:,} more; narrow the pattern or give a path]")
     if secrets:
-        rows.append(f"[{secrets} key or .env file{'s' if secrets > 1 else ''} left out]")
+        rows.append(f"[{secrets} key, .env or denied file{'s' if secrets > 1 else ''} left out]")
     count = f"{len(found):,} file{'' if len(found) == 1 else 's'}"
     if not found:
         rows.insert(0, f"No file matches {params['pattern']!r} here (ignored ones aside).")

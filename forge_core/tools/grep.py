@@ -113,7 +113,7 @@ class GrepTool(BaseTool):
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         engine = self._engine or Engine.best()
         query = await asyncio.to_thread(_query, params, context)
-        counts = await asyncio.to_thread(_admitted, await engine.count(query), query)
+        counts = await asyncio.to_thread(_admitted, await engine.count(query), query, context)
         if not counts:
             where = f" in {params['path']!r}" if params.get("path") else ""
             note = f" with glob {query.glob!r}" if query.glob else ""
@@ -160,17 +160,18 @@ def _query(params: dict[str, Any], context: ExecutionContext) -> Query:
     )
 
 
-def _admitted(counts: dict[str, int], query: Query) -> dict[str, int]:
-    """The files that count, in order: what the engine found, less what is ignored, secret or not in the
-    glob. A single file that was named is taken as it is: the policy has already been asked about it."""
+def _admitted(counts: dict[str, int], query: Query, context: ExecutionContext) -> dict[str, int]:
+    """The files that count, in order: what the engine found, less what is ignored, secret, denied or not in
+    the glob. A single file that was named is taken as it is: the policy has already been asked about it."""
+    root, hides = Path(query.root), context.hides or (lambda _: False)
     if query.is_single_file:
-        return counts
-    rules = IgnoreRules(Path(query.root))
+        return {path: count for path, count in counts.items() if not hides(root / path)}
+    rules = IgnoreRules(root)
     expression = compile_glob(query.glob, any_depth=True) if query.glob else None
     below = len(query.start) + 1 if query.start else 0
 
     def admits(path: str) -> bool:
-        if is_secret(path) or (expression and not expression.fullmatch(path[below:])):
+        if is_secret(path) or hides(root / path) or (expression and not expression.fullmatch(path[below:])):
             return False
         parts = path[below:].split("/")
         head = path[:below]

@@ -80,7 +80,7 @@ async def run_command(
         return Ended(None, duration_s, timed_out=why == "timeout", interrupted=why == "interrupted")
     left = tuple(processes_of(call, process.pid))
     if left:
-        reaper.remember(call, process)
+        reaper.remember(call, left)
         reader.discard_rest()
     else:
         reader.close()

@@ -25,6 +25,8 @@ class Running:
 
     pid: int
     command: str
+    started: int = 0
+    """Clock ticks since boot: tells it from a later process with the same id."""
 
 
 def processes_of(call: str, session: int) -> list[Running]:
@@ -41,11 +43,11 @@ def processes_of(call: str, session: int) -> list[Running]:
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
         with contextlib.suppress(OSError, ValueError, IndexError):
-            state, sid = _state_and_session(entry)
+            state, sid, started = _state(entry)
             if state in "ZX":
                 continue
             if sid == session or mark in (entry / "environ").read_bytes().split(b"\0"):
-                found.append(Running(int(entry.name), _command_line(entry)))
+                found.append(Running(int(entry.name), _command_line(entry), started))
     return found
 
 
@@ -63,7 +65,7 @@ class Reaper:
 
     def __init__(self) -> None:
         self._tasks: dict[asyncio.Task[None], tuple[str, subprocess.Popen[bytes]]] = {}
-        self._left: dict[str, subprocess.Popen[bytes]] = {}
+        self._left: dict[str, tuple[Running, ...]] = {}
 
     def end(self, call: str, process: subprocess.Popen[bytes]) -> None:
         send(call, process.pid, signal.SIGTERM)
@@ -71,9 +73,9 @@ class Reaper:
         self._tasks[task] = (call, process)
         task.add_done_callback(lambda done: self._tasks.pop(done, None))
 
-    def remember(self, call: str, process: subprocess.Popen[bytes]) -> None:
-        """Notes a call whose shell has ended but whose children run on; `close` ends them."""
-        self._left[call] = process
+    def remember(self, call: str, left: tuple[Running, ...]) -> None:
+        """Notes what runs on though its shell has ended; `close` ends it."""
+        self._left[call] = left
 
     async def close(self) -> None:
         """Ends at once whatever still runs. Nothing is left afterwards."""
@@ -82,8 +84,10 @@ class Reaper:
             task.cancel()
         if pending:
             await asyncio.wait(pending)
-        for call, process in [*pending.values(), *self._left.items()]:
+        for call, process in pending.values():
             _kill(call, process)
+        for call, left in self._left.items():
+            _kill_left(call, left)
         self._left.clear()
 
     async def _kill_later(self, call: str, process: subprocess.Popen[bytes]) -> None:
@@ -100,9 +104,22 @@ def _kill(call: str, process: subprocess.Popen[bytes]) -> None:
         process.wait(timeout=0.5)
 
 
-def _state_and_session(entry: Path) -> tuple[str, int]:
+def _kill_left(call: str, left: tuple[Running, ...]) -> None:
+    """Kills by mark and by (id, start): the shell's own id may long belong to a stranger."""
+    marked = {one.pid for one in processes_of(call, session=-1)}
+    for one in left:
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            if _state(_PROC / str(one.pid))[2] == one.started:
+                marked.add(one.pid)
+    for pid in marked:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _state(entry: Path) -> tuple[str, int, int]:
+    """Its state's letter, its session and its start."""
     fields = (entry / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
-    return fields[0], int(fields[3])
+    return fields[0], int(fields[3]), int(fields[19])
 
 
 def _command_line(entry: Path) -> str:

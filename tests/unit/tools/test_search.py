@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from forge_core.permissions import PermissionPolicy
 from forge_core.tools import (
     BaseTool,
     ExecutionContext,
@@ -272,7 +273,20 @@ async def test_glob_shows_a_hundred_and_counts_the_rest(tmp_path: Path) -> None:
 async def test_glob_leaves_out_keys_and_says_so(tree: Path) -> None:
     result = await run(GlobTool(), tree, pattern="*")
     assert ".env" not in result.output.split("\n")
-    assert "2 key or .env files left out" in result.output
+    assert "2 key, .env or denied files left out" in result.output
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_what_may_not_be_read_is_not_found_by_searching(tree: Path, engine: str | None) -> None:
+    executor = ToolExecutor(PermissionPolicy(tree, deny=["read(src/deep/**)", "grep(b.ts)"]))
+    params = {"pattern": "needle", "output_mode": "files"}
+    found = await executor.execute(GrepTool(Engine(engine)), params, ExecutionContext(tree))
+    assert "src/a.py" in found.output
+    assert "deep" not in found.output
+    assert "b.ts" not in found.output
+    listed = await executor.execute(GlobTool(), {"pattern": "*.py"}, ExecutionContext(tree))
+    assert "src/a.py" in listed.output
+    assert "deep" not in listed.output
 
 
 async def test_ls_shows_a_tree_and_folds_what_is_ignored(tree: Path) -> None:
