@@ -55,4 +55,4 @@ def _glob(pattern: str) -> _Steps:
     outcome = yield from ask("glob", pattern=pattern)
     if outcome.failed or has_nothing(outcome.text):
         return []
-    return paths(outcome.text)
+    return sorted(paths(outcome.text), key=lambda path: (path.startswith("."), path.count("/"), path))

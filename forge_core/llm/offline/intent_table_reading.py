@@ -160,6 +160,23 @@ GENERAL = (
         "run git log -3",
     ),
     IntentSpec(
+        _I.FACTS,
+        (
+            r"how (?:do|can|would|should|to) ?(?:i|we|you|one)? ?(?P<install>install|set ?up|build|get started with) (?:this|it|@the@repo).*|(?P<install>installation)(?: instructions)?|how is (?:this|it|@the@repo) (?P<install>installed|built)",
+            r"(?:what|which) (?:version of )?(?:python|node|go|rust|java|ruby)?(?: version)?(?:s)? (?:does|do|is|are) (?:this|it|@the@repo|needed|required|supported)(?: (?:need|require|support|use|run on|work with)s?)?(?: .{0,20})?",
+            r"(?:what|which)(?: are| is|'s)? (?:the )?(?:dependencies|requirements|version|licen[sc]e|packages)(?: (?:of|for|does|do|is|are|needed|required) .{0,40})?|(?:dependencies|requirements)",
+            r"what does (?:this|it|@the@repo) (?:depend on|need|require)|(?:show|list) @the(?:dependencies|requirements)(?: .{0,30})?",
+        ),
+    ),
+    IntentSpec(
+        _I.TOPIC,
+        (
+            r"(?:how|where) (?:does|do|is|are|will) (?!i\b|we\b|you\b|one\b)(?P<topic>.+? (?:handled?|handles|work|works|done|made|set|created|configured|stored|checked|validated|parsed|sent|managed|implemented|processed|loaded|saved|computed|calculated|happen|happens|used|called|raised|read|written|logged|tested|documented)(?: .*)?)",
+            r"(?:where|how) (?:does|do) (?!i\b|we\b|you\b|one\b)(?P<topic>.+)",
+            r"(?:@find|@show) (?:me )?(?:the )?(?:code|place|places|part|parts|spot|bit|file|files|module|logic|function|functions|class|classes) (?:that|which|where|for|responsible for|to do with|about|related to|dealing with) (?P<topic>.+)",
+        ),
+    ),
+    IntentSpec(
         _I.BEYOND,
         (
             r"(?:fix|debug|refactor|implement|optimi[sz]e|improve|review|translate|port|convert|design|solve|rewrite|simplify|clean up|cleanup|migrate|modernize|modernise|upgrade|speed up|profile|build|develop|code|program|generate|write|create|add|make|extend|complete|finish|finali[sz]e|draft|compose|invent|brainstorm|plan|suggest|propose|recommend|advise|compare|evaluate|critique|audit|secure|type|annotate|comment|test)\b .+",

@@ -50,6 +50,8 @@ class Intent(StrEnum):
     BRANCH = "branch"
     UNDO = "undo"
     COMMIT = "commit"
+    FACTS = "facts"
+    TOPIC = "topic"
     BEYOND = "beyond"
     UNKNOWN = "unknown"
 

@@ -78,6 +78,7 @@ def _skills() -> Mapping[Intent, Serve]:
         running,
         search,
         talk,
+        topics,
     )
 
     return {
@@ -115,6 +116,8 @@ def _skills() -> Mapping[Intent, Serve]:
         Intent.BRANCH: git.branch,
         Intent.UNDO: git.undo,
         Intent.COMMIT: git.commit,
+        Intent.FACTS: project.facts,
+        Intent.TOPIC: topics.topic,
         Intent.BEYOND: talk.beyond,
         Intent.UNKNOWN: talk.unknown,
     }

@@ -48,7 +48,8 @@ def install_command(names: Sequence[str]) -> str:
     if not needs and {"pyproject.toml", "setup.py"} & set(names):
         needs = " -e ."
     has_environment = python_of(names) != "python3"
-    make = "" if has_environment else "python3 -m venv .venv && "
+    # The folder ignores itself, as it does from Python 3.13 on: git and searches then leave it out.
+    make = "" if has_environment else "python3 -m venv .venv && echo '*' > .venv/.gitignore && "
     python = python_of(names) if has_environment else ".venv/bin/python"
     return f"{make}{python} -m pip install pytest{needs}"
 

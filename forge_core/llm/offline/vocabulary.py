@@ -54,3 +54,14 @@ ENDINGS = frozenset(ending for endings in LANGUAGES.values() for ending in endin
     """
 )
 """What stands behind the last dot of a file's name."""
+
+FILLER = _words(
+    """
+    a an and are be being by called can class client code do does done file files for from function
+    functions get gets handle handled handles happen happens has have how i implemented in into is it its
+    library made make makes method module of on or out part place processed project repo server set sets
+    should that the their them there these thing things this those to use used uses we what when where which
+    will with work works you
+    """
+)
+"""Words of a question that say nothing of its topic."""

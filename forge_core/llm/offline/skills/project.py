@@ -74,6 +74,47 @@ def overview(request: Request, memory: Memory) -> Skill:
     return "\n\n".join(parts)
 
 
+def facts(request: Request, memory: Memory) -> Skill:
+    """How to install it, what it needs, which version: from the manifest and the README's own section."""
+    tree = yield from ask("ls")
+    if tree.failed:
+        return phrases.failed("The folder could not be listed", tree.text)
+    names = names_in(tree)
+    readme = next((name for name in names if _README.match(name)), "")
+    wanted = [*(name for name in _MANIFESTS if name in names), *([readme] if readme else [])][:3]
+    if not wanted:
+        return "I see no README and no manifest here that would say so. `list the files` shows what there is."
+    outcomes = yield from ask_all(*(Call("read", {"file_path": name, "limit": 400}) for name in wanted))
+    texts = {
+        name: _body(outcome) for name, outcome in zip(wanted, outcomes, strict=True) if not outcome.failed
+    }
+    parts = [
+        f"From {phrases.code(name)}:\n\n" + "\n".join(f"- {fact}" for fact in found)
+        for name, text in texts.items()
+        if name != readme and (found := _facts(name, text))
+    ]
+    if request.get("install"):
+        section = _section(texts.get(readme, ""), "install")
+        told = (
+            f"{phrases.code(readme)} says:\n\n{section}"
+            if section
+            else "The README has no section on installing."
+        )
+        parts.insert(0, told)
+    return "\n\n".join(parts) or f"{phrases.code(wanted[0])} does not say it in a form that I can read."
+
+
+def _section(text: str, word: str) -> str:
+    """The README's section whose heading holds `word`, without its heading, at most 40 lines."""
+    lines = text.split("\n")
+    entries = outline("README.md", text).entries
+    for position, entry in enumerate(entries):
+        if word in entry.label.lower():
+            later = (other.line for other in entries[position + 1 :] if other.depth <= entry.depth)
+            return "\n".join(lines[entry.line : next(later, len(lines) + 1) - 1][:40]).strip()
+    return ""
+
+
 def _about(readme: str, manifests: list[str], texts: Mapping[str, str]) -> list[str]:
     parts = []
     for manifest in manifests:

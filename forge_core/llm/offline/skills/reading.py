@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 from forge_core.llm.offline import code_shape, phrases
 from forge_core.llm.offline.grounding import files_named, target
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import Request
-from forge_core.llm.offline.steps import Argument, Outcome, Skill, ask
+from forge_core.llm.offline.steps import Argument, Outcome, Skill, ask, say
 from forge_core.llm.offline.tool_text import Numbered, numbered_lines, told_total, tree_paths
 
 PAGE = 80
@@ -116,7 +117,14 @@ def explain_failure(path: str, outcome: Outcome) -> Skill:
     if _PAST_END.search(outcome.text):
         return f"That was all: {phrases.code(path)} has no more lines."
     if _MISSING.search(outcome.text):
-        return phrases.no_such_file(path, (yield from files_named(path))[:5])
+        near = yield from files_named(path)
+        alike = [
+            name for name in near if "/" not in name and PurePosixPath(name).stem.lower() == path.lower()
+        ]
+        if len(alike) == 1:
+            yield from say(f"There is no {phrases.code(path)}; taking {phrases.code(alike[0])}.")
+            return (yield from show_lines(alike[0], 1, PAGE))
+        return phrases.no_such_file(path, near[:5])
     return phrases.failed(f"{phrases.code(path)} could not be read", outcome.text)
 
 

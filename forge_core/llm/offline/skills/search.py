@@ -16,6 +16,9 @@ from forge_core.llm.offline.tool_text import Hit, grep_hits, has_nothing, paths
 
 SHOWN = 15
 """Hits that an answer lists."""
+_FOREIGN = re.compile(
+    r"(?:^|/)(?:site-packages|node_modules|\.?venv|\.tox|\.nox|vendor|third_party|dist|build)/"
+)
 _ASIDE = re.compile(
     r"(?:^|/)(?:tests?|docs?|examples?|benchmarks?|vendor|node_modules)/|(?:^|/)test_|_test\.|\.(?:md|rst|txt)$"
 )
@@ -35,14 +38,17 @@ def literal(text: str) -> str:
 
 
 def ranked(hits: Sequence[Hit], call_of: str = "") -> list[Hit]:
-    """Sources before tests, docs and examples; calls of `call_of` before comments and words about it."""
+    """Sources before tests, docs and examples; calls of `call_of` before comments and words about it.
+    Installed packages only where nothing else was found."""
     call = re.compile(rf"^[^`]*(?<!\w){re.escape(call_of)}\s*\(") if call_of else None
 
-    def key(hit: Hit) -> tuple[bool, bool]:
+    def key(hit: Hit) -> tuple[bool, bool, bool]:
         is_aside = bool(_COMMENT.match(hit.text)) or bool(call and not call.search(hit.text))
-        return bool(_ASIDE.search(hit.path)), bool(call_of) and is_aside
+        is_foreign = bool(_FOREIGN.search(hit.path))
+        return is_foreign, bool(_ASIDE.search(hit.path)), bool(call_of) and is_aside
 
-    return sorted(hits, key=key)
+    own = [hit for hit in hits if not _FOREIGN.search(hit.path)]
+    return sorted(own or hits, key=key)
 
 
 def find_definitions(name: str, scope: dict[str, str]) -> Found:
@@ -124,19 +130,19 @@ def usages(request: Request, memory: Memory) -> Skill:
     if not hits:
         return (yield from _told_mentions(name, hits))
     if not used:
-        return f"`{name}` is defined but I see no other mention of it:\n\n{list_hits(hits)}"
+        return f"`{name}` is defined but I see no other mention of it:\n\n{list_hits(ranked(hits))}"
     return f"`{name}` is used {_times(used)}:\n\n{list_hits(used)}"
 
 
 def text(request: Request, memory: Memory) -> Skill:
     """Lines with a text; without regard to case when the exact spelling finds nothing."""
-    wanted = r"\b(?:TODO|FIXME|XXX)\b" if request.get("todo") else request.get("text")
+    wanted = r"\b(?:TODO|FIXME)\b" if request.get("todo") else request.get("text")
     is_regex = (
         bool(request.get("todo")) or "regex" in request.text.lower() or bool(_LOOKS_REGEX.search(wanted))
     )
     scope = search_scope(request.get("path"), memory)
     pattern, note = wanted if is_regex else literal(wanted), ""
-    label = "to-do marks" if request.get("todo") else phrases.code(wanted)
+    label = "To-do marks" if request.get("todo") else phrases.code(wanted)
     try:
         hits = yield from grep(pattern, scope)
         if not hits and any(letter.isalpha() for letter in wanted):
@@ -153,7 +159,9 @@ def text(request: Request, memory: Memory) -> Skill:
         entries = [phrases.code(name) for name in names[:SHOWN]]
         head = f"{phrases.count(len(names), 'file contains', 'files contain')} {label}{note}"
         return f"{head}:\n\n{phrases.numbered(entries)}"
-    return f"{label} stands{note} {_times(hits)}:\n\n{list_hits(ranked(hits))}"
+    hits = ranked(hits)
+    verb = "stand" if request.get("todo") else "stands"
+    return f"{label} {verb}{note} {_times(hits)}:\n\n{list_hits(hits)}"
 
 
 def find_files(request: Request, memory: Memory) -> Skill:
