@@ -108,8 +108,7 @@ DAEMONS = [
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds daemons through /proc")
 @pytest.mark.parametrize("command", DAEMONS)
-async def test_nothing_is_left_after_the_session(tmp_path: Path, command: str) -> None:
-    tool = BashTool()
+async def test_nothing_is_left_after_the_session(tool: BashTool, tmp_path: Path, command: str) -> None:
     await bash(tool, tmp_path, command)
     pid = int((tmp_path / "pid").read_text())
     assert is_alive(pid)
