@@ -31,6 +31,7 @@ from forge_core.llm.client import OpenRouterClient
 from forge_core.llm.endpoints import resolve
 from forge_core.llm.models import CompletionRequest, TokenUsage, ToolDefinition
 from forge_core.llm.pricing import price
+from forge_core.llm.tokenizer import token_ids
 from forge_core.llm.tokens import estimate_tokens
 
 _SAMPLING = ("temperature", "max_tokens", "top_p", "frequency_penalty", "presence_penalty")
@@ -280,12 +281,10 @@ class OpenRouterLLM(BaseChatModel):
         return structured(self, schema, method=method, include_raw=include_raw, strict=strict, **kwargs)
 
     def get_token_ids(self, text: str) -> list[int]:
-        """As many numbers as `text` has tokens by estimate; they are no ids of any vocabulary."""
-        return list(range(estimate_tokens(text)))
-
-    def get_num_tokens(self, text: str) -> int:
-        """Tokens in `text`, by an estimate that needs neither network nor tokenizer."""
-        return estimate_tokens(text)
+        """The ids in o200k_base, offline, whatever the model's own vocabulary is; without tiktoken as many
+        numbers as `text` has tokens by estimate."""
+        ids = token_ids(text)
+        return list(range(estimate_tokens(text))) if ids is None else ids
 
     async def aclose(self) -> None:
         """Closes the client's connections of this event loop; they open again when the model is used."""

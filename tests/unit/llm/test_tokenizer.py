@@ -1,0 +1,53 @@
+"""Exact counts, offline, from the bundled ranks."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from forge_core.llm.tokenizer import TOKENS, count_in_child, count_tokens, pack, token_ids, unpack
+
+pytest.importorskip("tiktoken")
+
+KNOWN = [
+    ("", []),
+    ("Hello, world!", [13225, 11, 2375, 0]),
+    ("def f(x):\n    return x + 1\n", [1314, 285, 4061, 1883, 271, 622, 1215, 659, 220, 16, 198]),
+]
+
+
+@pytest.mark.parametrize(("text", "ids"), KNOWN)
+def test_the_ids_are_those_of_o200k_base(text: str, ids: list[int]) -> None:
+    assert token_ids(text) == ids
+    assert count_tokens(text) == len(ids)
+
+
+def test_the_bundled_ranks_are_whole() -> None:
+    ranks = unpack(files("forge_core.llm").joinpath("data/o200k_base.ranks.gz").read_bytes())
+    assert len(ranks) == TOKENS
+    assert ranks[b" the"] < 1000
+    assert all(bytes((value,)) in ranks for value in range(256))
+
+
+def test_special_tokens_and_half_surrogates_in_a_text_are_plain_text() -> None:
+    assert count_tokens("<|endoftext|>") > 1
+    assert count_tokens("a\ud83d") >= 1
+
+
+async def test_a_child_counts_without_loading_anything_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tiktoken.py").write_text("raise SystemExit('imported from the working directory')")
+    monkeypatch.chdir(tmp_path)
+    assert await count_in_child([text for text, _ in KNOWN]) == [len(ids) for _, ids in KNOWN]
+
+
+async def test_a_child_that_takes_too_long_gives_nothing() -> None:
+    assert await count_in_child(["x"], timeout_s=0.001) is None
+
+
+def test_a_foreign_file_of_ranks_is_refused() -> None:
+    with pytest.raises(ValueError, match="sha256"):
+        pack(b"IQ== 0\n")
