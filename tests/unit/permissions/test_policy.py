@@ -142,6 +142,7 @@ def test_a_link_to_itself_is_no_fault(root: Path) -> None:
         "x.key",
         ".ssh/config2",
         ".git-credentials",
+        "proc/self/environ",
     ],
 )
 def test_files_with_keys_ask_even_for_reading(root: Path, name: str) -> None:
