@@ -172,8 +172,9 @@ GENERAL = (
         _I.TOPIC,
         (
             r"(?:how|where) (?:does|do|is|are|will) (?!i\b|we\b|you\b|one\b)(?P<topic>.+? (?:handled?|handles|work|works|done|made|set|created|configured|stored|checked|validated|parsed|sent|managed|implemented|processed|loaded|saved|computed|calculated|happen|happens|used|called|raised|read|written|logged|tested|documented)(?: .*)?)",
+            r"(?:where|how) (?:is|are|was|were) (?!i\b|we\b|you\b)(?P<topic>.+ \w+(?:ed|wn|nt|lt|ept|ade)(?: .*)?)",
             r"(?:where|how) (?:does|do) (?!i\b|we\b|you\b|one\b)(?P<topic>.+)",
-            r"(?:@find|@show) (?:me )?(?:the )?(?:code|place|places|part|parts|spot|bit|file|files|module|logic|function|functions|class|classes) (?:that|which|where|for|responsible for|to do with|about|related to|dealing with) (?P<topic>.+)",
+            r"(?:@find|@show) (?:me )?(?:the )?(?:code|place|places|part|parts|spot|bit|file|files|module|logic|function|functions|class|classes|tests?) (?:that|which|where|for|responsible for|to do with|about|related to|dealing with) (?P<topic>.+)",
         ),
     ),
     IntentSpec(

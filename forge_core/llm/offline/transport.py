@@ -14,6 +14,7 @@ import httpx
 
 from forge_core.llm.offline import OFFLINE_MODEL, protocol
 from forge_core.llm.offline.conversation import read_conversation
+from forge_core.llm.offline.intents import compiled
 from forge_core.llm.offline.model import respond
 from forge_core.llm.offline.steps import Reply
 
@@ -32,7 +33,7 @@ class OfflineTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         await request.aread()
-        # In a thread: the first request compiles the table (0.15 s), a large result takes a while.
+        # In a thread: to read a large result takes a while, and the screen must not wait for it.
         return await asyncio.to_thread(self._desk.answer, request)
 
 
@@ -68,6 +69,7 @@ class _Desk:
     def __init__(self, working_dir: Path | str | None) -> None:
         self._root = str(Path(working_dir).absolute()) if working_dir else ""
         self._answered = count(1)
+        compiled()  # 0.15 s once in a process, so that the first answer does not wait for it
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         path = request.url.path.rstrip("/")

@@ -360,3 +360,40 @@ async def test_connecting_is_explained_in_full_on_request(talk: Talk) -> None:
     assert "export OPENROUTER_API_KEY=" in answer
     assert "--base-url" in answer
     assert answer.count("OPENROUTER_API_KEY") == 1
+
+
+async def test_a_word_is_replaced_only_where_it_stands_alone(talk: Talk, repository: Path) -> None:
+    answer = await talk("replace the word 'water' by 'broth' in README.md")
+    assert "`broth`" in answer
+    (repository / "a.txt").write_text("is this\nit is\nisland\n")
+    answer = await talk("replace the word is with was in a.txt")
+    assert "stands 2 times" in answer
+    await talk("all")
+    assert (repository / "a.txt").read_text() == "was this\nit was\nisland\n"
+
+
+async def test_a_very_long_line_is_edited_although_the_search_shows_it_cut(
+    talk: Talk, repository: Path
+) -> None:
+    (repository / "long.txt").write_text("x" * 3_000 + " needle end\n")
+    await talk("replace 'needle' with 'pin' in long.txt")
+    assert (repository / "long.txt").read_text() == "x" * 3_000 + " pin end\n"
+
+
+async def test_many_hits_are_counted_with_care(talk: Talk, repository: Path) -> None:
+    (repository / "many.txt").write_text("spam\n" * 400)
+    assert "at least 250 lines" in await talk("search for 'spam'")
+    assert "at least 250 times" in await talk("replace 'spam' with 'ham' in many.txt")
+
+
+async def test_a_question_is_answered_with_the_places_to_look_at(talk: Talk) -> None:
+    answer = await talk("how is the tea poured?")
+    assert "can't explain it in words of my own" in answer
+    assert "`teapot/brew.py:14`" in answer
+    assert "depends on: kettle" in await talk("what are the dependencies?")
+    assert "Run pip." in await talk("how do I install this?")
+
+
+async def test_a_well_known_file_is_found_without_its_ending(talk: Talk) -> None:
+    answer = await talk("show me the README")
+    assert "`README.md`, lines 1–7" in answer

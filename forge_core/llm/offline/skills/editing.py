@@ -11,10 +11,12 @@ from forge_core.llm.offline.grounding import files_named
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import IT, Request
 from forge_core.llm.offline.skills.line_edits import delete_lines, replace_line
-from forge_core.llm.offline.skills.search import SearchError, grep, list_hits, literal
+from forge_core.llm.offline.skills.search import HEAD_LIMIT, LINE_CUT, SearchError, grep, list_hits, literal
 from forge_core.llm.offline.steps import Skill, ask, say
 from forge_core.llm.offline.tool_text import Hit, numbered_lines
 
+_MAX_LINES = 5
+"""Lines that are edited one by one: two calls each, twelve for a message."""
 _MISSING = re.compile(r"no such|not found|does not exist|doesn't exist|not a file", re.I)
 
 
@@ -39,24 +41,67 @@ def replace(request: Request, memory: Memory) -> Skill:
 
 
 def _replace_found(request: Request, path: str, old: str, new: str, hits: Sequence[Hit]) -> Skill:
-    hits = [hit for hit in hits if old in hit.text]
-    number = sum(hit.text.count(old) for hit in hits)
+    hits = [hit for hit in hits if old in hit.text or hit.text.endswith(LINE_CUT)]
+    word = _as_word(request, old, hits)
+    if word is not None:
+        hits = [hit for hit in hits if word.search(hit.text)]
+    number = sum(len(word.findall(hit.text)) if word else max(hit.text.count(old), 1) for hit in hits)
     line = request.number("line")
     if not hits:
         return (yield from _not_there(path, old))
-    if line is not None:
-        if line not in {hit.line for hit in hits}:
-            head = f"Line {line} of {phrases.code(path)} does not hold {phrases.code(old)}. It stands here"
-            return f"{head}:\n\n{list_hits(hits)}\n\n{phrases.WHICH_ONE.format(line=hits[0].line)}"
-        return (yield from replace_line(path, line, lambda text: text.replace(old, new), _done(old, new)))
+    if line is not None and line not in {hit.line for hit in hits}:
+        head = f"Line {line} of {phrases.code(path)} does not hold {phrases.code(old)}. It stands here"
+        return f"{head}:\n\n{list_hits(hits)}\n\n{phrases.WHICH_ONE.format(line=hits[0].line)}"
     wants_all = bool(request.get("all") or request.get("every") not in ("", "once"))
-    if number > 1 and not wants_all:
-        listing = list_hits(hits)
-        where = phrases.count(number, "time")
+    if number > 1 and not wants_all and line is None:
+        times = ("at least " if len(hits) >= HEAD_LIMIT else "") + phrases.count(number, "time")
         question = phrases.WHICH_ONE.format(line=hits[0].line)
-        return f"{phrases.code(old)} stands {where} in {phrases.code(path)}:\n\n{listing}\n\n{question}"
+        return (
+            f"{phrases.code(old)} stands {times} in {phrases.code(path)}:\n\n{list_hits(hits)}\n\n{question}"
+        )
+    if line is not None or word is not None:
+        lines = [line] if line is not None else [hit.line for hit in hits]
+        return (yield from _by_line(path, lines, word or re.compile(re.escape(old)), old, new))
     where = f"line {hits[0].line}" if len(hits) == 1 else f"lines {_numbers(hits)}"
-    return (yield from _edit(path, old, new, everywhere=number > 1, told=where))
+    others = f" Other files may still hold it: `search for '{old}'`." if _renames(request) else ""
+    return (yield from _edit(path, old, new, everywhere=number > 1, told=where)) + others
+
+
+def _as_word(request: Request, old: str, hits: Sequence[Hit]) -> re.Pattern[str] | None:
+    """The pattern that keeps to whole words, where a word was named and stands inside others too."""
+    names_word = re.search(r"\bwords?\b|^rename\b", request.text, re.I) and re.fullmatch(r"\w+", old)
+    word = re.compile(rf"\b{re.escape(old)}\b")
+    is_inside = any(hit.text.count(old) > len(word.findall(hit.text)) for hit in hits)
+    return word if names_word and is_inside else None
+
+
+def _renames(request: Request) -> bool:
+    return request.text.lower().startswith("rename")
+
+
+def _by_line(path: str, lines: Sequence[int], what: re.Pattern[str], old: str, new: str) -> Skill:
+    """The same change on each line, one edit a line: other places of the text stay as they are."""
+    if len(lines) > _MAX_LINES:
+        return (
+            f"{phrases.code(old)} also stands inside other words, so I would change it line by line, and "
+            f"{len(lines)} lines are too many at once. Name a line (`line {lines[0]}`), or change it inside other "
+            f'words too: `replace "{old}" by "{new}" everywhere in {path}`.'
+        )
+
+    def change(text: str) -> str:
+        return what.sub(lambda _: new, text)
+
+    told = ""
+    for line in lines:
+        told = yield from replace_line(
+            path, line, lambda text: what.sub(lambda _: new, text), _done(old, new)
+        )
+        if not told.startswith("Replaced") and not told.startswith("Removed"):
+            return told
+    if len(lines) == 1:
+        return told
+    numbers = phrases.one_of([str(line) for line in lines])
+    return f"{_done(old, new)} as a word of its own in {phrases.code(path)} (lines {numbers})."
 
 
 def _edit(path: str, old: str, new: str, *, everywhere: bool, told: str) -> Skill:

@@ -185,20 +185,13 @@ def _folders(names: list[str]) -> list[str]:
 
 def _next_steps(names: list[str]) -> list[str]:
     command = test_command(names)
-    tests = f"Its tests probably run with {phrases.code(command)}: say `run the tests`. " if command else ""
-    folder = next(
-        (
-            name.rstrip("/")
-            for name in names
-            if name.endswith("/") and not name.startswith((".", "test", "doc", "script"))
-        ),
-        "",
-    )
-    return (
-        [f"{tests}{f'Say `explain {folder}` to look into the code.' if folder else ''}".strip()]
-        if tests or folder
-        else []
-    )
+    tests = f"Its tests probably run with {phrases.code(command)}: say `run the tests`." if command else ""
+    folders = [name.rstrip("/") for name in names if name.count("/") == 1 and name.endswith("/")]
+    sources = [name for name in folders if _ROLES.get(name.lower()) == "sources"]
+    packages = [name for name in folders if f"{name}/__init__.py" in names]
+    folder = next(iter((*sources, *packages)), "")
+    look = f"Say `explain {folder}` to look into the code." if folder else ""
+    return [" ".join(part for part in (tests, look) if part)] if tests or look else []
 
 
 def _body(outcome: Outcome) -> str:

@@ -14,6 +14,10 @@ from forge_core.llm.offline.skills.reading import show_block
 from forge_core.llm.offline.steps import Argument, Batch, Call, Outcome, Say, Skill, ask, ask_all, say
 from forge_core.llm.offline.tool_text import Hit, grep_hits, has_nothing, paths
 
+HEAD_LIMIT = 250
+"""Hits that one search gives."""
+LINE_CUT = "[line cut]"
+"""Ends a line that a search shows only in part."""
 SHOWN = 15
 """Hits that an answer lists."""
 _FOREIGN = re.compile(
@@ -131,7 +135,7 @@ def usages(request: Request, memory: Memory) -> Skill:
         return (yield from _told_mentions(name, hits))
     if not used:
         return f"`{name}` is defined but I see no other mention of it:\n\n{list_hits(ranked(hits))}"
-    return f"`{name}` is used {_times(used)}:\n\n{list_hits(used)}"
+    return f"`{name}` is used {_times(used, len(hits))}:\n\n{list_hits(used)}"
 
 
 def text(request: Request, memory: Memory) -> Skill:
@@ -159,9 +163,9 @@ def text(request: Request, memory: Memory) -> Skill:
         entries = [phrases.code(name) for name in names[:SHOWN]]
         head = f"{phrases.count(len(names), 'file contains', 'files contain')} {label}{note}"
         return f"{head}:\n\n{phrases.numbered(entries)}"
-    hits = ranked(hits)
+    found, hits = len(hits), ranked(hits)
     verb = "stand" if request.get("todo") else "stands"
-    return f"{label} {verb}{note} {_times(hits)}:\n\n{list_hits(hits)}"
+    return f"{label} {verb}{note} {_times(hits, found)}:\n\n{list_hits(hits)}"
 
 
 def find_files(request: Request, memory: Memory) -> Skill:
@@ -244,14 +248,20 @@ def list_hits(hits: Sequence[Hit]) -> str:
     return f"{listing}\n\n… and {len(rest)} more, in {names}. Add `in FOLDER` to see fewer."
 
 
-def _times(hits: Sequence[Hit]) -> str:
+def _times(hits: Sequence[Hit], found: int = 0) -> str:
     files = len({hit.path for hit in hits})
-    return f"on {phrases.count(len(hits), 'line')}" + (f" of {files} files" if files > 1 else "")
+    least = "at least " if found >= HEAD_LIMIT else ""
+    return f"on {least}{phrases.count(len(hits), 'line')}" + (f" of {files} files" if files > 1 else "")
 
 
 def grep(pattern: str, scope: dict[str, str], *, ignore_case: bool = False) -> Found:
     """The lines that match. Raises SearchError where the tool failed."""
-    arguments: dict[str, Argument] = {"pattern": pattern, "output_mode": "content", **scope}
+    arguments: dict[str, Argument] = {
+        "pattern": pattern,
+        "output_mode": "content",
+        "head_limit": HEAD_LIMIT,
+        **scope,
+    }
     if ignore_case:
         arguments["ignore_case"] = True
     outcome = yield from ask("grep", **arguments)
