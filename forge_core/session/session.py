@@ -161,10 +161,12 @@ class ForgeSession:
             yield await self._notices.get()
 
     async def aclose(self) -> None:
-        """Ends a running turn, writes the journal to its end, closes the connections."""
+        """Ends a running turn and what its commands left running; completes the journal."""
         if (task := self._task) is not None:
             task.cancel()
             await asyncio.wait([task])
+        for tool in self.tools:
+            await tool.aclose()
         await asyncio.to_thread(self._parts.journal.close)
         closing = self._parts.close()
         if closing is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import pytest
 from forge_core.approval import Answer
 from forge_core.config.models import PermissionMode
 from forge_core.errors import ForgeError, ServerError
-from forge_core.events import AgentEnd, AgentEvent, LLMChunk, Notice, ToolProgress
+from forge_core.events import AgentEnd, AgentEvent, LLMChunk, Notice, ToolEnd, ToolProgress
 from forge_core.llm.models import MessageRole
 from forge_core.session.session import ForgeSession
 from forge_core.store.journal import read_journal
+from forge_core.tools import BashTool
 from tests.support.agent_tools import Echo, Slow
 from tests.support.scripted_llm import Call, Gate, ScriptedLLM
 from tests.support.sessions import Answering, scripted_session
@@ -235,3 +237,26 @@ async def test_a_slow_reader_loses_nothing(tmp_path: Path) -> None:
             await asyncio.sleep(0)
     assert text.split() == [str(number) for number in range(1000)]
     await session.aclose()
+
+
+async def test_closing_the_session_ends_what_its_commands_left_running(tmp_path: Path) -> None:
+    call = Call("bash", {"command": "sleep 300 & echo $!"})
+    session = scripted_session(
+        tmp_path, [[call], ["started"]], tools=[BashTool()], approver=Answering(Answer.ONCE)
+    )
+    events = await turn(session)
+    pid = int(next(e.result for e in events if isinstance(e, ToolEnd)).split()[0])
+    os.kill(pid, 0)
+    await session.aclose()
+    for _ in range(100):
+        if not is_alive(pid):
+            break
+        await asyncio.sleep(0.02)
+    assert not is_alive(pid)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
