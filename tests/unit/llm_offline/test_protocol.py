@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -202,3 +204,19 @@ def test_half_a_surrogate_pair_in_a_file_breaks_nothing(tmp_path: Path) -> None:
     with httpx.Client(transport=OfflineSyncTransport(tmp_path)) as client:
         answer = client.post(f"{URL}/chat/completions", content=content).json()
     assert "bad � pair" in answer["choices"][0]["message"]["content"]
+
+
+def test_the_models_name_costs_no_import() -> None:
+    code = "import sys, forge_core.llm.offline as o; o.OFFLINE_MODEL; print('httpx' in sys.modules, o.OFFLINE_MODEL)"
+    done = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "forge/offline"]
+
+
+async def test_a_stream_may_be_left_in_the_middle() -> None:
+    async with (
+        httpx.AsyncClient(transport=OfflineTransport()) as client,
+        client.stream("POST", f"{URL}/chat/completions", json=body("help", stream=True)) as response,
+    ):
+        async for piece in response.aiter_raw():
+            assert piece
+            break

@@ -84,8 +84,8 @@ def _by_line(path: str, lines: Sequence[int], what: re.Pattern[str], old: str, n
     if len(lines) > _MAX_LINES:
         return (
             f"{phrases.code(old)} also stands inside other words, so I would change it line by line, and "
-            f"{len(lines)} lines are too many at once. Name a line (`line {lines[0]}`), or change it inside other "
-            f'words too: `replace "{old}" by "{new}" everywhere in {path}`.'
+            f"{len(lines)} lines are too many at once. Name a line (`line {lines[0]}`), or change it inside "
+            f'other words too: `replace "{old}" by "{new}" everywhere in {path}`.'
         )
 
     def change(text: str) -> str:
