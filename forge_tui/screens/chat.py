@@ -36,6 +36,8 @@ MODE_CYCLE = (PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, PermissionMode.PL
 class ChatScreen(ChatKeys):
     """Wires the widgets to the session. Works before there is a session: what is sent then waits."""
 
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
+
     class Ready(Message):
         """The composer has the focus: keys may come."""
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -27,6 +28,8 @@ from forge_tui.widgets.exact_view import ExactView, Line, command_lines, diff_li
 GRACE_S = 0.5
 SMALL = 20
 """Rows of a terminal below which the prompt has no blank lines."""
+RULE_MARGIN = 34
+"""Cells of the second answer's row that its rule cannot use."""
 KEYS_HINT = "Enter answer · Esc no"
 
 
@@ -73,7 +76,7 @@ def body_of(request: ApprovalRequest) -> list[Line]:
 
 
 def facts_of(request: ApprovalRequest) -> str:
-    """How much it is, what is odd about it, and why it asks."""
+    """Why it asks, how much it is, and what the tool has to add."""
     target = request.target
     line_count = target.count("\n") + 1
     size = f"{line_count} line{'s'[: line_count != 1]}, {len(target)} character{'s'[: len(target) != 1]}"
@@ -84,8 +87,13 @@ def facts_of(request: ApprovalRequest) -> str:
     return " · ".join([safe_line(request.reason), size, *details])
 
 
+def rule_of(request: ApprovalRequest) -> str:
+    """The rule that "yes, for this session" would add, as one line in which every character shows."""
+    return safe_line(exact_text(request.session_rule))
+
+
 def options_of(request: ApprovalRequest) -> list[Option]:
-    rule = safe_line(exact_text(request.session_rule))
+    rule = rule_of(request)
     options = [Option("Yes, once", Answer.ONCE)]
     if rule:
         options.append(Option("Yes, for this session:", Answer.SESSION, hint=rule))
@@ -145,7 +153,10 @@ class PermissionPrompt(Vertical, can_focus=True):
         note = Static(Content(safe_text(odd)), id="oddities", markup=False)
         note.set_class(bool(odd), "-found")
         yield note
-        yield Static(Content(facts_of(request)), id="facts", markup=False)
+        facts = facts_of(request)
+        if cell_len(rule_of(request)) > self.screen.size.width - RULE_MARGIN:
+            facts += f"\nAnswer 2 would allow: {rule_of(request)}"  # its own row has no room for all of it
+        yield Static(Content(facts), id="facts", markup=False)
         yield self._choices
         why = Input(placeholder="What should it know or do instead?", compact=True)
         why.cursor_blink = False

@@ -92,9 +92,10 @@ class ChoiceList(Widget):
         chosen = base + self.get_component_rich_style("choices--chosen", partial=True)
         hint = base + self.get_component_rich_style("choices--hint", partial=True)
         label = clip(row.label, width - 2)
+        hint_room = width - 3 - cell_len(label)
         segments = [
             Segment((MARK if is_chosen else NO_MARK) + label, chosen if is_chosen else base),
-            Segment(f" {row.hint}" if row.hint else "", hint),
+            Segment(f" {clip(row.hint, hint_room)}" if row.hint else "", hint),
         ]
         if row.detail:
             used = sum(cell_len(segment.text) for segment in segments)

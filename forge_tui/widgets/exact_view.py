@@ -20,6 +20,7 @@ Row: TypeAlias = "tuple[tuple[str, str], ...]"
 """(role, text) pieces of one screen row."""
 
 NAMED_AT_MOST = 4
+CHANGED = ("added", "removed")
 TAB_SHOWN = "→   "
 SPACE_SHOWN = "·"
 
@@ -86,7 +87,7 @@ def _line_rows(line: Line, width: int) -> Iterator[Row]:
     pieces = _wrapped(line, room)
     for number, piece in enumerate(pieces):
         gutter = line.gutter if number == 0 else "↪".ljust(cell_len(line.gutter))[: cell_len(line.gutter)]
-        yield (("gutter", gutter), *piece)
+        yield ((line.role if line.role in CHANGED else "gutter", gutter), *piece)
 
 
 def _wrapped(line: Line, room: int) -> list[tuple[tuple[str, str], ...]]:
@@ -206,7 +207,7 @@ class ExactView(ScrollView, can_focus=False):
             style = base
             if role != "plain":
                 style = base + self.get_component_rich_style(f"exact--{role}", partial=True)
-            if role in ("added", "removed"):
+            if role in CHANGED:
                 fill = style
             segments.append(Segment(text, style))
         return Strip(segments).adjust_cell_length(width, fill)

@@ -21,7 +21,7 @@ MODEL_CELLS = 34
 FOLDER_CELLS = 32
 BRANCH_CELLS = 24
 
-DROP_ORDER = ("branch", "tokens", "folder", "cost", "sandbox", "context", "mode")
+DROP_ORDER = ("branch", "folder", "tokens", "cost", "sandbox", "context", "mode")
 """What a narrow terminal loses first; the model stays."""
 
 

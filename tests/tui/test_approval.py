@@ -179,6 +179,17 @@ async def test_the_answers_show_on_a_small_terminal_even_under_a_long_command(
         assert "echo line 99" in shown(app)
 
 
+async def test_a_long_rule_is_shown_whole(config: ForgeConfig) -> None:
+    rule = "bash(" + "python -c 'print(1)' " * 8 + "rm -rf /)"
+    app = asking(config, command_request(session_rule=rule))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ask(pilot)
+        screen = shown(app)
+        assert "Answer 2 would allow:" in screen and "rm -rf /)" in screen
+        row = next(row for row in screen.splitlines() if "Yes, for this session" in row)
+        assert "…" in row
+
+
 async def test_markup_in_a_request_is_text(config: ForgeConfig) -> None:
     request = command_request("echo [/x] [bold]y", reason="[red]why[/]", session_rule="bash([/z])")
     app = asking(config, request)

@@ -36,6 +36,23 @@ async def test_ctrl_c_copies_a_selection_of_the_composer(config: ForgeConfig) ->
         assert "Copied 7 characters" in shown(app)
 
 
+async def test_ctrl_c_copies_what_the_mouse_selected_in_the_conversation(config: ForgeConfig) -> None:
+    app = make_app(config, [answer("The parser lives in cli.py.")])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "where?")
+        await until(pilot, lambda: "The parser lives" in shown(app))
+        row = next(y for y, line in enumerate(shown(app).splitlines()) if "The parser lives" in line)
+        column = shown(app).splitlines()[row].index("parser")
+        await pilot.mouse_down(offset=(column, row))
+        await pilot.hover(offset=(column + 11, row))
+        await pilot.mouse_up(offset=(column + 11, row))
+        await pilot.pause()
+        await pilot.press("ctrl+c")
+        assert app.clipboard.startswith("parser live")
+        assert app.is_running
+
+
 async def test_ctrl_c_interrupts_a_turn_and_keeps_the_draft(config: ForgeConfig) -> None:
     gate = Gate()
     app = make_app(config, [[LLMStart(iteration=1, model="m"), gate]])

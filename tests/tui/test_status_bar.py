@@ -37,7 +37,7 @@ def test_narrowing_drops_parts_in_one_fixed_order_and_never_the_model() -> None:
     for width in range(140, 10, -1):
         gone = [name for name in names(140) if name not in names(width)]
         dropped += [name for name in gone if name not in dropped]
-    assert dropped == ["branch", "tokens", "folder", "cost", "sandbox", "context", "mode"]
+    assert dropped == ["branch", "folder", "tokens", "cost", "sandbox", "context", "mode"]
     assert names(10) == ["model"]
 
 
