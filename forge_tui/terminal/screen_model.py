@@ -20,6 +20,8 @@ _RowPieces: TypeAlias = dict[int, Strip]
 
 _FEWEST_MOVED = 3
 """Rows that must have moved together before the terminal is told to scroll."""
+_MOST_PLACES = 4
+"""Of a text that stands in many rows, that many are considered as the place it moved from."""
 
 
 class ScreenModel:
@@ -75,35 +77,34 @@ class ScreenModel:
 
     def _find_move(self, wanted: dict[int, _RowPieces]) -> tuple[int, int, int] | None:
         """By how many rows content went up (down: negative), and the region to scroll: first and last row."""
-        changed: dict[int, str] = {}
-        old_rows: dict[str, int] = {}
-        seen: Counter[str] = Counter()
+        before: dict[int, str] = {}
+        after: dict[int, str] = {}
+        places: dict[str, list[int]] = {}
+        is_moving = 0
         for y, pieces in wanted.items():
             x, strip = max(pieces.items(), key=lambda item: item[1].cell_length)
             old = self._rows[y].get(x)
             if old is None or old.cell_length != strip.cell_length:
                 continue
-            text = old.text
-            if text.strip():
-                seen[text] += 1
-                old_rows[text] = y
-            if old is not strip and (new_text := strip.text) != text:
-                changed[y] = new_text
-        if len(changed) < _FEWEST_MOVED:
+            before[y] = text = old.text
+            after[y] = text if old is strip else strip.text
+            is_moving += after[y] != text
+            if not text.isspace():
+                places.setdefault(text, []).append(y)
+        if is_moving < _FEWEST_MOVED:
             return None
-        moves = Counter(
-            old_rows[text] - y for y, text in changed.items() if seen[text] == 1 and old_rows[text] != y
-        )
+        moves: Counter[int] = Counter()
+        for y, text in after.items():
+            if text != before[y]:
+                moves.update(at - y for at in places.get(text, ())[:_MOST_PLACES])
         if not moves:
             return None
         delta, count = moves.most_common(1)[0]
-        rows = [y for y, text in changed.items() if old_rows.get(text) == y + delta and seen[text] == 1]
-        first = min(rows) + min(0, delta)
-        last = max(rows) + max(0, delta)
-        unmoved = sum(y not in changed for y in range(first, last + 1))
-        if count < _FEWEST_MOVED or count <= unmoved:
+        first, last = _region(before, after, delta)
+        stays = sum(after.get(y) == before.get(y) for y in range(first, last + 1))
+        if not delta or count < _FEWEST_MOVED or count <= stays:
             return None
-        if any(not self._is_known(y) for y in range(first, last + 1)):
+        if not all(self._is_known(y) for y in range(first, last + 1)):
             return None
         return delta, first, last
 
@@ -127,6 +128,21 @@ class ScreenModel:
 
     def _is_known(self, y: int) -> bool:
         return sum(strip.cell_length for strip in self._rows[y].values()) == self._width
+
+
+def _region(before: dict[int, str], after: dict[int, str], delta: int) -> tuple[int, int]:
+    """The rows to scroll: the longest stretch of rows that show what stood `delta` rows further down."""
+    moved = {y for y, text in after.items() if before.get(y + delta) == text}
+    best = (0, -1)
+    for start in sorted(moved):
+        if start - 1 in moved:
+            continue
+        end = start
+        while end + 1 in moved or end + 2 in moved:  # one row in between may have changed as well
+            end += 1
+        if end - start > best[1] - best[0]:
+            best = (start, end)
+    return best[0] + min(0, delta), best[1] + max(0, delta)
 
 
 def difference(old: Strip | None, new: Strip) -> tuple[int, Sequence[Segment]] | None:

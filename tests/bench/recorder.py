@@ -115,11 +115,11 @@ class Program:
         return not termios.tcgetattr(self._fd)[3] & termios.ECHO
 
     def wait_until_quiet(self, quiet_s: float, timeout_s: float) -> None:
-        """Waits until nothing was written for `quiet_s`."""
-        end = time.monotonic() + timeout_s
-        while time.monotonic() < end:
-            last = self.recording.reads[-1][0] if self.recording.reads else time.monotonic()
-            if self.recording.reads and time.monotonic() - last >= quiet_s:
+        """Waits until nothing has been written for `quiet_s`, from now on."""
+        called = time.monotonic()
+        while (now := time.monotonic()) < called + timeout_s:
+            last = self.recording.reads[-1][0] if self.recording.reads else now
+            if now - max(last, called) >= quiet_s:
                 return
             time.sleep(0.02)
 

@@ -156,9 +156,31 @@ def _end(now: float) -> LLMEnd:
 
 def pieces(tokens: int, size: int = 1) -> Iterator[str]:
     """`tokens` fragments of Markdown, about the size of a model's tokens, `size` of them at a time."""
-    found = re.findall(r"\s*\w+|\s*[^\w\s]", MARKDOWN + "\n")
+    found = _found()
     for number in range(0, tokens, size):
         yield "".join(found[at % len(found)] for at in range(number, min(tokens, number + size)))
+
+
+def prose_positions() -> frozenset[int]:
+    """The fragments, of one round of `pieces`, before which a mark word changes no structure."""
+    positions = set()
+    at = 0
+    for number, piece in enumerate(_found()):
+        line = MARKDOWN[MARKDOWN.rfind("\n", 0, at) + 1 : at]
+        is_in_code = MARKDOWN[:at].count("```") % 2 or MARKDOWN[:at].count("`") % 2
+        is_text = len(line) > 6 and not line.startswith(("|", "#", "--")) and "](" not in line + piece
+        if piece[0] == " " and is_text and not is_in_code:
+            positions.add(number)
+        at += len(piece)
+    return frozenset(positions)
+
+
+def tokens_per_round() -> int:
+    return len(_found())
+
+
+def _found() -> list[str]:
+    return re.findall(r"\s*\w+|\s*[^\w\s]", MARKDOWN + "\n")
 
 
 async def turn(tokens: int, rate: float) -> AsyncIterator[AgentEvent]:

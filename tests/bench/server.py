@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 
-from tests.bench.script import pieces
+from tests.bench.script import pieces, prose_positions, tokens_per_round
 
 _ORDER = re.compile(r"say (?P<count>\d+) (?P<kind>tokens|code) at (?P<rate>\d+) marked (?P<mark>[a-z]+)")
 
@@ -83,11 +83,14 @@ class Model:
         rate = int(found["rate"]) if found else 0
         mark = found["mark"] if found else ""
         texts = _code(count) if found and found["kind"] == "code" else pieces(count, size=1 if rate else 4)
+        prose, round_length = prose_positions(), tokens_per_round()
+        due = 10
         started = time.monotonic()
         for number, text in enumerate(texts):
             if rate:
                 time.sleep(max(0.0, started + number / rate - time.monotonic()))
-            if mark and rate and number % 20 == 10:
+            if mark and rate and number >= due and number % round_length in prose:
+                due += 20
                 word = f"mk{mark}{number:05d}z"
                 text = f" {word} {text}"
                 self.sent[word] = time.monotonic()

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from forge_core.events import AgentEvent
 
-FRAME_S = 1 / 40
+FRAME_S = 1 / 45
 """Between two redraws of a streaming answer; the first fragment after a pause does not wait."""
-_LOAD = 3
+_LOAD = 2
 """A redraw that took long is followed by a pause of that many times its length."""
 _TICK_S = 0.25
 """Between two looks at the running cards' times."""
@@ -114,8 +114,13 @@ class Transcript(Window):
     def _flush(self) -> None:
         self._flush_handle = None
         started = time.monotonic()
-        self._conversation.flush()
-        self._grew()
+        try:
+            self._conversation.flush()
+            self._grew()
+            if self._is_ready():
+                self.paint_now()
+        except Exception as error:  # called by the loop: there is no message handler to catch a bug of ours
+            self.app._handle_exception(error)
         if self._ticker is not None and self._conversation.running_cards:
             self._ticker.resume()
         self._last_flush = time.monotonic()

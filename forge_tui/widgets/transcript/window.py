@@ -101,6 +101,18 @@ class Window(ScrollView):
         if self.model.follows_end:
             self.new_below = False
 
+    def paint_now(self) -> None:
+        """Paints what `show()` left to be painted, without waiting for the screen's next tick of 1/60 s.
+
+        Relies on Textual 8.2.8's `Screen._on_timer_update` (which that tick calls) with `_dirty_widgets` and
+        `_layout_required`. Whatever needs more than a repaint is left to the tick.
+        """
+        screen = self.screen
+        if self._repaint_required and screen is self.app.screen and not screen._layout_required:
+            screen._dirty_widgets.add(self)
+            self._repaint_required = False
+            screen._on_timer_update()
+
     def _move(self, step: Callable[[], None]) -> None:
         if self._is_ready():
             self._configure()
