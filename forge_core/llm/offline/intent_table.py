@@ -233,6 +233,7 @@ EDITING = (
         (
             r"(?:delete|remove|rm(?: -f)?|erase|trash) @the(?:file |script )?%dotted",
             r"(?:delete|remove|rm|erase) @the(?:file|folder|directory) %file",
+            r"(?:delete|remove|rm|erase|trash) (?P<file>it|that file|this file|the file)",
         ),
     ),
 )

@@ -615,4 +615,6 @@ PHRASINGS: tuple[tuple[str, tuple[Expected, ...]], ...] = (
     ("quit", (("bye", {}),)),
     ("what is this repository for", (("overview", {}),)),
     ("prepend 'x' to a.md", (("append", {"text": "x", "file": "a.md"}),)),
+    ("delete it", (("delete_file", {"file": "@it"}),)),
+    ("remove that file", (("delete_file", {"file": "@it"}),)),
 )

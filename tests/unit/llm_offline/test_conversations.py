@@ -397,3 +397,22 @@ async def test_a_question_is_answered_with_the_places_to_look_at(talk: Talk) -> 
 async def test_a_well_known_file_is_found_without_its_ending(talk: Talk) -> None:
     answer = await talk("show me the README")
     assert "`README.md`, lines 1–7" in answer
+
+
+async def test_a_folder_of_folders_is_explained(talk: Talk, repository: Path) -> None:
+    inner = repository / "src/deep/inner.py"
+    inner.parent.mkdir(parents=True)
+    inner.write_text("x = 1\n")
+    assert "`src` holds" in await talk("explain src")
+
+
+async def test_a_file_just_made_can_be_deleted_as_it(talk: Talk, repository: Path) -> None:
+    await talk("create a.txt with 'x'")
+    await talk("delete it")
+    assert not (repository / "a.txt").exists()
+
+
+async def test_help_lists_what_is_understood_by_group(talk: Talk) -> None:
+    answer = await talk("help")
+    groups = [line.split("**")[1] for line in answer.split("\n") if line.startswith("- **")]
+    assert groups == ["Look", "Find", "Read", "Change", "Run", "Git", "More"]

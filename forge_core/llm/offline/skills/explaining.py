@@ -118,7 +118,7 @@ def explain_folder(path: str) -> Skill:
 def _explain_word(word: str, request: Request, memory: Memory) -> Skill:
     """A bare word: a folder or file of that name, else a definition, else nothing."""
     folder, files = yield from ask_all(
-        Call("glob", {"pattern": f"{word}/*"}), Call("glob", {"pattern": f"**/{PurePosixPath(word).name}.*"})
+        Call("glob", {"pattern": f"{word}/**"}), Call("glob", {"pattern": f"**/{PurePosixPath(word).name}.*"})
     )
     inside = (
         []

@@ -18,6 +18,7 @@ _SOURCE = re.compile(
     r"^(?!\.|(?:tests?|docs?|examples?|scripts?|benchmarks?)/)(?!.*(?:^|/)(?:__\w+__|conftest|setup)\.)"
     r".*\.(?!md|toml|json|ya?ml|html?|css|xml|sql)\w+$"
 )
+_GROUPS = ("Look", "Find", "Read", "Change", "Run", "Git", "More")
 _PLAIN = ("list the files", "explain this project", "what changed?")
 
 
@@ -55,10 +56,10 @@ def connect(request: Request, memory: Memory) -> Skill:
 def help_(request: Request, memory: Memory) -> Skill:
     """The table's examples, by group."""
     yield from ()
-    groups: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {group: [] for group in _GROUPS}
     for row in TABLE:
         if row.example:
-            groups.setdefault(row.group, []).append(row.example)
+            groups[row.group].append(row.example)
     listing = "\n".join(
         f"- **{group}**: " + ", ".join(phrases.code(item) for item in examples)
         for group, examples in groups.items()
