@@ -28,6 +28,7 @@ class ForgeToolAdapter(BaseTool):
     """
 
     category = ToolCategory.OTHER
+    checks_own_arguments = True
 
     def __init__(self, langchain_tool: LangChainTool, *, effect: Effect = Effect.RUN) -> None:
         self.langchain_tool = langchain_tool

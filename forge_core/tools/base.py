@@ -145,6 +145,8 @@ class BaseTool(ABC):
     parameters: Sequence[ToolParameter] = ()
     category: ToolCategory = ToolCategory.OTHER
     effect: Effect = Effect.READ
+    checks_own_arguments: bool = False
+    """The executor hands the arguments over as they came (the tool has a schema of its own that does more)."""
     timeout_s: float | None = None
     """After this time the executor ends a call; None: never, or the tool sees to it itself."""
 

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
+from weakref import WeakKeyDictionary
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Approver, deny_all
 from forge_core.errors import ToolError
@@ -45,7 +46,7 @@ class ToolExecutor:
         self.approver = approver or deny_all
         self.output_limit = output_limit
         self.outputs = OutputStore(output_dir)
-        self._asking = asyncio.Lock()
+        self._asking: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
     async def execute(self, tool: BaseTool, params: object, context: ExecutionContext) -> ToolResult:
         """Runs one call to its end. Only a cancellation of the caller comes through as an exception."""
@@ -82,7 +83,8 @@ class ToolExecutor:
         """Asks the person. What would fail anyway fails here without a question, and what changed while the
         person was thinking is not done: they said yes to something else."""
         started = time.monotonic()
-        async with self._asking:
+        loop = asyncio.get_running_loop()  # adapters may call from the loops of several threads
+        async with self._asking.setdefault(loop, asyncio.Lock()):
             if context.interrupted is not None and context.interrupted.is_set():
                 raise ToolError("interrupted by the user before it was allowed")
             verdict = _decide(policy, tool, arguments, context)
