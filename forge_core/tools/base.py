@@ -146,7 +146,7 @@ class BaseTool(ABC):
     category: ToolCategory = ToolCategory.OTHER
     effect: Effect = Effect.READ
     checks_own_arguments: bool = False
-    """The executor hands the arguments over as they came (the tool has a schema of its own that does more)."""
+    """The executor hands the arguments over as they came: the tool has a schema of its own."""
     timeout_s: float | None = None
     """After this time the executor ends a call; None: never, or the tool sees to it itself."""
 
