@@ -16,7 +16,7 @@ from langchain_core.output_parsers import (
 from langchain_core.output_parsers.openai_tools import JsonOutputKeyToolsParser, PydanticToolsParser
 from langchain_core.runnables import Runnable, RunnableMap, RunnablePassthrough
 from langchain_core.utils.function_calling import convert_to_json_schema, convert_to_openai_tool
-from pydantic import BaseModel
+from langchain_core.utils.pydantic import is_basemodel_subclass
 
 from forge_core.langchain.strict_schema import strict_schema
 
@@ -104,7 +104,7 @@ def _json_parser(schema: Any) -> BaseOutputParser[Any]:
 
 
 def _is_model(schema: Any) -> bool:
-    return isinstance(schema, type) and issubclass(schema, BaseModel)
+    return isinstance(schema, type) and is_basemodel_subclass(schema)
 
 
 def _with_raw(

@@ -402,6 +402,20 @@ async def test_structured_output_gives_instances(
         assert sent["tool_choice"]["function"]["name"] == "Joke"
 
 
+@pytest.mark.filterwarnings("ignore:Core Pydantic V1")
+async def test_structured_output_takes_classes_of_pydantic_one(server: SseServer, llm: OpenRouterLLM) -> None:
+    from pydantic.v1 import BaseModel as OldBaseModel
+
+    class Old(OldBaseModel):
+        """Old."""
+
+        setup: str
+
+    call = {"id": "c1", "type": "function", "function": {"name": "Old", "arguments": '{"setup": "why"}'}}
+    server.add(whole({"content": None, "tool_calls": [call]}))
+    assert await llm.with_structured_output(Old).ainvoke("hi") == Old(setup="why")
+
+
 async def test_structured_output_streams(server: SseServer, llm: OpenRouterLLM) -> None:
     server.add(tool_answer(("c1", "Joke", {"setup": "why", "rating": 7})))
     found = [part async for part in llm.with_structured_output(Joke).astream("hi")]
