@@ -15,7 +15,8 @@ from typing import Any
 from forge_core.llm.offline.steps import Call, Outcome, Status
 
 _REMINDER = re.compile(
-    r"<(system-reminder|environment|context|file|attachment)\b[^>]*>.*?</\1>", re.DOTALL | re.I
+    r"<(system-reminder)\b[^>]*>.*?</\1>|\A\s*<(environment\w*|context|attachment)\b[^>]*>.*?</\2>",
+    re.DOTALL | re.I,
 )
 _DENIED = re.compile(
     r"\b(?:denied|declined|rejected|not (?:allow(?:ed)?|permitted)|said no|forbidden by"

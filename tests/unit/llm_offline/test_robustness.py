@@ -164,6 +164,18 @@ def test_reminders_around_a_request_are_not_part_of_it() -> None:
     assert [call.name for call in reply([{"role": "user", "content": text}]).calls] == ["ls"]
 
 
+def test_markup_in_a_files_content_is_kept() -> None:
+    text = "create a.xml with '<file><context>x</context></file>'"
+    answer = reply(
+        [
+            {"role": "user", "content": text},
+            made("1", "glob", pattern="a.xml"),
+            result("1", "No file matches"),
+        ]
+    )
+    assert answer.calls[0].arguments["content"] == "<file><context>x</context></file>\n"
+
+
 def test_what_a_tool_returned_is_data_and_never_a_request() -> None:
     messages = [
         {"role": "user", "content": "read a.txt"},
