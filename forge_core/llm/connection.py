@@ -65,7 +65,7 @@ class Connections:
                 self._sync = httpx.Client(
                     transport=self._sync_transport,
                     trust_env=self._trust_env,
-                    verify=_ssl_context() if self._needs_tls else False,
+                    verify=_ssl_context() if self._needs_tls and self._sync_transport is None else False,
                     limits=_LIMITS,
                     follow_redirects=False,
                 )
@@ -91,7 +91,7 @@ class Connections:
         client = httpx.AsyncClient(
             transport=self._transport,
             trust_env=self._trust_env,
-            verify=_ssl_context() if self._needs_tls else False,
+            verify=_ssl_context() if self._needs_tls and self._transport is None else False,
             limits=_LIMITS,
             follow_redirects=False,
         )

@@ -543,5 +543,30 @@ async def test_text_that_waited_is_shown_when_a_real_call_comes(
     assert [found["args"] for found in message.tool_calls] == [{"path": "/y"}]
 
 
+def test_the_synchronous_paths_raise_the_same_errors(server: SseServer) -> None:
+    server.add(
+        error_reply(402, "no credits"), Reply([event(chunk("so far")), event({"error": {"code": 502}})])
+    )
+    llm = OpenRouterLLM(client=OpenRouterClient(KEY, server.base_url), model=MODEL)
+    with pytest.raises(errors.PaymentRequiredError) as refused:
+        llm.invoke("hi")
+    assert isinstance(refused.value, langchain.ModelError)
+    with pytest.raises(errors.ServerError) as broken:
+        list(llm.stream("hi"))
+    assert broken.value.partial_text == "so far"
+    llm.client.close()
+
+
+@pytest.mark.filterwarnings("ignore::langchain_core._api.beta_decorator.LangChainBetaWarning")
+def test_the_protocol_of_typed_events_gets_every_token(server: SseServer) -> None:
+    server.add(answer("Hel", "lo"))
+    llm = OpenRouterLLM(client=OpenRouterClient(KEY, server.base_url), model=MODEL)
+    recorder = Recorder()
+    events = llm.stream_events("hi", version="v3", config={"callbacks": [recorder]})
+    assert "".join(events.text) == "Hello"
+    assert len(recorder.ends) == 1
+    llm.client.close()
+
+
 def test_it_is_a_chat_model() -> None:
     assert issubclass(OpenRouterLLM, BaseChatModel)

@@ -124,6 +124,23 @@ def test_structured_output_refuses_what_it_cannot_do() -> None:
         llm.with_structured_output(None)
 
 
+def test_a_json_schema_asks_openrouter_for_providers_that_can() -> None:
+    llm = OpenRouterLLM(client=OpenRouterClient(KEY), model="a/b", provider={"sort": "price"})
+    schema = {
+        "title": "Answer Of It",
+        "type": "object",
+        "properties": {"x": {"type": "integer"}},
+        "description": "d",
+    }
+    bound = llm.with_structured_output(schema, method="json_schema").first.kwargs  # type: ignore[attr-defined]
+    assert bound["provider"] == {"require_parameters": True, "sort": "price"}
+    body = bound["response_format"]["json_schema"]
+    assert (body["name"], body["description"]) == ("Answer_Of_It", "d")
+    assert body["schema"]["required"] == ["x"]
+    loose = llm.with_structured_output(schema, method="json_schema", strict=False)
+    assert loose.first.kwargs["response_format"]["json_schema"]["strict"] is False  # type: ignore[attr-defined]
+
+
 class Inner(BaseModel):
     value: int = 3
 
