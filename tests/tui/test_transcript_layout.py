@@ -177,3 +177,11 @@ def test_a_transcript_shorter_than_the_window_starts_at_its_top() -> None:
     layout.scroll(-5)
     assert texts(layout) == ["a.0", "a.1", "a.2"]
     assert layout.follows_end
+
+
+def test_nothing_at_all_can_be_scrolled_too() -> None:
+    layout = layout_with()
+    for act in (lambda: layout.scroll(-3), lambda: layout.jump(7), layout.stay, layout.settle):
+        act()
+    assert layout.frame().rows == ()
+    assert layout.follows_end

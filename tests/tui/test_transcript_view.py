@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from textual.events import MouseScrollUp
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from tests.bench.script import MARKDOWN
 from tests.support.transcripts import (
     TranscriptApp,
     call_ended,
@@ -260,3 +263,64 @@ async def drag(pilot: Pilot[None], start: tuple[int, int], end: tuple[int, int])
     await pilot.hover(offset=end)
     await pilot.mouse_up(offset=end)
     await pilot.pause()
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_anything_done_while_an_answer_streams_leaves_a_whole_screen(seed: int) -> None:
+    """Keys, clicks, wheel, resizes, themes, selections, notices, clearing: no exception, no torn row."""
+    chance = random.Random(seed)
+    async with (app := TranscriptApp()).run_test(size=(70, 20)) as pilot:
+        transcript = app.transcript
+
+        async def resize() -> None:
+            await pilot.resize_terminal(chance.randrange(24, 120), chance.randrange(8, 40))
+
+        async def select() -> None:
+            width, height = app.size
+            await drag(pilot, (chance.randrange(width), 0), (chance.randrange(width), min(4, height - 4)))
+
+        async def theme() -> None:
+            app.theme = chance.choice(("textual-dark", "textual-light", "nord"))
+
+        async def click() -> None:
+            await pilot.click(offset=(3, chance.randrange(0, 4)), times=chance.choice((1, 2, 3)))
+
+        calls = 0
+        for _ in range(120):
+            match chance.randrange(14):
+                case 0:
+                    await resize()
+                case 1:
+                    await select()
+                case 2:
+                    await theme()
+                case 3:
+                    await click()
+                case 4:
+                    chance.choice((transcript.page_up, transcript.page_down, transcript.scroll_to_start))()
+                case 5:
+                    transcript.scroll_to_end()
+                case 6:
+                    transcript.toggle_cards()
+                case 7:
+                    transcript.add_notice("notice " * chance.randrange(30))
+                case 8:
+                    calls += 1
+                    transcript.apply(tool_started("bash", str(calls), command="make"))
+                case 9:
+                    transcript.apply(tool_ended("bash", "out\n" * 30, call_id=str(calls)))
+                case 10:
+                    transcript.apply(chance.choice((call_ended, turn_ended))())
+                case 11 if chance.random() < 0.1:
+                    transcript.clear_blocks()
+                case _:
+                    start = chance.randrange(len(MARKDOWN))
+                    transcript.apply(said(MARKDOWN[start : start + chance.randrange(200)]))
+            if chance.random() < 0.3:
+                await pilot.pause()
+                frame = transcript._frame
+                assert 0 <= frame.offset <= max(0, frame.total - len(frame.rows))
+                transcript.selected_text()
+        transcript.scroll_to_end()
+        await settle(app, pilot)
+        assert transcript.at_end

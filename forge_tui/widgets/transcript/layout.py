@@ -156,6 +156,9 @@ class Layout:
         self._settle_end()
 
     def _settle_end(self) -> None:
+        if not self.blocks:
+            self.follows_end = True
+            return
         self.follows_end = False
         places = self._from_top()
         last = len(self.blocks) - 1

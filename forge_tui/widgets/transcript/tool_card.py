@@ -154,10 +154,12 @@ class ToolCard(Block):
         return {"denied": "not allowed", "interrupted": "interrupted"}.get(self.state, self._summary)
 
     def _time(self) -> str:
-        """The time so far; nothing in the first second, so that quick calls do not flicker."""
+        """The time so far; nothing in the first second, and nothing of calls that took no time to speak of."""
         if self.state == "running":
             return "" if self._elapsed_s < 1 else seconds(float(int(self._elapsed_s))).replace(".0s", "s")
-        return seconds(self._elapsed_s) if self.state in ("done", "failed") else ""
+        return (
+            seconds(self._elapsed_s) if self.state in ("done", "failed") and self._elapsed_s >= 0.05 else ""
+        )
 
     def _draw_diffs(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         room = _OPEN_ROWS if self.is_open else _FOLDED_DIFF_ROWS
