@@ -1,0 +1,77 @@
+"""The client over an injected transport: what goes to OpenRouter itself, without any network."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from forge_core.llm.client import OpenRouterClient
+from forge_core.llm.models import CompletionRequest, Message
+from tests.support.sse_server import DONE, chunk, event
+
+KEY = "sk-or-v1-0123456789abcdef"
+REQUEST = CompletionRequest("a/b", [Message.user("hi")])
+
+
+class Recording:
+    """Answers every request with one chunk or one whole answer, and keeps the requests."""
+
+    def __init__(self) -> None:
+        self.requests: list[httpx.Request] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        if json.loads(request.content).get("stream"):
+            return httpx.Response(200, content=event(chunk("ok", finish_reason="stop")) + DONE)
+        choice = {"message": {"content": "ok"}, "finish_reason": "stop"}
+        return httpx.Response(200, json={"model": "a/b", "choices": [choice]})
+
+
+async def sent(**options: Any) -> httpx.Request:
+    recording = Recording()
+    async with OpenRouterClient(transport=httpx.MockTransport(recording), **options) as client:
+        texts = [found.text async for found in client.stream(REQUEST)]
+    assert "".join(texts) == "ok"
+    return recording.requests[0]
+
+
+async def test_openrouter_is_told_who_calls() -> None:
+    request = await sent(api_key=KEY)
+    assert request.url == "https://openrouter.ai/api/v1/chat/completions"
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+    assert request.headers["x-openrouter-title"] == "Forge"
+    assert request.headers["x-openrouter-categories"] == "cli-agent"
+    assert json.loads(request.content)["usage"] == {"include": True}
+
+
+async def test_being_told_can_be_switched_off() -> None:
+    request = await sent(api_key=KEY, attribution=False)
+    assert not {"http-referer", "x-title", "x-openrouter-title"} & set(request.headers)
+
+
+@pytest.mark.parametrize("url", ["https://api.openai.com/v1", "https://llm.example.com/v1"])
+async def test_nobody_else_is_told(url: str) -> None:
+    request = await sent(api_key=KEY, base_url=url)
+    assert not {"http-referer", "x-title", "x-openrouter-title"} & set(request.headers)
+
+
+async def test_further_headers_are_sent_but_never_replace_the_key() -> None:
+    request = await sent(api_key=KEY, default_headers={"X-Team": "a", "Authorization": "Bearer other"})
+    assert request.headers["x-team"] == "a"
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+
+
+async def test_an_injected_transport_needs_no_key() -> None:
+    assert "authorization" not in (await sent()).headers
+
+
+def test_the_synchronous_paths_have_a_transport_of_their_own() -> None:
+    recording = Recording()
+    client = OpenRouterClient(KEY, sync_transport=httpx.MockTransport(recording))
+    assert client.complete_sync(REQUEST).message.text == "ok"
+    assert [found.text for found in client.stream_sync(REQUEST)] == ["ok"]
+    client.close()
+    assert len(recording.requests) == 2
