@@ -1,0 +1,85 @@
+"""Makes the README's picture: `python -m tests.support.readme_picture .assets/forge.svg`.
+
+The real app with the offline model works on a small real folder; nothing in the picture is drawn by hand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from forge_core.runtime import build_session, load_session_config
+from forge_tui.app import ForgeApp
+from forge_tui.screens.permission import PermissionPrompt
+from forge_tui.screens.surroundings import Surroundings
+
+SAMPLE = '''"""Greets people."""
+
+
+def greet(name: str) -> str:
+    """One friendly line."""
+    return f"Hallo, {name}!"
+'''
+
+
+def make_sample(folder: Path) -> None:
+    (folder / "greeting.py").write_text(SAMPLE)
+    (folder / "README.md").write_text("# Greeting\n\nA very small project.\n")
+    for command in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "Start"]):
+        identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+        subprocess.run(["git", *identity, *command], cwd=folder, check=True)
+
+
+async def take(folder: Path, picture: Path) -> None:
+    config = load_session_config(folder, flags={"model": "offline"})
+    surroundings = Surroundings(home=folder.parent)
+    app = ForgeApp(config, lambda approver: build_session(config, approver), surroundings=surroundings)
+    async with app.run_test(size=(100, 34)) as pilot:
+        await until(lambda: app.session is not None)
+
+        async def say(text: str) -> None:
+            app.chat.composer.insert(text)
+            await pilot.press("enter")
+
+        await say("where is the function greet?")
+        await until(lambda: app.session is not None and app.session.last_result is not None)
+        await until(lambda: app.session is not None and not app.session.status.is_running)
+        await pilot.pause()
+        await say("replace Hallo by Hello in greeting.py")
+        await until(lambda: bool(app.screen.query(PermissionPrompt)))
+        await asyncio.sleep(0.8)  # the prompt takes no key before
+        await pilot.pause()
+        picture.parent.mkdir(parents=True, exist_ok=True)
+        # Without the font rules: they would make a reader's browser fetch fonts from somewhere.
+        svg = re.sub(r"@font-face \{.*?\}\s*", "", app.export_screenshot(title="forge chat"), flags=re.DOTALL)
+        picture.write_text(svg)
+        await pilot.press("escape")
+
+
+async def until(is_done: Callable[[], bool], timeout_s: float = 30) -> None:
+    end = time.monotonic() + timeout_s
+    while not is_done():
+        if time.monotonic() > end:
+            raise TimeoutError("the app did not get there")
+        await asyncio.sleep(0.05)
+
+
+def main() -> None:
+    picture = Path(sys.argv[1]).absolute()
+    with tempfile.TemporaryDirectory() as name:
+        os.environ["FORGE_HOME"] = str(Path(name) / "home")
+        folder = Path(name) / "greeting"
+        folder.mkdir()
+        make_sample(folder)
+        asyncio.run(take(folder, picture))
+
+
+if __name__ == "__main__":
+    main()
