@@ -174,7 +174,7 @@ class Exchange:
     ) -> Generator[StreamChunk, None, None]:
         clock = _Clock(self.deadlines, time.monotonic())
         last_event = time.monotonic()
-        for data in response.iter_bytes() if _is_encoded(response) else response.iter_raw():
+        for data in response.iter_bytes() if _needs_decoding(response) else response.iter_raw():
             new = reader.feed(data)
             is_late = not new and time.monotonic() - last_event > clock.limit_s
             if is_late or (new and clock.has_run_out(new, reader.has_token)):
@@ -274,11 +274,14 @@ class _Clock:
 
 
 def _raw_bytes(response: httpx.Response) -> AsyncIterator[bytes]:
-    return response.aiter_bytes() if _is_encoded(response) else response.aiter_raw()
+    return response.aiter_bytes() if _needs_decoding(response) else response.aiter_raw()
 
 
-def _is_encoded(response: httpx.Response) -> bool:
-    return response.headers.get("content-encoding", "identity").lower() not in ("", "identity")
+def _needs_decoding(response: httpx.Response) -> bool:
+    """Whether the raw bytes are not the text: they are compressed, or were read before (a transport of a
+    test)."""
+    coding = response.headers.get("content-encoding", "").lower()
+    return coding not in ("", "identity") or response.is_stream_consumed
 
 
 def _json_or_none(body: bytes) -> Any:
