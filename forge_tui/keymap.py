@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
+from typing import cast
 
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.binding import Binding
+
+
+class _Unnamed(Enum):
+    """Keys that Textual 8.2.8's table of sequences lacks."""
+
+    ALT_ENTER = "alt+enter"
+
+
+cast("dict[str, tuple[Enum, ...]]", ANSI_SEQUENCES_KEYS)["\x1b\r"] = (_Unnamed.ALT_ENTER,)
+"""What most terminals send for Alt+Enter; without this line it would be Enter, and send half a message."""
 
 
 class Where(StrEnum):

@@ -103,8 +103,20 @@ class Composer(TextArea):
             self._popup.styles.margin = (0, 2, self.screen.size.height - self.region.y, 2)
 
     async def _on_key(self, event: events.Key) -> None:
-        if event.key in ("enter", "tab"):
-            event.prevent_default()  # the base class would insert a line end; the bindings come later
+        """Carry out our keys at once: a binding's way through the app would let later letters overtake it."""
+        if event.key.endswith("\r"):  # Enter with a modifier, as xterm's modifyOtherKeys reports it
+            self.action_newline()
+        elif not await self._run_bound(event.key):
+            return
+        event.prevent_default()
+        event.stop()
+
+    async def _run_bound(self, key: str) -> bool:
+        """Whether an action of ours is bound to this key and took it."""
+        for binding in self._bindings.key_to_bindings.get(key, ()):
+            if await self.app.run_action(binding.action, self):
+                return True
+        return False
 
     async def _on_paste(self, event: events.Paste) -> None:
         """Insert what was pasted, its control characters made visible, and never submit."""

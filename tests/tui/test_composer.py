@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from textual import events
+from textual._xterm_parser import XTermParser
 
 from forge_core.config.models import ForgeConfig
 from forge_tui.widgets.composer import Composer
@@ -18,6 +19,31 @@ async def test_modified_enter_is_a_new_line(config: ForgeConfig, key: str) -> No
         await type_text(pilot, "ab")
         await pilot.press("left", key)
         assert app.chat.composer.text == "a\nb"
+
+
+@pytest.mark.parametrize(
+    ("sequence", "terminals"),
+    [
+        ("\x1b\r", "Alt+Enter nearly everywhere"),
+        ("\n", "Ctrl+J"),
+        ("\x1b[13;2u", "Shift+Enter, kitty"),
+        ("\x1b[13;3u", "Alt+Enter, kitty"),
+        ("\x1b[13;5u", "Ctrl+Enter, kitty"),
+        ("\x1b[27;2;13~", "Shift+Enter, xterm and tmux"),
+        ("\x1b[27;3;13~", "Alt+Enter, xterm and tmux"),
+        ("\x1b[27;5;13~", "Ctrl+Enter, xterm and tmux"),
+    ],
+)
+async def test_what_terminals_send_for_it_is_a_new_line(
+    config: ForgeConfig, sequence: str, terminals: str
+) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        for key in XTermParser().feed(f"a{sequence}b"):
+            app.post_message(key)
+        await until(pilot, lambda: app.chat.composer.text == "a\nb", terminals)
+        assert app.scripted.sent == []
 
 
 async def test_a_backslash_before_enter_is_a_new_line(config: ForgeConfig) -> None:
@@ -150,6 +176,16 @@ async def test_keys_typed_in_one_burst_arrive_in_order(config: ForgeConfig) -> N
         app.post_message(events.Key("enter", "\r"))
         await until(pilot, lambda: app.chat.composer.is_blank)
     assert app.return_code == 0
+
+
+async def test_no_letter_overtakes_a_key_before_it(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        for key in XTermParser().feed("abx\x7fc\x1b[Dd\nfirst\rsecond\rthird"):
+            app.post_message(key)
+        await until(pilot, lambda: app.chat.composer.text == "third")
+        await until(pilot, lambda: app.scripted.sent == ["abd\nfirstc", "second"])
 
 
 async def test_wide_and_combining_characters_can_be_written(config: ForgeConfig) -> None:
