@@ -33,12 +33,11 @@ COMPLETE_TIMEOUT_S = 600.0
 T = TypeVar("T")
 
 _ATTRIBUTION = {
-    "HTTP-Referer": "https://pypi.org/project/forge-assistant/",
     "X-OpenRouter-Title": "Forge",
     "X-Title": "Forge",
     "X-OpenRouter-Categories": "cli-agent",
 }
-"""https://openrouter.ai/docs/app-attribution"""
+"""https://openrouter.ai/docs/app-attribution; no HTTP-Referer, for Forge has no home page to name."""
 
 
 class OpenRouterClient(AccountCalls):
