@@ -15,8 +15,8 @@ from textual.widget import Widget
 from forge_tui.widgets.cells import clip
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-FRAME_S = 0.2
-"""Five a second: enough to see that it lives, and idle for the processor."""
+FRAME_S = 0.25
+"""Four a second: enough to see that it lives, and next to nothing for the processor."""
 NOTE_S = 2.0
 IDLE_HINTS = "Enter send · Ctrl+J new line · / commands · F1 help"
 
