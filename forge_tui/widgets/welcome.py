@@ -15,10 +15,11 @@ from forge_core.sanitize import safe_line
 from forge_tui.widgets.cells import clip, clip_middle
 
 EXAMPLES = (
-    "where is the function that parses the arguments?",
+    "what is in this folder?",
+    "explain README.md",
     "run the tests and tell me what fails",
-    "replace colour by color in README.md",
 )
+"""They work in any project, and with the offline model too."""
 
 
 @dataclass(frozen=True, slots=True)
