@@ -158,7 +158,7 @@ def start(command: Sequence[str], folder: Path) -> Start:
         while not program.keeps_keys() and time.monotonic() < started + 10:
             time.sleep(0.002)
         words = []
-        while time.monotonic() < started + 3.0:
+        while time.monotonic() < started + 2.0:
             words.append(f"w{len(words):02d}x")
             program.send(words[-1])
             time.sleep(0.1)

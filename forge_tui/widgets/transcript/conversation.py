@@ -44,11 +44,13 @@ class Conversation:
         """The answer's open block, when it is in the layout."""
         self._reasoning: ReasoningBlock | None = None
         self._cards: dict[str, ToolCard] = {}
+        """The turn's calls by id."""
+        self._running: dict[str, ToolCard] = {}
         self._depths: dict[str, int] = {}
 
     @property
     def running_cards(self) -> list[ToolCard]:
-        return [card for card in self._cards.values() if card.state == "running"]
+        return list(self._running.values())
 
     @property
     def is_streaming(self) -> bool:
@@ -141,6 +143,7 @@ class Conversation:
 
     def clear(self) -> None:
         self._answer = self._open = self._reasoning = None
+        self._running.clear()
         self._cards.clear()
         self._depths.clear()
 
@@ -174,11 +177,12 @@ class Conversation:
         depth = self._depths.get(event.parent_id, -1) + 1 if event.parent_id else 0
         self._depths[event.call_id] = depth
         card = ToolCard(event.name, event.arguments, event.timestamp, depth)
-        self._cards[event.call_id] = card
+        self._cards[event.call_id] = self._running[event.call_id] = card
         self.add(card)
 
     def _end_tool(self, event: ToolEnd) -> None:
         card = self._cards.get(event.call_id)
+        self._running.pop(event.call_id, None)
         if card is None:
             card = self._cards[event.call_id] = ToolCard(event.name, {}, event.timestamp)
             self.add(card)
@@ -195,6 +199,7 @@ class Conversation:
         self.finish_text(event.timestamp)
         for card in self.running_cards:
             card.interrupt()
+        self._running.clear()
         self._cards.clear()
         self._depths.clear()
         result = event.result

@@ -154,7 +154,7 @@ class ToolCard(Block):
         return {"denied": "not allowed", "interrupted": "interrupted"}.get(self.state, self._summary)
 
     def _time(self) -> str:
-        """The time so far; nothing in the first second, and nothing of calls that took no time to speak of."""
+        """The time so far; nothing in the first second, and nothing of calls that took hardly any."""
         if self.state == "running":
             return "" if self._elapsed_s < 1 else seconds(float(int(self._elapsed_s))).replace(".0s", "s")
         return (
