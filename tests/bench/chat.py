@@ -94,7 +94,7 @@ class Chat:
         ended = time.monotonic()
         self._clear(3 * len(keys))
         marks = {word: at for word, at in self.model.sent.items() if word.startswith(f"mk{mark}")}
-        seen = self.program.recording.seen([*marks, *keys])
+        seen = self.program.recording.seen({**marks, **keys})
         last = seen.get(f"mk{mark}ENDz")
         if last is None:
             raise RuntimeError(f"the answer never ended on the screen:\n{self.program.recording.screen()}")
@@ -157,10 +157,10 @@ def start(command: Sequence[str], folder: Path) -> Start:
         started = program.recording.started
         while not program.keeps_keys() and time.monotonic() < started + 10:
             time.sleep(0.002)
-        words = []
+        words: dict[str, float] = {}
         while time.monotonic() < started + 2.0:
-            words.append(f"w{len(words):02d}x")
-            program.send(words[-1])
+            word = f"w{len(words):02d}x"
+            words[word] = program.send(word)
             time.sleep(0.1)
         program.wait_until_quiet(0.3, 3)
         seen = program.recording.seen(words)

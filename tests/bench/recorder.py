@@ -16,7 +16,7 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -35,9 +35,9 @@ class Recording:
     started: float
     reads: list[tuple[float, bytes]] = field(default_factory=list)
 
-    def seen(self, words: Iterable[str], prefixes: Iterable[str] = ()) -> dict[str, float]:
-        """When each word was first on the screen; words that never were are left out."""
-        wanted = set(words)
+    def seen(self, sent: Mapping[str, float]) -> dict[str, float]:
+        """When each word was first on the screen after it was sent; words that never were are left out."""
+        wanted = set(sent)
         found: dict[str, float] = {}
         emulator = Emulator(*SIZE)
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -47,7 +47,7 @@ class Recording:
             if dirty and wanted:
                 lines = emulator.lines()
                 text = "\n".join(lines[y] for y in sorted(dirty) if y < len(lines))
-                for word in [word for word in wanted if word in text]:
+                for word in [word for word in wanted if sent[word] <= stamp and word in text]:
                     found[word] = stamp
                     wanted.discard(word)
             dirty.clear()

@@ -1,0 +1,1 @@
+"""What the LangChain layer costs, measured beside its peers; `python -m tests.bench.langchain`."""
