@@ -159,7 +159,7 @@ async def _latency(server: ModelProcess, is_quick: bool) -> list[Figure]:
     """From the moment the server writes a chunk to the agent's event, beside bare reading."""
     bare, ours = peers.BareReader(server.base_url), peers.ours(server.base_url)
     count = 200 if is_quick else 1_000
-    found = []
+    found: list[Figure] = []
     for rate in (50, 200):
         text = order(count if rate > 50 else count // 2, 1 / rate)
         late_bare: list[float] = []
