@@ -7,7 +7,16 @@ import sys
 
 import pytest
 
-HEAVY = ("textual", "rich", "langchain_core", "langsmith", "httpx", "pydantic", "importlib.metadata", "tiktoken")
+HEAVY = (
+    "textual",
+    "rich",
+    "langchain_core",
+    "langsmith",
+    "httpx",
+    "pydantic",
+    "importlib.metadata",
+    "tiktoken",
+)
 
 
 def loaded_after(statement: str, names: tuple[str, ...]) -> list[str]:
@@ -43,5 +52,13 @@ def test_the_provider_client_needs_no_langchain() -> None:
 
 
 def test_the_app_module_leaves_the_engine_to_the_warm_up() -> None:
-    engine = ("langchain_core", "langsmith", "httpx", "pydantic", "markdown_it", "pygments.lexers", "tiktoken")
+    engine = (
+        "langchain_core",
+        "langsmith",
+        "httpx",
+        "pydantic",
+        "markdown_it",
+        "pygments.lexers",
+        "tiktoken",
+    )
     assert loaded_after("import forge_tui.app", engine) == []
