@@ -9,6 +9,7 @@ import ssl
 import threading
 import weakref
 from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
 
 import httpx
 
@@ -17,12 +18,36 @@ _LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepal
 handshake."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """An asynchronous client, and the generator that closes it when its loop ends or it is let go."""
+
+    client: httpx.AsyncClient
+    holder: AsyncGenerator[httpx.AsyncClient, None]
+
+
+@dataclass(slots=True)
+class _Open:
+    """The clients that are open. Knows nothing of its owner, whose end it outlives to close them."""
+
+    sync: httpx.Client | None = None
+    by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Held] = field(
+        default_factory=weakref.WeakKeyDictionary
+    )
+
+    def close_sync(self) -> None:
+        if self.sync is not None:
+            self.sync.close()
+            self.sync = None
+
+
 class Connections:
     """Makes the clients when they are first needed and closes them.
 
     An httpx.AsyncClient belongs to the loop that it was first used in, so each loop gets its own. Loops that
     end properly (`asyncio.run`) close theirs: each client is held by an async generator that is parked in the
-    loop, and the loop's `shutdown_asyncgens` finishes it.
+    loop, and the loop's `shutdown_asyncgens` finishes it. An object that is dropped without a close closes
+    what it had open, as nobody else can.
     """
 
     def __init__(
@@ -37,57 +62,17 @@ class Connections:
         self._needs_tls = needs_tls
         self._transport = transport
         self._sync_transport = sync_transport
-        self._by_loop: weakref.WeakKeyDictionary[
-            asyncio.AbstractEventLoop, AsyncGenerator[httpx.AsyncClient, None]
-        ]
-        self._by_loop = weakref.WeakKeyDictionary()
-        self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient]
-        self._clients = weakref.WeakKeyDictionary()
-        self._sync: httpx.Client | None = None
+        self._open = _Open()
         self._lock = threading.Lock()
+        # Not __del__: collected in a cycle, the sockets could be finalised first. This callback comes before
+        # them all, and lets go of the asynchronous clients only then: their generators close them.
+        weakref.finalize(self, _Open.close_sync, self._open)
 
     async def for_this_loop(self) -> httpx.AsyncClient:
         loop = asyncio.get_running_loop()
-        client = self._clients.get(loop)
-        if client is not None and not client.is_closed:
-            return client
-        with self._lock:
-            self._forget_closed_loops()
-            holder = self._hold()
-            self._by_loop[loop] = holder
-        client = await anext(holder)
-        self._clients[loop] = client
-        return client
-
-    def for_threads(self) -> httpx.Client:
-        with self._lock:
-            if self._sync is None or self._sync.is_closed:
-                self._sync = httpx.Client(
-                    transport=self._sync_transport,
-                    trust_env=self._trust_env,
-                    verify=_ssl_context() if self._needs_tls and self._sync_transport is None else False,
-                    limits=_LIMITS,
-                    follow_redirects=False,
-                )
-            return self._sync
-
-    async def aclose(self) -> None:
-        """Closes this loop's client and the synchronous one; either is made anew when it is used again."""
-        loop = asyncio.get_running_loop()
-        holder = self._by_loop.pop(loop, None)
-        self._clients.pop(loop, None)
-        if holder is not None:
-            await holder.aclose()
-        self.close()
-
-    def close(self) -> None:
-        """Closes the synchronous client."""
-        with self._lock:
-            if self._sync is not None:
-                self._sync.close()
-                self._sync = None
-
-    async def _hold(self) -> AsyncGenerator[httpx.AsyncClient, None]:
+        held = self._open.by_loop.get(loop)
+        if held is not None and not held.client.is_closed:
+            return held.client
         client = httpx.AsyncClient(
             transport=self._transport,
             trust_env=self._trust_env,
@@ -95,15 +80,46 @@ class Connections:
             limits=_LIMITS,
             follow_redirects=False,
         )
-        try:
-            yield client
-        finally:
-            await client.aclose()
+        holder = _hold(client)
+        with self._lock:
+            self._forget_closed_loops()
+            self._open.by_loop[loop] = _Held(client, holder)
+        return await anext(holder)
+
+    def for_threads(self) -> httpx.Client:
+        with self._lock:
+            if self._open.sync is None or self._open.sync.is_closed:
+                self._open.sync = httpx.Client(
+                    transport=self._sync_transport,
+                    trust_env=self._trust_env,
+                    verify=_ssl_context() if self._needs_tls and self._sync_transport is None else False,
+                    limits=_LIMITS,
+                    follow_redirects=False,
+                )
+            return self._open.sync
+
+    async def aclose(self) -> None:
+        """Closes this loop's client and the synchronous one; either is made anew when it is used again."""
+        held = self._open.by_loop.pop(asyncio.get_running_loop(), None)
+        if held is not None:
+            await held.holder.aclose()
+        self.close()
+
+    def close(self) -> None:
+        """Closes the synchronous client."""
+        with self._lock:
+            self._open.close_sync()
 
     def _forget_closed_loops(self) -> None:
-        for loop in [loop for loop in self._by_loop if loop.is_closed()]:
-            self._by_loop.pop(loop, None)
-            self._clients.pop(loop, None)
+        for loop in [loop for loop in self._open.by_loop if loop.is_closed()]:
+            self._open.by_loop.pop(loop, None)
+
+
+async def _hold(client: httpx.AsyncClient) -> AsyncGenerator[httpx.AsyncClient, None]:
+    try:
+        yield client
+    finally:
+        await client.aclose()
 
 
 @functools.cache
