@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import sys
 from functools import partial
+from typing import TYPE_CHECKING
 
-from forge_core.approval import Approver
 from forge_core.config.models import ForgeConfig
 from forge_core.sanitize import safe_line
-from forge_core.session import ForgeSession
 from forge_tui.app import CRASH_CODE, ForgeApp
+
+if TYPE_CHECKING:
+    from forge_core.approval import Approver
+    from forge_core.session import ForgeSession
 
 
 def run_chat(config: ForgeConfig) -> int:

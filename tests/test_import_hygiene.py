@@ -61,4 +61,4 @@ def test_the_app_module_leaves_the_engine_to_the_warm_up() -> None:
         "pygments.lexers",
         "tiktoken",
     )
-    assert loaded_after("import forge_tui.app", engine) == []
+    assert loaded_after("import forge_tui.app, forge_tui.chat", engine) == []

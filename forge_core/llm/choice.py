@@ -10,8 +10,6 @@ from collections.abc import Mapping
 
 from forge_core.config.models import Endpoint, Origin
 from forge_core.errors import ConfigError
-from forge_core.llm.catalog import DEFAULT_MODEL
-from forge_core.llm.endpoints import resolve
 from forge_core.llm.offline import OFFLINE_MODEL
 
 KEY_VARIABLE = "FORGE_API_KEY"
@@ -38,13 +36,21 @@ def choose_endpoint(
                 "--base-url, or use the built-in model with --model offline."
             )
         return _OFFLINE, OFFLINE_MODEL
+    from forge_core.llm.endpoints import resolve  # here and below: before the first frame, so only when used
+
     found = resolve(base_url, environ)
     key = (environ.get(KEY_VARIABLE, "").strip() if base_url else "") or found.api_key
     if found.provider.name == "openrouter":
-        return Endpoint("openrouter", found.base_url, key), model or DEFAULT_MODEL
+        return Endpoint("openrouter", found.base_url, key), model or _default_model()
     if not model:
         raise ConfigError(f"No model given for {found.base_url!r}. Name one with --model.")
     return Endpoint("custom", found.base_url, key), model
 
 
 _OFFLINE = Endpoint("offline", "")
+
+
+def _default_model() -> str:
+    from forge_core.llm.catalog import DEFAULT_MODEL
+
+    return DEFAULT_MODEL

@@ -6,7 +6,6 @@ Anything else is `custom`: an OpenAI-compatible server about which nothing is kn
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -155,6 +154,8 @@ def is_loopback(host: str) -> bool:
     """Whether `host` names this machine."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
+    import ipaddress  # 9 ms, and only a custom URL needs it
+
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -162,6 +163,8 @@ def is_loopback(host: str) -> bool:
 
 
 def _is_private(host: str) -> bool:
+    import ipaddress
+
     try:
         return ipaddress.ip_address(host).is_private
     except ValueError:
