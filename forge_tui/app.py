@@ -21,7 +21,8 @@ from forge_tui.screens.slash import SaveSetting
 from forge_tui.screens.surroundings import Surroundings
 from forge_tui.terminal.driver import ForgeDriver
 from forge_tui.terminal.output import RowDiffOutput
-from forge_tui.theming import DEFAULT_THEME, ThemeFiles, load_builtin, load_themes
+from forge_tui.theme_files import DEFAULT_THEME
+from forge_tui.theming import ThemeFiles, load_builtin, load_themes
 
 if TYPE_CHECKING:
     from forge_core.approval import Approver

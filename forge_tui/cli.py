@@ -63,29 +63,26 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _chat(options: argparse.Namespace) -> int:
-    """Paints the first frame, then loads settings and app behind it; restores the terminal in any case."""
+    """Reads the settings, paints the first frame, then loads the app behind it."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return _fail('forge chat needs a terminal. Without one, use: forge run "your request"')
-    from forge_tui.terminal import launcher
-
-    launcher.paint()
-    try:
-        return _show(options)
-    finally:
-        launcher.restore()
-
-
-def _show(options: argparse.Namespace) -> int:
     from forge_core.errors import ForgeError
     from forge_core.runtime import load_session_config
     from forge_tui.arguments import config_flags
-    from forge_tui.terminal import launcher
 
     try:
         config = load_session_config(options.path, flags=config_flags(options), needs_write=True)
     except ForgeError as error:
-        launcher.restore()
         return _fail(str(error))
+    return _show(config)
+
+
+def _show(config: ForgeConfig) -> int:
+    """The app; the terminal is restored however it ends."""
+    from forge_tui.terminal import launcher
+    from forge_tui.theme_files import ground_colors
+
+    launcher.paint(*ground_colors(config.theme, config.config_dir / "themes"))
     try:
         from forge_tui.chat import run_chat
 
@@ -93,6 +90,8 @@ def _show(options: argparse.Namespace) -> int:
     except Exception as error:
         launcher.restore()
         return _crash(config, error)
+    finally:
+        launcher.restore()
 
 
 def _fail(text: str, code: int = USAGE_ERROR) -> int:

@@ -14,8 +14,7 @@ from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
 from forge_core.errors import ConfigError
-
-DEFAULT_THEME = "forge-dark"
+from forge_tui.theme_files import DEFAULT_THEME, builtin_folder
 
 COLORS = (
     "primary",
@@ -65,12 +64,6 @@ class ThemeFiles:
     """By name, built-in ones first."""
     problems: tuple[str, ...]
     """One sentence per file that could not be used."""
-
-
-def builtin_folder() -> Path:
-    """Where the themes that come with Forge lie: in the package, or beside it in a checkout."""
-    packaged = Path(__file__).parent / "themes"
-    return packaged if packaged.is_dir() else Path(__file__).parent.parent / "themes"
 
 
 def load_builtin(name: str) -> Theme | None:

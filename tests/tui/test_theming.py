@@ -9,7 +9,8 @@ from textual.color import Color
 
 from forge_core.config.models import ForgeConfig
 from forge_core.errors import ConfigError
-from forge_tui.theming import COLORS, VARIABLES, builtin_folder, load_builtin, load_themes, read_theme
+from forge_tui.theme_files import builtin_folder, ground_colors
+from forge_tui.theming import COLORS, VARIABLES, load_builtin, load_themes, read_theme
 from tests.support.chat_app import make_app, make_config, ready, say, shown, until
 
 MINE = """
@@ -185,3 +186,13 @@ async def test_switching_repaints_and_is_kept(config: ForgeConfig) -> None:
         await say(pilot, "/theme forge-light")
         await until(pilot, lambda: app.chat.styles.background == Color.parse(light.background))
         assert app.saved == [("theme", "forge-light")]
+
+
+def test_the_first_frames_ground_is_that_of_the_theme_it_becomes(tmp_path: Path) -> None:
+    for name in ("forge-dark", "forge-light"):
+        theme = load_builtin(name)
+        assert theme is not None
+        assert ground_colors(name, tmp_path) == (theme.background, theme.foreground)
+    (tmp_path / "odd.toml").write_text("colors = 3")
+    assert ground_colors("odd", tmp_path) == (None, None)
+    assert ground_colors("gone", tmp_path) == (None, None)
