@@ -98,8 +98,8 @@ def tokens_text(count: int) -> str:
 
 
 def cost_text(figures: Figures) -> str:
-    """Dollars; "offline" and "local" cost nothing that we could name; "?" where the price is unknown."""
-    if figures.provider in ("offline", "local", ""):
+    """Dollars; "offline" and "local" unless the answers came with a price; "?" where the price is unknown."""
+    if figures.provider in ("offline", "local", "") and not figures.cost_usd:
         return figures.provider
     if figures.cost_usd is None and figures.tokens_in:
         return "?"

@@ -62,6 +62,7 @@ def test_tokens_are_short(count: int, text: str) -> None:
     [
         (Figures(provider="offline", tokens_in=5), "offline"),
         (Figures(provider="local", tokens_in=5), "local"),
+        (Figures(provider="local", tokens_in=5, cost_usd=Decimal("0.0421")), "$0.0421"),
         (Figures(provider="openrouter", tokens_in=5), "?"),
         (Figures(provider="custom", tokens_in=5), "?"),
         (Figures(provider="openrouter"), "$0.00"),
