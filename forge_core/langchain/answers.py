@@ -135,14 +135,18 @@ def to_usage_metadata(usage: TokenUsage | None) -> UsageMetadata | None:
     """Token counts in LangChain's form."""
     if usage is None:
         return None
+    given = InputTokenDetails(cache_read=usage.cached_tokens, cache_creation=usage.cache_write_tokens)
+    made = OutputTokenDetails(reasoning=usage.reasoning_tokens)
+    if usage.audio_input_tokens:
+        given["audio"] = usage.audio_input_tokens
+    if usage.audio_output_tokens:
+        made["audio"] = usage.audio_output_tokens
     return UsageMetadata(
         input_tokens=usage.prompt_tokens,
         output_tokens=usage.completion_tokens,
         total_tokens=usage.total_tokens,
-        input_token_details=InputTokenDetails(
-            cache_read=usage.cached_tokens, cache_creation=usage.cache_write_tokens
-        ),
-        output_token_details=OutputTokenDetails(reasoning=usage.reasoning_tokens),
+        input_token_details=given,
+        output_token_details=made,
     )
 
 

@@ -29,6 +29,8 @@ class TokenTrackingCallback(ForgeCallbackHandler):
     total_cached_tokens: int = 0
     total_cache_write_tokens: int = 0
     total_reasoning_tokens: int = 0
+    total_audio_input_tokens: int = 0
+    total_audio_output_tokens: int = 0
     total_cost_usd: Decimal | None = None
     has_estimates: bool = False
     call_count: int = 0
@@ -49,6 +51,8 @@ class TokenTrackingCallback(ForgeCallbackHandler):
             cached_tokens=self.total_cached_tokens,
             cache_write_tokens=self.total_cache_write_tokens,
             reasoning_tokens=self.total_reasoning_tokens,
+            audio_input_tokens=self.total_audio_input_tokens,
+            audio_output_tokens=self.total_audio_output_tokens,
             cost_usd=self.total_cost_usd,
             estimated=self.has_estimates,
         )
@@ -105,6 +109,8 @@ class TokenTrackingCallback(ForgeCallbackHandler):
         self.total_cached_tokens = total.cached_tokens
         self.total_cache_write_tokens = total.cache_write_tokens
         self.total_reasoning_tokens = total.reasoning_tokens
+        self.total_audio_input_tokens = total.audio_input_tokens
+        self.total_audio_output_tokens = total.audio_output_tokens
         self.total_cost_usd = total.cost_usd
         self.has_estimates = total.estimated
 

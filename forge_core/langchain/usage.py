@@ -63,6 +63,8 @@ def message_usage(message: AIMessage) -> TokenUsage | None:
         cached_tokens=_count(given, "cache_read"),
         cache_write_tokens=_count(given, "cache_creation"),
         reasoning_tokens=_count(made, "reasoning"),
+        audio_input_tokens=_count(given, "audio"),
+        audio_output_tokens=_count(made, "audio"),
         cost_usd=Decimal(0) if is_cache_hit else as_decimal(message.response_metadata.get("cost")),
         estimated=bool(message.response_metadata.get("usage_estimated")),
     )
@@ -91,6 +93,8 @@ def _output_usage(output: Mapping[str, Any]) -> TokenUsage | None:
         cached_tokens=_count(given, "cached_tokens"),
         cache_write_tokens=_count(given, "cache_write_tokens"),
         reasoning_tokens=_count(made, "reasoning_tokens"),
+        audio_input_tokens=_count(given, "audio_tokens"),
+        audio_output_tokens=_count(made, "audio_tokens"),
         cost_usd=as_decimal(counted.get("cost")),
     )
 

@@ -85,8 +85,9 @@ class Message:
 class TokenUsage:
     """Tokens and price of one or more calls, as the provider counts them.
 
-    `cached_tokens` and `cache_write_tokens` are subsets of `prompt_tokens`, `reasoning_tokens` of
-    `completion_tokens`. `cost_usd` is None where the price is unknown: never 0 for "don't know".
+    `cached_tokens`, `cache_write_tokens` and `audio_input_tokens` are subsets of `prompt_tokens`,
+    `reasoning_tokens` and `audio_output_tokens` of `completion_tokens`. `cost_usd` is None where the price is
+    unknown: never 0 for "don't know".
     """
 
     prompt_tokens: int = 0
@@ -97,6 +98,8 @@ class TokenUsage:
     cost_usd: Decimal | None = None
     estimated: bool = False
     """True where any figure is our estimate and not the provider's count."""
+    audio_input_tokens: int = 0
+    audio_output_tokens: int = 0
 
     @property
     def total_tokens(self) -> int:
@@ -112,6 +115,8 @@ class TokenUsage:
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
             cost_usd=_sum_cost(self, other),
             estimated=self.estimated or other.estimated,
+            audio_input_tokens=self.audio_input_tokens + other.audio_input_tokens,
+            audio_output_tokens=self.audio_output_tokens + other.audio_output_tokens,
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -123,6 +128,8 @@ class TokenUsage:
             "cached_tokens": self.cached_tokens,
             "cache_write_tokens": self.cache_write_tokens,
             "reasoning_tokens": self.reasoning_tokens,
+            "audio_input_tokens": self.audio_input_tokens,
+            "audio_output_tokens": self.audio_output_tokens,
             "cost_usd": None if self.cost_usd is None else str(self.cost_usd),
             "estimated": self.estimated,
         }

@@ -28,12 +28,12 @@ class ModelPrices:
 def price(usage: TokenUsage, prices: ModelPrices | None) -> Decimal | None:
     """US dollars for `usage`: the provider's figure if it carries one, else counts times prices.
 
-    None when a price that is needed is unknown. Counts that contradict each other (more cached tokens than
-    prompt tokens) are held within their whole.
+    None when a price that is needed is unknown, as those of audio tokens always are. Counts that contradict
+    each other (more cached tokens than prompt tokens) are held within their whole.
     """
     if usage.cost_usd is not None:
         return usage.cost_usd
-    if prices is None:
+    if prices is None or usage.audio_input_tokens or usage.audio_output_tokens:
         return None
     cached = min(usage.cached_tokens, usage.prompt_tokens)
     written = min(usage.cache_write_tokens, usage.prompt_tokens - cached)

@@ -151,6 +151,8 @@ def read_usage(usage: Any) -> TokenUsage | None:
         cached_tokens=_whole(prompt.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")),
         cache_write_tokens=_whole(prompt.get("cache_write_tokens")),
         reasoning_tokens=_whole(completion.get("reasoning_tokens")),
+        audio_input_tokens=_whole(prompt.get("audio_tokens")),
+        audio_output_tokens=_whole(completion.get("audio_tokens")),
         cost_usd=read_decimal(usage.get("cost")),
     )
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import base64
-import gc
-import warnings
 from collections.abc import Iterator
-from importlib.util import find_spec
 
 import httpx
 import pytest
@@ -22,19 +19,10 @@ _WAV = b"RIFF\x24\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x0
 _BYTES = {".png": _PNG, ".pdf": _PDF, ".wav": _WAV}
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """The suites never close a model, so its pooled sockets end with the garbage."""
-    if find_spec("langchain_tests") is not None:
-        config.addinivalue_line("filterwarnings", "ignore:unclosed:ResourceWarning")
-
-
 @pytest.fixture(scope="session")
 def server() -> Iterator[SseServer]:
     with willing_server() as running:
         yield running
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
 
 
 @pytest.fixture(autouse=True)

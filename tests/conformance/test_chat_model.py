@@ -20,7 +20,7 @@ from langchain_tests.unit_tests import ChatModelUnitTests
 from forge_core.langchain import OpenRouterLLM
 from tests.conformance.model_server import MODEL
 
-_DETAILS = ["reasoning_output", "cache_read_input", "cache_creation_input"]
+_DETAILS = ["audio_input", "audio_output", "reasoning_output", "cache_read_input", "cache_creation_input"]
 
 
 class Features:
@@ -115,12 +115,6 @@ class Asked(Features, ChatModelIntegrationTests):
 
     def invoke_with_cache_creation_input(self, *, stream: bool = False) -> AIMessage:
         return self.invoke_with_cache_read_input(stream=stream)
-
-    @pytest.mark.xfail(
-        strict=True, raises=AssertionError, reason="a pydantic v1 class gives dictionaries, not instances"
-    )
-    def test_structured_output_pydantic_2_v1(self, model: BaseChatModel) -> None:
-        super().test_structured_output_pydantic_2_v1(model)
 
 
 class TestIntegration(Asked):
