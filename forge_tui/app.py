@@ -32,6 +32,8 @@ MakeSession: TypeAlias = "Callable[[Approver], Awaitable[ForgeSession] | ForgeSe
 """Builds the session. Called in a thread, since it imports much; an awaitable is awaited on the loop."""
 
 CRASH_CODE = 70
+WARM_UP_DELAY_S = 0.08
+"""The first frame and the keys that wait for it come before imports that hold the interpreter."""
 T = TypeVar("T")
 
 
@@ -72,7 +74,7 @@ class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
         return self.chat
 
     def on_mount(self) -> None:
-        self.call_after_refresh(self._begin_warm_up)
+        self.set_timer(WARM_UP_DELAY_S, self._begin_warm_up)
 
     async def on_unmount(self) -> None:
         if self.session is not None:
