@@ -149,7 +149,8 @@ class Exchange:
             return
 
     def stream_sync(self, body: bytes) -> Generator[StreamChunk, None, None]:
-        """`stream`, blocking."""
+        """`stream`, blocking. A silent socket is given up after the longer of the two limits: a blocking read
+        knows one for the whole body."""
         client = self.connections.for_threads()
         read_s = self.deadlines.first_token_s
         request = self._request(client, "POST", "chat/completions", body, read_s, _SSE_HEADERS)
