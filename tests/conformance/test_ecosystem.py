@@ -106,15 +106,12 @@ def kinds(messages: list[AnyMessage]) -> list[str]:
 
 class TestChains:
     def test_prompt_model_parser(self, llm: OpenRouterLLM) -> None:
-        """Scenario: Use OpenRouterLLM in LCEL chain."""
         chain = ChatPromptTemplate.from_messages([("human", "{input}")]) | llm | StrOutputParser()
         assert chain.invoke({"input": "Hello"}) == ANSWER
         assert "".join(chain.stream({"input": "Hello"})) == ANSWER
         assert chain.batch([{"input": "a"}, {"input": "b"}]) == [ANSWER, ANSWER]
 
     def test_retrieval_with_tools(self, llm: OpenRouterLLM, weather: Weather, server: SseServer) -> None:
-        """Scenario: Use with LangChain retrieval chain."""
-
         class Shelf(BaseRetriever):
             def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
                 return [Document("the weather tool knows 'Paris'")]

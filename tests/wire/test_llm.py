@@ -98,6 +98,7 @@ class Recorder(BaseCallbackHandler):
 
 
 async def test_generate_response_asynchronously(server: SseServer, llm: OpenRouterLLM) -> None:
+    """Scenario: Generate response asynchronously."""
     server.add(whole({"content": "Hello!"}))
     message = await llm.ainvoke([HumanMessage("Hello!")])
     assert isinstance(message, AIMessage)
@@ -118,6 +119,7 @@ async def test_invoke_works_inside_a_running_loop(server: SseServer, llm: OpenRo
 
 
 async def test_stream_response(server: SseServer, llm: OpenRouterLLM) -> None:
+    """Scenario: Stream response."""
     gate = Gate()
     server.add(Reply([event(chunk("Hel")), gate, event(chunk("lo", finish_reason="stop")), DONE]))
     chunks = llm.astream("hi")
@@ -458,6 +460,7 @@ async def test_a_batch_sums_its_usage(server: SseServer, llm: OpenRouterLLM) -> 
 
 
 async def test_use_llm_as_context_manager(server: SseServer) -> None:
+    """Scenario: Use LLM as context manager."""
     server.add(whole({"content": "x"}))
     llm = OpenRouterLLM(client=OpenRouterClient(KEY, server.base_url), model=MODEL)
     async with llm:

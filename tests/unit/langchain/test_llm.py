@@ -17,6 +17,7 @@ KEY = "sk-or-v1-0123456789abcdef"
 
 
 def test_initialize_llm_with_client() -> None:
+    """Scenario: Initialize LLM with client."""
     client = OpenRouterClient(api_key="sk-or-xxx")
     llm = OpenRouterLLM(client=client, model="anthropic/claude-3-opus")
     assert llm.client is client

@@ -31,23 +31,27 @@ from forge_core.llm.models import Message, MessageRole, ToolCall
 
 
 def test_convert_system_message_to_forge() -> None:
+    """Scenario: Convert SystemMessage to Forge."""
     message = langchain_to_forge(SystemMessage("You are helpful."))
     assert isinstance(message, Message)
     assert (message.role, message.content) == (MessageRole.SYSTEM, "You are helpful.")
 
 
 def test_convert_human_message_to_forge() -> None:
+    """Scenario: Convert HumanMessage to Forge."""
     message = langchain_to_forge(HumanMessage("Hello!"))
     assert (message.role, message.content) == (MessageRole.USER, "Hello!")
 
 
 def test_convert_ai_message_to_forge() -> None:
+    """Scenario: Convert AIMessage to Forge."""
     message = langchain_to_forge(AIMessage("Hi there!"))
     assert (message.role, message.content) == (MessageRole.ASSISTANT, "Hi there!")
     assert message.tool_calls is None
 
 
 def test_convert_ai_message_with_tool_calls() -> None:
+    """Scenario: Convert AIMessage with tool calls."""
     call = {"id": "call_123", "name": "read_file", "args": {"path": "/tmp/test"}}
     message = langchain_to_forge(AIMessage("", tool_calls=[call]))
     assert message.tool_calls is not None
@@ -57,18 +61,21 @@ def test_convert_ai_message_with_tool_calls() -> None:
 
 
 def test_convert_tool_message_to_forge() -> None:
+    """Scenario: Convert ToolMessage to Forge."""
     message = langchain_to_forge(ToolMessage("file contents here", tool_call_id="call_123"))
     assert (message.role, message.content) == (MessageRole.TOOL, "file contents here")
     assert message.tool_call_id == "call_123"
 
 
 def test_convert_forge_system_message_to_langchain() -> None:
+    """Scenario: Convert Forge system message to LangChain."""
     message = forge_to_langchain(Message.system("Be helpful"))
     assert isinstance(message, SystemMessage)
     assert message.content == "Be helpful"
 
 
 def test_convert_forge_assistant_message_with_tool_calls() -> None:
+    """Scenario: Convert Forge assistant message with tool calls."""
     call = ToolCall("c1", {"name": "read", "arguments": '{"path": "ü"}'})
     message = forge_to_langchain(Message.assistant("x", [call]))
     assert isinstance(message, AIMessage)
@@ -76,6 +83,7 @@ def test_convert_forge_assistant_message_with_tool_calls() -> None:
 
 
 def test_convert_list_of_messages() -> None:
+    """Scenario: Convert list of messages."""
     messages = [SystemMessage("s"), HumanMessage("h"), AIMessage("a")]
     converted = langchain_messages_to_forge(messages)
     assert [message.role for message in converted] == ["system", "user", "assistant"]
