@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from forge_core.permissions.policy import PermissionPolicy
     from forge_core.redact import Redactor
     from forge_core.session.session import ForgeSession
-    from forge_core.session.status import ProviderLabel
+    from forge_core.session.status import ModelChoice, ProviderLabel
 
 _TRACING = ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2")
 
@@ -88,6 +89,7 @@ def build_session(config: ForgeConfig, approver: Approver) -> ForgeSession:
             sandbox="sandbox: off",
             make_llm=make_llm,
             context_window=_context_window(config),
+            known_models=partial(_known_models, config),
             system_prompt=_prompt_maker(config),
             close=close,
         )
@@ -207,6 +209,24 @@ def _context_window(config: ForgeConfig) -> Callable[[str], int | None]:
         return found.context_length if found else None
 
     return window
+
+
+def _known_models(config: ForgeConfig) -> Sequence[ModelChoice]:
+    from forge_core.llm.catalog import ModelInfo, bundled
+    from forge_core.session.status import ModelChoice
+
+    if config.endpoint.kind != "openrouter":
+        return ()
+
+    def note(model: ModelInfo) -> str:
+        window = f"{model.context_length // 1000:,}k" if model.context_length else ""
+        given, made = model.prices.prompt, model.prices.completion
+        price = ""
+        if given is not None and made is not None:
+            price = f"${given * 1_000_000:g} in, ${made * 1_000_000:g} out per million"
+        return " · ".join(part for part in (window, price) if part)
+
+    return tuple(ModelChoice(model.id, note(model)) for model in bundled().values() if model.takes_tools)
 
 
 def _redactor(config: ForgeConfig) -> Redactor:

@@ -72,7 +72,8 @@ async def _reset(argument: str, session: ForgeSession) -> CommandResult:
 async def _model(argument: str, session: ForgeSession) -> CommandResult:
     status = session.status
     if not argument:
-        return OpenScreen("model", status.model)
+        rows = [(_marked(choice.id, status.model), choice.note) for choice in session.known_models()]
+        return Text(f"{_columns(rows)}\n\n/model NAME changes it, from the next answer on.", "Model")
     if status.provider_label == "offline":
         return Failure(
             "The offline model is the only one without a connection. Set OPENROUTER_API_KEY, or start with "
@@ -110,6 +111,10 @@ _HANDLERS: dict[str, Handler] = {
     "cost": _cost,
     "exit": _exit,
 }
+
+
+def _marked(model: str, current: str) -> str:
+    return f"{'›' if model == current else ' '} {model}"
 
 
 def _usage(name: str, hint: str) -> str:

@@ -23,7 +23,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class OpenScreen:
-    """A picker or viewer of the screen ("theme", "model")."""
+    """A picker or viewer of the screen ("theme")."""
 
     name: str
     argument: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Mapping, MutableMapping
+from collections.abc import AsyncGenerator, Callable, Mapping, MutableMapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +21,7 @@ from forge_core.permissions.policy import PermissionPolicy
 from forge_core.redact import Redactor
 from forge_core.result import AgentResult
 from forge_core.session.record import TurnRecorder
-from forge_core.session.status import ProviderLabel, SessionStatus
+from forge_core.session.status import ModelChoice, ProviderLabel, SessionStatus
 from forge_core.store.journal import Journal
 from forge_core.tools.registry import ToolRegistry
 
@@ -45,6 +45,7 @@ class SessionParts:
     sandbox: str
     make_llm: Callable[[str], BaseChatModel]
     context_window: Callable[[str], int | None]
+    known_models: Callable[[], Sequence[ModelChoice]]
     system_prompt: Callable[[PermissionMode], str]
     close: Callable[[], Any]
     """Closes the provider's connections; awaited when it gives an awaitable."""
@@ -93,6 +94,12 @@ class ForgeSession:
     @property
     def usage_by_model(self) -> Mapping[str, TokenUsage]:
         return self._parts.tracker.usage_by_model()
+
+    def known_models(self) -> Sequence[ModelChoice]:
+        """Models that can be named here, by the catalogue; the current one is always among them."""
+        known = self._parts.known_models()
+        is_listed = any(choice.id == self._model for choice in known)
+        return known if is_listed else (ModelChoice(self._model), *known)
 
     async def send(self, text: str) -> AsyncGenerator[AgentEvent, None]:
         """One turn, as events; the last is AGENT_END.

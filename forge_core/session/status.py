@@ -13,6 +13,15 @@ ProviderLabel: TypeAlias = Literal["offline", "local", "openrouter", "custom"]
 
 
 @dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """A model that `/model` offers."""
+
+    id: str
+    note: str = ""
+    """Window and price in a few words ("200k · $3 in, $15 out per million"); empty where unknown."""
+
+
+@dataclass(frozen=True, slots=True)
 class SessionStatus:
     """A session at one moment; cheap to make."""
 

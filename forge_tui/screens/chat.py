@@ -271,7 +271,9 @@ class ChatScreen(ChatKeys):
         if command == "theme":
             return [(name, "now" if name == self.app.theme else "") for name in self._themes()]
         if command == "model":
-            return [(self._live.current().model, "now")]
+            if self._session is None:
+                return [(self._live.current().model, "now")]
+            return [(choice.id, choice.note) for choice in self._session.known_models()]
         return ()
 
     # Figures

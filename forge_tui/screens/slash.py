@@ -86,8 +86,6 @@ class SlashCommands:
                 screen.start_over()
             case results.Quit():
                 screen.leave()
-            case results.OpenScreen("model", model):
-                screen.show_text(f"{model}\n\n/model NAME changes it, from the next answer on.", "Model")
             case results.OpenScreen(name):
                 screen.run_by_name(name)
             case results.ChangeSetting("theme", value):

@@ -14,7 +14,7 @@ from forge_core.config.models import ForgeConfig, PermissionMode
 from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, LLMStart, Notice
 from forge_core.llm.models import TokenUsage
 from forge_core.result import AgentResult, StoppedReason
-from forge_core.session.status import SessionStatus
+from forge_core.session.status import ModelChoice, SessionStatus
 
 
 @dataclass(slots=True)
@@ -94,6 +94,9 @@ class ScriptedSession:
     @property
     def usage_by_model(self) -> Mapping[str, TokenUsage]:
         return {self._model: self.usage}
+
+    def known_models(self) -> Sequence[ModelChoice]:
+        return (ModelChoice(self._model, "200k"),)
 
     def set_model(self, model: str) -> None:
         self._model = model

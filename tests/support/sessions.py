@@ -12,6 +12,7 @@ from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.callbacks import TokenTrackingCallback
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.session.session import ForgeSession, SessionParts
+from forge_core.session.status import ModelChoice
 from forge_core.store.journal import Journal
 from forge_core.tools.base import BaseTool, ExecutionContext
 from forge_core.tools.executor import ToolExecutor
@@ -73,6 +74,7 @@ def scripted_session(
         sandbox="sandbox: off",
         make_llm=lambda model: ScriptedLLM(replies=[["from " + model]], model=model),
         context_window=lambda model: 1000,
+        known_models=lambda: (ModelChoice("other/one", "8k"), ModelChoice("other/two")),
         system_prompt=lambda mode: f"You are in {mode} mode.",
         close=lambda: None,
     )

@@ -51,7 +51,10 @@ async def test_reset_model_theme_and_exit_say_what_to_do(tmp_path: Path) -> None
     assert await run_command("/reset", session) == Cleared()
     assert await run_command("/model other/one", session) == ChangeSetting("model", "other/one")
     assert session.status.model == "other/one"
-    assert await run_command("/model", session) == OpenScreen("model", "other/one")
+    models = await run_command("/model", session)
+    assert isinstance(models, Text)
+    assert "› other/one  8k" in models.body
+    assert "other/two" in models.body
     assert await run_command("/theme forge-light", session) == ChangeSetting("theme", "forge-light")
     assert await run_command("/theme", session) == OpenScreen("theme")
     assert await run_command("/quit", session) == Quit()
