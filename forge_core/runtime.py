@@ -114,7 +114,9 @@ class _Notifier:
         self.session: ForgeSession | None = None
 
     def retry(self, notice: RetryNotice) -> None:
-        self._tell("warning", f"{notice.reason} Trying again in {notice.wait_s:.0f} s.")
+        when = "at once" if notice.wait_s < 0.5 else f"in {notice.wait_s:.0f} s"
+        reason = notice.reason.removesuffix("Try again.").rstrip()
+        self._tell("warning", f"{reason} Trying again {when}.")
 
     def trouble(self, text: str) -> None:
         self._tell("error", text)
@@ -201,10 +203,13 @@ def _llm_factory(config: ForgeConfig, client: OpenRouterClient) -> Callable[[str
 
 def _context_window(config: ForgeConfig) -> Callable[[str], int | None]:
     from forge_core.llm.catalog import lookup
+    from forge_core.llm.offline.protocol import CONTEXT_LENGTH
 
     def window(model: str) -> int | None:
         if config.context_window:
             return config.context_window
+        if config.endpoint.kind == "offline":
+            return CONTEXT_LENGTH
         found = lookup(model) if config.endpoint.kind == "openrouter" else None
         return found.context_length if found else None
 

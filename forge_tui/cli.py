@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 TYPE_CHECKING = False  # importing typing for it would cost 10 ms of a --version
@@ -40,6 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     import asyncio
 
+    if sys.stdout is None:
+        return _fail("Standard output is closed, so there is nowhere to print the answer.")
     from forge_core.errors import ForgeError
     from forge_tui.arguments import config_flags, read_prompt
 
@@ -50,10 +53,15 @@ def _run(options: argparse.Namespace) -> int:
         config = load_session_config(options.cwd, flags=config_flags(options))
     except ForgeError as error:
         return _fail(str(error))
+    from forge_core.headless.exit_codes import ExitCode
+    from forge_core.headless.printers import OutputError
     from forge_core.headless.run import run_prompt
 
     try:
         return asyncio.run(run_prompt(config, prompt, options.output))
+    except OutputError as error:
+        _silence_stdout()
+        return _fail(str(error), ExitCode.PROVIDER)
     except ForgeError as error:
         return _fail(str(error))
     except (BrokenPipeError, KeyboardInterrupt):
@@ -66,6 +74,8 @@ def _chat(options: argparse.Namespace) -> int:
     """Reads the settings, paints the first frame, then loads the app behind it."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return _fail('forge chat needs a terminal. Without one, use: forge run "your request"')
+    if os.environ.get("TERM", "") in ("", "dumb"):
+        return _fail('This terminal cannot show the app (TERM is "dumb" or not set). Use: forge run "…"')
     from forge_core.errors import ForgeError
     from forge_core.runtime import load_session_config
     from forge_tui.arguments import config_flags
@@ -111,8 +121,6 @@ def _crash(config: ForgeConfig, error: Exception) -> int:
 
 def _silence_stdout() -> None:
     # The reader of our output went away; Python would complain again when it flushes at exit.
-    import os
-
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, sys.stdout.fileno())
 

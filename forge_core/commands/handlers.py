@@ -79,6 +79,8 @@ async def _model(argument: str, session: ForgeSession) -> CommandResult:
             "The offline model is the only one without a connection. Set OPENROUTER_API_KEY, or start with "
             "`forge chat --base-url URL --model NAME`."
         )
+    if len(argument.split()) > 1:
+        return Failure(f"{argument!r} is no model's name: it has blanks in it. /model alone lists some.")
     session.set_model(argument)
     return ChangeSetting("model", argument)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Literal, Protocol, TextIO, TypeAlias
 
+from forge_core.errors import ForgeError
 from forge_core.events import (
     SCHEMA_VERSION,
     AgentEnd,
@@ -23,6 +24,10 @@ from forge_core.result import AgentResult
 from forge_core.sanitize import safe_line, safe_text
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
+
+
+class OutputError(ForgeError):
+    """What was to be printed could not be written."""
 
 
 class Printer(Protocol):

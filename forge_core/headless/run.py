@@ -11,9 +11,9 @@ from contextlib import aclosing
 
 from forge_core.approval import Approver, deny_all
 from forge_core.config.models import ForgeConfig
-from forge_core.events import AgentEnd
+from forge_core.events import AgentEnd, AgentEvent
 from forge_core.headless.exit_codes import ExitCode, exit_code_for
-from forge_core.headless.printers import OutputFormat, Printer, make_printer
+from forge_core.headless.printers import OutputError, OutputFormat, Printer, make_printer
 from forge_core.runtime import build_session
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
@@ -38,13 +38,22 @@ async def _drive(session: ForgeSession, prompt: str, printer: Printer) -> int:
     code = int(ExitCode.CRASH)
     async with _interrupting(session) as received, aclosing(session.send(prompt)) as events:
         async for event in events:
-            printer.event(event)
+            _print(printer, event)
             if isinstance(event, AgentEnd):
                 code = exit_code_for(event.result.stopped_reason)
     ending = received[0] if received else None
     if ending in (signal.SIGTERM, signal.SIGHUP):
         return 128 + ending
     return int(ExitCode.INTERRUPTED) if ending is not None else code
+
+
+def _print(printer: Printer, event: AgentEvent) -> None:
+    try:
+        printer.event(event)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"The output cannot be written: {error.strerror}.") from error
 
 
 @contextlib.asynccontextmanager

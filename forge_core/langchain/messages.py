@@ -33,6 +33,10 @@ _AI_KWARGS = {"reasoning": "reasoning_content"}
 _AI_KEPT = ("reasoning_details", "refusal", "annotations", "images")
 
 
+MAX_DEPTH = 100
+"""How deep the arguments of a tool call may nest."""
+
+
 def langchain_to_forge(message: BaseMessage) -> Message:
     """The Forge message for a LangChain one. Raises ValueError for kinds that have no role in the protocol
     (ChatMessage, FunctionMessage, RemoveMessage)."""
@@ -96,7 +100,22 @@ def parse_arguments(raw: str) -> dict[str, Any] | None:
         return None
     if value is None:
         return {}
-    return value if isinstance(value, dict) else None
+    return value if isinstance(value, dict) and not _is_too_deep(value) else None
+
+
+def _is_too_deep(value: object) -> bool:
+    """Whether lists and objects nest over MAX_DEPTH: code that walks them would run out of stack."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def langchain_calls(calls: Sequence[ToolCall]) -> tuple[list[LangChainToolCall], list[InvalidToolCall]]:

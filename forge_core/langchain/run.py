@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from forge_core.langchain.agent import ForgeAgent
 
 
+EMPTY_ANSWER = "The model sent an empty answer."
+
+
 class AgentRun:
     """Runs once. `events()` drives it; `settle()` gives the result and leaves the memory valid."""
 
@@ -43,6 +46,7 @@ class AgentRun:
         self._reason: StoppedReason | None = None
         self._error: Exception | None = None
         self._finish_reason: str | None = None
+        self._warning: str | None = None
         self._is_last_round_denied = False
         self._result: AgentResult | None = None
 
@@ -114,8 +118,11 @@ class AgentRun:
         message = call.message(self._agent.call_ids)
         self._finish_reason = finish_reason_of(message)
         self._output = call.text
-        self._remember(langchain_to_forge(message))
         self._open_calls = _pending(message)
+        if self._open_calls or self._output.strip():
+            self._remember(langchain_to_forge(message))
+        else:  # some providers refuse a history with an empty answer, from then on
+            self._warning = EMPTY_ANSWER
         if not self._open_calls:
             done = stopped_reason_for(self._finish_reason)
             self._reason = "denied" if done == "complete" and self._is_last_round_denied else done
@@ -187,11 +194,9 @@ class AgentRun:
 
     def _build_result(self) -> AgentResult:
         reason = self._reason or self.stop.reason or "cancelled"
-        warning = None
+        warning = self._warning
         if reason == "max_iterations":
-            warning = (
-                f"Stopped after {self._iterations} model calls, the maximum. The work may be unfinished."
-            )
+            warning = f"Stopped after {self._iterations} model calls, the maximum. Send “go on” to continue."
         return AgentResult(
             output=self._output,
             messages=self._messages,

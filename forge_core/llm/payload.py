@@ -119,8 +119,17 @@ def _complete_assistant(body: dict[str, Any], message: Message, model: str, prov
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    function = {"name": call.name, "arguments": call.arguments or "{}"}
+    """An earlier call as the provider wants it back. Arguments that were no JSON object go back as none:
+    servers that parse the history would refuse every later request, and the result tells what was wrong."""
+    function = {"name": call.name, "arguments": call.arguments if _is_object(call.arguments) else "{}"}
     return {"id": call.id, "type": call.type or "function", "function": function}
+
+
+def _is_object(raw: str) -> bool:
+    try:
+        return isinstance(json.loads(raw), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _is_understood(detail: dict[str, Any], model: str, made_by: str) -> bool:

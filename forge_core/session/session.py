@@ -116,6 +116,7 @@ class ForgeSession:
         queue: asyncio.Queue[AgentEvent | None] = asyncio.Queue(QUEUE_SIZE)
         self._queue = queue
         task = asyncio.create_task(self._turn(text, queue), name="forge-turn")
+        task.add_done_callback(lambda ended: _end_reading(ended, queue))
         self._task = task
         self._is_interrupted = False
         try:
@@ -220,6 +221,14 @@ class ForgeSession:
             about = {"id": self.id, "working_dir": str(config.working_dir), "provider": config.endpoint.kind}
             journal.record("session", about)
         journal.record("user", {"text": text, "model": self._model, "mode": str(self._parts.policy.mode)})
+
+
+def _end_reading(task: asyncio.Task[None], queue: asyncio.Queue[AgentEvent | None]) -> None:
+    """Lets the reader of a turn that was cancelled go: nothing more is delivered, and it must not wait."""
+    if task.cancelled():
+        while not queue.empty():
+            queue.get_nowait()
+        queue.put_nowait(None)
 
 
 def _crash_events(error: Exception) -> tuple[AgentEvent, AgentEvent]:

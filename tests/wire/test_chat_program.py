@@ -251,3 +251,10 @@ def test_the_installed_script_is_the_same_program() -> None:
         pytest.skip("the package is not installed beside this Python, so there is no script to run")
     done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("forge ")
+
+
+@pytest.mark.parametrize("term", ["dumb", ""])
+def test_a_terminal_that_cannot_show_the_app_is_told_what_to_use(tmp_path: Path, term: str) -> None:
+    with chat(tmp_path, TERM=term) as terminal:
+        assert terminal.wait_for_exit() == 1
+        assert "forge run" in terminal.text

@@ -238,3 +238,48 @@ def test_no_key_reaches_the_journal_or_the_log(tmp_path: Path, _own_home: Path) 
     assert found == []
     modes = {path.name: oct(path.stat().st_mode & 0o777) for path in _own_home.rglob("*.jsonl")}
     assert set(modes.values()) == {"0o600"}
+
+
+def test_a_broken_call_goes_back_as_json_that_every_server_can_read(tmp_path: Path) -> None:
+    with SseServer(tool_answer(("c1", "read", '{"file_path": ')), answer("Once more.")) as server:
+        done = forge(*at(server, "read it"), cwd=tmp_path)
+        history = server.requests[1].json["messages"]
+    assert done.returncode == 0
+    (call,) = history[-2]["tool_calls"]
+    assert json.loads(call["function"]["arguments"]) == {}
+    assert history[-1]["content"].startswith("Error:")
+
+
+def test_an_empty_answer_is_said_on_stderr(tmp_path: Path) -> None:
+    with SseServer(answer("")) as server:
+        done = forge(*at(server, "hi"), cwd=tmp_path)
+    assert (done.stdout.strip(), "empty answer" in done.stderr) == ("", True)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here to play a full disk")
+def test_an_output_that_cannot_be_written_is_one_line_and_two(tmp_path: Path) -> None:
+    for output in ("text", "json", "stream-json"):
+        with SseServer(answer("hello")) as server, Path("/dev/full").open("w") as full:
+            done = subprocess.run(
+                [*FORGE, *at(server, "hi", "--output", output)],
+                cwd=tmp_path,
+                stdin=subprocess.DEVNULL,
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=60,
+            )
+        assert done.returncode == 2
+        assert "cannot be written" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_closed_standard_output_is_said(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m forge_tui.cli run hi >&-"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 1
+    assert "closed" in done.stderr

@@ -75,3 +75,9 @@ async def test_cost_is_a_table_per_model(tmp_path: Path) -> None:
     assert "other/model" in result.body
     assert "$0.0020" in result.body.splitlines()[-1]
     await session.aclose()
+
+
+async def test_a_models_name_with_blanks_is_refused(tmp_path: Path) -> None:
+    session = scripted_session(tmp_path, [["x"]])
+    assert isinstance(await run_command("/model x y z", session), Failure)
+    assert session.status.model == "scripted/model"

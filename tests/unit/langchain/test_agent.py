@@ -460,3 +460,18 @@ async def test_waiting_for_the_person_does_not_count_against_the_timeout() -> No
     with clock.paused():
         pass
     assert clock.elapsed() == 2.0
+
+
+async def test_an_empty_answer_is_told_and_not_remembered() -> None:
+    agent = agent_for([""], ["now with words"])
+    result = result_of(await collect(agent))
+    assert (result.stopped_reason, result.warning) == ("complete", "The model sent an empty answer.")
+    assert [message.role for message in agent.memory.get_history()] == ["user"]
+    assert (await agent.run("again")).output == "now with words"
+
+
+async def test_arguments_nested_without_end_are_refused_and_end_nothing() -> None:
+    raw = '{"text": ' + "[" * 600 + "]" * 600 + "}"
+    agent = agent_for([Call("echo", raw=raw)], ["ok"], tools=[Echo()])
+    result = result_of(await collect(agent))
+    assert (result.stopped_reason, result.tool_calls[0].success) == ("complete", False)

@@ -260,3 +260,15 @@ def is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+async def test_closing_the_session_lets_the_reader_of_a_turn_go(tmp_path: Path) -> None:
+    gate = Gate()
+    session = scripted_session(tmp_path, [["some text", gate]])
+    reading = asyncio.create_task(turn(session))
+    await gate.reached.wait()
+    await session.aclose()
+    events = await asyncio.wait_for(reading, 5)
+    assert not any(isinstance(event, AgentEnd) for event in events)
+    assert session.last_result is not None
+    assert_closed(journal_of(session))
