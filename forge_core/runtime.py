@@ -61,7 +61,7 @@ def build_session(config: ForgeConfig, approver: Approver) -> ForgeSession:
     session_id = new_session_id()
     notify = _Notifier()
     client = _build_client(config, notify.retry)
-    make_llm = _llm_factory(config, client)
+    make_llm = _llm_factory(config, client, session_id)
     policy = PermissionPolicy(
         root=config.working_dir, mode=config.permission_mode, allow=config.allow, deny=config.deny
     )
@@ -195,10 +195,20 @@ def _build_client(config: ForgeConfig, on_retry: Callable[[RetryNotice], None]) 
     )
 
 
-def _llm_factory(config: ForgeConfig, client: OpenRouterClient) -> Callable[[str], BaseChatModel]:
+def _llm_factory(
+    config: ForgeConfig, client: OpenRouterClient, session_id: str
+) -> Callable[[str], BaseChatModel]:
     from forge_core.langchain.llm import OpenRouterLLM
 
-    return lambda model: OpenRouterLLM(client=client, model=model)
+    def make(model: str) -> BaseChatModel:
+        if config.endpoint.kind != "openrouter":
+            return OpenRouterLLM(client=client, model=model)
+        # Prompt caching: one breakpoint on the last block, and the same upstream for the whole session
+        # (https://openrouter.ai/docs/features/prompt-caching).
+        caching = {"type": "ephemeral"} if model.startswith("anthropic/") else None
+        return OpenRouterLLM(client=client, model=model, session_id=session_id, cache_control=caching)
+
+    return make
 
 
 def _context_window(config: ForgeConfig) -> Callable[[str], int | None]:
