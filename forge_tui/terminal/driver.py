@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import selectors
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -12,20 +14,25 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
 from forge_tui.terminal import launcher, signals
+from forge_tui.terminal.input import TerminalInput
 
 if TYPE_CHECKING:
     from textual.app import App
 
 _ALTERNATE_SCREEN = "\x1b[?1049h"
 _MOUSE_PIXELS_OFF = "\x1b[?1016l"
+_READ_BYTES = 65536
+_LOOK_EVERY_S = 0.1
+"""How late the input thread may notice that it should end."""
 _LONGEST_HOLD_S = 3.0
 """Keys are held back no longer than that, whether something has the focus or not."""
 
 
 class ForgeDriver(LinuxDriver):
     """Relies on these of Textual 8.2.8's `LinuxDriver`: `write`, `process_message` (called by the input
-    thread), `start_application_mode` (writes ?1049h, reads the tty's settings into `attrs_before`),
-    `stop_application_mode` (sets them back), `resume_application_mode`; and on `App._exit`."""
+    thread), `run_input_thread`, `exit_event`, `start_application_mode` (writes ?1049h, reads the tty's
+    settings into `attrs_before`), `stop_application_mode` (sets them back), `resume_application_mode`; and on
+    `App._exit`."""
 
     def __init__(
         self,
@@ -66,6 +73,27 @@ class ForgeDriver(LinuxDriver):
             held, self._held = self._held, None
             for message in held or ():
                 super().process_message(message)
+
+    def run_input_thread(self) -> None:
+        """Reads the tty until `exit_event` is set, then once more: what the terminal still answers is not for
+        the shell. Textual's own loop, with our reader of the bytes."""
+        terminal = TerminalInput(debug=self._debug)
+        with selectors.SelectSelector() as selector:
+            selector.register(self.fileno, selectors.EVENT_READ)
+            is_last = False
+            while not is_last:
+                is_last = self.exit_event.is_set()
+                wait_s = terminal.wait_s
+                if selector.select(_LOOK_EVERY_S if wait_s is None else min(wait_s, _LOOK_EVERY_S)):
+                    data = os.read(self.fileno, _READ_BYTES)
+                    if not data:
+                        return  # the terminal is gone
+                    self._process(terminal.feed(data))
+                self._process(terminal.tick())
+
+    def _process(self, messages: list[Message]) -> None:
+        for message in messages:
+            self.process_message(message)
 
     def start_application_mode(self) -> None:
         self._is_screen_on = launcher.take_over()

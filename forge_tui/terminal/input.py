@@ -1,0 +1,231 @@
+"""What the terminal sends, cut into whole keys, pastes and answers before Textual's parser sees it.
+
+Textual 8.2.8's `XTermParser` types whatever it cannot read: an ESC inside a paste, or an answer of the
+terminal that it does not know, becomes keys, and keys send messages and approve commands. Here a paste is
+taken out as one event, answers that are no keys are dropped, and Textual gets only whole sequences.
+Grammar: ECMA-48 5.4 (control sequences) and 5.6 (control strings), and xterm's ctlseqs.
+
+Relied on: `XTermParser.feed`, and that feeding "" ends it and issues what it has not understood as keys.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from codecs import getincrementaldecoder
+from collections.abc import Callable
+from enum import Enum, auto
+from functools import lru_cache
+
+from textual import constants, events
+from textual._xterm_parser import XTermParser
+from textual.message import Message
+
+from forge_core.sanitize import safe_text
+
+PASTE_SILENCE_S = 2.0
+"""A paste whose end does not come is over after that long without a byte."""
+PASTE_LIMIT = 50_000_000
+"""Characters after which an unfinished paste is handed over in parts."""
+REPLY_SILENCE_S = 1.0
+"""So long the rest of an answer may take; a slow line cuts anywhere."""
+
+_ESC = "\x1b"
+_STRING_END = "\x1b\\"
+_PASTE_END = "\x1b[201~"
+_LONGEST_KNOWN = 32
+"""Textual's parser gives up behind that many characters of a sequence, and types them."""
+_SHORTEST_REST = 8
+"""After a paste that stalled, more characters than that at once are its rest and not a key."""
+
+_TOKEN = re.compile(
+    r"(?P<text>[^\x1b]+)"
+    r"|(?P<paste>\x1b\[200~)"
+    r"|(?P<answer>\x1b[]P_][^\x00-\x1f\x7f\x9c]+(?:\x07|\x1b\\|\x9c)"  # OSC, DCS, APC, whole
+    r"|\x1b\[[ -?]+(?=[^ -~]))"  # a control sequence that something else interrupts
+    r"|(?P<sequence>\x1b\[M[^\x1b]{3}"  # X10 mouse
+    r"|\x1b\[\[[ -~]"  # function keys of the Linux console
+    r"|\x1b\[\d+\$"  # Shift keys of rxvt
+    r"|\x1b\[(?![M\[])[ -?]*[@-~]"
+    r"|\x1bO[1-9]?[ -/@-~])"
+    r"|(?P<string>\x1b(?:\]\d|P[\d!$+>]|_G))"  # OSC, DCS, APC, to be continued
+    r"|(?P<keys>\x1b(?:(?=\x1b)"  # Escape, Alt+key
+    r"|[^\x1b\[O\]P_]"
+    r"|\[(?=[^ -~])"
+    r"|O(?=[1-9]?[^ -~])"
+    r"|[]P_](?=[^\x00-\x1f\x7f\x9c]*(?:[\x00-\x06\x08-\x1a\x1c-\x1f\x7f]|\x1b[^\\]))))",
+    re.DOTALL,
+)
+_STRING_STOP = re.compile(r"[\x00-\x1f\x7f\x9c]")
+
+
+class _State(Enum):
+    GROUND = auto()
+    PASTE = auto()
+    STRING = auto()
+    """In an answer that is dropped."""
+
+
+class TerminalInput:
+    """Bytes in, messages out, in order. For one thread: `feed` what was read, then `tick`."""
+
+    def __init__(self, *, debug: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
+        self._parser = XTermParser(debug)
+        """Keeps the mouse's position; always between two sequences."""
+        self._clock = clock
+        self._decode = getincrementaldecoder("utf-8")("replace").decode
+        self._state = _State.GROUND
+        self._held = ""
+        """The start of something whose rest has not come."""
+        self._pasted: list[str] = []
+        self._pasted_size = 0
+        self._is_paste_stalled = False
+        """A paste was given up and its end has not come: what follows may be its rest."""
+        self._due: float | None = None
+        self._messages: list[Message] = []
+
+    @property
+    def wait_s(self) -> float | None:
+        """Seconds until `tick` has something to do, None when it has not."""
+        return None if self._due is None else max(0.0, self._due - self._clock())
+
+    def feed(self, data: bytes) -> list[Message]:
+        """What these bytes complete."""
+        if new := self._decode(data):
+            self._take(new)
+        return self._flush()
+
+    def tick(self) -> list[Message]:
+        """What is now certain because nothing more has come: Escape, Alt+[, a paste without an end."""
+        if self._due is not None and self._clock() >= self._due:
+            self._give_up()
+        return self._flush()
+
+    def _flush(self) -> list[Message]:
+        messages, self._messages = self._messages, []
+        return messages
+
+    def _take(self, new: str) -> None:
+        if self._is_paste_stalled:
+            self._is_paste_stalled = False
+            if _PASTE_END in new or (len(new) > _SHORTEST_REST and not new.startswith(_ESC)):
+                self._state = _State.PASTE
+        text, self._held = self._held + new, ""
+        at = 0
+        while at < len(text):
+            match self._state:
+                case _State.GROUND:
+                    at = self._take_token(text, at)
+                case _State.PASTE:
+                    at = self._take_paste(text, at)
+                case _State.STRING:
+                    at = self._skip_string(text, at)
+        silence_s = self._allowed_silence()
+        self._due = None if silence_s is None else self._clock() + silence_s
+
+    def _take_token(self, text: str, at: int) -> int:
+        """Reads one token at `at`; where the next one begins."""
+        token = _TOKEN.match(text, at)
+        if token is None:
+            self._held = text[at:]
+            return len(text)
+        match token.lastgroup:
+            case "text":
+                self._parse(token.group())
+            case "sequence" if _is_known(token.group()):
+                self._parse(token.group())
+            case "keys":
+                self._messages += _as_keys(token.group())
+            case "paste":
+                self._state = _State.PASTE
+            case "string":
+                self._state = _State.STRING
+        return token.end()
+
+    def _take_paste(self, text: str, at: int) -> int:
+        end = text.find(_PASTE_END, at)
+        if end >= 0:
+            self._pasted.append(text[at:end])
+            self._deliver_paste()
+            self._state = _State.GROUND
+            return end + len(_PASTE_END)
+        kept = next((n for n in range(len(_PASTE_END) - 1, 0, -1) if text.endswith(_PASTE_END[:n], at)), 0)
+        end = len(text) - kept
+        self._pasted.append(text[at:end])
+        self._held = text[end:]
+        self._pasted_size += end - at
+        if self._pasted_size > PASTE_LIMIT:
+            self._deliver_paste()
+        return len(text)
+
+    def _skip_string(self, text: str, at: int) -> int:
+        """Any control character ends a string, so that Enter, Ctrl+C and Escape get through a broken one."""
+        stop = _STRING_STOP.search(text, at)
+        if stop is None:
+            return len(text)
+        end = stop.start()
+        if text[end:] == _ESC:
+            self._held = _ESC
+            return len(text)
+        self._state = _State.GROUND
+        if text.startswith(_STRING_END, end):
+            return end + len(_STRING_END)
+        return end + (text[end] in "\x07\x9c")
+
+    def _allowed_silence(self) -> float | None:
+        """Seconds for which the rest of what has begun is waited for."""
+        if self._state is _State.PASTE:
+            return PASTE_SILENCE_S
+        if self._state is _State.STRING or self._is_cut_sequence():
+            return REPLY_SILENCE_S
+        return constants.ESCAPE_DELAY if self._held else None
+
+    def _is_cut_sequence(self) -> bool:
+        """Whether a control sequence has begun. "ESC [" alone is Alt+[, too."""
+        return len(self._held) > 2 and self._held.startswith("\x1b[")
+
+    def _give_up(self) -> None:
+        is_no_key = self._state is _State.STRING or self._is_cut_sequence()
+        held, self._held = self._held, ""
+        state, self._state = self._state, _State.GROUND
+        self._due = None
+        if state is _State.PASTE:
+            self._pasted.append(held)
+            self._deliver_paste()
+            self._is_paste_stalled = True
+        elif not is_no_key:
+            self._messages += _as_keys(held[:2])
+            self._take(held[2:])
+
+    def _deliver_paste(self) -> None:
+        text = "".join(self._pasted)
+        self._pasted.clear()
+        self._pasted_size = 0
+        text = text.replace("\x00", "").replace("\r\n", "\n").replace("\r", "\n")
+        if text:
+            self._messages.append(events.Paste(safe_text(text)))
+
+    def _parse(self, text: str) -> None:
+        try:
+            self._messages += self._parser.feed(text)
+        except (ValueError, ArithmeticError):  # a mouse on a screen that says it has 0 pixels
+            self._parser = XTermParser()
+
+
+@lru_cache(maxsize=512)
+def _is_known(sequence: str) -> bool:
+    """Whether Textual's parser makes something else of it than typed characters."""
+    if len(sequence) > _LONGEST_KNOWN:
+        return False
+    parser = XTermParser()
+    try:
+        list(parser.feed(sequence))
+    except (ValueError, OverflowError):  # a key with a code that is no character
+        return False
+    return not list(parser.feed(""))
+
+
+def _as_keys(text: str) -> list[Message]:
+    """What Textual makes of it when nothing follows."""
+    parser = XTermParser()
+    return [*parser.feed(text), *parser.feed("")]
