@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from forge_core.config.models import ForgeConfig, PermissionMode
     from forge_core.langchain.agent import ForgeAgent
     from forge_core.llm.client import OpenRouterClient
+    from forge_core.llm.models import TokenUsage
     from forge_core.llm.retry import RetryNotice
     from forge_core.permissions.policy import PermissionPolicy
     from forge_core.redact import Redactor
@@ -60,7 +61,7 @@ def build_session(config: ForgeConfig, approver: Approver) -> ForgeSession:
 
     session_id = new_session_id()
     notify = _Notifier()
-    client = _build_client(config, notify.retry)
+    client = _build_client(config, notify)
     make_llm = _llm_factory(config, client, session_id)
     policy = PermissionPolicy(
         root=config.working_dir, mode=config.permission_mode, allow=config.allow, deny=config.deny
@@ -91,6 +92,7 @@ def build_session(config: ForgeConfig, approver: Approver) -> ForgeSession:
             context_window=_context_window(config),
             known_models=partial(_known_models, config),
             system_prompt=_prompt_maker(config),
+            bill=partial(_bill, client) if config.endpoint.kind == "openrouter" else None,
             close=close,
         )
     )
@@ -117,6 +119,10 @@ class _Notifier:
         when = "at once" if notice.wait_s < 0.5 else f"in {notice.wait_s:.0f} s"
         reason = notice.reason.removesuffix("Try again.").rstrip()
         self._tell("warning", f"{reason} Trying again {when}.")
+
+    def abandoned(self, generation_id: str) -> None:
+        if self.session is not None:
+            self.session.generation_abandoned(generation_id)
 
     def trouble(self, text: str) -> None:
         self._tell("error", text)
@@ -175,7 +181,7 @@ def _build_agent(
     return agent
 
 
-def _build_client(config: ForgeConfig, on_retry: Callable[[RetryNotice], None]) -> OpenRouterClient:
+def _build_client(config: ForgeConfig, notify: _Notifier) -> OpenRouterClient:
     from forge_core.llm.client import OpenRouterClient
 
     transport = None
@@ -191,7 +197,8 @@ def _build_client(config: ForgeConfig, on_retry: Callable[[RetryNotice], None]) 
         idle_timeout_s=config.idle_timeout_s,
         connect_timeout_s=config.connect_timeout_s,
         transport=transport,
-        on_retry=on_retry,
+        on_retry=notify.retry,
+        on_abandoned=notify.abandoned,
     )
 
 
@@ -224,6 +231,11 @@ def _context_window(config: ForgeConfig) -> Callable[[str], int | None]:
         return found.context_length if found else None
 
     return window
+
+
+async def _bill(client: OpenRouterClient, generation_id: str) -> TokenUsage | None:
+    found = await client.generation(generation_id)
+    return found.usage if found is not None else None
 
 
 def _known_models(config: ForgeConfig) -> Sequence[ModelChoice]:

@@ -145,7 +145,7 @@ class AgentRun:
         if tracker is None:
             return self._usage
         if is_cut:  # LangChain ends a cut stream with on_llm_error, which no tracker counts
-            tracker.add_usage(usage, _configured_model(self._agent))
+            tracker.add_estimate(usage, _configured_model(self._agent))
         return tracker.get_usage()
 
     async def _run_tools(self, chain: AsyncCallbackManagerForChainRun) -> AsyncGenerator[AgentEvent, None]:

@@ -42,9 +42,13 @@ class TokenTrackingCallback(ForgeCallbackHandler):
         self._lock = threading.Lock()
         self._prompts: dict[UUID, Sequence[str] | Sequence[BaseMessage]] = {}
         self._by_model: dict[str, TokenUsage] = {}
+        self._estimates: list[tuple[str, TokenUsage]] = []
 
     def get_usage(self) -> TokenUsage:
-        """The totals."""
+        """The totals, with the estimates of cut calls that no count has replaced yet."""
+        return sum((usage for _, usage in self._estimates), self._counted())
+
+    def _counted(self) -> TokenUsage:
         return TokenUsage(
             prompt_tokens=self.total_prompt_tokens,
             completion_tokens=self.total_completion_tokens,
@@ -60,12 +64,29 @@ class TokenTrackingCallback(ForgeCallbackHandler):
     def usage_by_model(self) -> dict[str, TokenUsage]:
         """The totals per model, by the name that the answer gave; "" where it gave none."""
         with self._lock:
-            return dict(self._by_model)
+            by_model = dict(self._by_model)
+            for model, usage in self._estimates:
+                by_model[model] = by_model.get(model, TokenUsage()) + usage
+            return by_model
+
+    def add_estimate(self, usage: TokenUsage, model: str = "") -> None:
+        """Adds a call that was cut short, whose count may still come (`replace_estimate`)."""
+        with self._lock:
+            self._estimates.append((model, usage))
+
+    def replace_estimate(self, estimate: TokenUsage, counted: TokenUsage, model: str = "") -> None:
+        """Puts the provider's count in the place of an estimate; nothing when that is gone (a reset)."""
+        with self._lock:
+            remaining = [entry for entry in self._estimates if entry[1] is not estimate]
+            is_known = len(remaining) < len(self._estimates)
+            self._estimates = remaining
+        if is_known:
+            self.add_usage(counted, model)
 
     def add_usage(self, usage: TokenUsage, model: str = "") -> None:
-        """Adds what no answer told, e.g. the estimate of a call that was cut short; no call is counted."""
+        """Adds what no answer told; no call is counted."""
         with self._lock:
-            self._set_totals(self.get_usage() + usage)
+            self._set_totals(self._counted() + usage)
             self._by_model[model] = self._by_model.get(model, TokenUsage()) + usage
 
     def reset(self) -> None:
@@ -73,6 +94,7 @@ class TokenTrackingCallback(ForgeCallbackHandler):
         with self._lock:
             self._set_totals(TokenUsage())
             self._by_model.clear()
+            self._estimates.clear()
             self.call_count = 0
 
     def on_chat_model_start(

@@ -62,6 +62,7 @@ class OpenRouterClient(AccountCalls):
         transport: httpx.AsyncBaseTransport | None = None,
         sync_transport: httpx.BaseTransport | None = None,
         on_retry: Callable[[RetryNotice], None] | None = None,
+        on_abandoned: Callable[[str], None] | None = None,
         attribution: bool = True,
         default_headers: Mapping[str, str] | None = None,
     ) -> None:
@@ -69,6 +70,8 @@ class OpenRouterClient(AccountCalls):
         self.provider = identify(self.base_url)
         self.max_retries = max(0, max_retries)
         self.on_retry = on_retry
+        self.on_abandoned = on_abandoned
+        """Takes the generation's id when a stream is left before its end: its bill can be asked for later."""
         self._api_key = _checked_key(api_key)
         self._needs_key = self.provider.name not in ("custom",) and not self.provider.is_local
         self._needs_key = self._needs_key and transport is None and sync_transport is None
@@ -112,14 +115,20 @@ class OpenRouterClient(AccountCalls):
         """
         body = self._encode(request, stream=True)
         retries = 0
+        generation_id: str | None = None
         while True:
             has_token = False
             try:
                 async with aclosing(self._exchange().stream(body)) as chunks:
                     async for chunk in chunks:
                         has_token = has_token or is_token(chunk)
+                        generation_id = chunk.generation_id or generation_id
                         yield chunk
                 return
+            except (GeneratorExit, asyncio.CancelledError):
+                if generation_id and self.on_abandoned is not None:
+                    self.on_abandoned(generation_id)
+                raise
             except ProviderError as error:
                 wait_s = None if has_token else self._wait_before_retry(error, retries)
                 if wait_s is None:

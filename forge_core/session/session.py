@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -47,6 +47,8 @@ class SessionParts:
     context_window: Callable[[str], int | None]
     known_models: Callable[[], Sequence[ModelChoice]]
     system_prompt: Callable[[PermissionMode], str]
+    bill: Callable[[str], Awaitable[TokenUsage | None]] | None = None
+    """What a generation that was left cost; None where the provider has no such thing."""
     close: Callable[[], Any]
     """Closes the provider's connections; awaited when it gives an awaitable."""
 
@@ -65,6 +67,8 @@ class ForgeSession:
         self._notices: asyncio.Queue[Notice] = asyncio.Queue()
         self._context_used = 0
         self._has_begun = False
+        self._abandoned: str | None = None
+        self._billing: list[asyncio.Task[None]] = []
         self._is_interrupted = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -144,6 +148,10 @@ class ForgeSession:
         if self._has_begun:
             self._parts.journal.record("reset", {})
 
+    def generation_abandoned(self, generation_id: str) -> None:
+        """Notes the id of the stream that was left; the cut call's estimate is replaced by its bill."""
+        self._abandoned = generation_id
+
     def set_model(self, model: str) -> None:
         """Answers come from `model` from the next model call on."""
         self._parts.agent.set_llm(self._parts.make_llm(model))
@@ -173,6 +181,9 @@ class ForgeSession:
         if (task := self._task) is not None:
             task.cancel()
             await asyncio.wait([task])
+        for billing in self._billing:
+            billing.cancel()
+        await asyncio.gather(*self._billing, return_exceptions=True)
         for tool in self.tools:
             await tool.aclose()
         await asyncio.to_thread(self._parts.journal.close)
@@ -211,8 +222,20 @@ class ForgeSession:
     def _follow(self, event: AgentEvent) -> None:
         if isinstance(event, LLMEnd):
             self._context_used = event.usage.total_tokens
+            generation_id, self._abandoned = self._abandoned, None
+            if generation_id and event.usage.estimated and self._parts.bill is not None:
+                self._billing.append(asyncio.create_task(self._settle(generation_id, event)))
         elif isinstance(event, AgentEnd):
             self.last_result = event.result
+
+    async def _settle(self, generation_id: str, cut: LLMEnd) -> None:
+        assert self._parts.bill is not None
+        try:
+            usage = await self._parts.bill(generation_id)
+        except ForgeError:
+            return  # the estimate stays, and says that it is one
+        if usage is not None:
+            self._parts.tracker.replace_estimate(cut.usage, usage, cut.model)
 
     def _begin(self, text: str) -> None:
         journal, config = self._parts.journal, self._parts.config
