@@ -92,7 +92,7 @@ def build_session(config: ForgeConfig, approver: Approver) -> ForgeSession:
             context_window=_context_window(config),
             known_models=partial(_known_models, config),
             system_prompt=_prompt_maker(config),
-            bill=partial(_bill, client) if config.endpoint.kind == "openrouter" else None,
+            **_account_calls(config, client),
             close=close,
         )
     )
@@ -231,6 +231,16 @@ def _context_window(config: ForgeConfig) -> Callable[[str], int | None]:
         return found.context_length if found else None
 
     return window
+
+
+def _account_calls(config: ForgeConfig, client: OpenRouterClient) -> dict[str, Any]:
+    """What only OpenRouter answers: the bill of a cut answer, the catalogue with prices."""
+    if config.endpoint.kind != "openrouter":
+        return {}
+    from forge_core.llm.catalog_refresh import refresh_catalogue
+
+    folder = config.state_dir / "cache"
+    return {"bill": partial(_bill, client), "refresh": partial(refresh_catalogue, client, folder)}
 
 
 async def _bill(client: OpenRouterClient, generation_id: str) -> TokenUsage | None:

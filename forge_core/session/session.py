@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping, Sequence
 from contextlib import aclosing
@@ -49,6 +50,8 @@ class SessionParts:
     system_prompt: Callable[[PermissionMode], str]
     bill: Callable[[str], Awaitable[TokenUsage | None]] | None = None
     """What a generation that was left cost; None where the provider has no such thing."""
+    refresh: Callable[[], Awaitable[None]] | None = None
+    """Brings the model catalogue up to date, beside the first turn."""
     close: Callable[[], Any]
     """Closes the provider's connections; awaited when it gives an awaitable."""
 
@@ -68,7 +71,8 @@ class ForgeSession:
         self._context_used = 0
         self._has_begun = False
         self._abandoned: str | None = None
-        self._billing: list[asyncio.Task[None]] = []
+        self._background: list[asyncio.Task[None]] = []
+        """Beside the turns: bills of cut answers, the catalogue."""
         self._is_interrupted = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -181,9 +185,9 @@ class ForgeSession:
         if (task := self._task) is not None:
             task.cancel()
             await asyncio.wait([task])
-        for billing in self._billing:
-            billing.cancel()
-        await asyncio.gather(*self._billing, return_exceptions=True)
+        for beside in self._background:
+            beside.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
         for tool in self.tools:
             await tool.aclose()
         await asyncio.to_thread(self._parts.journal.close)
@@ -224,7 +228,7 @@ class ForgeSession:
             self._context_used = event.usage.total_tokens
             generation_id, self._abandoned = self._abandoned, None
             if generation_id and event.usage.estimated and self._parts.bill is not None:
-                self._billing.append(asyncio.create_task(self._settle(generation_id, event)))
+                self._background.append(asyncio.create_task(self._settle(generation_id, event)))
         elif isinstance(event, AgentEnd):
             self.last_result = event.result
 
@@ -241,9 +245,17 @@ class ForgeSession:
         journal, config = self._parts.journal, self._parts.config
         if not self._has_begun:
             self._has_begun = True
+            if self._parts.refresh is not None:
+                self._background.append(asyncio.create_task(_quietly(self._parts.refresh())))
             about = {"id": self.id, "working_dir": str(config.working_dir), "provider": config.endpoint.kind}
             journal.record("session", about)
         journal.record("user", {"text": text, "model": self._model, "mode": str(self._parts.policy.mode)})
+
+
+async def _quietly(work: Awaitable[None]) -> None:
+    """Does without what could not be had: a convenience is no reason to trouble the person."""
+    with contextlib.suppress(ForgeError):
+        await work
 
 
 def _end_reading(task: asyncio.Task[None], queue: asyncio.Queue[AgentEvent | None]) -> None:
