@@ -150,15 +150,21 @@ class PermissionPolicy:
         return Verdict(Decision.ASK, f"{held.given} steers git or Forge itself", is_destructive=True)
 
     def _allowed_by_rule(self, tool_name: str, use: ToolUse, places: list[Place]) -> Verdict | None:
-        for rule in (*self._allow, *self._session):
-            if rule.names(tool_name) and _allows(rule, use, places):
-                return Verdict(Decision.ALLOW, f"the rule {rule} allows it", str(rule), "rule")
+        for rules, is_granted in ((self._allow, False), (self._session, True)):
+            for rule in rules:
+                if rule.names(tool_name) and self._allows(rule, use, places, is_granted=is_granted):
+                    return Verdict(Decision.ALLOW, f"the rule {rule} allows it", str(rule), "rule")
         return None
+
+    def _allows(self, rule: Rule, use: ToolUse, places: list[Place], *, is_granted: bool) -> bool:
+        if use.effect is Effect.RUN:
+            return allows_command(rule, use.target, self.root, is_granted=is_granted)
+        return allows_paths(rule, places) if places else matches_target(rule, use.target)
 
     def _by_mode(self, tool_name: str, use: ToolUse, places: list[Place]) -> Verdict:
         if self.mode is PermissionMode.YOLO:
             return Verdict(Decision.ALLOW, "mode yolo", by="mode")
-        session_rule = _session_rule(tool_name, use, places)
+        session_rule = _session_rule(tool_name, use, places, self.root)
         secret = next((one for one in places if one.is_secret), None)
         if secret is not None:
             return Verdict(
@@ -199,21 +205,15 @@ class PermissionPolicy:
         return use.effect is Effect.READ and any(one.real.is_relative_to(folder) for folder in self._readable)
 
 
-def _allows(rule: Rule, use: ToolUse, places: list[Place]) -> bool:
-    if use.effect is Effect.RUN:
-        return allows_command(rule, use.target)
-    return allows_paths(rule, places) if places else matches_target(rule, use.target)
-
-
 def _denies(rule: Rule, use: ToolUse, places: list[Place]) -> bool:
     if use.effect is Effect.RUN:
         return denies_command(rule, use.target)
     return denies_paths(rule, places) if places else matches_target(rule, use.target)
 
 
-def _session_rule(tool_name: str, use: ToolUse, places: list[Place]) -> str:
+def _session_rule(tool_name: str, use: ToolUse, places: list[Place], root: Path) -> str:
     if tool_name == SHELL_TOOL or use.effect is Effect.RUN:
-        return f"{tool_name}({session_pattern(use.target)})" if use.target.strip() else ""
+        return f"{tool_name}({session_pattern(use.target, root)})" if use.target.strip() else ""
     if len(places) == 1:
         return rule_for_path(tool_name, places[0])
     return tool_name if not places else ""

@@ -2,8 +2,9 @@
 
 For file tools the pattern is a glob on the real path relative to the folder (`src/**`, `*.py` at any depth);
 one that starts with `/` or `~` speaks of absolute paths, and only such a one ever matches outside the folder.
-For `bash`, `git status:*` means a command that starts with these words, anything else is the exact command; a
-leading `=` makes it exact whatever follows. A bare `tool` or `tool(*)` means every call inside the folder.
+For `bash`, `git status:*` means a command that starts with these words and adds nothing risky (additions.py);
+anything else is the exact command, and a leading `=` makes it exact whatever follows. A bare `tool` or
+`tool(*)` means every call inside the folder.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forge_core.errors import ConfigError
+from forge_core.permissions.additions import is_harmless, is_risky
 from forge_core.permissions.paths import Place, is_secret
 from forge_core.permissions.shell_syntax import words_of
 from forge_core.workspace.globs import compile_glob
@@ -56,9 +58,10 @@ def parse_rule(text: str) -> Rule:
     return Rule(tool, None if pattern is None or pattern.strip() == "*" else pattern.strip())
 
 
-def allows_command(rule: Rule, command: str) -> bool:
-    """Whether an allow rule covers the whole command. Fails closed: what a prefix leaves over may hold no
-    character by which the shell could start, feed or redirect anything else."""
+def allows_command(rule: Rule, command: str, root: Path, *, is_granted: bool = False) -> bool:
+    """Whether an allow rule covers the whole command, run in `root`. Fails closed: what a prefix leaves over
+    may hold no character by which the shell could start, feed or redirect anything else, and no risky word;
+    of a rule that `is_granted` by a "yes, for this session" it lets through nothing but harmless words."""
     if rule.pattern is None:
         return True
     command = command.strip()
@@ -68,7 +71,9 @@ def allows_command(rule: Rule, command: str) -> bool:
     if not prefix or not command.startswith(prefix):
         return False
     rest = command[len(prefix) :]
-    return (not rest or rest[0] == " ") and _META.search(rest) is None
+    if rest and (rest[0] != " " or _META.search(rest)):
+        return False
+    return is_harmless(command, prefix, root) if is_granted else not is_risky(command, prefix, root)
 
 
 def denies_command(rule: Rule, command: str) -> bool:

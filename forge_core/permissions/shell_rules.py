@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+from forge_core.permissions.additions import is_harmless
+from forge_core.permissions.runners import runner_of
 from forge_core.permissions.shell_syntax import simple_commands
 from forge_core.permissions.tables import table
 
@@ -21,14 +24,6 @@ _DESTRUCTIVE_PARTS = {
     "terraform": frozenset({"apply", "destroy"}),
 }
 _NETWORK = table("curl wget ssh scp sftp rsync nc ncat telnet ftp")
-_BY_PROGRAM = table(
-    "pytest ruff mypy tox nox black isort flake8 pylint eslint prettier tsc jest vitest"
-    " ls cat head tail wc grep rg tree file stat du df pwd which date uname diff"
-)
-_BY_PART = table(
-    "git npm pnpm yarn cargo go uv pip poetry make just docker dotnet gradle mvn bundle rake mix composer"
-)
-_SCRIPT_RUNNERS = frozenset({"npm", "pnpm", "yarn", "uv", "poetry"})
 
 
 def is_destructive(command: str) -> bool:
@@ -47,18 +42,14 @@ def is_destructive(command: str) -> bool:
     return False
 
 
-def session_pattern(command: str) -> str:
-    """The pattern that "yes, for this session" stores: program and subcommand of well-known harmless ones,
-    else exactly this line. Never a prefix of an interpreter, a wrapper or a destructive command."""
-    exact = "=" + command.strip() if re.match(r"=|.*:\*$", command.strip(), re.DOTALL) else command.strip()
+def session_pattern(command: str, root: Path) -> str:
+    """The pattern that "yes, for this session" stores: exactly this line, but for test, lint and build
+    runners and what git only shows, where other harmless words may follow the next time."""
+    command = command.strip()
+    exact = "=" + command if re.match(r"=|.*:\*$", command, re.DOTALL) else command
     words = command.split(" ")
-    if not re.fullmatch(r"[\w./:=@%+,~ -]+", command) or is_destructive(command):
+    runner = runner_of(words)
+    if runner is None or not re.fullmatch(r"[\w./:=@%+,^~ '\"-]+", command):
         return exact
-    if words[0] in _BY_PROGRAM:
-        return f"{words[0]}:*"
-    if words[0] in _BY_PART and len(words) > 1 and re.fullmatch(r"[a-z][\w:-]*", words[1]):
-        if words[1] in ("run", "exec", "config", "x", "dlx"):
-            named = words[0] in _SCRIPT_RUNNERS and words[1] == "run" and len(words) > 2
-            return f"{' '.join(words[:3])}:*" if named and re.fullmatch(r"[\w:-]+", words[2]) else exact
-        return f"{words[0]} {words[1]}:*"
-    return exact
+    prefix = " ".join(words[: len(runner.words)])
+    return f"{prefix}:*" if is_harmless(command, prefix, root) else exact

@@ -1,0 +1,179 @@
+"""What a yes, or a rule, for some words of a command lets through besides."""
+
+from pathlib import Path
+
+import pytest
+
+from forge_core.approval import Effect
+from forge_core.permissions import Decision, PermissionPolicy
+from forge_core.tools.base import ToolUse
+
+ALLOW, ASK = Decision.ALLOW, Decision.ASK
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    (root / "src").mkdir(parents=True)
+    (root / "src/a.py").write_text("x")
+    (root / ".env").write_text("KEY=1")
+    (root / "plain.txt").symlink_to(".env")
+    (root / "away").symlink_to("/etc")
+    return root
+
+
+def decision(policy: PermissionPolicy, command: str) -> Decision:
+    return policy.decide("bash", ToolUse(Effect.RUN, command)).decision
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("rg foo", "rg --pre ./evil.sh foo"),
+        ("git grep foo", "git grep -O./evil.sh foo"),
+        ("git log -3", "git log -1 --output .git/hooks/pre-commit"),
+        ("git log -3", "git log --output=/any/path -1"),
+        ("git log -3", "git log --outp=x -1"),
+        ("git log", "git log -p -- ../other"),
+        ("git log", "git log -p '--output=x'"),
+        ("git log", 'git log --out""put=x'),
+        ("git diff HEAD", "git diff --output=x HEAD"),
+        ("git diff", "git diff --no-index a b"),
+        ("git diff", "git diff a /etc/passwd"),
+        ("git diff", "git diff .env"),
+        ("git diff", "git diff .e*"),
+        ("git diff", "git diff ~/.netrc"),
+        ("git diff", "git diff plain.txt"),
+        ("git diff", "git diff away/passwd"),
+        ("git diff", "git diff HEAD\thello"),
+        ("git show", "git show --ext-diff"),
+        ("git show", "git show --textconv"),
+        ("git show", "git show HEAD:.env"),
+        ("git show", "git show HEAD:src/.env.local"),
+        ("git branch --list", "git branch --list -D main"),
+        ("git branch --list", "git branch main"),
+        ("tree", "tree -o /path"),
+        ("cat README.md", "cat /home/u/.ssh/id_rsa .env"),
+        ("grep x y", "grep -r x /root"),
+        ("diff a b", "diff a ~/.netrc"),
+        ("date", "date -s 2020-01-01"),
+        ("file x", "file -C -m x"),
+        ("git fetch", "git fetch --upload-pack=./e ."),
+        ("git pull", "git pull --upload-pack ./e"),
+        ("git bisect run", "git bisect run ./e"),
+        ("git submodule foreach", "git submodule foreach ./e"),
+        ("git clone x", "git clone ext::sh"),
+        ("git archive", "git archive --output=x HEAD"),
+        ("git add .", "git add -f .env"),
+        ("go test", "go test -exec ./evil"),
+        ("go test", "go test -exec=./evil"),
+        ("go test", "go test --toolexec ./evil"),
+        ("go build", "go build -o /usr/bin/x"),
+        ("uv pip list", "uv pip install evil"),
+        ("make test", "make test -f /tmp/evil.mk"),
+        ("make test", "make test SHELL=./evil"),
+        ("cargo test", "cargo test --config x"),
+        ("cargo build", "cargo build --manifest-path ../x"),
+        ("npm test", "npm test --prefix /tmp/x"),
+        ("npm test", "npm test --script-shell=./e"),
+        ("pytest", "pytest -c /tmp/e"),
+        ("pytest", "pytest -p evil"),
+        ("pytest", "pytest -qp evil"),
+        ("pytest", "pytest --rootdir=/tmp"),
+        ("pytest", "pytest --rootd /tmp"),
+        ("pytest", "pytest --basetemp=src"),
+        ("pytest", "pytest ../elsewhere"),
+        ("pytest", "pytest @arguments"),
+        ("pytest", "pytest -o cache_dir=/x"),
+        ("python -m pytest", "python -m pytest --junitxml=src/a.py"),
+        ("ruff check", "ruff check --fix"),
+        ("ruff check", "ruff check -o src/a.py"),
+        ("ruff check", "ruff check --config evil.toml"),
+        ("mypy src", "mypy --python-executable ./evil src"),
+        ("mypy src", "mypy --install-types src"),
+        ("docker run", "docker run -v /:/h x"),
+        ("bundle exec", "bundle exec x"),
+    ],
+)
+def test_a_yes_for_the_session_grants_nothing_that_runs_writes_or_looks_elsewhere(
+    root: Path, first: str, then: str
+) -> None:
+    policy = PermissionPolicy(root)
+    rule = policy.decide("bash", ToolUse(Effect.RUN, first)).session_rule
+    if first != then:
+        policy.allow_for_session(rule)
+        assert decision(policy, first) is ALLOW
+    assert decision(policy, then) is ASK
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("pytest", "pytest -q tests/test_a.py::test_one"),
+        ("pytest -q", "pytest -xvs --tb=short -k 'a and not b' --maxfail 1 -n4"),
+        ("python -m pytest tests", "python -m pytest --lf --durations=5"),
+        (".venv/bin/python -m pytest", ".venv/bin/python -m pytest src"),
+        ("ruff check", "ruff check src --select E501 --output-format=json"),
+        ("mypy --strict src", "mypy src/a.py"),
+        ("npm test", "npm test --silent"),
+        ("cargo test", "cargo test --workspace -p core -- --nocapture"),
+        ("go test ./...", "go test -race -run TestX -count=1 ./src/..."),
+        ("git status", "git status -sb --porcelain=v2"),
+        ("git log -3", "git log --oneline -20 main..feature -- src/a.py"),
+        ("git diff", "git diff --stat HEAD~3"),
+        ("git diff", "git diff --cached -U5 'src'"),
+        ("git show", "git show HEAD~1:src/a.py"),
+    ],
+)
+def test_a_yes_for_a_runner_covers_its_harmless_variations(root: Path, first: str, then: str) -> None:
+    policy = PermissionPolicy(root)
+    policy.allow_for_session(policy.decide("bash", ToolUse(Effect.RUN, first)).session_rule)
+    assert decision(policy, then) is ALLOW
+
+
+@pytest.mark.parametrize(
+    ("rule", "command", "expected"),
+    [
+        ("git log:*", "git log --all --oneline -5", ALLOW),
+        ("git log:*", "git log --since=yesterday ../other", ALLOW),
+        ("git log:*", "git log --output=x", ASK),
+        ("git log:*", "git log --output x", ASK),
+        ("git log:*", "git log --ext-diff", ASK),
+        ("git:*", "git commit -m 'it is done'", ALLOW),
+        ("git:*", "git -c core.pager=./evil log", ASK),
+        ("git:*", "git fetch --upload-p=./evil", ASK),
+        ("git:*", "git bisect run ./evil", ASK),
+        ("git:*", "git clone ext::sh", ASK),
+        ("rg:*", "rg -o foo src", ALLOW),
+        ("rg:*", "rg --pre ./evil foo", ASK),
+        ("rg:*", "rg --pretty foo", ALLOW),
+        ("find:*", "find . -name x -type f", ALLOW),
+        ("find:*", "find . -exec ./evil +", ASK),
+        ("find:*", "find src -name x -delete", ASK),
+        ("cat:*", "cat src/a.py", ALLOW),
+        ("cat:*", "cat .env", ASK),
+        ("cat:*", "cat .e?v", ASK),
+        ("cat:*", "cat plain.txt", ASK),
+        ("cat:*", "cat *.txt", ASK),
+        ("cat:*", "cat src/*", ALLOW),
+        ("cat:*", "cat ~/.ssh/id_rsa", ASK),
+        ("cat:*", "cat ~nobody/x", ALLOW),
+        ("cat:*", "cat /*/*/*/*/*", ASK),
+        ("cat:*", "cat 'src", ASK),
+        ("cat .env:*", "cat .env", ALLOW),
+        ("make:*", "make build", ALLOW),
+        ("make:*", "make -f evil.mk", ASK),
+        ("make:*", "make SHELL=./evil", ASK),
+        ("go test:*", "go test -short -v ./...", ALLOW),
+        ("go test:*", "go test -exec ./evil", ASK),
+        ("pytest:*", "pytest -q --cov=src", ALLOW),
+        ("pytest:*", "pytest -p evil", ASK),
+        ("black:*", "black --check src", ALLOW),
+        ("=git log --output=x", "git log --output=x", ALLOW),
+        ("git log --output=x:*", "git log --output=x -3", ALLOW),
+    ],
+)
+def test_a_rule_the_person_wrote_is_a_prefix_but_for_what_is_risky(
+    root: Path, rule: str, command: str, expected: Decision
+) -> None:
+    assert decision(PermissionPolicy(root, allow=[f"bash({rule})"]), command) is expected
