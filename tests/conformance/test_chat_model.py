@@ -13,6 +13,7 @@ pytest.importorskip(
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.load import dumpd, load
+from langchain_core.load.load import ALL_SERIALIZABLE_MAPPINGS
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_tests.integration_tests import ChatModelIntegrationTests
 from langchain_tests.unit_tests import ChatModelUnitTests
@@ -59,19 +60,16 @@ class TestUnit(Features, ChatModelUnitTests):
 
     @property
     def init_from_env_params(self) -> tuple[dict[str, str], dict[str, Any], dict[str, Any]]:
-        environment = {
-            "OPENROUTER_API_KEY": "sk-or-from-environment",
-            "OPENROUTER_BASE_URL": "https://example.invalid/v1",
-        }
+        environment = {"OPENROUTER_API_KEY": "sk-or-from-environment"}
         return environment, {"model": MODEL}, {"api_key": "sk-or-from-environment"}
 
-    @pytest.mark.xfail(
-        strict=True,
-        raises=ValueError,
-        reason="langchain-core loads no class outside its own list, unless it is named: see the next test",
-    )
-    def test_serdes(self, model: BaseChatModel, snapshot: Any) -> None:
-        super().test_serdes(model, snapshot)
+    @pytest.fixture(autouse=True)
+    def _listed_by_core(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The suite's `test_serdes` loads "all" classes: the partners that langchain-core lists itself. No third
+        party can join that list, so ours stands in it for that one test; the test below loads it without."""
+        if request.function.__name__ == "test_serdes":
+            path = tuple(OpenRouterLLM.lc_id())
+            monkeypatch.setitem(ALL_SERIALIZABLE_MAPPINGS, path, path)
 
     @pytest.mark.filterwarnings("ignore:The function `load` is in beta")
     def test_a_stored_model_loads_where_its_class_is_allowed(
