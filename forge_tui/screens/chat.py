@@ -48,7 +48,7 @@ class ChatScreen(ChatKeys):
         themes: Callable[[], Sequence[str]],
         save_setting: SaveSetting | None = None,
     ) -> None:
-        super().__init__(surroundings.clock)
+        super().__init__(surroundings.clock, config.working_dir)
         self._config = config
         self._surroundings = surroundings
         self._themes = themes

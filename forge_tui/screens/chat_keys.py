@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -41,9 +42,10 @@ class ChatKeys(Screen[None], inherit_bindings=False):
     popup: CompletionPopup
     composer: Composer
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], workspace: Path) -> None:
         super().__init__()
         self._clock = clock
+        self._workspace = workspace
         self._stopped_at = float("-inf")
         self._prompt: PermissionPrompt | None = None
         self._waiting_questions = 0
@@ -144,7 +146,9 @@ class ChatKeys(Screen[None], inherit_bindings=False):
         """Put the question in the composer's place until it is answered or the wait is cancelled."""
         from forge_tui.screens.permission import PermissionPrompt
 
-        prompt = PermissionPrompt(request, clock=self._clock, on_stray=self._type_into_draft)
+        prompt = PermissionPrompt(
+            request, workspace=self._workspace, clock=self._clock, on_stray=self._type_into_draft
+        )
         self._prompt = prompt
         self.call_later(self._put, prompt)  # in the screen's own task: the caller may be any task
         try:
@@ -182,11 +186,17 @@ class ChatKeys(Screen[None], inherit_bindings=False):
         if (working := self.activity.working) is not None and working.verb == ASKING:
             self.activity.working = Working(working.since)
 
-    def _type_into_draft(self, key: events.Key) -> None:
-        if key.is_printable and key.character is not None:
-            self.composer.insert(key.character)
-        elif key.key == "backspace":
+    def _type_into_draft(self, event: events.Key | events.Paste) -> None:
+        """Keep for the next message what was typed or pasted while a question stands."""
+        if isinstance(event, events.Paste):
+            self.composer.post_message(events.Paste(event.text))
+        elif event.is_printable and event.character is not None:
+            self.composer.insert(event.character)
+        elif event.key == "backspace":
             self.composer.action_delete_left()
+        else:
+            return
+        self.activity.note("Kept for your next message")
 
     def rearm(self) -> None:
         """Let keys and clicks answer a question only after another grace."""

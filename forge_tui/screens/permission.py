@@ -8,96 +8,41 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
-from rich.cells import cell_len
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.dom import NoScreen
+from textual.errors import NoWidget
+from textual.geometry import Size
 from textual.widgets import Input, Static
 
-from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Effect
-from forge_core.sanitize import exact_text, safe_line, safe_text
+from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
+from forge_core.sanitize import safe_text
 from forge_tui.keymap import Where, bindings
+from forge_tui.screens.question import body_of, facts_of, options_of, rule_lines, title_of
 from forge_tui.widgets.choices import Choice, ChoiceList
-from forge_tui.widgets.exact_view import ExactView, Line, command_lines, diff_lines, oddities
+from forge_tui.widgets.exact_view import ExactView, oddities
 
 GRACE_S = 0.5
 SMALL = 20
 """Rows of a terminal below which the prompt has no blank lines."""
-RULE_MARGIN = 34
-"""Cells of the second answer's row that its rule cannot use."""
+FRAME_CELLS = 4
+"""Of a row: the border and the padding."""
+FRAME_ROWS = 2
+NOTE_ROWS = 2
+"""The most that the facts, and that the warning, may take: a model words them."""
 KEYS_HINT = "Enter answer · Esc no"
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One answer on offer."""
-
-    label: str
-    answer: Answer
-    hint: str = ""
-    asks_why: bool = False
-
-
-def title_of(request: ApprovalRequest) -> str:
-    """What Forge wants, in words."""
-    verbs = {
-        Effect.RUN: "run a command",
-        Effect.READ: "read a file",
-        Effect.NETWORK: "use the network",
-        Effect.WRITE: "create or replace a file" if request.tool == "write" else "edit a file",
-    }
-    if request.tool not in ("bash", "read", "write", "edit"):
-        return f"Forge wants to {verbs[request.effect]} with the tool {safe_line(request.tool)}"
-    return f"Forge wants to {verbs[request.effect]}"
-
-
-def body_of(request: ApprovalRequest) -> list[Line]:
-    """What would be done, line by line, as it is."""
-    if request.effect is Effect.RUN:
-        return command_lines(request.target)
-    lines = [Line(request.target, marks_foreign=True)] if request.target else []
-    for diff in request.diffs:
-        if diff.path != request.target:
-            lines.append(Line(diff.path, marks_foreign=True))
-        lines += diff_lines(diff.diff)
-    if not request.diffs:
-        for name, value in request.arguments.items():
-            text = value if isinstance(value, str) else repr(value)
-            if text != request.target:
-                lines += [
-                    Line(f"{name}: {text}" if i == 0 else text) for i, text in enumerate(text.split("\n"))
-                ]
-    return lines
-
-
-def facts_of(request: ApprovalRequest) -> str:
-    """Why it asks, how much it is, and what the tool has to add."""
-    target = request.target
-    line_count = target.count("\n") + 1
-    size = f"{line_count} line{'s'[: line_count != 1]}, {len(target)} character{'s'[: len(target) != 1]}"
-    if request.diffs:
-        added, removed = sum(d.added for d in request.diffs), sum(d.removed for d in request.diffs)
-        size = f"+{added} −{removed}"
-    details = [f"{safe_line(name)}: {safe_line(value)}" for name, value in request.details.items()]
-    return " · ".join([safe_line(request.reason), size, *details])
-
-
-def rule_of(request: ApprovalRequest) -> str:
-    """The rule that "yes, for this session" would add, as one line in which every character shows."""
-    return safe_line(exact_text(request.session_rule))
-
-
-def options_of(request: ApprovalRequest) -> list[Option]:
-    rule = rule_of(request)
-    options = [Option("Yes, once", Answer.ONCE)]
-    if rule:
-        options.append(Option("Yes, for this session:", Answer.SESSION, hint=rule))
-    return [*options, Option("No", Answer.NO), Option("No, and tell it why", Answer.NO, asks_why=True)]
+WHY_HINT = "Enter send · Esc back"
+BESIDE_ROWS = 2
+"""The activity line and the status bar."""
+WRAP_CELLS = 12
+"""What wrapping between words may leave empty."""
+NO_ROOM_HINT = "Enlarge the window to answer · Esc no"
 
 
 class PermissionPrompt(Vertical, can_focus=True):
@@ -115,8 +60,7 @@ class PermissionPrompt(Vertical, can_focus=True):
         border-subtitle-color: $forge-muted;
         &.-danger { border: round $warning; border-title-color: $warning; }
         & > #facts { color: $forge-muted; margin-top: 1; }
-        & > #oddities { color: $warning; display: none; }
-        & > #oddities.-found { display: block; }
+        & > #oddities { color: $warning; }
         & > ChoiceList { margin-top: 1; }
         & > Input { display: none; border: none; padding: 0 2; height: 1; background: $panel; }
         &.-why > Input { display: block; }
@@ -129,34 +73,32 @@ class PermissionPrompt(Vertical, can_focus=True):
         self,
         request: ApprovalRequest,
         *,
+        workspace: Path,
         clock: Callable[[], float],
-        on_stray: Callable[[events.Key], None],
+        on_stray: Callable[[events.Key | events.Paste], None],
     ) -> None:
         super().__init__(id="permission")
         self._request = request
+        self._workspace = workspace
         self._clock = clock
         self._on_stray = on_stray
         self._options = options_of(request)
         self._body = ExactView(body_of(request))
+        self._warning = safe_text(oddities(request.target))
+        self._note = Static(id="oddities", markup=False)
+        self._facts = Static(id="facts", markup=False)
         rows = [Choice(f"{n} {option.label}", option.hint) for n, option in enumerate(self._options, 1)]
         self._choices = ChoiceList(rows, chosen=self._default_index())
         self._armed_at = clock() + GRACE_S
         self.reply: asyncio.Future[ApprovalReply] = asyncio.get_running_loop().create_future()
 
     def compose(self) -> ComposeResult:
-        request = self._request
-        self.set_class(request.is_destructive, "-danger")
-        self.border_title = Content(title_of(request))
+        self.set_class(self._request.is_destructive, "-danger")
+        self.border_title = Content(title_of(self._request))
         self.border_subtitle = Content(KEYS_HINT)
         yield self._body
-        odd = oddities(request.target)
-        note = Static(Content(safe_text(odd)), id="oddities", markup=False)
-        note.set_class(bool(odd), "-found")
-        yield note
-        facts = facts_of(request)
-        if cell_len(rule_of(request)) > self.screen.size.width - RULE_MARGIN:
-            facts += f"\nAnswer 2 would allow: {rule_of(request)}"  # its own row has no room for all of it
-        yield Static(Content(facts), id="facts", markup=False)
+        yield self._note
+        yield self._facts
         yield self._choices
         why = Input(placeholder="What should it know or do instead?", compact=True)
         why.cursor_blink = False
@@ -185,18 +127,52 @@ class PermissionPrompt(Vertical, can_focus=True):
         return next(i for i, option in enumerate(self._options) if option.answer is Answer.NO)
 
     def _fit(self) -> None:
-        """Give the body the rows that are left, so that the answers always show."""
-        rows = self.screen.size.height
-        is_small = rows < SMALL
-        self.set_class(is_small, "-small")
-        around, conversation = (9, 2) if is_small else (11, 4)
-        self._body.styles.max_height = max(min(rows - around - conversation, rows // 2), 2)
-        self.call_after_refresh(self._say_whether_there_is_more)
+        """Give each part its rows. The answers come first, then two rows of what it is about, the warning
+        and the facts; the body and the conversation share what is left."""
+        width, rows = max(self.screen.size.width - FRAME_CELLS, 2), self.screen.size.height
+        blank = int(rows >= SMALL)
+        conversation = 4 if blank else 2
+        self.set_class(not blank, "-small")
+        left = rows - BESIDE_ROWS - FRAME_ROWS - 2 * blank - len(self._options) - self.has_class("-why")
+        wanted = self._fill_body(width)
+        least = min(wanted, 2)
+        left -= _place(self._note, self._warning, width, min(left - least, NOTE_ROWS))
+        is_whole = wanted <= min(left - NOTE_ROWS - blank - conversation, rows // 2)
+        spare = min(left - least - blank, NOTE_ROWS)
+        room = max(width * spare - WRAP_CELLS, 0)
+        facts = facts_of(self._request, self._workspace, room=room, is_whole=is_whole)
+        taken = _place(self._facts, facts, width, spare)
+        left -= taken + blank if taken else 0
+        self._body.styles.max_height = max(min(left - conversation, rows // 2), min(left, least), 0)
+        self.call_after_refresh(self._say_hint)
 
-    def _say_whether_there_is_more(self) -> None:
-        rows = self._body.row_count
-        more = f" · {rows} rows, PageDown for more" if self._body.size.height < rows else ""
-        self.border_subtitle = Content(KEYS_HINT + more)
+    def _fill_body(self, width: int) -> int:
+        """Put the rule below what is asked about when its own row cannot hold it; gives the body's rows."""
+        lines = body_of(self._request)
+        if any(not self._choices.fits(index, width) for index in range(len(self._options))):
+            lines += rule_lines(self._request)
+        self._body.show(lines)
+        return len(self._body.rows_for(width - 1))
+
+    @property
+    def _is_answerable(self) -> bool:
+        """Whether all answers, and something of what they are about, are on the screen."""
+        try:
+            choices, body = (self.screen.find_widget(part) for part in (self._choices, self._body))
+        except (NoWidget, NoScreen):
+            return False
+        return choices.visible_region.height >= len(self._options) and body.visible_region.height > 0
+
+    def _say_hint(self) -> None:
+        """Say below what the keys do now."""
+        hint, rows = KEYS_HINT, self._body.row_count
+        if self.has_class("-why"):
+            hint = WHY_HINT
+        elif not self._is_answerable:
+            hint = NO_ROOM_HINT
+        elif self._body.size.height < rows:
+            hint += f" · {rows} rows, PageDown for more"
+        self.border_subtitle = Content(hint)
 
     def on_resize(self) -> None:
         self._fit()
@@ -208,26 +184,34 @@ class PermissionPrompt(Vertical, can_focus=True):
         return True
 
     async def on_event(self, event: events.Event) -> None:
-        """Keys in the grace go to the draft, and start it anew."""
-        if isinstance(event, events.Key) and not self._is_armed:
+        """Keys in the grace, text that is no answer and pastes go to the draft, and start the grace anew."""
+        if isinstance(event, events.Key | events.Paste) and self._is_stray(event):
             self.rearm()
             event.stop()
             self._on_stray(event)
             return
         await super().on_event(event)
 
+    def _is_stray(self, event: events.Key | events.Paste) -> bool:
+        if self.has_class("-why"):
+            return False  # the reason's own
+        if isinstance(event, events.Paste) or not self._is_armed:
+            return True
+        is_text = event.is_printable or event.key == "backspace"
+        return is_text and event.key not in self._bindings.key_to_bindings
+
     def action_choose(self, by: int) -> None:
         self._choices.move(by)
 
     def action_answer(self, index: int | None = None) -> None:
         chosen = self._choices.chosen if index is None else index
-        if chosen >= len(self._options):
+        if chosen >= len(self._options) or not self._is_answerable:
             return
         option = self._options[chosen]
         if option.asks_why:
             self._choices.choose(chosen)
             self.add_class("-why")
-            self.border_subtitle = Content("Enter send · Esc back")
+            self._fit()
             self.query_one(Input).focus()
         else:
             self._resolve(ApprovalReply(option.answer))
@@ -235,7 +219,7 @@ class PermissionPrompt(Vertical, can_focus=True):
     def action_deny(self) -> None:
         if self.has_class("-why"):
             self.remove_class("-why")
-            self._say_whether_there_is_more()
+            self._fit()
             self.focus()
         else:
             self._resolve(ApprovalReply(Answer.NO))
@@ -256,3 +240,13 @@ class PermissionPrompt(Vertical, can_focus=True):
     def _resolve(self, reply: ApprovalReply) -> None:
         if not self.reply.done():
             self.reply.set_result(reply)
+
+
+def _place(part: Static, text: str, width: int, rows: int) -> int:
+    """Show the text in at most so many rows; gives the rows it takes."""
+    part.display = bool(text) and rows > 0
+    if not part.display:
+        return 0
+    part.update(Content(text))
+    part.styles.max_height = rows
+    return min(part.get_content_height(Size(width, rows), Size(width, rows), width), rows)

@@ -81,6 +81,10 @@ class ChoiceList(Widget):
         self._keep_chosen_in_view()
         self.refresh()
 
+    def fits(self, index: int, width: int) -> bool:
+        """Whether this row's label and hint show whole in `width` cells."""
+        return _cells_of(self.rows[index]) <= width
+
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return max(1, min(len(self.rows), self._max_rows))
 
@@ -104,9 +108,7 @@ class ChoiceList(Widget):
         return Strip(segments).adjust_cell_length(width, base)
 
     def _label_cells(self) -> int:
-        return max(
-            len(MARK) + cell_len(row.label) + (cell_len(row.hint) + 1 if row.hint else 0) for row in self.rows
-        )
+        return max(_cells_of(row) for row in self.rows)
 
     def _keep_chosen_in_view(self) -> None:
         if self.chosen < self._first:
@@ -119,3 +121,8 @@ class ChoiceList(Widget):
         if offset is not None and self._first + offset.y < len(self.rows):
             event.stop()
             self.post_message(self.Clicked(self, self._first + offset.y))
+
+
+def _cells_of(row: Choice) -> int:
+    """The mark's, the label's and the hint's cells."""
+    return len(MARK) + cell_len(row.label) + (cell_len(row.hint) + 1 if row.hint else 0)

@@ -179,6 +179,12 @@ class ExactView(ScrollView, can_focus=False):
         self._rows: list[Row] = []
         self._rows_width = -1
 
+    def show(self, lines: Sequence[Line]) -> None:
+        """Put other lines in."""
+        if self._lines != tuple(lines):
+            self._lines, self._rows_width = tuple(lines), -1
+            self.refresh(layout=True)
+
     @property
     def row_count(self) -> int:
         return len(self._rows)

@@ -1,0 +1,192 @@
+"""A question on little room: whatever it is about, its answers show, or no answer is taken."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Effect
+from forge_core.config.models import ForgeConfig
+from forge_core.permissions.policy import Decision, PermissionPolicy
+from forge_core.tools.base import ExecutionContext, ToolUse
+from forge_core.tools.bash import BashTool
+from forge_tui.screens.permission import PermissionPrompt
+from forge_tui.screens.question import facts_of, is_only_the_command
+from tests.support.chat_app import command_request, edit_request, shown, type_text, until
+from tests.tui.test_approval import ask, asking
+
+ANSWERS = ("1 Yes, once", "2 Yes, for this session:", "3 No", "4 No, and tell it why")
+LONG = "echo " + "a" * 2500 + "; touch pwned; echo " + "b" * 2500
+WORKSPACE = Path("/home/ada/src/engine")
+
+
+def crowded(**changes: object) -> ApprovalRequest:
+    """A question in which everything that a model can make long is long."""
+    details = {
+        "Timeout": "600 s",
+        "Folder": "/" + "deep/" * 100,
+        "Purpose, as the model says": "words " * 800,
+    }
+    request = command_request(
+        LONG + "\u202e\u200b\u2066 \u0430\u0431\u0432\u0433\u0434", details=details, reason="because " * 300
+    )
+    return replace(request, session_rule="bash(python " + "x y " * 700 + ":*)", **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 36), (200, 15), (60, 12)])
+@pytest.mark.parametrize(
+    "request_",
+    [
+        crowded(),
+        crowded(is_destructive=True),
+        command_request(LONG),
+        command_request("touch x", details={"Purpose, as the model says": "lorem ipsum " * 400}),
+        command_request("touch x", session_rule=f"bash({LONG}:*)"),
+        edit_request(target="a/" * 900 + "b.py", tool="t" * 4000, reason="r" * 4000),
+    ],
+)
+async def test_the_answers_show_whatever_the_model_makes_long(
+    config: ForgeConfig, size: tuple[int, int], request_: ApprovalRequest
+) -> None:
+    app = asking(config, request_)
+    async with app.run_test(size=size) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: all(text in shown(app) for text in ANSWERS), "the answers")
+        assert "❯ " in shown(app) and "Forge wants to" in shown(app)
+        await pilot.press("4")
+        await type_text(pilot, "no")
+        await pilot.press("enter")
+        await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.NO, "no")])
+
+
+async def test_no_answer_is_taken_while_the_answers_do_not_all_show(config: ForgeConfig) -> None:
+    app = asking(config, command_request())
+    async with app.run_test(size=(60, 7)) as pilot:
+        await ask(pilot)
+        await pilot.press("1", "2", "enter", "down", "enter", "4")
+        await pilot.pause()
+        assert app.scripted.replies == []
+        assert not app.chat.query_one(PermissionPrompt).has_class("-why")
+        await pilot.resize_terminal(60, 15)
+        await until(pilot, lambda: all(text in shown(app) for text in ANSWERS))
+        app.clock.pass_(1)
+        await pilot.press("1")
+        await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.ONCE)])
+
+
+async def test_escape_still_means_no_where_the_answers_do_not_show(config: ForgeConfig) -> None:
+    app = asking(config, command_request())
+    async with app.run_test(size=(60, 7)) as pilot:
+        await ask(pilot)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.NO)])
+
+
+async def test_all_of_a_long_rule_can_be_scrolled_to(config: ForgeConfig) -> None:
+    app = asking(config, command_request(session_rule="bash(python " + "x y " * 700 + "the end:*)"))
+    async with app.run_test(size=(60, 15)) as pilot:
+        await ask(pilot)
+        for _ in range(40):
+            await pilot.press("pagedown")
+        await until(pilot, lambda: "the end:*)" in shown(app))
+
+
+async def test_a_rule_that_fits_after_a_resize_is_not_said_twice(config: ForgeConfig) -> None:
+    rule = "bash(make some-target-with-a-long-name:*)"
+    app = asking(config, command_request(session_rule=rule))
+    async with app.run_test(size=(60, 15)) as pilot:
+        await ask(pilot)
+        assert "Answer 2 would allow:" in shown(app) and shown(app).count(rule) == 1
+        await pilot.resize_terminal(120, 36)
+        await until(pilot, lambda: f"for this session: {rule}" in shown(app))
+        assert "would allow" not in shown(app) and shown(app).count(rule) == 1
+
+
+async def test_a_rule_that_is_the_command_is_not_repeated(config: ForgeConfig) -> None:
+    command = "make a | tee b && " + "c" * 100
+    app = asking(config, command_request(command, session_rule=f"bash({command})"))
+    async with app.run_test(size=(60, 15)) as pilot:
+        await ask(pilot)
+        assert "2 Yes, for this session: exactly this command" in shown(app)
+        assert "would allow" not in shown(app)
+
+
+@pytest.mark.parametrize(
+    ("command", "rule", "wanted"),
+    [
+        ("make a", "bash(make a)", True),
+        (" make a\n", "bash(make a)", True),
+        ("=a", "bash(==a)", True),
+        ("make a:*", "bash(=make a:*)", True),
+        ("make a:*", "bash(make a:*)", False),
+        ("make", "bash(make:*)", False),
+        ("*", "bash(*)", False),
+        ("=a", "bash(=a)", False),
+    ],
+)
+def test_only_a_rule_for_this_very_line_is_called_exact(command: str, rule: str, wanted: bool) -> None:
+    assert is_only_the_command(command_request(command, session_rule=rule)) is wanted
+
+
+# The facts are news
+
+
+def test_what_always_holds_is_not_said(tmp_path: Path) -> None:
+    for tool, use in (
+        ("bash", ToolUse(Effect.RUN, "git status")),
+        ("edit", ToolUse(Effect.WRITE, "a.py", (tmp_path / "a.py",))),
+    ):
+        verdict = PermissionPolicy(tmp_path).decide(tool, use)
+        assert verdict.decision is Decision.ASK
+        assert facts_of(command_request(reason=verdict.reason, details={}), WORKSPACE, room=200) == ""
+
+
+def test_the_usual_timeout_and_the_own_folder_are_not_said(tmp_path: Path) -> None:
+    context = ExecutionContext(working_dir=tmp_path)
+    usual = BashTool().describe_use({"command": "ls"}, context)
+    assert facts_of(command_request(reason="", details=usual.details), tmp_path, room=200) == ""
+    longer = BashTool().describe_use({"command": "ls", "timeout_s": 300}, context)
+    request = command_request(reason="", details=longer.details)
+    assert facts_of(request, WORKSPACE, room=200) == f"Timeout: 300 s · Folder: {tmp_path}"
+
+
+def test_the_purpose_is_the_models_word_and_is_capped() -> None:
+    request = command_request(reason="", details={"Purpose, as the model says": "Run the tests"})
+    assert facts_of(request, WORKSPACE, room=200) == "The model says: Run the tests"
+    long = command_request(reason="", details={"Purpose, as the model says": "Run \x1b[2K" * 600})
+    text = facts_of(long, WORKSPACE, room=1000)
+    assert len(text) <= 220 and text.endswith("…") and "\x1b" not in text
+
+
+def test_the_size_is_said_when_not_all_of_it_shows() -> None:
+    request = command_request("a\nbc", reason="", details={})
+    assert facts_of(request, WORKSPACE, room=200, is_whole=False) == "2 lines, 4 characters"
+    assert "+1 −1" in facts_of(edit_request(), WORKSPACE, room=200)
+
+
+async def test_a_question_without_news_has_no_line_of_facts(config: ForgeConfig) -> None:
+    details = {"Timeout": "120 s", "Folder": str(config.working_dir)}
+    app = asking(config, command_request(reason="", details=details))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot)
+        assert "Timeout" not in shown(app) and "character" not in shown(app)
+
+
+# The hint
+
+
+async def test_the_hint_follows_what_the_keys_do(config: ForgeConfig) -> None:
+    app = asking(config, command_request("\n".join(f"echo {n}" for n in range(60))))
+    async with app.run_test(size=(60, 15)) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: "60 rows, PageDown for more" in shown(app))
+        await pilot.press("4")
+        await until(pilot, lambda: "Enter send · Esc back" in shown(app))
+        await pilot.resize_terminal(62, 16)
+        await pilot.pause()
+        await pilot.pause()
+        assert "Enter send · Esc back" in shown(app) and "PageDown" not in shown(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: "Enter answer · Esc no · 60 rows, PageDown for more" in shown(app))
