@@ -55,14 +55,17 @@ class ApprovalReply:
     answer: Answer
     reason: str = ""
     """On a no: what the person wants the model to know."""
+    is_unattended: bool = False
+    """A no for want of anybody to ask; nobody has refused anything."""
 
 
 class Approver(Protocol):
-    """Answers requests, one at a time; must not raise. A cancelled wait counts as a no."""
+    """Answers requests; must not raise. Those of parallel calls come at once, and whoever has one screen
+    queues them. A wait is cancelled when the call is interrupted, or the answer to another decides it."""
 
     async def __call__(self, request: ApprovalRequest) -> ApprovalReply: ...
 
 
 async def deny_all(request: ApprovalRequest) -> ApprovalReply:
     """The approver of a run without a person: asking means no."""
-    return ApprovalReply(Answer.NO, f"nobody is there to allow {request.tool}")
+    return ApprovalReply(Answer.NO, f"nobody is there to allow {request.tool}", is_unattended=True)

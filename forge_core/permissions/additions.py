@@ -21,9 +21,10 @@ _RUNS_OR_WRITES = table(
     "--output --output-file --output-dir --output-directory --exec --exec-batch --ext-diff --textconv"
     " --upload-pack --receive-pack --pre --open-files-in-pager --toolexec --to-command --checkpoint-action"
     " --use-compress-program --compress-program --script-shell --eval --rsh --config --config-file"
-    " --config-env --exec-path --rootdir --basetemp --confcutdir --python-executable --install-types --manifest-path"
-    " --target-dir --prefix --makefile --file --directory --in-place --hostname-bin --git-dir --work-tree"
-    " --no-index --force-with-lease --junit-xml --junitxml --pastebin --report-log --rcfile"
+    " --config-env --exec-path --rootdir --basetemp --confcutdir --python-executable --install-types"
+    " --manifest-path --target-dir --prefix --makefile --file --directory --in-place --hostname-bin --git-"
+    " dir --work-tree --no-index --force-with-lease --junit-xml --junitxml --pastebin --report-log"
+    " --rcfile"
 )
 _WHOLE_WORDS = table("--check --target --install --report --work --python --manifest --in --out-dir")
 """Options in their own right that happen to begin a risky one."""

@@ -54,6 +54,8 @@ class Verdict:
     """When asking: what "yes, for this session" would add; empty when it can be granted only once."""
     is_destructive: bool = False
     """Deletes, leaves the folder or uses the network: the answer offered first is then no."""
+    is_private: bool = False
+    """When asking: before a yes nothing may be told of what lies there, not even whether anything does."""
 
 
 class Policy(Protocol):
@@ -147,7 +149,8 @@ class PermissionPolicy:
         held = next((one for one in places if one.is_protected), None)
         if held is None:
             return None
-        return Verdict(Decision.ASK, f"{held.given} steers git or Forge itself", is_destructive=True)
+        reason = f"{held.given} steers git or Forge itself"
+        return Verdict(Decision.ASK, reason, is_destructive=True, is_private=not held.is_inside)
 
     def _allowed_by_rule(self, tool_name: str, use: ToolUse, places: list[Place]) -> Verdict | None:
         for rules, is_granted in ((self._allow, False), (self._session, True)):
@@ -167,13 +170,14 @@ class PermissionPolicy:
         session_rule = _session_rule(tool_name, use, places, self.root)
         secret = next((one for one in places if one.is_secret), None)
         if secret is not None:
-            return Verdict(
-                Decision.ASK, f"{secret.given.name} may hold keys or passwords", session_rule=session_rule
-            )
+            reason = f"{secret.given.name} may hold keys or passwords"
+            return Verdict(Decision.ASK, reason, session_rule=session_rule, is_private=True)
         outside = next((one for one in places if not self._may_enter(one, use)), None)
         if outside is not None:
             reason = f"{_shown(outside)} lies outside the folder {self.root}"
-            return Verdict(Decision.ASK, reason, session_rule=session_rule, is_destructive=True)
+            return Verdict(
+                Decision.ASK, reason, session_rule=session_rule, is_destructive=True, is_private=True
+            )
         if tool_name in READ_TOOLS and use.effect is Effect.READ:
             return Verdict(Decision.ALLOW, "it only reads, inside the folder")
         edits_unasked = self.mode in (PermissionMode.ACCEPT_EDITS, PermissionMode.AUTO)

@@ -18,10 +18,10 @@ class Runner:
 
 
 _PYTEST = table(
-    "-q -v -vv -x -s -k -m -l -n -ra -rA -rs -rf -rx -rP -rN --tb --maxfail --durations --no-header"
-    " --no-summary --no-cov --cov --collect-only --co --lf --last-failed --ff --failed-first --nf --sw --stepwise "
-    " --verbose --quiet --exitfirst --capture --color --strict-markers --disable-warnings --timeout --cov-report=term"
-    " --cov-report=term-missing --showlocals"
+    "-q -v -vv -x -s -k -m -l -n -ra -rA -rs -rf -rx -rP -rN --tb --maxfail --durations --no-header --no-"
+    " summary --no-cov --cov --collect-only --co --lf --last-failed --ff --failed-first --nf --sw"
+    " --stepwise --verbose --quiet --exitfirst --capture --color --strict-markers --disable-warnings"
+    " --timeout --cov-report=term --cov-report=term-missing --showlocals"
 )
 _RUFF = table(
     "-q -v -s --select --ignore --extend-select --statistics --quiet --verbose --diff --no-cache --no-fix"
@@ -40,14 +40,15 @@ _CARGO = table(
 _GO = table("-v -race -run -count -short -cover -timeout -failfast -json -bench -benchmem -tags -parallel -p")
 _TYPESCRIPT = frozenset({"--noEmit", "--pretty"})
 _GIT = table(
-    "-p -s -n -i -E -F -w -b -z -M -S -G -U -uno -unormal -uall --short --porcelain --branch --long --ignored"
-    " --show-stash --untracked-files --oneline --stat --shortstat --numstat --summary --name-only"
-    " --name-status --graph --all --branches --tags --remotes --decorate --no-decorate --cached --staged --patch --no-patch"
-    " --unified --color --no-color --word-diff --color-words --follow --merges --no-merges --first-parent"
-    " --reverse --abbrev-commit --date --author --committer --grep --since --until --after --before "
-    " --max-count --skip --format --pretty --ignore-all-space --ignore-space-change --ignore-blank-lines --diff-filter"
-    " --find-renames --minimal --patience --histogram --check --compact-summary --dirstat --merge-base"
-    " --no-ext-diff --no-textconv --no-renames --relative --cumulative --left-right --cherry-pick --"
+    "-p -s -n -i -E -F -w -b -z -M -S -G -U -uno -unormal -uall --short --porcelain --branch --long"
+    " --ignored --show-stash --untracked-files --oneline --stat --shortstat --numstat --summary --name-"
+    " only --name-status --graph --all --branches --tags --remotes --decorate --no-decorate --cached"
+    " --staged --patch --no-patch --unified --color --no-color --word-diff --color-words --follow --merges"
+    " --no-merges --first-parent --reverse --abbrev-commit --date --author --committer --grep --since"
+    " --until --after --before --max-count --skip --format --pretty --ignore-all-space --ignore-space-"
+    " change --ignore-blank-lines --diff-filter --find-renames --minimal --patience --histogram --check"
+    " --compact-summary --dirstat --merge-base --no-ext-diff --no-textconv --no-renames --relative"
+    " --cumulative --left-right --cherry-pick --"
 )
 _BRANCHES = table(
     "--list -a -r -v -vv --all --remotes --verbose --merged --no-merged --contains --sort --format"

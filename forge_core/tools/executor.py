@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import shlex
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Approver, deny_all
@@ -17,22 +17,23 @@ from forge_core.events import Permission
 from forge_core.permissions.policy import Decision, Policy, Verdict
 from forge_core.result import FileDiff
 from forge_core.tools.arguments import validate
+from forge_core.tools.awaiting import ended, first, guarded
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult, ToolUse
 from forge_core.tools.output import OUTPUT_LIMIT, OutputStore
 
 INTERRUPT_GRACE_S = 0.12
 """How long an interrupted tool may take to return what it has before it is cancelled."""
 
-_T = TypeVar("_T")
+_INTERRUPTED = "interrupted by the user before it was allowed"
 
 
 class ToolExecutor:
     """Runs tools. Never raises for a fault of the model or of a tool: that is a `ToolResult(success=False)`.
 
     A bare `ToolExecutor()` checks no permission at all: its caller is the authority. With a `policy`, each
-    call is decided by it; what it wants asked goes to the `approver`, one question at a time, and is refused
-    when there is none. Full outputs over `output_limit` characters are kept in `output_dir`, else in a
-    private temporary folder.
+    call is decided by it; what it wants asked goes to the `approver` (that of parallel calls at once), and
+    is refused when there is none. Full outputs over `output_limit` characters are kept in
+    `output_dir`, else in a private temporary folder.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class ToolExecutor:
         self.approver = approver or deny_all
         self.output_limit = output_limit
         self.outputs = OutputStore(output_dir)
-        self._asking: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+        self._waiting: WeakKeyDictionary[asyncio.AbstractEventLoop, set[asyncio.Event]] = WeakKeyDictionary()
 
     async def execute(self, tool: BaseTool, params: object, context: ExecutionContext) -> ToolResult:
         """Runs one call to its end. Only a cancellation of the caller comes through as an exception."""
@@ -68,79 +69,90 @@ class ToolExecutor:
         """Returns when the call may run; raises ToolError, in words for the model, when not."""
         verdict = _decide(policy, tool, arguments, context)
         if verdict.decision is Decision.ASK:
-            await self._ask(policy, tool, arguments, context)
-            return
-        _report(context, verdict.decision is Decision.ALLOW, verdict.rule or verdict.reason, verdict.by)
-        if verdict.decision is Decision.DENY:
-            raise ToolError(
-                f"{tool.name} was not allowed: {verdict.reason}. Do not try the same again in other words; "
-                "take another way, or tell the user what you need and why."
-            )
+            started = time.monotonic()
+            await self._ask(policy, tool, arguments, context, verdict)
+            context.waited_s += time.monotonic() - started
+        else:
+            _settle(verdict, tool, context)
 
     async def _ask(
-        self, policy: Policy, tool: BaseTool, arguments: dict[str, Any], context: ExecutionContext
+        self,
+        policy: Policy,
+        tool: BaseTool,
+        arguments: dict[str, Any],
+        context: ExecutionContext,
+        verdict: Verdict,
     ) -> None:
         """Asks the person. What would fail anyway fails here without a question, and what changed while the
         person was thinking is not done: they said yes to something else."""
-        started = time.monotonic()
-        loop = asyncio.get_running_loop()  # adapters may call from the loops of several threads
-        async with self._asking.setdefault(loop, asyncio.Lock()):
-            if context.interrupted is not None and context.interrupted.is_set():
-                raise ToolError("interrupted by the user before it was allowed")
-            verdict = _decide(policy, tool, arguments, context)
-            if verdict.decision is not Decision.ASK:
-                _report(
-                    context, verdict.decision is Decision.ALLOW, verdict.rule or verdict.reason, verdict.by
-                )
-                if verdict.decision is Decision.ALLOW:
-                    context.waited_s += time.monotonic() - started
-                    return
-                raise ToolError(f"{tool.name} was not allowed: {verdict.reason}.")
-            diffs = await _guarded(lambda: tool.preview(arguments, context), tool)
-            request = _request(tool, arguments, context, verdict, diffs)
-            reply = await self._reply(request, context)
-        context.waited_s += time.monotonic() - started
+        _refuse_when_interrupted(context)
+        diffs = await _preview(tool, arguments, context, verdict)
+        request = _request(tool, arguments, context, verdict, diffs)
+        reply = await self._reply(
+            request, context, lambda: _decide(policy, tool, arguments, context).decision is Decision.ASK
+        )
+        if reply is None:
+            _settle(_decide(policy, tool, arguments, context), tool, context)
+            return
+        if reply.is_unattended:
+            _report(context, False, verdict.reason, "policy")
+            raise ToolError(_unattended(tool, verdict))
         if reply.answer is Answer.NO:
             _report(context, False, reply.reason or verdict.reason, "person")
             raise ToolError(_refusal(tool, reply.reason))
-        if reply.answer is Answer.SESSION and verdict.session_rule:
+        is_granted = reply.answer is Answer.SESSION and bool(verdict.session_rule)
+        _report(context, True, verdict.session_rule if is_granted else verdict.reason, "person")
+        if is_granted:
             policy.allow_for_session(verdict.session_rule)
-        granted = verdict.session_rule if reply.answer is Answer.SESSION else verdict.reason
-        _report(context, True, granted, "person")
+            for changed in self._waiting_here():
+                changed.set()
         await _unchanged(policy, tool, arguments, context, verdict, diffs)
 
-    async def _reply(self, request: ApprovalRequest, context: ExecutionContext) -> ApprovalReply:
-        """The answer; no when the wait is interrupted or the approver fails."""
+    def _waiting_here(self) -> set[asyncio.Event]:
+        """One event for each question that stands; adapters may call from the loops of several threads."""
+        return self._waiting.setdefault(asyncio.get_running_loop(), set())
+
+    async def _reply(
+        self, request: ApprovalRequest, context: ExecutionContext, is_open: Callable[[], bool]
+    ) -> ApprovalReply | None:
+        """The answer; a no when the approver fails. None when the answer to another question has settled this
+        one meanwhile. Raises ToolError when the wait is interrupted."""
+        changed = asyncio.Event()
+        waiting = self._waiting_here()
+        waiting.add(changed)
         asking = asyncio.ensure_future(self.approver(request))
         try:
-            if await _first(asking, context, None) == "done":
-                return asking.result()
-            return ApprovalReply(Answer.NO, "interrupted")
-        except Exception as error:  # the approver is foreign code, and no answer must mean no
-            return ApprovalReply(Answer.NO, f"the question could not be asked: {error}")
+            while (came := await first(asking, context, None, changed)) == "changed":
+                changed.clear()
+                if not is_open():
+                    return None
+            if came == "done":
+                return _answer_of(asking)
+            raise ToolError(_INTERRUPTED)
         finally:
-            await _ended(asking)
+            waiting.discard(changed)
+            await ended(asking)
 
     async def _run(self, tool: BaseTool, arguments: dict[str, Any], context: ExecutionContext) -> ToolResult:
         if context.interrupted is not None and context.interrupted.is_set():
             return ToolResult(
                 success=False, error="interrupted by the user before it started", summary="interrupted"
             )
-        call = asyncio.ensure_future(_guarded(lambda: tool.execute(arguments, context), tool))
+        call = asyncio.ensure_future(guarded(lambda: tool.execute(arguments, context), tool))
         try:
-            match await _first(call, context, tool.timeout_s):
+            match await first(call, context, tool.timeout_s):
                 case "timeout":
                     error = f"{tool.name} took longer than {tool.timeout_s:g} s and was stopped"
                     return ToolResult(success=False, error=error, summary="timed out")
                 case "interrupted":
                     await asyncio.wait({call}, timeout=INTERRUPT_GRACE_S)
                     if not call.done():
-                        await _ended(call)
+                        await ended(call)
             if call.done() and not call.cancelled():
                 return _as_result(call.result(), tool)
             return ToolResult(success=False, error="interrupted by the user", summary="interrupted")
         finally:
-            await _ended(call)
+            await ended(call)
 
     def _capped(self, tool: BaseTool, result: ToolResult, context: ExecutionContext) -> ToolResult:
         outputs = context.outputs or self.outputs
@@ -160,6 +172,43 @@ def _decide(policy: Policy, tool: BaseTool, arguments: dict[str, Any], context: 
         return Verdict(
             Decision.DENY, f"what it would touch could not be told ({type(error).__name__}: {error})"
         )
+
+
+def _settle(verdict: Verdict, tool: BaseTool, context: ExecutionContext) -> None:
+    """Reports what needed no person; raises ToolError when it is a no."""
+    _report(context, verdict.decision is Decision.ALLOW, verdict.rule or verdict.reason, verdict.by)
+    if verdict.decision is not Decision.ALLOW:
+        raise ToolError(
+            f"{tool.name} was not allowed: {verdict.reason}. Do not try the same again in other words; "
+            "take another way, or tell the user what you need and why."
+        )
+
+
+def _refuse_when_interrupted(context: ExecutionContext) -> None:
+    if context.interrupted is not None and context.interrupted.is_set():
+        raise ToolError(_INTERRUPTED)
+
+
+async def _preview(
+    tool: BaseTool, arguments: dict[str, Any], context: ExecutionContext, verdict: Verdict
+) -> tuple[FileDiff, ...]:
+    """What the call would change. Where nothing may be told before a yes, what is wrong with the call is not
+    told either: it shows afterwards."""
+    try:
+        return await guarded(lambda: tool.preview(arguments, context), tool)
+    except ToolError:
+        if verdict.is_private:
+            return ()
+        raise
+
+
+def _answer_of(asking: asyncio.Future[ApprovalReply]) -> ApprovalReply:
+    try:
+        return asking.result()
+    except asyncio.CancelledError:
+        return ApprovalReply(Answer.NO, "the question was taken back")
+    except Exception as error:  # the approver is foreign code, and no answer must mean no
+        return ApprovalReply(Answer.NO, f"the question could not be asked: {error}")
 
 
 def _request(
@@ -195,9 +244,7 @@ async def _unchanged(
     """Raises ToolError when the call would now do something else than what was shown."""
     again = _decide(policy, tool, arguments, context)
     is_same_place = again.decision is Decision.ALLOW or again == verdict
-    if not is_same_place or (
-        diffs and await _guarded(lambda: tool.preview(arguments, context), tool) != diffs
-    ):
+    if not is_same_place or await guarded(lambda: tool.preview(arguments, context), tool) != diffs:
         raise ToolError(
             "what the call would change is no longer what the user agreed to: the file was changed "
             "meanwhile. Nothing was done. Read it again and make the call anew."
@@ -212,59 +259,25 @@ def _refusal(tool: BaseTool, reason: str) -> str:
     )
 
 
+def _unattended(tool: BaseTool, verdict: Verdict) -> str:
+    rule = verdict.session_rule
+    way = (
+        f" Whoever starts Forge can allow it with --allow {shlex.quote(rule)}, or be asked in forge chat."
+        if rule
+        else " It needs a person each time: run it in forge chat."
+    )
+    return (
+        f"{tool.name} was not allowed: {verdict.reason}, and nobody is there to ask.{way} Nothing was done. "
+        "Do not retry the same call; go on without it, and say in your answer what was left undone."
+    )
+
+
 def _report(
     context: ExecutionContext, allowed: bool, rule: str, by: Literal["policy", "rule", "person", "mode"]
 ) -> None:
     if context.emit is not None:
         decision: Literal["allow", "deny"] = "allow" if allowed else "deny"
         context.emit(Permission(call_id=context.call_id, decision=decision, rule=rule, by=by))
-
-
-async def _guarded(call: Callable[[], Awaitable[_T]], tool: BaseTool) -> _T:
-    """The call's value; every fault as a ToolError. A tool must not end the turn, whatever it raises."""
-    try:
-        return await call()
-    except ToolError:
-        raise
-    except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
-        raise ToolError(f"{tool.name} cancelled itself") from error
-    except (Exception, SystemExit) as error:
-        text = str(error).strip()
-        raise ToolError(
-            f"{tool.name} failed with {type(error).__name__}{f': {text}' if text else ''}. "
-            "This is a fault in the tool; try another way."
-        ) from error
-
-
-async def _first(
-    call: asyncio.Future[Any], context: ExecutionContext, timeout_s: float | None
-) -> Literal["done", "interrupted", "timeout"]:
-    """What happens first."""
-    waiting: set[asyncio.Future[Any]] = {call}
-    interrupt = asyncio.ensure_future(context.interrupted.wait()) if context.interrupted else None
-    if interrupt is not None:
-        waiting.add(interrupt)
-    try:
-        done, _ = await asyncio.wait(waiting, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        if interrupt is not None:
-            interrupt.cancel()
-    if call in done:
-        return "done"
-    return "interrupted" if done else "timeout"
-
-
-async def _ended(call: asyncio.Future[Any]) -> None:
-    """Cancels what still runs and takes its end, so that no task is left without an owner."""
-    if not call.done():
-        call.cancel()
-        with contextlib.suppress(asyncio.CancelledError, Exception):
-            await asyncio.wait({call}, timeout=1.0)
-    if call.done() and not call.cancelled():
-        call.exception()
 
 
 def _as_result(value: object, tool: BaseTool) -> ToolResult:

@@ -281,27 +281,58 @@ class TestAsking:
         assert result.success
         assert len(person.requests) == 1
 
-    async def test_questions_come_one_at_a_time_and_a_session_rule_answers_the_next(
+    async def test_parallel_questions_come_at_once_and_a_session_rule_answers_the_others(
         self, file: Path, events: list[AgentEvent]
     ) -> None:
-        asking = 0
+        standing, all_there, withdrawn = 0, asyncio.Event(), 0
 
         async def person(request: ApprovalRequest) -> ApprovalReply:
-            nonlocal asking
-            asking += 1
-            assert asking == 1
-            await asyncio.sleep(0)
-            asking -= 1
-            return SESSION
+            nonlocal standing, withdrawn
+            standing += 1
+            if standing == 3:
+                all_there.set()
+                return SESSION
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                withdrawn += 1
+                raise
+            return YES
 
         executor = ToolExecutor(PermissionPolicy(file.parent), person)
         tool = BashTool()
         results = await asyncio.gather(
             *(executor.execute(tool, {"command": "echo hi"}, self.context(file, events)) for _ in range(3))
         )
+        assert all_there.is_set()
+        assert withdrawn == 2
         assert all(result.success for result in results)
         decided_by = [event.by for event in events if isinstance(event, Permission)]
         assert sorted(decided_by) == ["person", "rule", "rule"]
+
+    async def test_a_session_rule_leaves_the_questions_that_it_does_not_answer(
+        self, file: Path, events: list[AgentEvent]
+    ) -> None:
+        policy = PermissionPolicy(file.parent)
+
+        async def person(request: ApprovalRequest) -> ApprovalReply:
+            if request.target == "echo hi":
+                return SESSION
+            while not policy.rules():
+                await asyncio.sleep(0)
+            for _ in range(20):  # rounds of the loop in which a withdrawal would come
+                await asyncio.sleep(0)
+            return YES
+
+        executor = ToolExecutor(policy, person)
+        results = await asyncio.gather(
+            *(
+                executor.execute(BashTool(), {"command": command}, self.context(file, events))
+                for command in ("echo hi", "echo other")
+            )
+        )
+        assert [result.output.split("\n")[0] for result in results] == ["hi", "other"]
+        assert [event.by for event in events if isinstance(event, Permission)] == ["person", "person"]
 
     async def test_without_anybody_to_ask_the_answer_is_no(
         self, file: Path, events: list[AgentEvent]
@@ -309,8 +340,11 @@ class TestAsking:
         executor = ToolExecutor(PermissionPolicy(file.parent))
         result = await executor.execute(BashTool(), {"command": "touch x"}, self.context(file, events))
         assert not result.success
-        assert "nobody is there" in (result.error or "")
+        assert "nobody is there to ask" in (result.error or "")
+        assert "--allow 'bash(touch x)'" in (result.error or "")
+        assert "the user did not allow" not in (result.error or "")
         assert not (file.parent / "x").exists()
+        assert [event.by for event in events if isinstance(event, Permission)] == ["policy"]
 
     async def test_an_approver_that_fails_means_no(self, file: Path, events: list[AgentEvent]) -> None:
         async def broken(request: ApprovalRequest) -> ApprovalReply:
@@ -321,7 +355,9 @@ class TestAsking:
         assert "no screen" in (result.error or "")
         assert file.read_text() == "one\ntwo\n"
 
-    async def test_an_interrupt_while_asking_means_no(self, file: Path, events: list[AgentEvent]) -> None:
+    async def test_an_interrupt_while_asking_is_no_refusal(
+        self, file: Path, events: list[AgentEvent]
+    ) -> None:
         interrupted = asyncio.Event()
         closed: list[bool] = []
 
@@ -336,7 +372,8 @@ class TestAsking:
         executor = ToolExecutor(PermissionPolicy(file.parent), thinking)
         context = self.context(file, events, interrupted=interrupted)
         result = await executor.execute(EditTool(), self.EDIT, context)
-        assert not result.success
+        assert result.error == "interrupted by the user before it was allowed"
+        assert events == []
         assert closed == [True]
         assert file.read_text() == "one\ntwo\n"
 
@@ -395,3 +432,45 @@ class TestAsking:
         result = await executor.execute(Mute(lambda: ToolResult(True)), {}, self.context(file, events))
         assert "could not be told" in (result.error or "")
         assert person.requests == []
+
+    @pytest.mark.parametrize("name", ["../there.txt", "../absent.txt", "../folder"])
+    async def test_what_lies_outside_is_not_told_before_the_yes(
+        self, file: Path, events: list[AgentEvent], name: str
+    ) -> None:
+        root = file.parent / "project"
+        root.mkdir()
+        (file.parent / "there.txt").write_text("x")
+        (file.parent / "folder").mkdir()
+        person = Person(ApprovalReply(Answer.NO))
+        context = ExecutionContext(root, emit=events.append)
+        result = await ToolExecutor(PermissionPolicy(root), person).execute(
+            ReadTool(), {"file_path": name}, context
+        )
+        assert len(person.requests) == 1
+        assert (result.error or "").startswith("the user did not allow this call of read")
+
+    async def test_what_is_wrong_outside_is_told_after_the_yes(
+        self, file: Path, events: list[AgentEvent]
+    ) -> None:
+        root = file.parent / "project"
+        root.mkdir()
+        person = Person(YES)
+        result = await ToolExecutor(PermissionPolicy(root), person).execute(
+            ReadTool(), {"file_path": "../absent.txt"}, ExecutionContext(root)
+        )
+        assert len(person.requests) == 1
+        assert "does not exist" in (result.error or "")
+
+    async def test_an_edit_outside_whose_change_could_not_be_shown_is_not_made(
+        self, file: Path, events: list[AgentEvent]
+    ) -> None:
+        root = file.parent / "project"
+        root.mkdir()
+        person = Person(YES, meanwhile=lambda: file.write_text("late\n"))
+        result = await ToolExecutor(PermissionPolicy(root), person).execute(
+            EditTool(),
+            {"file_path": "../a.txt", "old_string": "late", "new_string": "1"},
+            ExecutionContext(root),
+        )
+        assert not result.success
+        assert file.read_text() == "late\n"
