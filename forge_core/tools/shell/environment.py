@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterable, Mapping
 
 _ALLOWED = re.compile(
@@ -24,6 +25,8 @@ _FIXED = {
     "DEBIAN_FRONTEND": "noninteractive",
     "TERM": "dumb",
 }
+_PR_SET_DUMPABLE = 4
+"""From linux/prctl.h."""
 CALL_VARIABLE = "FORGE_CALL"
 """Marks every process that a command leaves behind, so that it can be found and ended."""
 
@@ -43,3 +46,22 @@ def child_environment(
     }
     kept.setdefault("PATH", os.defpath)
     return kept | _FIXED | ({CALL_VARIABLE: call} if call else {})
+
+
+def protect_process() -> bool:
+    """Keeps other processes of the same user, a command that the model runs above all, from reading this
+    one's environment and memory (/proc/PID/environ, ptrace), where the API key is. True when it does so.
+
+    Call it once, before the first command runs: it takes about 2 ms (the import of ctypes) the first
+    time, and children reset it when they start a program. It does nothing but on Linux, and there are no core
+    dumps any more. It does not stop root, nor anybody with CAP_SYS_PTRACE, nor a command that finds the key
+    elsewhere, such as in the user's own start-up files.
+    """
+    if sys.platform != "linux":
+        return False
+    import ctypes
+
+    try:
+        return bool(ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) == 0)
+    except (OSError, AttributeError):
+        return False
