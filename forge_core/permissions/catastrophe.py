@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from forge_core.permissions.shell_syntax import SimpleCommand, simple_commands
+from forge_core.permissions.shell_syntax import SimpleCommand, simple_commands, words_of
 from forge_core.permissions.tables import table
 from forge_core.workspace.globs import expand_braces
 
@@ -27,7 +28,19 @@ _FORMATTERS = table("wipefs blkdiscard fdisk sfdisk gdisk parted mkswap cryptset
 _FIND_TESTS = re.compile(
     r"-(?:i?name|i?path|i?wholename|i?regex|[acm](?:time|min)|newer\w*|size|empty|user|group|perm)"
 )
+_DELETERS = frozenset({"rm", "srm", "trash"})
+_RECURSIVE = re.compile(r"-\w*[rR]\w*|--r(?:e(?:c(?:u(?:r(?:s(?:i(?:ve?)?)?)?)?)?)?)?")
+_FEEDERS = frozenset({"xargs", "parallel"})
 _GIT_VALUE_OPTIONS = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace"})
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why a person has to look at a command each time, whatever rule would allow it."""
+
+    reason: str
+    is_grave: bool = False
+    """It may destroy anything: where nobody is asked, it is refused."""
 
 
 def catastrophe(command: str, root: Path, home: Path | None = None) -> str | None:
@@ -35,13 +48,64 @@ def catastrophe(command: str, root: Path, home: Path | None = None) -> str | Non
     if _FORK_BOMB.search(command):
         return "it is a fork bomb"
     home = home or Path.home()
-    folder = str(root)
-    for one in simple_commands(command):
+    for one, folder in _walk(command, root, home):
         reason = _reason(one, folder, str(root), str(home))
+        if reason is None and _may_delete_anything(one, folder, str(home)):
+            reason = _named_beside(command, folder, str(root), str(home))
         if reason is not None:
             return reason
-        if one.program in ("cd", "pushd"):
-            folder = _absolute(one.words[1] if len(one.words) > 1 else "~", folder, str(home))
+    return None
+
+
+def doubt(command: str, root: Path, home: Path | None = None) -> Doubt | None:
+    """Why `command` must be asked about even where a rule allows it, or None: it deletes whole folders and
+    cannot be seen to delete only what it names, or overwrites a remote branch that nobody else has moved."""
+    home = home or Path.home()
+    for one, folder in _walk(command, root, home):
+        if _may_delete_anything(one, folder, str(home)):
+            return Doubt(
+                f"it cannot be told beforehand which folders {one.program} would delete", is_grave=True
+            )
+        targets = _destroyed(one.program, one.words[1:])
+        history = next((word for word in targets if re.search(r"(?:^|/)\.git(?:/*|/[*.]+)$", word)), None)
+        if history is not None:
+            return Doubt(f"{one.program} would destroy the history in {history}", is_grave=True)
+        if one.program == "git" and any(_is_leased(word) for word in _pushed(one.words[1:])):
+            return Doubt("it overwrites a branch of a remote")
+    return None
+
+
+def _walk(command: str, root: Path, home: Path) -> Iterator[tuple[SimpleCommand, str]]:
+    """Each command of the line with the folder that it would run in."""
+    folder = str(root)
+    for one in simple_commands(command):
+        yield one, folder
+        if one.program in ("cd", "pushd", "popd"):
+            target = next((word for word in one.words[1:] if not re.match(r"-[LPe@]|--", word)), "")
+            if target == "-" or one.program == "popd" or one.is_guessed:
+                target = "$OLDPWD"
+            folder = _absolute(target or "~", folder, str(home))
+
+
+def _may_delete_anything(command: SimpleCommand, folder: str, home: str) -> bool:
+    """Whether it deletes folders whose names come from elsewhere: a variable, a substitution, its input."""
+    flags = [word for word in command.words[1:] if word.startswith("-")]
+    if command.program not in _DELETERS or not any(_RECURSIVE.fullmatch(flag) for flag in flags):
+        return False
+    operands = list(_destroyed(command.program, command.words[1:]))
+    if not operands or command.is_guessed or not _FEEDERS.isdisjoint(command.wrappers):
+        return True
+    return any(re.search(r"[$`]", _absolute(word, folder, home)) for word in operands)
+
+
+def _named_beside(command: str, folder: str, root: str, home: str) -> str | None:
+    """What of value, other than the project, the line names anywhere: a deletion of names that cannot be seen
+    would most likely meet it."""
+    for word in words_of(command):
+        for part in {word, word.partition("=")[2]} - {""}:
+            named = _precious(part, folder, root, home)
+            if named is not None and not named.startswith("the whole project"):
+                return f"it would delete what is in {named}"
     return None
 
 
@@ -73,8 +137,8 @@ def _destroyed(program: str, words: Sequence[str]) -> Iterator[str]:
     """What a command deletes, moves away or makes inaccessible with everything below it."""
     flags = [word for word in words if word.startswith("-") and word != "-"]
     operands = [word for word in words if not word.startswith("-")]
-    recursive = any(re.fullmatch(r"-\w*[rR]\w*|--recursive", flag) for flag in flags)
-    if program in ("rm", "srm", "trash") and (recursive or program == "srm"):
+    recursive = any(_RECURSIVE.fullmatch(flag) for flag in flags)
+    if program in _DELETERS and (recursive or program == "srm"):
         yield from operands
     elif program in ("chmod", "chown", "chgrp") and recursive:
         yield from operands[1:]
@@ -112,7 +176,8 @@ def _precious(target: str, folder: str, root: str, home: str) -> str | None:
     everything_in = path
     while everything_in.rpartition("/")[2] in ("*", ".*", "{*,.*}", ".[!.]*"):
         everything_in = everything_in.rpartition("/")[0] or "/"
-    if path.rpartition("/")[2] == ".git" or everything_in.rpartition("/")[2] == ".git":
+    is_history = ".git" in (path.rpartition("/")[2], everything_in.rpartition("/")[2])
+    if is_history and not re.search(r"/.*/\.git", path.removeprefix(root)):
         return f"the history in {target}"
     first = path.removeprefix("/").partition("/")
     if not first[2] and re.search(r"[*?\[{]", first[0]):
@@ -128,6 +193,8 @@ def _absolute(word: str, folder: str, home: str) -> str:
     """The path that `word` means, links not resolved."""
     for spelling, value in (("${HOME}", home), ("$HOME", home), ("${PWD}", folder), ("$PWD", folder)):
         word = word.replace(spelling, value)
+    word = re.sub(r"^~\+(?=/|$)", lambda _: folder, word)
+    word = re.sub(r"^~-(?=/|$)", "$OLDPWD", word)
     if word == "~" or word.startswith("~/"):
         word = home + word[1:]
     elif word.startswith("~"):
@@ -137,15 +204,23 @@ def _absolute(word: str, folder: str, home: str) -> str:
     return "/" + path.lstrip("/")
 
 
-def _rewrites_a_remote(words: Sequence[str]) -> str | None:
+def _pushed(words: Sequence[str]) -> list[str]:
+    """What follows `git … push`, or nothing."""
     rest = list(words)
     while rest and rest[0].startswith("-"):
         rest = rest[2:] if rest[0] in _GIT_VALUE_OPTIONS else rest[1:]
-    if not rest or rest[0] != "push":
-        return None
-    for word in rest[1:]:
-        if word.startswith("--force") or word == "--mirror" or re.fullmatch(r"-[a-z]*f[a-z]*", word):
-            return f"git push {word} rewrites the history of a remote"
-        if word.startswith("+"):
+    return rest[1:] if rest[:1] == ["push"] else []
+
+
+def _is_leased(word: str) -> bool:
+    """Whether it forces, but only over what was last seen there."""
+    return word.startswith(("--force-w", "--force-i"))
+
+
+def _rewrites_a_remote(words: Sequence[str]) -> str | None:
+    for word in _pushed(words):
+        forces = word.startswith("--force") and not _is_leased(word)
+        mirrors = len(word) > 3 and "--mirror".startswith(word)
+        if forces or mirrors or word.startswith("+") or re.fullmatch(r"-[a-z]*f[a-z]*", word):
             return f"git push {word} rewrites the history of a remote"
     return None

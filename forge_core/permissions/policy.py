@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from forge_core.approval import Effect
 from forge_core.config.models import PermissionMode
-from forge_core.permissions.catastrophe import catastrophe
+from forge_core.permissions.catastrophe import catastrophe, doubt
 from forge_core.permissions.paths import Place, place, real_path
 from forge_core.permissions.rules import (
     SHELL_TOOL,
@@ -73,7 +73,8 @@ class Policy(Protocol):
 class PermissionPolicy:
     """The policy of a session in `root`.
 
-    Order: the catastrophe guard, deny rules, plan mode, what always asks (.git, .forge), allow rules, yolo,
+    Order: the catastrophe guard, deny rules, plan mode, what always asks (.git, .forge,
+    deletions that cannot be read), allow rules, yolo,
     and then the mode. A path is judged by where it really leads. Without a sandbox, `auto` asks for every
     command. Raises ConfigError for a rule that cannot be read.
     """
@@ -144,6 +145,8 @@ class PermissionPolicy:
         return None
 
     def _always_asks(self, use: ToolUse, places: list[Place]) -> Verdict | None:
+        if use.effect is Effect.RUN:
+            return self._doubted(use.target)
         if use.effect is not Effect.WRITE or self.mode is PermissionMode.YOLO:
             return None
         held = next((one for one in places if one.is_protected), None)
@@ -151,6 +154,17 @@ class PermissionPolicy:
             return None
         reason = f"{held.given} steers git or Forge itself"
         return Verdict(Decision.ASK, reason, is_destructive=True, is_private=not held.is_inside)
+
+    def _doubted(self, command: str) -> Verdict | None:
+        found = doubt(command, self.root)
+        if found is None:
+            return None
+        if found.is_grave and self.mode is PermissionMode.YOLO:
+            reason = (
+                f"{found.reason}, and in mode yolo nobody is asked. Name what to delete plainly, or leave it"
+            )
+            return Verdict(Decision.DENY, reason, by="mode")
+        return Verdict(Decision.ASK, f"{found.reason}, so it asks each time", is_destructive=True)
 
     def _allowed_by_rule(self, tool_name: str, use: ToolUse, places: list[Place]) -> Verdict | None:
         for rules, is_granted in ((self._allow, False), (self._session, True)):

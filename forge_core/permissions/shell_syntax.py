@@ -26,6 +26,11 @@ _WRAPPERS: dict[str, frozenset[str]] = {
     "timeout": frozenset({"-s", "-k", "--signal", "--kill-after"}),
     "stdbuf": frozenset({"-i", "-o", "-e"}),
     "xargs": table("-I -n -P -L -d -a -s -E"),
+    "parallel": table("-j -a"),
+    "coproc": frozenset(),
+    "pkexec": frozenset(),
+    "flock": frozenset({"-w", "-E"}),
+    "taskset": frozenset(),
     "nohup": frozenset(),
     "setsid": frozenset(),
     "command": frozenset(),
@@ -39,7 +44,7 @@ _WRAPPERS: dict[str, frozenset[str]] = {
 _MAX_DEPTH = 6
 _OPERATOR = re.compile(r"<<<|<<-?|<>|>>|>\||[<>]&|&>>?|[<>](?!\()|[<>]\(|&&|\|[|&]?|[;&()`]")
 _REDIRECT = re.compile(r"<<<|<<-?|<>|>>|>\||[<>]&|&>>?|[<>]")
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 _SUBSTITUTION = re.compile(r"\$\(|`|<\(|>\(")
 _HERE = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n(.*?)(?:^\t*\2[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 
@@ -55,6 +60,8 @@ class SimpleCommand:
     """Here-strings that it reads."""
     wrappers: tuple[str, ...] = ()
     """Programs taken off the front: sudo, env, timeout …"""
+    is_guessed: bool = False
+    """Whether it may have other words when it runs: a variable was put in, or more comes from backquotes."""
 
     @property
     def program(self) -> str:
@@ -67,6 +74,7 @@ class _Reading:
     writes: list[str] = field(default_factory=list)
     fed: list[str] = field(default_factory=list)
     redirect: str = ""
+    is_guessed: bool = False
 
 
 def words_of(line: str) -> list[str]:
@@ -138,6 +146,7 @@ def _split(tokens: list[str], variables: dict[str, str]) -> Iterator[SimpleComma
                     reading.words.pop()
                 reading.redirect = operator
             else:
+                reading.is_guessed = operator == "`"
                 yield from _finished(reading, variables)
                 reading = _Reading()
     yield from _finished(reading, variables)
@@ -155,7 +164,13 @@ def _finished(reading: _Reading, variables: dict[str, str]) -> Iterator[SimpleCo
         expanded[:1] = expanded[0].split()
     stripped, wrappers = _without_wrappers(expanded)
     if stripped or wrappers or reading.writes:
-        yield SimpleCommand(tuple(stripped), tuple(reading.writes), tuple(reading.fed), tuple(wrappers))
+        yield SimpleCommand(
+            tuple(stripped),
+            tuple(reading.writes),
+            tuple(reading.fed),
+            tuple(wrappers),
+            is_guessed=reading.is_guessed or expanded != words,
+        )
 
 
 def _without_wrappers(words: list[str]) -> tuple[list[str], list[str]]:
@@ -169,7 +184,11 @@ def _without_wrappers(words: list[str]) -> tuple[list[str], list[str]]:
         words = words[1:]
         while words and (words[0].startswith("-") or _ASSIGNMENT.fullmatch(words[0])):
             words = words[2:] if words[0] in options else words[1:]
-        if program in ("timeout", "chroot") and words:
+        if program in ("timeout", "chroot", "flock", "taskset") and words:
+            words = words[1:]
+        if program == "coproc" and words[1:2] == ["{"]:  # coproc NAME { …; }
+            words = words[1:]
+        while words and words[0] in _KEYWORDS:
             words = words[1:]
     return words, wrappers
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.permissions.catastrophe import catastrophe
+from forge_core.permissions.catastrophe import catastrophe, doubt
 
 ROOT = Path("/work/proj")
 HOME = Path("/home/me")
@@ -20,7 +20,7 @@ rm --recursive --force /
 sudo rm -rf --no-preserve-root /
 sudo -u root -- rm -rf /
 rm -rf .git
-rm -rf ./sub/.git/
+rm -rf ./.git/
 rm -rf .git/*
 rm -rf ..
 rm -rf .
@@ -87,7 +87,25 @@ bomb() { bomb | bomb & }; bomb
 git push --force
 git push -f origin main
 git -C x push origin +main
-git -c a=b push --force-with-lease
+git push --force --force-with-lease
+git push --mirr
+rm -rf ~+
+rm --recurs -f /
+coproc rm -rf /
+coproc X { rm -rf /; }
+echo / | xargs rm -rf
+echo ~ | xargs -n1 sudo rm -r
+xargs rm -rf <<< /
+rm -rf $(echo /)
+rm -rf `echo /`
+rm -rf "$(echo $HOME)"
+for d in /*; do rm -rf $d; done
+for d in /*; do rm -rf "${d%x}"; done
+find / | while read f; do rm -rf "$f"; done
+f() { rm -rf "$1"; }; f /
+bash -c 'rm -rf "$1"' _ /
+export X=/; rm -rf $X
+flock x rm -rf /
 git push --mirror
 cd x && git push -uf origin main
 kill -9 -1
@@ -129,6 +147,61 @@ docker run --rm -it x
 @pytest.mark.parametrize("command", DENIED.strip().splitlines())
 def test_what_cannot_be_made_good_is_recognised_in_any_spelling(command: str) -> None:
     assert catastrophe(command, ROOT, HOME)
+
+
+GRAVE = r"""
+rm -rf $X
+rm -rf "$X"/*
+rm -rf ${X:-build}
+X=build; rm -rf $X
+rm -rf $(cat list)
+rm -rf build `cat list`
+rm -rf ~-
+rm -rf ~-/x
+cd - && rm -rf *
+cd "$X" && rm -rf build
+ls | xargs rm -rf
+find . -name __pycache__ | xargs rm -rf
+find . -print0 | xargs -0 rm -rf build
+for d in a b; do rm -rf $d; done
+sudo rm -r "$TMPDIR/x"
+rm -rf sub/.git
+rm -rf sub/.git/*
+"""
+
+PLAIN = r"""
+rm -rf build
+rm -rf "$HOME/x/y"
+rm -rf ~+/build
+rm -f $X
+cd sub && rm -rf build
+ls | xargs rm -f
+git push
+git push origin main
+echo $(rm x)
+rm -rf sub/.gitignored
+"""
+
+
+@pytest.mark.parametrize("command", GRAVE.strip().splitlines())
+def test_a_deletion_that_cannot_be_read_asks_whatever_is_allowed_and_never_runs_unasked(command: str) -> None:
+    assert catastrophe(command, ROOT, HOME) is None
+    found = doubt(command, ROOT, HOME)
+    assert found is not None
+    assert found.is_grave
+
+
+@pytest.mark.parametrize("command", PLAIN.strip().splitlines())
+def test_what_can_be_read_is_in_no_doubt(command: str) -> None:
+    assert doubt(command, ROOT, HOME) is None
+
+
+def test_a_push_with_lease_asks_and_is_not_refused() -> None:
+    command = "git -C sub push --force-with-lease=main origin main"
+    assert catastrophe(command, ROOT, HOME) is None
+    found = doubt(command, ROOT, HOME)
+    assert found is not None
+    assert not found.is_grave
 
 
 @pytest.mark.parametrize("command", ALLOWED.strip().splitlines())

@@ -255,3 +255,24 @@ def test_deciding_touches_nothing(root: Path) -> None:
     before = sorted(root.iterdir())
     PermissionPolicy(root).decide("write", writing(root / "new/file"))
     assert sorted(root.iterdir()) == before
+
+
+def test_a_deletion_that_cannot_be_read_is_allowed_by_no_rule_and_refused_where_nobody_is_asked(
+    root: Path,
+) -> None:
+    use = running('rm -rf "$OUT"')
+    rules = ["bash", 'bash(rm -rf "$OUT")', "bash(rm:*)"]
+    for mode in (PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, PermissionMode.AUTO):
+        verdict = PermissionPolicy(root, mode, allow=rules).decide("bash", use)
+        assert verdict.decision is ASK
+        assert verdict.session_rule == ""
+    verdict = PermissionPolicy(root, PermissionMode.YOLO, allow=rules).decide("bash", use)
+    assert verdict.decision is DENY
+    assert "cannot be told" in verdict.reason
+    assert "Name what to delete" in verdict.reason
+
+
+@pytest.mark.parametrize("mode", [PermissionMode.ASK, PermissionMode.YOLO])
+def test_a_push_with_lease_asks_in_every_mode(root: Path, mode: PermissionMode) -> None:
+    policy = PermissionPolicy(root, mode, allow=["bash", "bash(git push:*)"])
+    assert policy.decide("bash", running("git push --force-with-lease")).decision is ASK
