@@ -30,6 +30,8 @@ _FIND_TESTS = re.compile(
 )
 _DELETERS = frozenset({"rm", "srm", "trash"})
 _RECURSIVE = re.compile(r"-\w*[rR]\w*|--r(?:e(?:c(?:u(?:r(?:s(?:i(?:ve?)?)?)?)?)?)?)?")
+_MAX_FOLDERS = 8
+"""In so many folders a deletion that cannot be read is compared with what the line names; it asks anyway."""
 _FEEDERS = frozenset({"xargs", "parallel"})
 _GIT_VALUE_OPTIONS = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace"})
 
@@ -48,9 +50,12 @@ def catastrophe(command: str, root: Path, home: Path | None = None) -> str | Non
     if _FORK_BOMB.search(command):
         return "it is a fork bomb"
     home = home or Path.home()
+    unread: set[str] = set()
     for one, folder in _walk(command, root, home):
         reason = _reason(one, folder, str(root), str(home))
-        if reason is None and _may_delete_anything(one, folder, str(home)):
+        is_new = len(unread) < _MAX_FOLDERS and folder not in unread
+        if reason is None and is_new and _may_delete_anything(one, folder, str(home)):
+            unread.add(folder)
             reason = _named_beside(command, folder, str(root), str(home))
         if reason is not None:
             return reason
@@ -101,7 +106,7 @@ def _may_delete_anything(command: SimpleCommand, folder: str, home: str) -> bool
 def _named_beside(command: str, folder: str, root: str, home: str) -> str | None:
     """What of value, other than the project, the line names anywhere: a deletion of names that cannot be seen
     would most likely meet it."""
-    for word in words_of(command):
+    for word in dict.fromkeys(words_of(command)):
         for part in {word, word.partition("=")[2]} - {""}:
             named = _precious(part, folder, root, home)
             if named is not None and not named.startswith("the whole project"):
