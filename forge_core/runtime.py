@@ -101,6 +101,14 @@ def build_session(config: ForgeConfig, approver: Approver) -> ForgeSession:
     return session
 
 
+def harden_process() -> None:
+    """Closes this process to the commands that the model runs. For Forge's own programs, not for a library's
+    caller: it also means no core dumps."""
+    from forge_core.tools.shell.environment import protect_process
+
+    protect_process()
+
+
 def silence_tracing(environ: Any) -> list[str]:
     """Turns LangSmith tracing off: it would upload the code that the model sees. Returns what was on."""
     found = [name for name in _TRACING if environ.get(name, "").lower() in ("1", "true", "yes", "on")]

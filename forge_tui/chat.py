@@ -29,8 +29,9 @@ def run_chat(config: ForgeConfig) -> int:
 
 
 def _make_session(config: ForgeConfig, approver: Approver) -> ForgeSession:
-    from forge_core.runtime import build_session
+    from forge_core.runtime import build_session, harden_process
 
+    harden_process()
     return build_session(config, approver)
 
 

@@ -14,7 +14,7 @@ from forge_core.config.models import ForgeConfig
 from forge_core.events import AgentEnd, AgentEvent
 from forge_core.headless.exit_codes import ExitCode, exit_code_for
 from forge_core.headless.printers import OutputError, OutputFormat, Printer, make_printer
-from forge_core.runtime import build_session
+from forge_core.runtime import build_session, harden_process
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
 
@@ -27,6 +27,7 @@ async def run_prompt(config: ForgeConfig, prompt: str, output: OutputFormat) -> 
     for notice in config.notices:
         print(safe_line(notice), file=sys.stderr)
     approver: Approver = deny_all
+    harden_process()
     session = build_session(config, approver)
     try:
         return await _drive(session, prompt, make_printer(output, sys.stdout, sys.stderr))
