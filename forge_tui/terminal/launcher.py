@@ -14,7 +14,7 @@ import termios
 
 from forge_tui.terminal import signals
 
-_ENTER = "\x1b[?1049h\x1b[?25l"
+_ENTER = "\x1b[?1049h\x1b[?25l\x1b[?2004h"  # a paste that comes now waits in the tty, whole
 _LEAVE_MODES = (
     "\x1b[?2026l"  # an unfinished synchronized frame
     "\x1b[r"  # a scroll region

@@ -38,6 +38,17 @@ def test_a_paste_with_escapes_and_line_ends_is_text_and_sends_nothing(tmp_path: 
         assert last_message(server) == "aaa ␛[31mred\nsecond line\nthird␛[0m and more"
 
 
+def test_a_paste_before_the_first_screen_is_a_paste_too(tmp_path: Path) -> None:
+    with SseServer(answer("Read.")) as server, connected(tmp_path, server) as terminal:
+        terminal.wait_for(lambda t: "1049" in t.emulator.modes)
+        assert "2004" in terminal.emulator.modes
+        terminal.send(f"{START}first line\rsecond line{END}")
+        terminal.wait_for("second line")
+        terminal.wait_until_quiet(0.3)
+        assert server.requests == []
+        assert "first line" in terminal.text
+
+
 @pytest.mark.parametrize("pasted", ["\x1b[1mbold text\x1b[0m", "\x1b[31mred\r", "y\r1\r", "\x1b1\x1b\r"])
 def test_a_paste_at_a_question_answers_nothing(tmp_path: Path, pasted: str) -> None:
     call = ("c1", "bash", {"command": "touch made"})
@@ -45,9 +56,9 @@ def test_a_paste_at_a_question_answers_nothing(tmp_path: Path, pasted: str) -> N
         terminal.wait_for(READY)
         terminal.send("go\r")
         terminal.wait_for("Yes, once")
-        terminal.wait_until_quiet(1.0)
+        terminal.wait_until_quiet(1.0, timeout_s=1.2)  # a clock ticks beside it
         terminal.send(f"{START}{pasted}{END}")
-        terminal.wait_until_quiet(1.0)
+        terminal.wait_until_quiet(1.0, timeout_s=1.2)  # a clock ticks beside it
         assert "Yes, once" in terminal.text
         assert len(server.requests) == 1
         terminal.send("1")
