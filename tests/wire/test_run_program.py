@@ -283,17 +283,3 @@ def test_a_closed_standard_output_is_said(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert "closed" in done.stderr
-
-
-def test_a_command_of_an_ordinary_user_cannot_read_the_key_from_forge(tmp_path: Path) -> None:
-    """As root it can: the kernel lets root read any process. So the test only looks at the switch then."""
-    look = "cat /proc/$PPID/environ | tr '\\0' '\\n' | grep -c OPENROUTER; stat -c %U /proc/$PPID/environ"
-    call = tool_answer(("c1", "bash", {"command": look}))
-    with SseServer(call, answer("Looked.")) as server:
-        forge(*at(server, "look", "--permission-mode", "yolo"), cwd=tmp_path, OPENROUTER_API_KEY=KEY)
-        told = server.requests[1].json["messages"][-1]["content"]
-    if os.geteuid() == 0:
-        assert "root" in told
-    else:
-        assert "Permission denied" in told
-        assert KEY not in told

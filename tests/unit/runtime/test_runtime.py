@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -86,3 +88,15 @@ def test_tracing_that_would_upload_code_is_switched_off() -> None:
     environ = {"LANGSMITH_TRACING": "true", "LANGCHAIN_TRACING_V2": "1", "OTHER": "true"}
     assert silence_tracing(environ) == ["LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2"]
     assert environ == {"LANGSMITH_TRACING": "false", "LANGCHAIN_TRACING_V2": "false", "OTHER": "true"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the switch")
+def test_a_hardened_process_cannot_be_looked_into() -> None:
+    program = (
+        "import ctypes\n"
+        "from forge_core.runtime import harden_process\n"
+        "harden_process()\n"
+        "print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))\n"  # PR_GET_DUMPABLE
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "0\n"
