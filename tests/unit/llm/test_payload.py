@@ -92,9 +92,7 @@ def test_a_tool_round_is_sent_back_as_the_api_wants_it() -> None:
         {
             "role": "assistant",
             "content": None,
-            "tool_calls": [
-                {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
-            ],
+            "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}],
             "reasoning_details": details,
         },
         {"role": "tool", "content": "Error: bad", "tool_call_id": "c1"},
