@@ -11,6 +11,7 @@ from forge_core.events import (
     LLMChunk,
     Notice,
     Permission,
+    ToolEnd,
     ToolProgress,
     ToolStart,
 )
@@ -260,6 +261,36 @@ def test_what_the_person_said_has_a_bar_on_every_row() -> None:
 
 def test_the_card_of_an_unknown_call_still_shows() -> None:
     assert "✓ Read" in shown(layout_of(tool_ended("read", "x")))[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "result", "summary", "wanted"),
+    [
+        (
+            "nosuch",
+            "there is no tool 'nosuch'. The tools are: read.",
+            "unknown tool",
+            "✗ Unknown tool nosuch",
+        ),
+        ("x\x1b[2J", "there is no tool.", "unknown tool", "✗ Unknown tool x␛[2J"),
+        (
+            "read",
+            "this call of 'read' cannot be read (the arguments are not one whole JSON object), so nothing ran.",
+            "",
+            "✗ Read  unreadable arguments",
+        ),
+        ("read", "interrupted by the user before it was allowed", "refused", "◌ Read  interrupted"),
+        ("read", "interrupted by the user before it started", "interrupted", "◌ Read  interrupted"),
+    ],
+)
+def test_a_call_that_came_to_nothing_says_so_in_few_words(
+    name: str, result: str, summary: str, wanted: str
+) -> None:
+    start = ToolStart(call_id="c", name=name, arguments={})
+    end = ToolEnd(
+        call_id="c", name=name, result=f"Error: {result}", success=False, duration_s=0.0, summary=summary
+    )
+    assert " ".join(shown(layout_of(start, end))[0].split()) == " ".join(wanted.split())
 
 
 @pytest.mark.parametrize(

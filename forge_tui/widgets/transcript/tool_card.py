@@ -30,6 +30,8 @@ _VERBS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 _SHOWS_OUTPUT = frozenset({"bash"})
 """Tools whose output shows without unfolding; the others' summary says enough."""
 
+UNREADABLE = "unreadable arguments"
+
 _TAIL_ROWS = 5
 _FOLDED_ROWS = 5
 _FOLDED_DIFF_ROWS = 24
@@ -92,10 +94,19 @@ class ToolCard(Block):
         self._elapsed_s = duration_s
         self._summary = safe_line(summary)
         self._output = safe_text(result).rstrip("\n")
-        if not success and not self._summary:
-            self._summary = safe_line(result.removeprefix("Error: ").split("\n", 1)[0])
+        if not success:
+            self._fail(safe_line(result.removeprefix("Error: ").split("\n", 1)[0]))
         self._diffs = tuple((diff, diff_lines(diff)) for diff in diffs)
         self.changed()
+
+    def _fail(self, reason: str) -> None:
+        """Word the header of a call that failed; what never ran says only that."""
+        if self._summary == "unknown tool":
+            self._verb, self._target, self._summary = "Unknown tool", safe_line(self._name), ""
+        elif self.state == "failed" and reason.startswith("interrupted by the user"):
+            self.state = "interrupted"
+        elif not self._summary:
+            self._summary = UNREADABLE if reason.startswith("this call of ") else reason
 
     def deny(self) -> None:
         self.state = "denied"
