@@ -85,6 +85,8 @@ class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
         if self._early is not None and isinstance(event, events.Key | events.Paste):
             self._early.append(event)
         else:
+            if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+                self.chat.key_came(event)
             await super().on_event(event)
 
     async def on_chat_screen_ready(self) -> None:

@@ -62,7 +62,7 @@ class ChatScreen(ChatKeys):
         self._slash = SlashCommands(self, themes, save_setting)
         self._mode = config.permission_mode
         self._transcript: Transcript | None = None
-        self.activity = ActivityLine(surroundings.clock, self._show_figures)
+        self.activity = ActivityLine(surroundings.clock, self._show_figures, self._live.progress)
         self.popup = CompletionPopup(self._argument_values)
         self.composer = Composer(self.popup, self._recall)
         self.status_bar = StatusBar(self._live.current())
@@ -123,8 +123,7 @@ class ChatScreen(ChatKeys):
     # What the person sends
 
     def on_composer_submitted(self, message: Composer.Submitted) -> None:
-        line = read_line(message.text)
-        if line is None:
+        if (line := read_line(message.text)) is None:
             self._waiting.is_paused = False
             self._go_on()
             return
@@ -146,7 +145,7 @@ class ChatScreen(ChatKeys):
     def _submit_message(self, line: UserText) -> None:
         if self._failure:
             self.complain(self._failure)
-        elif self.has_turn or self._session is None or len(self._waiting):
+        elif self.has_turn or self._session is None or self._waiting.is_next:
             self._waiting.add(line)
             self._show_queue()
         else:
@@ -190,6 +189,7 @@ class ChatScreen(ChatKeys):
         return not self._idle.is_set()
 
     def _start_turn(self, text: str) -> None:
+        self.forget_stop()
         self.welcome.display = False
         self.transcript.add_user(text)
         self._idle.clear()

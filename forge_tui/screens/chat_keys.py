@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 TWICE_S = 2.0
 """Ctrl+C again within this time leaves."""
 
+STOP_KEYS = frozenset({"ctrl+c", "super+c"})
+
 ASKING = "Waiting for your answer"
 
 WHILE_ASKED = frozenset({"copy_or_stop", "toggle_cards"})
@@ -100,6 +102,15 @@ class ChatKeys(Screen[None], inherit_bindings=False):
         else:
             self.composer.take()
         self.activity.note("Ctrl+C again leaves Forge", TWICE_S)
+
+    def key_came(self, event: events.Key | events.Paste) -> None:
+        """Any other key between two Ctrl+C means that the second is no goodbye."""
+        if isinstance(event, events.Paste) or event.key not in STOP_KEYS:
+            self.forget_stop()
+
+    def forget_stop(self) -> None:
+        """Let the next Ctrl+C be the first of two."""
+        self._stopped_at = float("-inf")
 
     def action_leave_if_empty(self) -> None:
         if self.composer.is_blank:

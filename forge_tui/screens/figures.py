@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forge_core.config.models import ForgeConfig
-from forge_tui.widgets.status_bar import Figures
+from forge_tui.widgets.status_bar import Figures, tokens_text
 
 if TYPE_CHECKING:
     from forge_core.session.status import SessionStatus
@@ -28,6 +28,7 @@ class LiveFigures:
 
     def __init__(self, config: ForgeConfig, home: Path) -> None:
         self._characters = 0
+        self._argument_characters = 0
         self._figures = Figures(
             model=config.model,
             provider="offline" if config.endpoint.kind == "offline" else "",
@@ -47,9 +48,19 @@ class LiveFigures:
         """This much more has come of the running answer."""
         self._characters += characters
 
+    def count_arguments(self, characters: int) -> None:
+        """This much more has come of a call that the model is writing."""
+        self._characters += characters
+        self._argument_characters += characters
+
     def forget_count(self) -> None:
         """The running answer has been counted by the provider, or has not begun."""
-        self._characters = 0
+        self._characters = self._argument_characters = 0
+
+    def progress(self) -> str:
+        """What the model is writing where nothing of it shows yet: a call's arguments."""
+        count = self._argument_characters
+        return f"Writing a call · {tokens_text(count)} characters" if count else ""
 
     def use_status(self, status: SessionStatus) -> None:
         """Take over the session's figures."""

@@ -30,6 +30,8 @@ async def read_turn(
         async for event in stream:
             transcript.apply(event)
             match event:
+                case LLMChunk(kind="tool_args"):
+                    figures.count_arguments(len(event.text))
                 case LLMChunk():
                     figures.count(len(event.text))
                 case LLMStart():

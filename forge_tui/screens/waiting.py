@@ -15,6 +15,11 @@ class WaitingLines:
     def __len__(self) -> int:
         return len(self._lines)
 
+    @property
+    def is_next(self) -> bool:
+        """Whether something here comes before what is sent now; while paused, nothing does."""
+        return bool(self._lines) and not self.is_paused
+
     def add(self, line: UserText | Command) -> None:
         self._lines.append(line)
 
@@ -44,4 +49,4 @@ class WaitingLines:
         """For the line above the composer."""
         if not self._lines:
             return ""
-        return f"{len(self._lines)} queued" + (" · paused, Enter sends" if self.is_paused else "")
+        return f"{len(self._lines)} queued" + (" · paused, empty Enter sends" if self.is_paused else "")

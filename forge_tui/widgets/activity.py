@@ -18,6 +18,7 @@ FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAME_S = 0.25
 """Four a second: enough to see that it lives, and next to nothing for the processor."""
 NOTE_S = 2.0
+WORKING = "Working"
 IDLE_HINTS = "Enter send · Ctrl+J new line · / commands · F1 help"
 
 
@@ -27,7 +28,7 @@ class Working:
 
     since: float
     """By the line's clock."""
-    verb: str = "Working"
+    verb: str = WORKING
     hint: str = "Esc to interrupt"
 
 
@@ -45,9 +46,16 @@ class ActivityLine(Widget):
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {"activity--spinner", "activity--note"}
 
-    def __init__(self, clock: Callable[[], float], on_tick: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        on_tick: Callable[[], None] | None = None,
+        progress: Callable[[], str] = lambda: "",
+    ) -> None:
+        """`progress` gives what the work comes to so far, in place of "Working"; read when it is drawn."""
         super().__init__()
         self._clock = clock
+        self._progress = progress
         self._on_tick = on_tick
         self._working: Working | None = None
         self._note = ""
@@ -77,7 +85,10 @@ class ActivityLine(Widget):
         if self._working is None:
             return IDLE_HINTS
         elapsed = max(int(self._clock() - self._working.since), 0)
-        return f"{self._frame()} {self._working.verb} · {elapsed_text(elapsed)} · {self._working.hint}"
+        verb = self._working.verb
+        if verb == WORKING:
+            verb = self._progress() or verb
+        return f"{self._frame()} {verb} · {elapsed_text(elapsed)} · {self._working.hint}"
 
     def note(self, text: str, seconds: float = NOTE_S) -> None:
         """Say something for a moment."""

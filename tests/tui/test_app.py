@@ -10,7 +10,7 @@ from forge_core.config.models import ForgeConfig, PermissionMode
 from forge_core.errors import ConfigError, ForgeError
 from forge_core.events import Error, LLMChunk, LLMStart, Notice, ToolEnd, ToolStart
 from tests.support.chat_app import make_app, make_config, ready, say, shown, type_text, until
-from tests.support.scripted_session import Gate, ScriptedSession, answer, end_of_turn
+from tests.support.scripted_session import Gate, ScriptedSession, Step, answer, end_of_turn
 
 
 async def test_a_message_is_answered_in_the_transcript(config: ForgeConfig) -> None:
@@ -117,6 +117,42 @@ async def test_escape_interrupts_keeps_the_partial_answer_and_pauses_the_queue(c
         assert app.scripted.sent == ["tell me"]
         await pilot.press("enter")
         await until(pilot, lambda: app.scripted.sent == ["tell me", "next"])
+
+
+async def test_a_message_typed_after_an_interrupt_goes_before_the_paused_queue(config: ForgeConfig) -> None:
+    gate = Gate()
+    app = make_app(config, [[gate]])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "first")
+        await until(pilot, gate.reached.is_set)
+        await say(pilot, "second")
+        await say(pilot, "third")
+        await pilot.press("escape")
+        await until(pilot, lambda: not app.chat.has_turn)
+        await say(pilot, "no, like this")
+        await until(pilot, lambda: app.scripted.sent == ["first", "no, like this"])
+        await until(pilot, lambda: not app.chat.has_turn)
+        assert "2 queued · paused" in shown(app)
+        assert app.scripted.sent == ["first", "no, like this"]
+        await pilot.press("enter")
+        await until(pilot, lambda: app.scripted.sent[2:] == ["second", "third"])
+        await until(pilot, lambda: "queued" not in shown(app))
+
+
+async def test_arguments_that_stream_are_a_sign_of_life(config: ForgeConfig) -> None:
+    gate, second = Gate(), Gate()
+    pieces: list[Step] = [LLMChunk(text="x" * 30, kind="tool_args") for _ in range(80)]
+    script: list[Step] = [LLMStart(iteration=1, model="m"), *pieces, gate, *answer("done")[1:], second]
+    app = make_app(config, [script])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "write it")
+        await until(pilot, gate.reached.is_set)
+        await until(pilot, lambda: "Writing a call · 2.4k characters · 0 s · Esc to interrupt" in shown(app))
+        gate.open()
+        await until(pilot, second.reached.is_set)
+        await until(pilot, lambda: "Working · 0 s" in shown(app))
 
 
 async def test_an_error_of_the_provider_is_shown_in_its_own_words_and_the_session_goes_on(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
+from textual import events
 
 from forge_core.config.models import ForgeConfig, PermissionMode
 from forge_core.events import LLMStart
 from forge_tui.keymap import KEYS, Where, bindings, help_rows
 from tests.support.chat_app import make_app, ready, say, shown, type_text, until
-from tests.support.scripted_session import Gate, answer
+from tests.support.scripted_session import Gate, ScriptedSession, answer
 
 LONG = "\n\n".join(f"paragraph {number}" for number in range(60))
 
@@ -92,6 +95,62 @@ async def test_ctrl_c_twice_with_a_pause_between_stays(config: ForgeConfig) -> N
         app.clock.pass_(2.1)
         await pilot.press("ctrl+c")
         await pilot.pause()
+        assert app.is_running
+
+
+@pytest.mark.parametrize("between", ["a", "left", "enter", "escape"])
+async def test_ctrl_c_after_another_key_does_not_leave(config: ForgeConfig, between: str) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await pilot.press("ctrl+c", between, "ctrl+c")
+        await pilot.pause()
+        assert app.is_running
+        await pilot.press("ctrl+c")
+    assert app.return_code == 0
+
+
+async def test_ctrl_c_after_a_paste_does_not_leave(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await pilot.press("ctrl+c")
+        app.post_message(events.Paste("text"))
+        await until(pilot, lambda: app.chat.composer.text == "text")
+        await pilot.press("ctrl+c")
+        assert app.is_running and app.chat.composer.text == ""
+
+
+async def test_ctrl_c_interrupts_a_turn_that_began_after_the_first_one(config: ForgeConfig) -> None:
+    gate, second = Gate(), Gate()
+    app = make_app(config, [[gate, *answer("one")], [second]])
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        await say(pilot, "go")
+        await until(pilot, gate.reached.is_set)
+        await say(pilot, "next")
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: not app.chat.has_turn)
+        await pilot.press("enter")
+        await until(pilot, second.reached.is_set)
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: not app.chat.has_turn)
+        assert app.is_running
+
+
+async def test_a_turn_that_begins_by_itself_between_two_ctrl_c_is_interrupted(config: ForgeConfig) -> None:
+    may_build, gate = threading.Event(), Gate()
+
+    def slowly(approver: object, session: ScriptedSession) -> ScriptedSession:
+        assert may_build.wait(10)
+        return session
+
+    app = make_app(config, [[gate]], make_session=slowly)
+    async with app.run_test() as pilot:
+        await say(pilot, "go")
+        await pilot.press("ctrl+c")
+        may_build.set()
+        await until(pilot, gate.reached.is_set)
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: not app.chat.has_turn)
         assert app.is_running
 
 
