@@ -102,7 +102,7 @@ async def test_up_on_the_empty_composer_recalls_the_newest_queued_message(config
 
 async def test_escape_interrupts_keeps_the_partial_answer_and_pauses_the_queue(config: ForgeConfig) -> None:
     gate = Gate()
-    script = [LLMStart(iteration=1, model="m"), LLMChunk(text="The beginning of"), gate]
+    script: list[Step] = [LLMStart(iteration=1, model="m"), LLMChunk(text="The beginning of"), gate]
     app = make_app(config, [script])
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
