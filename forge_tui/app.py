@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import threading
 from collections.abc import Awaitable, Callable
@@ -120,6 +121,7 @@ class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
     # Warm-up
 
     def _begin_warm_up(self) -> None:
+        gc.enable()
         self.run_worker(self._warm_up(), group="warm-up", exit_on_error=False)
 
     async def _warm_up(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -92,6 +93,7 @@ def _show(config: ForgeConfig) -> int:
     from forge_tui.terminal import launcher
     from forge_tui.theme_files import ground_colors
 
+    gc.disable()  # collecting while modules load finds nothing and costs a tenth; the app turns it on again
     launcher.paint(*ground_colors(config.theme, config.config_dir / "themes"))
     try:
         from forge_tui.chat import run_chat
