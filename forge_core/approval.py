@@ -25,6 +25,8 @@ class Effect(StrEnum):
 class Answer(StrEnum):
     ONCE = "once"
     SESSION = "session"
+    ALWAYS = "always"
+    """In this project, from now on."""
     NO = "no"
 
 
@@ -42,6 +44,9 @@ class ApprovalRequest:
     """Why it asks, in one line."""
     session_rule: str
     """The `tool(pattern)` rule that "yes, for this session" would add."""
+    always_rule: str = ""
+    """The generalised rule that "always in this project" would save; empty when nothing can be granted for
+    good."""
     diffs: tuple[FileDiff, ...] = ()
     """What an edit would change, already computed."""
     is_destructive: bool = False
@@ -55,6 +60,8 @@ class ApprovalReply:
     answer: Answer
     reason: str = ""
     """On a no: what the person wants the model to know."""
+    rule: str = ""
+    """On a yes for the session or for good: the rule as the person has left it; empty: as it was offered."""
     is_unattended: bool = False
     """A no for want of anybody to ask; nobody has refused anything."""
 
@@ -69,3 +76,47 @@ class Approver(Protocol):
 async def deny_all(request: ApprovalRequest) -> ApprovalReply:
     """The approver of a run without a person: asking means no."""
     return ApprovalReply(Answer.NO, f"nobody is there to allow {request.tool}", is_unattended=True)
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionOption:
+    """One answer that the model offers."""
+
+    label: str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One thing that the model wants to know. Another answer in the person's own words is always possible."""
+
+    text: str
+    header: str
+    """A word or two for a tab."""
+    options: tuple[QuestionOption, ...]
+    multi_select: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRequest:
+    """Questions that are asked together. All text in them is foreign: show it as data."""
+
+    call_id: str
+    questions: tuple[Question, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionReply:
+    """What the person answered."""
+
+    answers: tuple[tuple[str, ...], ...] = ()
+    """For each question the labels that were chosen, or own words."""
+    declined: bool = False
+    reason: str = ""
+    """When declined: why, in the person's words or because nobody is there."""
+
+
+class Questioner(Protocol):
+    """Puts questions to the person; must not raise. A wait is cancelled when the call is interrupted."""
+
+    async def __call__(self, request: QuestionRequest) -> QuestionReply: ...

@@ -52,6 +52,8 @@ class Verdict:
     by: Literal["policy", "rule", "mode"] = "policy"
     session_rule: str = ""
     """When asking: what "yes, for this session" would add; empty when it can be granted only once."""
+    always_rule: str = ""
+    """When asking: the generalised rule that "always in this project" would save; empty: never for good."""
     is_destructive: bool = False
     """Deletes, leaves the folder or uses the network: the answer offered first is then no."""
     is_private: bool = False
@@ -64,6 +66,8 @@ class Policy(Protocol):
     def decide(self, tool_name: str, use: ToolUse) -> Verdict: ...
 
     def allow_for_session(self, rule: str) -> None: ...
+
+    def allow_always(self, rule: str) -> None: ...
 
     def allow_reading(self, folder: Path) -> None: ...
 
@@ -106,6 +110,10 @@ class PermissionPolicy:
         parsed = parse_rule(rule)
         if parsed not in self._session:
             self._session.append(parsed)
+
+    def allow_always(self, rule: str) -> None:
+        """Adds an allow rule for good."""
+        self.allow_for_session(rule)
 
     def allow_reading(self, folder: Path) -> None:
         """Lets the read tools into a folder of Forge's own (where full outputs are kept)."""

@@ -10,17 +10,22 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from forge_core.approval import Effect
+from forge_core.approval import Effect, Questioner
 from forge_core.errors import ToolError
 from forge_core.events import AgentEvent
 from forge_core.llm.models import ToolDefinition
 from forge_core.result import FileDiff
 
 if TYPE_CHECKING:
+    from forge_core.permissions.sandbox import Sandbox
     from forge_core.tools.output import OutputStore
+    from forge_core.tools.shell.jobs import JobTable
+    from forge_core.tools.todo import TodoList
 
 __all__ = [
     "BaseTool",
+    "BeforeImages",
+    "CommandEffects",
     "ExecutionContext",
     "ToolCategory",
     "ToolError",
@@ -97,12 +102,32 @@ class ToolUse:
     """Absolute, lexically normalised; not yet resolved."""
     is_destructive: bool = False
     details: Mapping[str, str] = field(default_factory=dict)
+    needs_network: bool = False
+    """A command that is to reach other machines from within the sandbox."""
+
+
+class CommandEffects(Protocol):
+    """What a command has done to the workspace; names relative to it."""
+
+    @property
+    def changed(self) -> tuple[str, ...]: ...
+
+    @property
+    def not_undoable(self) -> tuple[str, ...]:
+        """What has changed, or may have, and cannot be brought back; folders summarised."""
 
 
 class BeforeImages(Protocol):
-    """Keeps what a file was before a tool changes it (the undo store plugs in here)."""
+    """Keeps what files were before a tool changes them (the undo store plugs in here)."""
 
-    async def capture(self, path: Path) -> None: ...
+    async def capture(self, path: Path) -> None:
+        """Before a file tool changes, makes or deletes `path`, a real path."""
+
+    async def before_command(self) -> object:
+        """Before a command that may write; what it gives is handed to `after_command`."""
+
+    async def after_command(self, watch: object) -> CommandEffects:
+        """What has changed in the workspace since."""
 
 
 @dataclass(slots=True)
@@ -121,6 +146,14 @@ class ExecutionContext:
     files: dict[str, str] = field(default_factory=dict)
     """Real path → sha256 of the bytes that the model last saw: the stale check."""
     before_images: BeforeImages | None = None
+    sandbox: Sandbox | None = None
+    """Where commands run; None: bare."""
+    jobs: JobTable | None = None
+    """The session's background jobs; None: a command that is to go on in the background is refused."""
+    ask: Questioner | None = None
+    """Puts the model's questions to the person; None: nobody can be asked."""
+    todos: TodoList | None = None
+    """The session's list of what is to be done."""
     spawn_agent: Callable[[str], Awaitable[str]] | None = None
     environment: Mapping[str, str] | None = None
     """The environment for child processes; None: the scrubbed one of this process."""

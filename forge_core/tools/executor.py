@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,14 +11,15 @@ from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Approver, deny_all
-from forge_core.errors import ToolError
-from forge_core.events import Permission
+from forge_core.errors import ForgeError, ToolError
+from forge_core.events import Notice, Permission
 from forge_core.permissions.policy import Decision, Policy, Verdict
 from forge_core.result import FileDiff
 from forge_core.tools.arguments import validate
 from forge_core.tools.awaiting import ended, first, guarded
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult, ToolUse
 from forge_core.tools.output import OUTPUT_LIMIT, OutputStore
+from forge_core.tools.refusal import refused_by_person, refused_by_policy, unattended
 
 INTERRUPT_GRACE_S = 0.12
 """How long an interrupted tool may take to return what it has before it is cancelled."""
@@ -96,14 +96,13 @@ class ToolExecutor:
             return
         if reply.is_unattended:
             _report(context, False, verdict.reason, "policy")
-            raise ToolError(_unattended(tool, verdict))
+            raise ToolError(unattended(tool, verdict))
         if reply.answer is Answer.NO:
             _report(context, False, reply.reason or verdict.reason, "person")
-            raise ToolError(_refusal(tool, reply.reason))
-        is_granted = reply.answer is Answer.SESSION and bool(verdict.session_rule)
-        _report(context, True, verdict.session_rule if is_granted else verdict.reason, "person")
-        if is_granted:
-            policy.allow_for_session(verdict.session_rule)
+            raise ToolError(refused_by_person(tool, reply.reason))
+        granted = _grant(policy, reply, verdict, context)
+        _report(context, True, granted or verdict.reason, "person")
+        if granted:
             for changed in self._waiting_here():
                 changed.set()
         await _unchanged(policy, tool, arguments, context, verdict, diffs)
@@ -178,10 +177,26 @@ def _settle(verdict: Verdict, tool: BaseTool, context: ExecutionContext) -> None
     """Reports what needed no person; raises ToolError when it is a no."""
     _report(context, verdict.decision is Decision.ALLOW, verdict.rule or verdict.reason, verdict.by)
     if verdict.decision is not Decision.ALLOW:
-        raise ToolError(
-            f"{tool.name} was not allowed: {verdict.reason}. Do not try the same again in other words; "
-            "take another way, or tell the user what you need and why."
-        )
+        raise ToolError(refused_by_policy(tool, verdict))
+
+
+def _grant(policy: Policy, reply: ApprovalReply, verdict: Verdict, context: ExecutionContext) -> str:
+    """Adds the rule that the answer grants and gives it; empty for "once". A rule that cannot be taken grants
+    only this call, and the person is told."""
+    offered = {Answer.SESSION: verdict.session_rule, Answer.ALWAYS: verdict.always_rule}.get(reply.answer, "")
+    rule = reply.rule.strip() or offered
+    if not offered or not rule:
+        return ""
+    try:
+        if reply.answer is Answer.ALWAYS:
+            policy.allow_always(rule)
+        else:
+            policy.allow_for_session(rule)
+    except ForgeError as error:
+        if context.emit is not None:
+            context.emit(Notice(level="warning", text=f"Allowed this once only. {error}"))
+        return ""
+    return rule
 
 
 def _refuse_when_interrupted(context: ExecutionContext) -> None:
@@ -227,6 +242,7 @@ def _request(
         target=use.target,
         reason=verdict.reason,
         session_rule=verdict.session_rule,
+        always_rule=verdict.always_rule,
         diffs=diffs,
         is_destructive=verdict.is_destructive,
         details=use.details,
@@ -249,27 +265,6 @@ async def _unchanged(
             "what the call would change is no longer what the user agreed to: the file was changed "
             "meanwhile. Nothing was done. Read it again and make the call anew."
         )
-
-
-def _refusal(tool: BaseTool, reason: str) -> str:
-    said = f" They said: {reason!r}." if reason.strip() else " They gave no reason."
-    return (
-        f"the user did not allow this call of {tool.name}.{said} Nothing was done. Do not retry the same "
-        "call, also not in another form. Follow what they said, take another way, or ask them."
-    )
-
-
-def _unattended(tool: BaseTool, verdict: Verdict) -> str:
-    rule = verdict.session_rule
-    way = (
-        f" Whoever starts Forge can allow it with --allow {shlex.quote(rule)}, or be asked in forge chat."
-        if rule
-        else " It needs a person each time: run it in forge chat."
-    )
-    return (
-        f"{tool.name} was not allowed: {verdict.reason}, and nobody is there to ask.{way} Nothing was done. "
-        "Do not retry the same call; go on without it, and say in your answer what was left undone."
-    )
 
 
 def _report(

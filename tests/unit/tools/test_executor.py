@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pytest
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Effect
-from forge_core.events import AgentEvent, Permission
+from forge_core.events import AgentEvent, Notice, Permission
 from forge_core.permissions import PermissionPolicy
 from forge_core.tools import (
     BaseTool,
@@ -280,6 +280,30 @@ class TestAsking:
         )
         assert result.success
         assert len(person.requests) == 1
+
+    async def test_a_rule_that_the_person_has_widened_is_the_one_that_is_granted(
+        self, file: Path, events: list[AgentEvent]
+    ) -> None:
+        (file.parent / "b.txt").write_text("one\n")
+        person = Person(ApprovalReply(Answer.SESSION, rule="edit(*.txt)"))
+        executor = ToolExecutor(PermissionPolicy(file.parent), person)
+        await executor.execute(EditTool(), self.EDIT, self.context(file, events))
+        result = await executor.execute(
+            EditTool(), {**self.EDIT, "file_path": "b.txt"}, self.context(file, events)
+        )
+        assert result.success
+        assert len(person.requests) == 1
+        assert [event.rule for event in events if isinstance(event, Permission)] == ["edit(*.txt)"] * 2
+
+    async def test_a_rule_that_cannot_be_read_grants_this_call_only_and_says_so(
+        self, file: Path, events: list[AgentEvent]
+    ) -> None:
+        person = Person(ApprovalReply(Answer.SESSION, rule="edit(*.txt"))
+        executor = ToolExecutor(PermissionPolicy(file.parent), person)
+        result = await executor.execute(EditTool(), self.EDIT, self.context(file, events))
+        assert result.success
+        (notice,) = [event for event in events if isinstance(event, Notice)]
+        assert "Allowed this once only. Rule 'edit(*.txt' cannot be read." in notice.text
 
     async def test_parallel_questions_come_at_once_and_a_session_rule_answers_the_others(
         self, file: Path, events: list[AgentEvent]
