@@ -1,0 +1,79 @@
+"""The todo tool: a plan that is replaced as a whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forge_core.tools import todo as module
+from forge_core.tools.base import ExecutionContext, ToolResult
+from forge_core.tools.executor import ToolExecutor
+from forge_core.tools.todo import TodoItem, TodoList, TodoStatus, TodoTool
+
+
+async def call(todos: TodoList | None, items: object) -> ToolResult:
+    context = ExecutionContext(Path("/"), todos=todos)
+    return await ToolExecutor().execute(TodoTool(), {"items": items}, context)
+
+
+def step(content: str, status: str = "pending", **more: Any) -> dict[str, Any]:
+    return {"content": content, "status": status, **more}
+
+
+async def test_a_call_replaces_the_whole_list_and_tells_how_far_it_is() -> None:
+    todos = TodoList([TodoItem("old")])
+    result = await call(
+        todos,
+        [
+            step("read the code", "completed"),
+            step("fix  the\nparser", "in_progress", active_form="fixing the parser"),
+            step("run the tests"),
+        ],
+    )
+    assert result.success
+    assert result.summary == "1 of 3 done"
+    assert "In progress: fix the parser" in result.output
+    assert [item.content for item in todos.items] == ["read the code", "fix the parser", "run the tests"]
+    assert todos.current == TodoItem("fix the parser", TodoStatus.IN_PROGRESS, "fixing the parser")
+
+
+async def test_what_comes_next_and_that_all_is_done_is_told() -> None:
+    todos = TodoList()
+    assert "Next: b" in (await call(todos, [step("a", "completed"), step("b")])).output
+    done = await call(todos, [step("a", "completed"), step("b", "completed")])
+    assert "2 of 2 done. Everything" in done.output
+    cleared = await call(todos, [])
+    assert (cleared.summary, todos.items, todos.summary) == ("cleared", (), "")
+
+
+@pytest.mark.parametrize(
+    ("items", "words"),
+    [
+        ([step("a", "in_progress"), step("b", "in_progress")], "Only one"),
+        ([step(" \n")], "item 1 has no content"),
+        ([step("x" * (module.MAX_CONTENT_CHARS + 1))], "301 characters"),
+        ([step("x")] * (module.MAX_ITEMS + 1), "51 items"),
+        ([step("x", "done")], "'completed'"),
+        ([{"content": "x"}], "lacks 'status'"),
+        (["buy milk"], "object"),
+        ("no list", "a list"),
+    ],
+)
+async def test_an_unusable_list_is_refused_and_changes_nothing(items: object, words: str) -> None:
+    todos = TodoList([TodoItem("kept")])
+    result = await call(todos, items)
+    assert not result.success
+    assert words in (result.error or "")
+    assert todos.items == (TodoItem("kept"),)
+
+
+async def test_without_a_session_it_says_so() -> None:
+    assert "keeps no todo list" in ((await call(None, [step("a")])).error or "")
+
+
+def test_its_limits_are_told_as_they_are() -> None:
+    for figure in (module.MAX_ITEMS, module.MAX_CONTENT_CHARS):
+        assert str(figure) in TodoTool.description
+    assert len(TodoTool.description) < 800
