@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -20,10 +20,17 @@ from forge_core.langchain.memory import ConversationMemory
 from forge_core.langchain.run import AgentRun
 from forge_core.langchain.run_control import RunClock
 from forge_core.langchain.tools import LangChainToolAdapter, adapt_tools_for_forge
-from forge_core.result import AgentResult
+from forge_core.result import AgentResult, ToolCallRecord
 from forge_core.tools.base import BaseTool, ExecutionContext
 from forge_core.tools.executor import ToolExecutor
 from forge_core.tools.registry import ToolRegistry
+
+
+class CallWatch(Protocol):
+    """Looks at the calls of one run, in their order."""
+
+    def observe(self, record: ToolCallRecord) -> str | None:
+        """A sentence for the person when the run goes round in circles."""
 
 
 @dataclass(kw_only=True)
@@ -56,6 +63,11 @@ class ForgeAgent:
     tracker: TokenTrackingCallback | None = None
     """Holds the totals that LLM_END carries; without one a run counts for itself."""
     callbacks: Sequence[BaseCallbackHandler] = ()
+    make_watch: Callable[[], CallWatch] | None = None
+    """Gives each run a watch, which ends it with "loop" when it says so; None: only `max_iterations` does."""
+    go_on: Callable[[str], Awaitable[bool]] | None = None
+    """Asks the person, with what is the matter, whether a run that loops or has reached `max_iterations`
+    should go on; None: it ends. The time that takes is not counted."""
 
     def __post_init__(self) -> None:
         if self.max_iterations < 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -20,6 +21,8 @@ from forge_core.langchain.turn import ModelCall
 from forge_core.llm.models import Message, TokenUsage
 from forge_core.redact import Redactor
 from forge_core.result import AgentResult, StoppedReason, ToolCallRecord
+from forge_core.tools.awaiting import ended, first
+from forge_core.tools.base import ExecutionContext
 
 if TYPE_CHECKING:
     from forge_core.langchain.agent import ForgeAgent
@@ -49,6 +52,9 @@ class AgentRun:
         self._warning: str | None = None
         self._is_last_round_denied = False
         self._result: AgentResult | None = None
+        self._limit = agent.max_iterations
+        self._watch = agent.make_watch() if agent.make_watch else None
+        self._circle: str | None = None
 
     async def events(self, text: str, manager: AsyncCallbackManager) -> AsyncGenerator[AgentEvent, None]:
         self._remember(Message.user(text))
@@ -75,8 +81,7 @@ class AgentRun:
 
     async def _loop(self, chain: AsyncCallbackManagerForChainRun) -> AsyncGenerator[AgentEvent, None]:
         while self._reason is None:
-            if self._iterations >= self._agent.max_iterations:
-                self._reason = "max_iterations"
+            if self._iterations >= self._limit and not await self._extend():
                 return
             self._iterations += 1
             deadline = Deadline(self._agent.iteration_timeout, self.clock, self.stop)
@@ -91,6 +96,38 @@ class AgentRun:
             finally:
                 deadline.cancel()
             self._reason = self._reason or self.stop.reason
+            if self._circle is not None and self._reason is None:
+                await self._leave_circle(self._circle)
+
+    async def _extend(self) -> bool:
+        """Whether the person wants more calls than the limit; else the run's reason is set."""
+        what = f"{self._iterations} model calls were made for this request, the limit."
+        if await self._may_go_on(what):
+            self._limit += self._agent.max_iterations
+            return True
+        self._reason = self.stop.reason or "max_iterations"
+        return False
+
+    async def _leave_circle(self, what: str) -> None:
+        """Ends the run, or starts the watch anew when the person wants it to go on."""
+        if not await self._may_go_on(what):
+            self._reason, self._warning = self.stop.reason or "loop", f"{what} Stopped there."
+        elif self._agent.make_watch is not None:
+            self._watch = self._agent.make_watch()
+        self._circle = None
+
+    async def _may_go_on(self, what: str) -> bool:
+        """The person's answer; no when there is nobody to ask, or an interrupt comes first."""
+        if self._agent.go_on is None:
+            return False
+        asking = asyncio.ensure_future(self._agent.go_on(what))
+        interrupted = ExecutionContext(interrupted=self.stop.event)
+        try:
+            with self.clock.paused():
+                came = await first(asking, interrupted, None)
+            return came == "done" and not asking.cancelled() and not asking.exception() and asking.result()
+        finally:
+            await ended(asking)
 
     async def _ask(self, chain: AsyncCallbackManagerForChainRun) -> AsyncGenerator[AgentEvent, None]:
         model = _configured_model(self._agent)
@@ -167,6 +204,9 @@ class AgentRun:
         finally:
             self._answer(round_.records())
         self._is_last_round_denied = len(round_.denied) == len(round_.records())
+        if self._watch is not None:
+            told = [self._watch.observe(record) for record in round_.records()]
+            self._circle = next((what for what in told if what), None)
         if any(record.name in agent.stop_tools for record in round_.records()):
             self._reason = "stop_tool"
 

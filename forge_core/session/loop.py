@@ -1,0 +1,95 @@
+"""Notices a run that goes round in circles, and asks the person whether it should go on."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable
+
+from forge_core.approval import Question, Questioner, QuestionOption, QuestionRequest
+from forge_core.result import ToolCallRecord
+
+SAME_CALLS = 3
+"""So many times in a row the same call with the same result means that nothing moves."""
+SAME_ERRORS = 5
+"""So many errors of one kind, with nothing achieved by that tool and no file changed in between, too."""
+
+GO_ON = "Go on"
+STOP = "Stop"
+
+_EXEMPT = re.compile(r"job_\w+|ask_user")
+"""Waiting for a job means to ask the same again and again; the person answers ask_user."""
+_CHANGES_FILES = frozenset({"write", "edit", "multi_edit", "apply_patch"})
+_DURATION = re.compile(r"\b\d+(?:\.\d+)?\s?(?:ms|s|sec|seconds?)\b")
+_PARTICULARS = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|\S*/\S*|\S*\d\S*")
+"""What differs between two errors of one kind: names in quotes, paths, figures."""
+_CLASS_CHARS = 200
+_SHOWN_CHARS = 120
+
+
+class LoopDetector:
+    """Looks at one run's calls in their order."""
+
+    def __init__(self) -> None:
+        self._last: tuple[str, str, str] | None = None
+        self._times = 0
+        self._errors: dict[str, tuple[int, str]] = {}
+        """Kind of error → how often it came, and from which tool."""
+
+    def observe(self, record: ToolCallRecord) -> str | None:
+        """What goes round in circles, as a sentence for the person; None while all is well."""
+        if _EXEMPT.fullmatch(record.name):
+            return None
+        return self._repeated(record) or self._failing(record)
+
+    def _repeated(self, record: ToolCallRecord) -> str | None:
+        arguments = json.dumps(record.arguments, sort_keys=True, default=str)
+        call = (record.name, arguments, _DURATION.sub("", record.result))
+        self._times = self._times + 1 if call == self._last else 1
+        self._last = call
+        if self._times < SAME_CALLS:
+            return None
+        times = f"{self._times} times in a row"
+        return f"The model has made the same call {times} with the same result: {_shown(record)}"
+
+    def _failing(self, record: ToolCallRecord) -> str | None:
+        if record.success:
+            moves = record.name in _CHANGES_FILES
+            self._errors = {
+                kind: entry for kind, entry in self._errors.items() if not moves and entry[1] != record.name
+            }
+            return None
+        kind = error_class(record.result)
+        times = self._errors.get(kind, (0, ""))[0] + 1
+        self._errors[kind] = (times, record.name)
+        if times < SAME_ERRORS:
+            return None
+        return (
+            f"The model has run into the same kind of error {times} times, the last one with {_shown(record)}"
+        )
+
+
+def error_class(result: str) -> str:
+    """What an error's text has in common with others of its kind: its first and last line, without names,
+    paths and figures."""
+    lines = [line.strip() for line in result.strip().splitlines() if line.strip()]
+    ends = (lines[0][:_CLASS_CHARS], lines[-1][:_CLASS_CHARS]) if lines else ("", "")
+    return " | ".join(_PARTICULARS.sub("…", line) for line in ends)
+
+
+def asking_to_go_on(questioner: Questioner) -> Callable[[str], Awaitable[bool]]:
+    """A hook for `ForgeAgent.go_on` that puts the matter to the person; no answer means to stop."""
+
+    async def go_on(what: str) -> bool:
+        options = (QuestionOption(STOP, "End here; nothing is lost."), QuestionOption(GO_ON))
+        request = QuestionRequest("", (Question(f"{what} Go on?", "Go on?", options),))
+        reply = await questioner(request)
+        return not reply.declined and bool(reply.answers) and GO_ON in reply.answers[0]
+
+    return go_on
+
+
+def _shown(record: ToolCallRecord) -> str:
+    given = ", ".join(str(value) for value in record.arguments.values())
+    text = " ".join(f"{record.name} {given}".split())
+    return (text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…") + "."

@@ -1,0 +1,301 @@
+"""A run that goes round in circles is noticed, and ends unless the person wants it to go on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forge_core.approval import Answer, QuestionReply, QuestionRequest
+from forge_core.events import AgentEnd
+from forge_core.langchain import ForgeAgent
+from forge_core.result import AgentResult, ToolCallRecord
+from forge_core.session.loop import SAME_CALLS, SAME_ERRORS, LoopDetector, asking_to_go_on, error_class
+from forge_core.tools.base import BaseTool, ExecutionContext, ToolParameter, ToolResult
+from forge_core.tools.executor import ToolExecutor
+from forge_core.tools.registry import builtin_tools
+from tests.support.agent_tools import Echo, Failing
+from tests.support.scripted_llm import Call, Piece, ScriptedLLM
+
+
+class Poll(BaseTool):
+    """Gives the same answer for ever, under the name it is given."""
+
+    description = "Polls."
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
+        return ToolResult(True, "still running")
+
+
+class Counter(BaseTool):
+    """Gives another answer each time."""
+
+    name = "count"
+    description = "Counts."
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
+        self.calls += 1
+        return ToolResult(True, f"now {self.calls}")
+
+
+class Complaining(BaseTool):
+    """Fails with an error that names what it was given."""
+
+    name = "complain"
+    description = "Fails."
+    parameters = (ToolParameter("path", "string", "a path"),)
+
+    async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
+        return ToolResult(False, error=f"there is no file '{params['path']}' (line {len(params['path'])})")
+
+
+class Person:
+    """Says whether to go on; `asked` holds what was the matter."""
+
+    def __init__(self, *answers: bool) -> None:
+        self.answers = list(answers)
+        self.asked: list[str] = []
+
+    async def __call__(self, what: str) -> bool:
+        self.asked.append(what)
+        return self.answers.pop(0)
+
+
+async def run(
+    replies: Sequence[Sequence[Piece]],
+    tools: Sequence[BaseTool],
+    person: Person | None = None,
+    **options: Any,
+) -> AgentResult:
+    agent = ForgeAgent(
+        llm=ScriptedLLM(replies=[list(reply) for reply in replies]),
+        tools=list(tools),
+        **{"max_iterations": 20, "make_watch": LoopDetector, "go_on": person} | options,
+    )
+    result = await agent.run("go")
+    answered = [call.id for message in result.messages for call in message.tool_calls or ()]
+    assert answered == [message.tool_call_id for message in result.messages if message.tool_call_id]
+    return result
+
+
+async def test_the_same_call_with_the_same_result_three_times_in_a_row_ends_the_run() -> None:
+    result = await run([[Call("echo", {"text": "again"})]], [Echo()])
+    assert (result.stopped_reason, result.iterations, len(result.tool_calls)) == (
+        "loop",
+        SAME_CALLS,
+        SAME_CALLS,
+    )
+    assert "same call 3 times in a row" in (result.warning or "")
+    assert "echo again" in (result.warning or "")
+
+
+async def test_the_same_call_with_another_result_is_progress() -> None:
+    result = await run([[Call("count")]] * 7 + [["done"]], [Counter()])
+    assert (result.stopped_reason, len(result.tool_calls)) == ("complete", 7)
+
+
+async def test_another_call_in_between_starts_the_count_anew() -> None:
+    echo = [Call("echo", {"text": "a"})]
+    result = await run([echo, echo, [Call("count")], echo, echo, ["done"]], [Echo(), Counter()])
+    assert result.stopped_reason == "complete"
+
+
+async def test_the_order_of_arguments_makes_no_other_call() -> None:
+    one = ToolCallRecord("1", "t", {"a": 1, "b": 2}, "r", True, 0.1)
+    other = ToolCallRecord("2", "t", {"b": 2, "a": 1}, "r", True, 0.2)
+    detector = LoopDetector()
+    assert [detector.observe(record) is None for record in (one, other, one)] == [True, True, False]
+
+
+async def test_how_long_a_command_took_makes_no_other_result(tmp_path: Path) -> None:
+    call = [Call("bash", {"command": "echo hi; sleep 0.0$((RANDOM % 9))"})]
+    context = lambda: ExecutionContext(tmp_path)  # noqa: E731
+    result = await run([call], builtin_tools(), make_context=context)
+    assert (result.stopped_reason, result.iterations) == ("loop", SAME_CALLS)
+
+
+@pytest.mark.parametrize("name", ["job_output", "job_stop", "ask_user"])
+async def test_waiting_for_a_job_or_the_person_is_no_circle(name: str) -> None:
+    result = await run([[Call(name)]] * 8 + [["done"]], [Poll(name)])
+    assert (result.stopped_reason, len(result.tool_calls)) == ("complete", 8)
+
+
+async def test_five_errors_of_one_kind_end_the_run_whatever_they_name() -> None:
+    replies = [[Call("complain", {"path": "x" * number + "/a.py"})] for number in range(1, 12)]
+    result = await run(replies, [Complaining()])
+    assert (result.stopped_reason, len(result.tool_calls)) == ("loop", SAME_ERRORS)
+    assert "kind of error 5 times" in (result.warning or "")
+
+
+async def test_unknown_tools_under_ever_other_names_are_one_kind_of_error() -> None:
+    result = await run([[Call(f"tool{number}")] for number in range(9)], [Echo()])
+    assert (result.stopped_reason, len(result.tool_calls)) == ("loop", SAME_ERRORS)
+
+
+async def test_errors_of_other_kinds_do_not_add_up() -> None:
+    replies: list[list[Piece]] = [[Call("fail", {"how": how})] for how in ("raise", "crash", "error")] * 2
+    result = await run([*replies, ["done"]], [Failing()])
+    assert result.stopped_reason == "complete"
+
+
+async def test_a_success_of_the_same_tool_starts_the_count_of_its_errors_anew(tmp_path: Path) -> None:
+    (tmp_path / "there.txt").write_text("x")
+    missing = [[Call("read", {"file_path": f"gone{n}.txt"})] for n in range(4)]
+    replies = [*missing, [Call("read", {"file_path": "there.txt"})], *missing, ["done"]]
+    result = await run(replies, builtin_tools(), make_context=lambda: ExecutionContext(tmp_path))
+    assert result.stopped_reason == "complete"
+    assert sum(not record.success for record in result.tool_calls) == 8
+
+
+async def test_failing_tests_between_edits_are_work_and_no_circle(tmp_path: Path) -> None:
+    replies: list[list[Piece]] = []
+    for number in range(7):
+        replies.append([Call("bash", {"command": "echo '1 failed in 0.1s'; exit 1"})])
+        replies.append([Call("write", {"file_path": f"a{number}.txt", "content": str(number)})])
+    result = await run([*replies, ["done"]], builtin_tools(), make_context=lambda: ExecutionContext(tmp_path))
+    assert result.stopped_reason == "complete"
+
+
+async def test_the_person_may_let_it_go_on_and_is_asked_again_when_nothing_changes() -> None:
+    person = Person(True, False)
+    result = await run([[Call("echo", {"text": "x"})]], [Echo()], person)
+    assert (result.stopped_reason, result.iterations) == ("loop", 2 * SAME_CALLS)
+    assert len(person.asked) == 2
+    assert all("same call" in what for what in person.asked)
+
+
+async def test_every_turn_is_counted_for_itself() -> None:
+    replies: list[list[Piece]] = [[Call("echo", {"text": "x"})], ["done"]] * 4
+    agent = ForgeAgent(llm=ScriptedLLM(replies=replies), tools=[Echo()], make_watch=LoopDetector)
+    assert [(await agent.run("again")).stopped_reason for _ in range(4)] == ["complete"] * 4
+
+
+async def test_a_bare_agent_runs_to_its_limit() -> None:
+    result = await run([[Call("echo", {"text": "x"})]], [Echo()], make_watch=None, max_iterations=6)
+    assert (result.stopped_reason, result.iterations) == ("max_iterations", 6)
+
+
+async def test_at_the_limit_of_calls_the_person_is_asked_and_may_double_it() -> None:
+    person = Person(True, False)
+    result = await run([[Call("count")]], [Counter()], person, max_iterations=4)
+    assert (result.stopped_reason, result.iterations) == ("max_iterations", 8)
+    assert person.asked == [
+        "4 model calls were made for this request, the limit.",
+        "8 model calls were made for this request, the limit.",
+    ]
+    assert "maximum" in (result.warning or "")
+
+
+async def test_an_answer_within_the_limit_is_never_asked_about() -> None:
+    person = Person()
+    result = await run([[Call("count")]] * 3 + [["done"]], [Counter()], person, max_iterations=4)
+    assert (result.stopped_reason, person.asked) == ("complete", [])
+
+
+async def test_an_interrupt_while_it_asks_ends_the_run_and_takes_the_question_back() -> None:
+    asked, ended = asyncio.Event(), asyncio.Event()
+
+    async def silent(what: str) -> bool:
+        asked.set()
+        try:
+            return bool(await asyncio.Event().wait())
+        finally:
+            ended.set()
+
+    agent = ForgeAgent(
+        llm=ScriptedLLM(replies=[[Call("echo", {"text": "x"})]]),
+        tools=[Echo()],
+        make_watch=LoopDetector,
+        go_on=silent,
+    )
+    running = asyncio.create_task(agent.run("go"))
+    await asked.wait()
+    agent.interrupt()
+    assert (await running).stopped_reason == "cancelled"
+    assert ended.is_set()
+
+
+async def test_waiting_for_the_answer_does_not_count_against_the_timeout() -> None:
+    counted: list[float] = []
+
+    async def slow(what: str) -> bool:
+        assert agent.clock is not None
+        before = agent.clock.elapsed()
+        await asyncio.sleep(0.1)
+        counted.append(agent.clock.elapsed() - before)
+        return True
+
+    replies: list[list[Piece]] = [[Call("echo", {"text": "x"})]] * 3 + [["done"]]
+    agent = ForgeAgent(llm=ScriptedLLM(replies=replies), tools=[Echo()], make_watch=LoopDetector, go_on=slow)
+    assert (await agent.run("go")).stopped_reason == "complete"
+    assert counted == [pytest.approx(0, abs=0.01)]
+
+
+async def test_a_hook_that_fails_means_no() -> None:
+    async def broken(what: str) -> bool:
+        raise RuntimeError("no screen")
+
+    agent = ForgeAgent(
+        llm=ScriptedLLM(replies=[[Call("echo", {"text": "x"})]]),
+        tools=[Echo()],
+        make_watch=LoopDetector,
+        go_on=broken,
+    )
+    events = [event async for event in agent.stream("go")]
+    assert isinstance(events[-1], AgentEnd)
+    assert events[-1].result.stopped_reason == "loop"
+
+
+@pytest.mark.parametrize(
+    ("reply", "goes_on"),
+    [
+        (QuestionReply((("Go on",),)), True),
+        (QuestionReply((("Stop",),)), False),
+        (QuestionReply((("try the other file",),)), False),
+        (QuestionReply(), False),
+        (QuestionReply((("Go on",),), declined=True), False),
+    ],
+)
+async def test_the_question_offers_to_stop_first_and_only_a_plain_yes_goes_on(
+    reply: QuestionReply, goes_on: bool
+) -> None:
+    seen: list[QuestionRequest] = []
+
+    async def person(request: QuestionRequest) -> QuestionReply:
+        seen.append(request)
+        return reply
+
+    assert await asking_to_go_on(person)("It loops.") is goes_on
+    (question,) = seen[0].questions
+    assert question.text == "It loops. Go on?"
+    assert [option.label for option in question.options] == ["Stop", "Go on"]
+
+
+def test_errors_are_of_one_kind_when_only_names_and_figures_differ() -> None:
+    assert error_class("Error: no 'a.py' at line 3") == error_class("Error: no 'b.py' at line 77")
+    assert error_class("Error: exit code 1\nImportError: x") != error_class("Error: exit code 1\nKeyError: y")
+    assert error_class("") == error_class("\n")
+
+
+async def test_calls_that_the_person_refuses_three_times_alike_end_the_run(tmp_path: Path) -> None:
+    from forge_core.permissions.policy import PermissionPolicy
+    from tests.support.sessions import Answering
+
+    executor = ToolExecutor(policy=PermissionPolicy(root=tmp_path), approver=Answering(Answer.NO))
+    result = await run(
+        [[Call("write", {"file_path": "a.txt", "content": "x"})]],
+        builtin_tools(),
+        executor=executor,
+        make_context=lambda: ExecutionContext(tmp_path),
+    )
+    assert (result.stopped_reason, len(result.tool_calls)) == ("loop", SAME_CALLS)
+    assert not (tmp_path / "a.txt").exists()
