@@ -5,55 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
-from langchain_core.language_models import BaseChatModel
-
-from forge_core.config.models import ForgeConfig, PermissionMode
+from forge_core.config.models import PermissionMode
 from forge_core.errors import ForgeError
 from forge_core.events import AgentEnd, AgentEvent, Error, LLMEnd, Notice
-from forge_core.langchain.agent import ForgeAgent
-from forge_core.langchain.callbacks import TokenTrackingCallback
 from forge_core.llm.models import Message, TokenUsage
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.redact import Redactor
 from forge_core.result import AgentResult
+from forge_core.session.parts import SessionParts
 from forge_core.session.record import TurnRecorder
-from forge_core.session.status import ModelChoice, ProviderLabel, SessionStatus
-from forge_core.store.journal import Journal
+from forge_core.session.status import ModelChoice, SessionStatus
 from forge_core.tools.registry import ToolRegistry
+from forge_core.tools.todo import TodoList
 
 QUEUE_SIZE = 256
 """Events that may wait for a slow reader before the turn waits for it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionParts:
-    """What `runtime` wires together."""
-
-    id: str
-    config: ForgeConfig
-    agent: ForgeAgent
-    tracker: TokenTrackingCallback
-    policy: PermissionPolicy
-    journal: Journal
-    files: MutableMapping[str, str]
-    """Real path → hash of what the model last read."""
-    provider_label: ProviderLabel
-    sandbox: str
-    make_llm: Callable[[str], BaseChatModel]
-    context_window: Callable[[str], int | None]
-    known_models: Callable[[], Sequence[ModelChoice]]
-    system_prompt: Callable[[PermissionMode], str]
-    bill: Callable[[str], Awaitable[TokenUsage | None]] | None = None
-    """What a generation that was left cost; None where the provider has no such thing."""
-    refresh: Callable[[], Awaitable[None]] | None = None
-    """Brings the model catalogue up to date, beside the first turn."""
-    close: Callable[[], Any]
-    """Closes the provider's connections; awaited when it gives an awaitable."""
 
 
 class ForgeSession:
@@ -73,6 +43,7 @@ class ForgeSession:
         self._abandoned: str | None = None
         self._background: list[asyncio.Task[None]] = []
         """Beside the turns: bills of cut answers, the catalogue."""
+        self._news: list[str] = []
         self._is_interrupted = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -82,8 +53,9 @@ class ForgeSession:
         return SessionStatus(
             model=self._model,
             provider_label=parts.provider_label,
-            mode=parts.policy.mode,
-            sandbox=parts.sandbox,
+            mode=parts.bench.policy.mode,
+            sandbox="sandbox: off",
+            is_away=parts.bench.person.is_away,
             usage=parts.tracker.get_usage(),
             context_used=self._context_used,
             context_window=parts.context_window(self._model),
@@ -97,7 +69,21 @@ class ForgeSession:
 
     @property
     def policy(self) -> PermissionPolicy:
-        return self._parts.policy
+        return self._parts.bench.policy
+
+    @property
+    def todos(self) -> TodoList:
+        """What the model has set out to do."""
+        return self._parts.bench.todos
+
+    @property
+    def is_away(self) -> bool:
+        """Whether nobody is asked: what needs a person is refused, and the model told so."""
+        return self._parts.bench.person.is_away
+
+    @is_away.setter
+    def is_away(self, value: bool) -> None:
+        self._parts.bench.person.is_away = value
 
     @property
     def usage_by_model(self) -> Mapping[str, TokenUsage]:
@@ -147,7 +133,7 @@ class ForgeSession:
         if (task := self._task) is not None:
             await asyncio.wait([task])
         self._parts.agent.reset()
-        self._parts.files.clear()
+        self._parts.bench.reset()
         self._context_used = 0
         if self._has_begun:
             self._parts.journal.record("reset", {})
@@ -156,6 +142,15 @@ class ForgeSession:
         """Notes the id of the stream that was left; the cut call's estimate is replaced by its bill."""
         self._abandoned = generation_id
 
+    def tell_model(self, line: str) -> None:
+        """Lets the model know, with the next message, what has happened beside the conversation."""
+        self._news.append(line)
+
+    def forget_reads(self, paths: Iterable[Path]) -> None:
+        """The model has to read these again before it overwrites them."""
+        for path in paths:
+            self._parts.bench.files.pop(str(path), None)
+
     def set_model(self, model: str) -> None:
         """Answers come from `model` from the next model call on."""
         self._parts.agent.set_llm(self._parts.make_llm(model))
@@ -163,7 +158,7 @@ class ForgeSession:
 
     def set_mode(self, mode: PermissionMode) -> None:
         """How much runs without asking, from the next call on; the model is told in the system message."""
-        self._parts.policy.mode = mode
+        self._parts.bench.policy.mode = mode
         self._parts.agent.memory.set_system_message(Message.system(self._parts.system_prompt(mode)))
 
     def notify(self, notice: Notice) -> None:
@@ -207,7 +202,7 @@ class ForgeSession:
         recorder = TurnRecorder(self._parts.journal)
         agent = self._parts.agent
         try:
-            async with aclosing(agent.stream(text)) as events:
+            async with aclosing(agent.stream(self._with_news(text))) as events:
                 async for event in events:
                     if self._is_interrupted:  # it may have come before the run had begun
                         agent.interrupt()
@@ -222,6 +217,13 @@ class ForgeSession:
             self.last_result = agent.last_result
             recorder.close(agent.last_result, self._parts.tracker.get_usage())
         await queue.put(None)
+
+    def _with_news(self, text: str) -> str:
+        news, self._news = self._news, []
+        if not news:
+            return text
+        lines = "\n".join(news)
+        return f"{text}\n\n<forge-note>\n{lines}\n</forge-note>"
 
     def _follow(self, event: AgentEvent) -> None:
         if isinstance(event, LLMEnd):
@@ -249,7 +251,9 @@ class ForgeSession:
                 self._background.append(asyncio.create_task(_quietly(self._parts.refresh())))
             about = {"id": self.id, "working_dir": str(config.working_dir), "provider": config.endpoint.kind}
             journal.record("session", about)
-        journal.record("user", {"text": text, "model": self._model, "mode": str(self._parts.policy.mode)})
+        journal.record(
+            "user", {"text": text, "model": self._model, "mode": str(self._parts.bench.policy.mode)}
+        )
 
 
 async def _quietly(work: Awaitable[None]) -> None:

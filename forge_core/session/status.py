@@ -37,6 +37,8 @@ class SessionStatus:
     context_window: int | None
     working_dir: Path
     is_running: bool = False
+    is_away: bool = False
+    """Nobody is asked: what needs a person is refused."""
 
     @property
     def context_percent(self) -> int | None:

@@ -45,12 +45,15 @@ class ToolRegistry:
 
 def builtin_tools() -> list[BaseTool]:
     """A fresh set of the built-in tools, those that only read first."""
+    from forge_core.tools.ask_user import AskUserTool
     from forge_core.tools.bash import BashTool
     from forge_core.tools.edit import EditTool
     from forge_core.tools.glob import GlobTool
     from forge_core.tools.grep import GrepTool
     from forge_core.tools.ls import LsTool
     from forge_core.tools.read import ReadTool
+    from forge_core.tools.todo import TodoTool
     from forge_core.tools.write import WriteTool
 
-    return [ReadTool(), GlobTool(), GrepTool(), LsTool(), WriteTool(), EditTool(), BashTool()]
+    looking: list[BaseTool] = [ReadTool(), GlobTool(), GrepTool(), LsTool()]
+    return [*looking, WriteTool(), EditTool(), BashTool(), TodoTool(), AskUserTool()]

@@ -6,15 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Approver
+from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Approver, Questioner
 from forge_core.config.models import Endpoint, ForgeConfig, PermissionMode
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.callbacks import TokenTrackingCallback
 from forge_core.permissions.policy import PermissionPolicy
-from forge_core.session.session import ForgeSession, SessionParts
+from forge_core.session.parts import SessionParts
+from forge_core.session.person import Person
+from forge_core.session.session import ForgeSession
 from forge_core.session.status import ModelChoice
+from forge_core.session.workbench import Workbench
 from forge_core.store.journal import Journal
-from forge_core.tools.base import BaseTool, ExecutionContext
+from forge_core.tools.base import BaseTool
 from forge_core.tools.executor import ToolExecutor
 from tests.support.scripted_llm import Piece, ScriptedLLM
 
@@ -37,6 +40,7 @@ def scripted_session(
     *,
     tools: Sequence[BaseTool] = (),
     approver: Approver | None = None,
+    questioner: Questioner | None = None,
     mode: PermissionMode = PermissionMode.ASK,
     **options: Any,
 ) -> ForgeSession:
@@ -48,16 +52,20 @@ def scripted_session(
         permission_mode=mode,
         state_dir=root / "state",
     )
-    policy = PermissionPolicy(root=root, mode=mode)
+    bench = Workbench(
+        working_dir=root,
+        policy=PermissionPolicy(root=root, mode=mode),
+        person=Person(approver or Answering(Answer.NO), questioner),
+        output_dir=root / "state" / "outputs",
+    )
     tracker = TokenTrackingCallback()
-    files: dict[str, str] = {}
     agent = ForgeAgent(
         llm=ScriptedLLM(replies=[list(reply) for reply in replies]),
         tools=tools,
         max_iterations=20,
         timeout=None,
-        executor=ToolExecutor(policy=policy, approver=approver or Answering(Answer.NO)),
-        make_context=lambda: ExecutionContext(working_dir=root, files=files),
+        executor=ToolExecutor(bench.policy, bench.person.approve),
+        make_context=bench.context,
         tracker=tracker,
         callbacks=[tracker],
         **options,
@@ -67,17 +75,16 @@ def scripted_session(
         config=config,
         agent=agent,
         tracker=tracker,
-        policy=policy,
+        bench=bench,
         journal=Journal(root / "state" / "journal.jsonl"),
-        files=files,
         provider_label="custom",
-        sandbox="sandbox: off",
         make_llm=lambda model: ScriptedLLM(replies=[["from " + model]], model=model),
         context_window=lambda model: 1000,
         known_models=lambda: (ModelChoice("other/one", "8k"), ModelChoice("other/two")),
         system_prompt=lambda mode: f"You are in {mode} mode.",
         close=lambda: None,
     )
+    bench.person.agent = agent
     session = ForgeSession(parts)
     session.set_mode(mode)
     return session

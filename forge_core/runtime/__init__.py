@@ -1,0 +1,111 @@
+"""The one place where the parts are wired. What is heavy is imported inside, when a session is built."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from forge_core.approval import Approver, Questioner
+    from forge_core.config.models import ForgeConfig
+    from forge_core.redact import Redactor
+    from forge_core.session.session import ForgeSession
+
+_TRACING = ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2")
+
+
+def load_session_config(
+    path: str | Path | None = None,
+    *,
+    flags: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+    needs_write: bool = False,
+) -> ForgeConfig:
+    """The settings for a session in `path`; see `forge_core.config.load.load_config`.
+
+    Raises:
+        WorkspaceError, ConfigError: with what is wrong and what to do.
+    """
+    from forge_core.config.load import load_config
+    from forge_core.llm.choice import choose_endpoint
+
+    return load_config(
+        path, choose_endpoint=choose_endpoint, flags=flags, environ=environ, needs_write=needs_write
+    )
+
+
+def build_session(
+    config: ForgeConfig, approver: Approver, questioner: Questioner | None = None
+) -> ForgeSession:
+    """A session that checks every tool call against the policy and asks `approver`; the model's own questions
+    go to `questioner`, and are refused where there is none.
+
+    Takes a second or so the first time, for the imports; opens no connection and no file.
+    """
+    silence_tracing(os.environ)
+    from forge_core.langchain.callbacks import LoggingCallback, TokenTrackingCallback
+    from forge_core.runtime.notifier import Notifier
+    from forge_core.runtime.provider import build_client, llm_factory, provider_facts
+    from forge_core.runtime.tooling import build_agent, build_workbench, prompt_maker
+    from forge_core.session.parts import SessionParts
+    from forge_core.session.session import ForgeSession
+    from forge_core.store.journal import Journal
+    from forge_core.store.log import close_log, open_log
+    from forge_core.store.paths import journal_path, log_path, new_session_id
+
+    session_id = new_session_id()
+    notify = Notifier()
+    client = build_client(config, notify)
+    make_llm = llm_factory(config, client, session_id)
+    tracker = TokenTrackingCallback()
+    bench = build_workbench(config, session_id, approver, questioner)
+    agent = build_agent(config, make_llm(config.model), bench)
+    logger = open_log(log_path(config.state_dir), config.log_level, f"forge.{session_id}")
+    agent.tracker, agent.callbacks = tracker, [tracker, LoggingCallback(logger, redact=_redactor(config))]
+
+    async def close() -> None:
+        await client.aclose()
+        close_log(logger)
+
+    session = ForgeSession(
+        SessionParts(
+            id=session_id,
+            config=config,
+            agent=agent,
+            tracker=tracker,
+            bench=bench,
+            journal=Journal(journal_path(config.state_dir, session_id), notify.trouble),
+            make_llm=make_llm,
+            system_prompt=prompt_maker(config),
+            close=close,
+            **provider_facts(config, client),
+        )
+    )
+    session.set_mode(config.permission_mode)
+    notify.session = session
+    return session
+
+
+def harden_process() -> None:
+    """Closes this process to the commands that the model runs. For Forge's own programs, not for a library's
+    caller: it also means no core dumps."""
+    from forge_core.tools.shell.environment import protect_process
+
+    protect_process()
+
+
+def silence_tracing(environ: Any) -> list[str]:
+    """Turns LangSmith tracing off: it would upload the code that the model sees. Returns what was on."""
+    found = [name for name in _TRACING if environ.get(name, "").lower() in ("1", "true", "yes", "on")]
+    for name in found:
+        environ[name] = "false"
+    return found
+
+
+def _redactor(config: ForgeConfig) -> Redactor:
+    from forge_core.redact import Redactor
+
+    key = config.endpoint.api_key
+    return Redactor((key,) if key else ())

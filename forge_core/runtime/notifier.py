@@ -1,0 +1,38 @@
+"""Carries what client, journal and jobs report to the session, which is built after them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from forge_core.events import Notice
+
+if TYPE_CHECKING:
+    from forge_core.llm.retry import RetryNotice
+    from forge_core.session.session import ForgeSession
+
+
+class Notifier:
+    """Mute until it has a session."""
+
+    def __init__(self) -> None:
+        self.session: ForgeSession | None = None
+
+    def retry(self, notice: RetryNotice) -> None:
+        when = "at once" if notice.wait_s < 0.5 else f"in {notice.wait_s:.0f} s"
+        reason = notice.reason.removesuffix("Try again.").rstrip()
+        self._tell("warning", f"{reason} Trying again {when}.")
+
+    def abandoned(self, generation_id: str) -> None:
+        if self.session is not None:
+            self.session.generation_abandoned(generation_id)
+
+    def news(self, text: str) -> None:
+        """Something happened beside the turns: a job has ended."""
+        self._tell("info", text)
+
+    def trouble(self, text: str) -> None:
+        self._tell("error", text)
+
+    def _tell(self, level: Literal["info", "warning", "error"], text: str) -> None:
+        if self.session is not None:
+            self.session.notify(Notice(level=level, text=text))

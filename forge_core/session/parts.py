@@ -1,0 +1,40 @@
+"""What a session is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+
+from forge_core.config.models import ForgeConfig, PermissionMode
+from forge_core.langchain.agent import ForgeAgent
+from forge_core.langchain.callbacks import TokenTrackingCallback
+from forge_core.llm.models import TokenUsage
+from forge_core.session.status import ModelChoice, ProviderLabel
+from forge_core.session.workbench import Workbench
+from forge_core.store.journal import Journal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionParts:
+    """What `runtime` wires together."""
+
+    id: str
+    config: ForgeConfig
+    agent: ForgeAgent
+    tracker: TokenTrackingCallback
+    bench: Workbench
+    journal: Journal
+    provider_label: ProviderLabel
+    make_llm: Callable[[str], BaseChatModel]
+    context_window: Callable[[str], int | None]
+    known_models: Callable[[], Sequence[ModelChoice]]
+    system_prompt: Callable[[PermissionMode], str]
+    bill: Callable[[str], Awaitable[TokenUsage | None]] | None = None
+    """What a generation that was left cost; None where the provider has no such thing."""
+    refresh: Callable[[], Awaitable[None]] | None = None
+    """Brings the model catalogue up to date, beside the first turn."""
+    close: Callable[[], Any]
+    """Closes the provider's connections; awaited when it gives an awaitable."""
