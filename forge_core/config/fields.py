@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from forge_core.config.models import PermissionMode
 from forge_core.errors import ConfigError
 
-Kind: TypeAlias = Literal["text", "url", "mode", "whole", "seconds", "rules", "level"]
+Kind: TypeAlias = Literal["text", "url", "mode", "whole", "seconds", "rules", "level", "sandbox"]
 LOG_LEVELS = ("debug", "info", "warning", "error")
+SANDBOX_SETTINGS = ("auto", "strict", "off")
+_RULE = re.compile(r"\s*(?:[A-Za-z_][\w.-]*|\*)\s*(?:\(\s*\S.*\))?\s*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,13 @@ FIELDS: dict[str, Field] = {
     "theme": Field("text", "FORGE_THEME", "the theme's name"),
     "permission_mode": Field("mode", "FORGE_PERMISSION_MODE", "ask, accept-edits, plan or auto"),
     "allow": Field("rules", None, "rules tool(pattern) that run without asking"),
+    "ask": Field("rules", None, "rules tool(pattern) that always ask, whatever allows them"),
     "deny": Field("rules", None, "rules tool(pattern) that never run"),
+    "sandbox": Field(
+        "sandbox",
+        "FORGE_SANDBOX",
+        "auto (the best there is), strict (a full one or no start), off",
+    ),
     "max_iterations": Field("whole", "FORGE_MAX_ITERATIONS", "model calls per turn"),
     "max_retries": Field("whole", "FORGE_MAX_RETRIES", "retries after the first attempt"),
     "context_window": Field("whole", "FORGE_CONTEXT_WINDOW", "tokens that the model can hold"),
@@ -45,7 +54,10 @@ FIELDS: dict[str, Field] = {
 }
 
 PROJECT_FIELDS = ("theme",)
-"""What a project's own file may set: looks. Everything else waits for the person's trust."""
+"""What a project's own file may set at any time: looks."""
+TRUSTED_PROJECT_FIELDS = (*PROJECT_FIELDS, "allow", "ask", "deny", "permission_mode", "model")
+"""What it may set once the person trusts the folder. Where requests go, keys, and what confines commands stay
+the person's own."""
 
 
 def check_value(name: str, value: Any) -> Any:
@@ -109,8 +121,11 @@ def _seconds(value: Any) -> float:
 
 
 def _rules(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple) or not all(isinstance(rule, str) for rule in value):
+    if not isinstance(value, list | tuple):
         raise ValueError('a list of rules like ["bash(pytest:*)"]')
+    for rule in value:
+        if not isinstance(rule, str) or not _RULE.fullmatch(rule):
+            raise ValueError(f'a list of rules like ["bash(pytest:*)"], which {rule!r} is not')
     return tuple(value)
 
 
@@ -121,6 +136,12 @@ def _level(value: Any) -> str:
     return text
 
 
+def _sandbox(value: Any) -> str:
+    if value not in SANDBOX_SETTINGS:
+        raise ValueError("one of " + ", ".join(SANDBOX_SETTINGS))
+    return str(value)
+
+
 _CHECKS = {
     "text": _text,
     "url": _url,
@@ -129,4 +150,5 @@ _CHECKS = {
     "seconds": _seconds,
     "rules": _rules,
     "level": _level,
+    "sandbox": _sandbox,
 }

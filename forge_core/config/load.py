@@ -1,25 +1,32 @@
 """Settings from flags, environment, project and user files, in that order of strength.
 
-A project's file (`.forge/config.toml`) comes with the repository, so it may set how things look and nothing
-that acts. A broken file never blocks the start: it is named in `ForgeConfig.notices` and left as it is.
+A project's file (`.forge/config.toml`) comes with the repository, so it may set how things look and, until
+the person trusts the folder, nothing that acts. A broken file never blocks the start: it is named in
+`ForgeConfig.notices` and left as it is.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from forge_core.config.fields import FIELDS, PROJECT_FIELDS, check_value
+from forge_core.config.fields import FIELDS, PROJECT_FIELDS, TRUSTED_PROJECT_FIELDS, check_value
 from forge_core.config.models import Endpoint, ForgeConfig, Origin
 from forge_core.config.paths import config_dir, state_dir
+from forge_core.config.project_state import read_project_state
 from forge_core.errors import ConfigError, WorkspaceError
 
 USER_FILE = "config.toml"
 PROJECT_FILE = ".forge/config.toml"
+_RULES = ("allow", "ask", "deny")
+_MAX_BYTES = 1024 * 1024
+_MAX_NOTICES = 8
+"""Of one file: a hostile one must not fill the screen."""
 
 
 ChooseEndpoint: TypeAlias = Callable[
@@ -42,11 +49,13 @@ def load_config(
     flags: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] | None = None,
     needs_write: bool = False,
+    trust: bool = False,
 ) -> ForgeConfig:
     """The settings for a session in `path` (default: the current folder).
 
     `flags` holds what the command line set, by field name; None values count as not set. `choose_endpoint`
     makes the endpoint and the model's id out of base_url, model, environment and origins (`llm.choice`).
+    `trust` takes the folder for trusted this once, whatever was decided about it.
 
     Raises:
         WorkspaceError: the folder is missing, is a file, or cannot be used.
@@ -56,19 +65,17 @@ def load_config(
     root = check_workspace(Path.cwd() if path is None else Path(path), needs_write=needs_write)
     notices: list[str] = []
     user_file = config_dir(environ) / USER_FILE
+    decided, problem = read_project_state(state_dir(environ), root)
+    notices += [problem] if problem else []
+    is_trusted = trust or bool(decided.trusted)
+    project = read_project_settings(root, notices, is_trusted=is_trusted)
     layers = [
         _Layer(Origin.USER, _read_file(user_file, tuple(FIELDS), notices)),
-        _Layer(Origin.PROJECT, _read_file(root / PROJECT_FILE, PROJECT_FIELDS, notices)),
+        _Layer(Origin.PROJECT, {name: value for name, value in project.items() if name not in _RULES}),
         _Layer(Origin.ENVIRONMENT, _read_environment(environ)),
         _Layer(Origin.FLAG, {name: value for name, value in (flags or {}).items() if value is not None}),
     ]
-    values: dict[str, Any] = {}
-    origins: dict[str, Origin] = {}
-    for layer in layers:
-        for name, value in layer.values.items():
-            is_list = FIELDS[name].is_list
-            values[name] = (*values.get(name, ()), *value) if is_list else value
-            origins[name] = layer.origin
+    values, origins = _merged(layers)
     endpoint, model = choose_endpoint(
         values.pop("base_url", None), values.pop("model", None), environ, origins
     )
@@ -80,8 +87,29 @@ def load_config(
         state_dir=state_dir(environ),
         origins=origins,
         notices=tuple(notices),
+        is_trusted=is_trusted,
+        saved_allow=decided.allow,
+        **{f"project_{name}": project.get(name, ()) for name in _RULES},
         **values,
     )
+
+
+def read_project_settings(root: Path, notices: list[str], *, is_trusted: bool) -> dict[str, Any]:
+    """What the folder's own file may set now, checked; what is wrong with it is added to `notices`. Settings
+    that only wait for the person's trust are left out without a word: the trust question names them."""
+    values = _read_file(root / PROJECT_FILE, TRUSTED_PROJECT_FIELDS, notices)
+    return values if is_trusted else {name: values[name] for name in PROJECT_FIELDS if name in values}
+
+
+def _merged(layers: Sequence[_Layer]) -> tuple[dict[str, Any], dict[str, Origin]]:
+    """Each setting from its strongest source (lists: from all), and where it came from."""
+    values: dict[str, Any] = {}
+    origins: dict[str, Origin] = {}
+    for layer in layers:
+        for name, value in layer.values.items():
+            values[name] = (*values.get(name, ()), *value) if FIELDS[name].is_list else value
+            origins[name] = layer.origin
+    return values, origins
 
 
 def check_workspace(path: Path, *, needs_write: bool = False) -> Path:
@@ -111,25 +139,53 @@ def _may(path: Path, rights: int) -> bool:
 
 def _read_file(path: Path, allowed: Sequence[str], notices: list[str]) -> dict[str, Any]:
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        raw = _toml(path)
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         notices.append(f"The settings in {str(path)!r} were not read: {error}.")
         return {}
     values: dict[str, Any] = {}
+    wrong: list[str] = []
     for name, value in raw.items():
         field = name.replace("-", "_")
         if field not in FIELDS:
-            notices.append(f"{str(path)!r} has an unknown setting {name!r}; it was ignored.")
+            wrong.append(f"{str(path)!r} has an unknown setting {name[:80]!r}; it was ignored.")
         elif field not in allowed:
-            notices.append(f"{str(path)!r} may not set {name!r}: a project sets looks only. It was ignored.")
+            wrong.append(f"{str(path)!r} may not set {name!r}: that is for the person alone. It was ignored.")
         else:
-            try:
-                values[field] = check_value(field, value)
-            except ConfigError as error:
-                notices.append(f"{str(path)!r}: {error} It was ignored.")
+            values |= _checked(path, field, value, wrong)
+    notices += wrong[:_MAX_NOTICES]
+    if len(wrong) > _MAX_NOTICES:
+        notices.append(f"{str(path)!r} has {len(wrong) - _MAX_NOTICES} more settings that were ignored.")
     return values
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    """A small regular file's settings. Raises OSError or ValueError; never waits, whatever lies there."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError("it is no regular file")
+        data = file.read(_MAX_BYTES + 1)
+    if len(data) > _MAX_BYTES:
+        raise ValueError("it is larger than 1 MB")
+    return tomllib.loads(data.decode("utf-8-sig"))
+
+
+def _checked(path: Path, field: str, value: Any, notices: list[str]) -> dict[str, Any]:
+    """The setting, when it is usable. Of a list each element counts for itself: one that is wrong must not
+    take a deny rule beside it away."""
+    single = not FIELDS[field].is_list or not isinstance(value, list)
+    good: list[Any] = []
+    for one in [value] if single else [[one] for one in value]:
+        try:
+            good.append(check_value(field, one))
+        except ConfigError as error:
+            notices.append(f"{str(path)!r}: {error} It was ignored.")
+    if single:
+        return {field: good[0]} if good else {}
+    return {field: tuple(rule for rules in good for rule in rules)}
 
 
 def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:

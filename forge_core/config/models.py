@@ -28,6 +28,7 @@ class PermissionMode(StrEnum):
     YOLO = "yolo"
 
 
+SandboxSetting: TypeAlias = Literal["auto", "strict", "off"]
 EndpointKind: TypeAlias = Literal["openrouter", "custom", "offline"]
 
 
@@ -51,7 +52,19 @@ class ForgeConfig:
     permission_mode: PermissionMode = PermissionMode.ASK
     allow: tuple[str, ...] = ()
     """Rules `tool(pattern)`."""
+    ask: tuple[str, ...] = ()
+    """Rules of what always asks; stronger than `allow`, weaker than `deny`."""
     deny: tuple[str, ...] = ()
+    saved_allow: tuple[str, ...] = ()
+    """What the person has allowed for good in this folder; it lies in their own state."""
+    is_trusted: bool = False
+    """Whether the person trusts the folder: only then may its own files steer or instruct."""
+    project_allow: tuple[str, ...] = ()
+    """The trusted folder's own rules, this one and the next two."""
+    project_ask: tuple[str, ...] = ()
+    project_deny: tuple[str, ...] = ()
+    sandbox: SandboxSetting = "auto"
+    """strict: no start without a full sandbox."""
     theme: str = "forge-dark"
     max_iterations: int = 200
     first_token_timeout_s: float = 60.0

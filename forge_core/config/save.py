@@ -1,13 +1,16 @@
-"""Writes a choice made in the app into the user's own settings file, comments and order kept."""
+"""Keeps choices made in the app: settings in the user's own file, whose comments and order stay, and what is
+allowed for good in one folder in the user's state."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from forge_core.config.fields import check_value
 from forge_core.config.load import USER_FILE
+from forge_core.config.project_state import ProjectState, change_project_state
 from forge_core.errors import ConfigError
 
 
@@ -36,6 +39,25 @@ def save_user_setting(config_dir: Path, name: str, value: str) -> Path:
             f"{name} was not saved: {str(path)!r} cannot be written ({error.strerror})."
         ) from error
     return path
+
+
+def save_project_rule(state_dir: Path, root: Path, rule: str) -> None:
+    """Keeps an allow rule for the folder `root`. Raises ConfigError when it cannot be kept."""
+    check_value("allow", [rule])
+
+    def add(state: ProjectState) -> ProjectState:
+        return replace(state, allow=tuple(dict.fromkeys((*state.allow, rule))))
+
+    change_project_state(state_dir, root, add)
+
+
+def forget_project_rule(state_dir: Path, root: Path, rule: str) -> None:
+    """Drops a rule that was kept for the folder `root`. Raises ConfigError when that cannot be kept."""
+
+    def drop(state: ProjectState) -> ProjectState:
+        return replace(state, allow=tuple(one for one in state.allow if one != rule))
+
+    change_project_state(state_dir, root, drop)
 
 
 def _replace(path: Path, text: str) -> None:

@@ -1,0 +1,161 @@
+"""What the person has decided about a folder: whether they trust it, and what they allow in it for good.
+
+It lies in the user's state, one small file for each folder, found by the folder's real path, and never in the
+folder itself: what comes with a repository must not be able to vouch for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from forge_core.errors import ConfigError
+
+VERSION = 1
+_MAX_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectState:
+    """The decisions about one folder."""
+
+    trusted: bool | None = None
+    """None: not asked yet."""
+    allow: tuple[str, ...] = ()
+    """Rules `tool(pattern)` that were allowed for good."""
+
+
+def state_file(state_dir: Path, root: Path) -> Path:
+    """Where the decisions about `root` lie. Raises OSError when its real path cannot be told."""
+    import hashlib  # here: not needed before the first frame in a folder about which nothing is kept
+
+    name = hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:32]
+    return state_dir / "projects" / f"{name}.json"
+
+
+def read_project_state(state_dir: Path, root: Path) -> tuple[ProjectState, str | None]:
+    """The decisions, and what was wrong when they could not be read: nothing is trusted or allowed then."""
+    path = state_file(state_dir, root)
+    try:
+        return _parsed(_read(path), root), None
+    except FileNotFoundError:
+        return ProjectState(), None
+    except (OSError, ValueError) as error:
+        return ProjectState(), (
+            f"What you decided about this folder, in {str(path)!r}, cannot be read ({error}). It counts as "
+            "not decided; the file stays as it is until the next decision, which sets it aside."
+        )
+
+
+def change_project_state(
+    state_dir: Path, root: Path, change: Callable[[ProjectState], ProjectState]
+) -> ProjectState:
+    """Makes `change` of what is kept and keeps it; of several writers each sees the others' changes.
+
+    A file that cannot be read is set aside under another name, never overwritten.
+
+    Raises:
+        ConfigError: it cannot be written; what was kept is still there.
+    """
+    path = state_file(state_dir, root)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with _locked(path.parent / "lock"):
+            raw = _kept(path, root)
+            changed = change(_parsed(raw, root))
+            about = {"v": VERSION, "path": os.path.realpath(root)}
+            decisions = {"trusted": changed.trusted, "allow": list(changed.allow)}
+            _replace(path, json.dumps({**raw, **about, **decisions}, indent=1, ensure_ascii=True) + "\n")
+    except OSError as error:
+        raise ConfigError(
+            f"The decision was not saved: {str(path)!r} cannot be written ({error.strerror or error}). It "
+            "holds for this session only."
+        ) from error
+    return changed
+
+
+def _read(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        data = file.read(_MAX_BYTES + 1)
+    if len(data) > _MAX_BYTES:
+        raise ValueError("it is too large")
+    try:
+        raw = json.loads(data)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    if not isinstance(raw, dict):
+        raise ValueError("it is no JSON object")
+    return raw
+
+
+def _parsed(raw: Mapping[str, Any], root: Path) -> ProjectState:
+    """Raises ValueError when a value is not what it should be: half of it must not count."""
+    if not raw:
+        return ProjectState()
+    trusted, allow = raw.get("trusted"), raw.get("allow", [])
+    if raw.get("path") != os.path.realpath(root):
+        raise ValueError(f"it speaks of another folder, {raw.get('path')!r}")
+    if trusted not in (None, True, False) or not isinstance(allow, list):
+        raise ValueError("its values are not what they should be")
+    if not all(isinstance(rule, str) for rule in allow):
+        raise ValueError("a rule in it is no text")
+    return ProjectState(trusted if trusted is None else bool(trusted), tuple(allow))
+
+
+def _kept(path: Path, root: Path) -> dict[str, Any]:
+    """What the file holds; empty when there is none, or when it was unusable and had to be set aside."""
+    try:
+        raw = _read(path)
+        _parsed(raw, root)
+    except FileNotFoundError:
+        return {}
+    except ValueError:
+        _set_aside(path)
+        return {}
+    return raw
+
+
+def _set_aside(path: Path) -> None:
+    number = 1
+    while True:
+        aside = path.with_name(f"{path.name}.unreadable-{number}")
+        try:
+            os.link(path, aside)
+        except FileExistsError:
+            number += 1
+            continue
+        path.unlink()
+        return
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    import fcntl
+
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _replace(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with suppress(FileNotFoundError):
+        temporary.unlink()
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
