@@ -18,16 +18,18 @@ from forge_core.langchain.outcome import finish_reason_of, model_of, stopped_rea
 from forge_core.langchain.run_control import Deadline, RunClock, StopSignal
 from forge_core.langchain.tool_calls import PendingCall, ToolRound, not_run
 from forge_core.langchain.turn import ModelCall
+from forge_core.llm.marking import tool_output
 from forge_core.llm.models import Message, TokenUsage
 from forge_core.redact import Redactor
 from forge_core.result import AgentResult, StoppedReason, ToolCallRecord
 from forge_core.tools.awaiting import ended, first
-from forge_core.tools.base import ExecutionContext
+from forge_core.tools.base import ExecutionContext, ToolCategory
 
 if TYPE_CHECKING:
     from forge_core.langchain.agent import ForgeAgent
 
 
+_FOREIGN = frozenset({ToolCategory.FILE, ToolCategory.SEARCH, ToolCategory.EXECUTION, ToolCategory.NETWORK})
 EMPTY_ANSWER = "The model sent an empty answer."
 
 
@@ -214,9 +216,16 @@ class AgentRun:
         """Every open call gets its result, in call order."""
         for record in records:
             extra = {} if record.success else {"status": "error"}
-            self._remember(Message.tool_result(record.id, record.result, name=record.name, **extra))
+            text = self._as_data(record)
+            self._remember(Message.tool_result(record.id, text, name=record.name, **extra))
         self._records.extend(records)
         self._open_calls = []
+
+    def _as_data(self, record: ToolCallRecord) -> str:
+        """The result as the model gets it: what comes from files, commands and other machines is framed."""
+        tool = self._agent.registry.get(record.name)
+        is_foreign = tool is not None and tool.category in _FOREIGN
+        return tool_output(record.name, record.result) if is_foreign else record.result
 
     def _remember(self, message: Message) -> None:
         self._messages.append(message)

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from forge_core.llm.marking import bare_output
 from forge_core.llm.offline.steps import Call, Outcome, Status
 
 _REMINDER = re.compile(
@@ -138,7 +139,8 @@ def _exchanges(messages: object) -> list[Exchange]:
         elif found and role == "assistant":
             _add_answer(found[-1], message, text)
         elif found and role in ("tool", "function"):
-            found[-1].results.setdefault(str(message.get("tool_call_id") or message.get("name")), text)
+            call_id = str(message.get("tool_call_id") or message.get("name"))
+            found[-1].results.setdefault(call_id, bare_output(text))
     return [exchange.close() for exchange in found]
 
 
