@@ -42,6 +42,8 @@ class ApprovalRequest:
     """What the call acts on: a path, or the exact command line."""
     reason: str
     """Why it asks, in one line."""
+    is_usual_reason: bool = False
+    """The reason says no more than what the call is: a prompt need not repeat it."""
     session_rule: str
     """The `tool(pattern)` rule that "yes, for this session" would add."""
     always_rule: str = ""

@@ -22,6 +22,7 @@ def load_session_config(
     flags: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] | None = None,
     needs_write: bool = False,
+    trust: bool = False,
 ) -> ForgeConfig:
     """The settings for a session in `path`; see `forge_core.config.load.load_config`.
 
@@ -32,7 +33,12 @@ def load_session_config(
     from forge_core.llm.choice import choose_endpoint
 
     return load_config(
-        path, choose_endpoint=choose_endpoint, flags=flags, environ=environ, needs_write=needs_write
+        path,
+        choose_endpoint=choose_endpoint,
+        flags=flags,
+        environ=environ,
+        needs_write=needs_write,
+        trust=trust,
     )
 
 

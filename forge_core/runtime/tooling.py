@@ -37,6 +37,7 @@ def build_workbench(
 def build_agent(config: ForgeConfig, llm: BaseChatModel, bench: Workbench) -> ForgeAgent:
     """An agent whose every call goes through the policy."""
     from forge_core.langchain.agent import ForgeAgent
+    from forge_core.session.loop import LoopDetector, asking_to_go_on
     from forge_core.tools.executor import ToolExecutor
     from forge_core.tools.registry import builtin_tools
 
@@ -47,6 +48,8 @@ def build_agent(config: ForgeConfig, llm: BaseChatModel, bench: Workbench) -> Fo
         timeout=None,
         executor=ToolExecutor(bench.policy, bench.person.approve, output_dir=bench.output_dir),
         make_context=bench.context,
+        make_watch=LoopDetector,
+        go_on=asking_to_go_on(bench.person.ask),
     )
     bench.person.agent = agent
     return agent

@@ -33,7 +33,7 @@ def validate(tool: BaseTool, params: object) -> dict[str, Any]:
     for parameter in tool.parameters:
         value = given.get(parameter.name, _NOTHING)
         if value is _NOTHING or (value is None and not parameter.required):
-            if parameter.required:
+            if parameter.required and parameter.default is None:
                 raise ToolError(f"{tool.name} needs {parameter.name!r}, which is missing. {_signature(tool)}")
             if parameter.default is not None:
                 arguments[parameter.name] = parameter.default

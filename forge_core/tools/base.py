@@ -129,6 +129,10 @@ class BeforeImages(Protocol):
     async def after_command(self, watch: object) -> CommandEffects:
         """What has changed in the workspace since."""
 
+    async def settle(self) -> None:
+        """After each call that may have changed something: notes what the files are now, so that a later
+        edit by the person is told apart."""
+
 
 @dataclass(slots=True)
 class ExecutionContext:
@@ -146,6 +150,8 @@ class ExecutionContext:
     files: dict[str, str] = field(default_factory=dict)
     """Real path → sha256 of the bytes that the model last saw: the stale check."""
     before_images: BeforeImages | None = None
+    agreed: frozenset[Path] | None = None
+    """The real paths that were judged before the call might run; None: nobody judged. Set by the executor."""
     sandbox: Sandbox | None = None
     """Where commands run; None: bare."""
     jobs: JobTable | None = None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
-from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Approver, deny_all
+from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Approver, Effect, deny_all
 from forge_core.errors import ForgeError, ToolError
 from forge_core.events import Notice, Permission
 from forge_core.permissions.policy import Decision, Policy, Verdict
@@ -53,6 +53,7 @@ class ToolExecutor:
         """Runs one call to its end. Only a cancellation of the caller comes through as an exception."""
         if context.outputs is None:
             context.outputs = self.outputs
+        context.agreed = None
         try:
             arguments = validate(tool, params)
             if self.policy is not None:
@@ -61,6 +62,9 @@ class ToolExecutor:
             result = await self._run(tool, arguments, context)
         except ToolError as error:
             result = ToolResult(success=False, error=str(error), summary="refused")
+        finally:
+            if context.before_images is not None and tool.effect is not Effect.READ:
+                await context.before_images.settle()
         return self._capped(tool, result, context)
 
     async def _gate(
@@ -175,6 +179,7 @@ def _decide(policy: Policy, tool: BaseTool, arguments: dict[str, Any], context: 
 
 def _settle(verdict: Verdict, tool: BaseTool, context: ExecutionContext) -> None:
     """Reports what needed no person; raises ToolError when it is a no."""
+    context.agreed = _judged(verdict)
     _report(context, verdict.decision is Decision.ALLOW, verdict.rule or verdict.reason, verdict.by)
     if verdict.decision is not Decision.ALLOW:
         raise ToolError(refused_by_policy(tool, verdict))
@@ -241,6 +246,7 @@ def _request(
         arguments=arguments,
         target=use.target,
         reason=verdict.reason,
+        is_usual_reason=getattr(verdict, "is_usual", False),
         session_rule=verdict.session_rule,
         always_rule=verdict.always_rule,
         diffs=diffs,
@@ -265,6 +271,12 @@ async def _unchanged(
             "what the call would change is no longer what the user agreed to: the file was changed "
             "meanwhile. Nothing was done. Read it again and make the call anew."
         )
+    context.agreed = _judged(again)
+
+
+def _judged(verdict: Verdict) -> frozenset[Path] | None:
+    paths: tuple[Path, ...] | None = getattr(verdict, "real_paths", None)
+    return None if paths is None else frozenset(paths)
 
 
 def _report(

@@ -21,6 +21,7 @@ from forge_core.tools import (
     ToolUse,
     WriteTool,
 )
+from forge_core.tools.base import CommandEffects
 
 
 class Faulty(BaseTool):
@@ -498,3 +499,44 @@ class TestAsking:
         )
         assert not result.success
         assert file.read_text() == "late\n"
+
+
+class Images:
+    """Before-images that only note what they are told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    async def capture(self, path: Path) -> None:
+        self.told.append(f"capture {path.name}")
+
+    async def before_command(self) -> object:
+        return None
+
+    async def after_command(self, watch: object) -> CommandEffects:
+        raise NotImplementedError
+
+    async def settle(self) -> None:
+        self.told.append("settle")
+
+
+async def test_what_files_are_after_a_call_is_noted_also_when_it_failed(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    images = Images()
+    executor = ToolExecutor()
+
+    def context() -> ExecutionContext:
+        return ExecutionContext(tmp_path, before_images=images)
+
+    edit = {"file_path": "a.txt", "old_string": "one", "new_string": "1"}
+    await executor.execute(EditTool(), edit, context())
+    await executor.execute(EditTool(), {**edit, "old_string": "missing"}, context())
+    await executor.execute(ReadTool(), {"file_path": "a.txt"}, context())
+    assert images.told == ["capture a.txt", "settle", "settle"]
+
+
+async def test_a_bare_executor_has_judged_no_path(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    context = ExecutionContext(tmp_path, agreed=frozenset({tmp_path / "elsewhere"}))
+    await ToolExecutor().execute(ReadTool(), {"file_path": "a.txt"}, context)
+    assert context.agreed is None
