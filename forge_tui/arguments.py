@@ -16,7 +16,8 @@ USAGE_ERROR = 1
 COMMANDS = ("chat", "run")
 MODES = ("ask", "accept-edits", "plan", "auto", "yolo")
 LOG_LEVELS = ("debug", "info", "warning", "error")
-"""The values of PermissionMode and log_level, written out: importing them would double --help's time."""
+SANDBOX_SETTINGS = ("auto", "strict", "off")
+"""The values of PermissionMode, log_level and sandbox, written out: imports would double --help's time."""
 PIPE_WAIT_S = 3.0
 
 
@@ -63,14 +64,13 @@ def config_flags(options: argparse.Namespace) -> dict[str, Any]:
     from forge_core.config.fields import check_value
     from forge_core.config.models import PermissionMode
 
-    raw = {
-        name: getattr(options, name) for name in ("base_url", "model", "theme", "max_iterations", "log_level")
-    }
+    plain = ("base_url", "model", "theme", "max_iterations", "log_level", "sandbox")
+    raw = {name: getattr(options, name) for name in plain}
     flags = {name: None if value is None else check_value(name, value) for name, value in raw.items()}
     if options.permission_mode is not None:
         flags["permission_mode"] = PermissionMode(options.permission_mode)
     for name in ("allow", "deny"):
-        flags[name] = tuple(getattr(options, name)) or None
+        flags[name] = check_value(name, getattr(options, name)) or None
     return flags
 
 
@@ -133,6 +133,14 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         help="let tool(pattern) run unasked, e.g. 'bash(pytest:*)'",
     )
     parser.add_argument("--deny", action="append", default=[], metavar="RULE", help="never run tool(pattern)")
+    parser.add_argument(
+        "--sandbox",
+        choices=SANDBOX_SETTINGS,
+        help="what confines commands: auto (the best there is), strict (a full one or no start), off",
+    )
+    parser.add_argument(
+        "--trust", action="store_true", help="let the folder's own rules and instructions count, this once"
+    )
     parser.add_argument(
         "--theme", help=argparse.SUPPRESS if parser.prog.endswith("run") else "the theme's name"
     )

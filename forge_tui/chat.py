@@ -12,7 +12,7 @@ from forge_core.sanitize import safe_line
 from forge_tui.app import CRASH_CODE, ForgeApp
 
 if TYPE_CHECKING:
-    from forge_core.approval import Approver
+    from forge_core.approval import Approver, Questioner
     from forge_core.session import ForgeSession
 
 
@@ -28,11 +28,13 @@ def run_chat(config: ForgeConfig) -> int:
     return app.return_code or 0
 
 
-def _make_session(config: ForgeConfig, approver: Approver) -> ForgeSession:
+def _make_session(
+    config: ForgeConfig, approver: Approver, questioner: Questioner | None = None
+) -> ForgeSession:
     from forge_core.runtime import build_session, harden_process
 
     harden_process()
-    return build_session(config, approver)
+    return build_session(config, approver, questioner)
 
 
 def _save_setting(config: ForgeConfig, name: str, value: str) -> None:

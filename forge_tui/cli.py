@@ -51,9 +51,11 @@ def _run(options: argparse.Namespace) -> int:
         prompt = read_prompt(options)
         from forge_core.runtime import load_session_config
 
-        config = load_session_config(options.cwd, flags=config_flags(options))
+        config = load_session_config(options.cwd, flags=config_flags(options), trust=options.trust)
     except ForgeError as error:
         return _fail(str(error))
+    if refusal := _strict_refusal(config):
+        return refusal
     from forge_core.headless.exit_codes import ExitCode
     from forge_core.headless.printers import OutputError
     from forge_core.headless.run import run_prompt
@@ -82,10 +84,23 @@ def _chat(options: argparse.Namespace) -> int:
     from forge_tui.arguments import config_flags
 
     try:
-        config = load_session_config(options.path, flags=config_flags(options), needs_write=True)
+        config = load_session_config(
+            options.path, flags=config_flags(options), needs_write=True, trust=options.trust
+        )
     except ForgeError as error:
         return _fail(str(error))
-    return _show(config)
+    return _strict_refusal(config) or _show(config)
+
+
+def _strict_refusal(config: ForgeConfig) -> int:
+    """The exit code where a full sandbox was demanded and there is none; 0 where the start may go on."""
+    if config.sandbox != "strict":
+        return 0
+    from forge_core.headless.exit_codes import ExitCode
+    from forge_core.headless.strict_sandbox import strict_problem
+
+    problem = strict_problem(config)
+    return _fail(problem, ExitCode.PROVIDER) if problem else 0
 
 
 def _show(config: ForgeConfig) -> int:

@@ -12,7 +12,7 @@ class ExitCode(IntEnum):
     USAGE = 1
     """A flag, the configuration, the folder or the prompt is unusable."""
     PROVIDER = 2
-    """The provider or the infrastructure failed."""
+    """The provider or the infrastructure failed, or a full sandbox was demanded and there is none."""
     UNFINISHED = 3
     """A limit was reached, the model refused, or the run ended on a denial."""
     INTERRUPTED = 4

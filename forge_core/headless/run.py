@@ -9,7 +9,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 
-from forge_core.approval import Approver, deny_all
+from forge_core.approval import deny_all
 from forge_core.config.models import ForgeConfig
 from forge_core.events import AgentEnd, AgentEvent
 from forge_core.headless.exit_codes import ExitCode, exit_code_for
@@ -17,6 +17,7 @@ from forge_core.headless.printers import OutputError, OutputFormat, Printer, mak
 from forge_core.runtime import build_session, harden_process
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
+from forge_core.workspace.trust import what_would_act
 
 
 async def run_prompt(config: ForgeConfig, prompt: str, output: OutputFormat) -> int:
@@ -24,15 +25,27 @@ async def run_prompt(config: ForgeConfig, prompt: str, output: OutputFormat) -> 
 
     Ctrl-C ends the run kindly (4); TERM and HUP do the same and give 128 + the signal's number.
     """
-    for notice in config.notices:
+    for notice in (*config.notices, *_untrusted(config)):
         print(safe_line(notice), file=sys.stderr)
-    approver: Approver = deny_all
     harden_process()
-    session = build_session(config, approver)
+    session = build_session(config, deny_all)
     try:
         return await _drive(session, prompt, make_printer(output, sys.stdout, sys.stderr))
     finally:
         await session.aclose()
+
+
+def _untrusted(config: ForgeConfig) -> tuple[str, ...]:
+    """What is said when the folder holds something that would act or instruct, and nobody trusts it."""
+    if config.is_trusted:
+        return ()
+    findings = what_would_act(config.working_dir)
+    if not findings:
+        return ()
+    return (
+        f"This folder is not trusted, so this was ignored: {'; '.join(findings)}. Let it count with --trust "
+        "for once, or decide in forge chat.",
+    )
 
 
 async def _drive(session: ForgeSession, prompt: str, printer: Printer) -> int:

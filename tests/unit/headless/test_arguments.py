@@ -12,7 +12,7 @@ import pytest
 from forge_core.config import fields
 from forge_core.config.models import PermissionMode
 from forge_core.errors import ConfigError
-from forge_tui.arguments import LOG_LEVELS, MODES, config_flags, parse, read_prompt
+from forge_tui.arguments import LOG_LEVELS, MODES, SANDBOX_SETTINGS, config_flags, parse, read_prompt
 
 
 def parsed(*arguments: str) -> argparse.Namespace:
@@ -90,3 +90,20 @@ def test_no_prompt_is_an_error_that_says_how(tmp_path: Path) -> None:
 def test_the_modes_on_the_command_line_are_those_of_the_settings() -> None:
     assert tuple(PermissionMode) == MODES
     assert fields.LOG_LEVELS == LOG_LEVELS
+    assert fields.SANDBOX_SETTINGS == SANDBOX_SETTINGS
+
+
+@pytest.mark.parametrize("flag", ["--allow", "--deny"])
+def test_a_rule_that_cannot_be_read_is_an_error_before_anything_starts(flag: str) -> None:
+    with pytest.raises(ConfigError, match=r"'bash\(\('"):
+        config_flags(parsed("run", "x", flag, "bash(make)", flag, "bash(("))
+
+
+def test_trust_is_for_this_start_alone_and_the_sandbox_is_a_setting() -> None:
+    options = parsed("run", "x", "--trust", "--sandbox", "strict", "--deny", "bash(rm:*)")
+    assert options.trust
+    assert "trust" not in config_flags(options)
+    assert config_flags(options)["sandbox"] == "strict"
+    assert config_flags(options)["deny"] == ("bash(rm:*)",)
+    assert not parsed("chat").trust
+    assert config_flags(parsed("chat"))["sandbox"] is None
