@@ -1,0 +1,25 @@
+"""The sandbox for commands: what there is on this machine, and how to start a command in it."""
+
+from typing import TYPE_CHECKING
+
+from forge_core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from forge_core.permissions.sandbox.probing import probe as probe
+    from forge_core.permissions.sandbox.probing import probe_now as probe_now
+    from forge_core.permissions.sandbox.sandbox import Launch as Launch
+    from forge_core.permissions.sandbox.sandbox import Sandbox as Sandbox
+    from forge_core.permissions.sandbox.state import SandboxKind as SandboxKind
+    from forge_core.permissions.sandbox.state import SandboxState as SandboxState
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "Launch": "forge_core.permissions.sandbox.sandbox",
+        "Sandbox": "forge_core.permissions.sandbox.sandbox",
+        "SandboxKind": "forge_core.permissions.sandbox.state",
+        "SandboxState": "forge_core.permissions.sandbox.state",
+        "probe": "forge_core.permissions.sandbox.probing",
+        "probe_now": "forge_core.permissions.sandbox.probing",
+    },
+)

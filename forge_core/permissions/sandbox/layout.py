@@ -1,0 +1,157 @@
+"""What a sandboxed command sees of the file system, in the order in which bubblewrap lays it: later wins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from forge_core.permissions.sandbox.protected import Protection
+from forge_core.permissions.tables import table
+
+VEILS = ("/tmp", "/var/tmp", "/run", "/var/run", "/mnt/wslg")
+"""Replaced by empty private folders: other programs' temporary files, and the sockets of every service."""
+_SHOWN_THROUGH = (
+    "/run/current-system",
+    "/run/booted-system",
+    "/run/opengl-driver",
+    "/run/nixos",
+    "/run/systemd/resolve/resolv.conf",
+)
+_RESOLVER = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/localtime")
+"""Often links into /run."""
+_FRESH_CACHES = table(
+    """pip uv pip-tools go-build npm yarn pnpm node-gyp deno bun ccache sccache mypy ruff black
+    pre-commit-hooks fontconfig mesa_shader_cache matplotlib"""
+)
+"""Tools that fail, or lose their cache, when it can't be written: these start empty. The rest of ~/.cache
+(Poetry's environments, browsers of test suites, models) is shown as it is, read-only."""
+_MAX_CACHES = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Masks:
+    """What is hidden, and the files that are shown instead."""
+
+    empty: Path
+    """An empty file, for the secrets of a home: programs take it for "not configured"."""
+    note: Path
+    """A file with one comment line, for `.env` files: the reader learns why it is empty."""
+    unreadable: Path
+    """A file that can't be opened, for keys and for what git would otherwise commit as changed."""
+    hidden: Sequence[Path] = ()
+    noted: Sequence[Path] = ()
+    refused: Sequence[Path] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Everything the layout depends on; all paths are real ones."""
+
+    root: Path
+    folder: Path
+    homes: Sequence[Path]
+    protection: Protection
+    standing: Sequence[Path]
+    masks: Masks
+    extra_writable: Sequence[Path] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def writable(self) -> list[Path]:
+        return sorted({self.root, *self.extra_writable, *self.protection.writable}, key=_depth)
+
+
+def mounts(scene: Scene) -> list[str]:
+    """The arguments for bubblewrap that build the view upon a read-only root with its own /dev and /proc."""
+    writable = scene.writable
+    veils = [Path(one) for one in VEILS if Path(one).is_dir() and not Path(one).is_symlink()]
+    arguments: list[str] = []
+    for veil in veils:
+        arguments += ["--tmpfs", str(veil)]
+    for path in _shown_again(scene, veils):
+        arguments += ["--ro-bind", str(path), str(path)]
+    inside: list[str] = []
+    for path, part in [*_caches(scene.homes), *_hidden(scene, veils)]:
+        (inside if _is_in_any(path, writable) else arguments).extend(part)
+    for path in writable:
+        arguments += ["--bind", str(path), str(path)]
+    held = [(path, "--bind") for path in scene.protection.pinned]
+    held += [(path, "--ro-bind") for path in (*scene.protection.read_only, *scene.standing)]
+    for path, how in sorted(dict.fromkeys(held), key=lambda one: (_depth(one[0]), str(one[0]), one[1])):
+        arguments += [how, str(path), str(path)]
+    return arguments + inside
+
+
+def environment_inside(scene: Scene) -> dict[str, str]:
+    """The variables of the command, with temporary and cache folders that it can write to, and without those
+    that lead to sockets of the host."""
+    dropped = table(
+        """XDG_RUNTIME_DIR SSH_AUTH_SOCK SSH_AGENT_PID GPG_AGENT_INFO DBUS_SESSION_BUS_ADDRESS DISPLAY
+        WAYLAND_DISPLAY DOCKER_HOST CONTAINER_HOST WSL_INTEROP TMUX STY"""
+    )
+    inside = {name: value for name, value in scene.environment.items() if name not in dropped}
+    for name in ("TMPDIR", "TMP", "TEMP"):
+        if name in inside and not _is_in_any(Path(os.path.realpath(inside[name])), scene.writable):
+            inside[name] = "/tmp"
+    home = Path(os.path.realpath(inside.get("HOME", "/")))
+    if not (home / ".cache").is_dir():
+        inside.setdefault("XDG_CACHE_HOME", "/tmp/.cache")
+    if not (home / ".npm").is_dir():
+        inside.setdefault("npm_config_cache", "/tmp/.npm")
+    if "PWD" in inside:
+        inside["PWD"] = str(scene.folder)
+    return inside
+
+
+def _shown_again(scene: Scene, veils: Sequence[Path]) -> list[Path]:
+    """What lies under a veil and is needed all the same, read-only: the home, the folder the command starts
+    in, the programs on PATH, the active virtual environment, name resolution."""
+    wanted = [*scene.homes, scene.folder]
+    named = [scene.environment.get("VIRTUAL_ENV", ""), *scene.environment.get("PATH", "").split(os.pathsep)]
+    wanted += [Path(os.path.realpath(one)) for one in named if one.startswith("/")]
+    wanted += [Path(one) for one in _SHOWN_THROUGH]
+    wanted += [Path(os.path.realpath(one)) for one in _RESOLVER]
+    veiled = {one for one in wanted if _is_in_any(one, veils) and not _is_in_any(one, scene.writable)}
+    return sorted((one for one in veiled if one not in veils and one.exists()), key=_depth)
+
+
+def _hidden(scene: Scene, veils: Sequence[Path]) -> Iterable[tuple[Path, list[str]]]:
+    masks = scene.masks
+    reachable = [*scene.homes, scene.folder, *scene.writable]
+    for path in masks.hidden:
+        if _is_in_any(path, veils) and not _is_in_any(path, reachable):
+            continue
+        if path.is_dir():
+            yield path, ["--perms", "0555", "--tmpfs", str(path)]
+        else:
+            yield path, ["--ro-bind", str(masks.empty), str(path)]
+    for path in masks.noted:
+        yield path, ["--ro-bind", str(masks.note), str(path)]
+    for path in masks.refused:
+        yield path, ["--ro-bind", str(masks.unreadable), str(path)]
+
+
+def _caches(homes: Sequence[Path]) -> Iterable[tuple[Path, list[str]]]:
+    for home in homes:
+        npm = home / ".npm"
+        if npm.is_dir() and not npm.is_symlink():
+            yield npm, ["--tmpfs", str(npm)]
+        cache = home / ".cache"
+        if not cache.is_dir() or cache.is_symlink():
+            continue
+        arguments = ["--tmpfs", str(cache)]
+        kept = sorted(one for one in cache.iterdir() if one.name not in _FRESH_CACHES and one.is_dir())
+        for child in kept[:_MAX_CACHES]:
+            if not child.is_symlink():
+                arguments += ["--ro-bind", str(child), str(child)]
+        yield cache, arguments
+
+
+def _is_in_any(path: Path, folders: Iterable[Path]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
+
+
+def _depth(path: Path) -> int:
+    return len(path.parts)

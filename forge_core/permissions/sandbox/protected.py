@@ -1,0 +1,182 @@
+"""What a command may not change although it lies where it may write: what git and Forge act on.
+
+Whoever writes `.git/config` or a hook has a program run the next time the person calls git. So these are held
+read-only, also when they do not exist yet. `.git/commondir` belongs to them: that one file moves config and
+hooks of a repository elsewhere. The folders around them are pinned (bound onto themselves), because a folder
+that is merely the parent of a mount could be renamed and put up anew.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from forge_core.permissions.sandbox.git_config import named_paths
+from forge_core.workspace.repository import read_small
+
+MAX_REPOSITORIES = 32
+"""Submodules, linked worktrees and nested repositories beyond these are not looked at, each sort by
+itself."""
+
+PlaceholderKind = Literal["folder", "file", "commondir"]
+
+_AT_HOME = """.bashrc .bash_profile .bash_login .bash_logout .profile .zshrc .zshenv .zprofile .zlogin
+.inputrc .gitconfig .config/git .config/fish .config/autostart .config/systemd .local/bin
+.local/share/applications .vimrc .config/nvim .emacs .emacs.d .pam_environment .xprofile .xinitrc .xsession
+.tmux.conf bin .config/Code .vscode .cargo/config.toml .cargo/bin .npmrc .pip/pip.conf .config/pip
+.bash_aliases"""
+"""What starts programs at login or with every shell, relative to a home."""
+
+
+@dataclass(slots=True)
+class Protection:
+    """What to hold, in paths without links."""
+
+    read_only: list[Path] = field(default_factory=list)
+    pinned: list[Path] = field(default_factory=list)
+    """Folders bound onto themselves: still writable, but they can be neither renamed nor removed."""
+    missing: dict[Path, PlaceholderKind] = field(default_factory=dict)
+    """What does not exist and must not come into being, with what to put there meanwhile."""
+    writable: list[Path] = field(default_factory=list)
+    """Git directories outside the workspace that a commit in it writes to."""
+    unheld: list[Path] = field(default_factory=list)
+    """Links where something protected should be: a link can't be bound, so a command could replace it."""
+
+    def hold(self, path: Path, kind: PlaceholderKind) -> None:
+        """Keeps `path` as it is: read-only when it is there, absent when it is not."""
+        mode = _mode(path)
+        while mode is None and (above := _mode(path.parent)) is None:
+            path, mode, kind = path.parent, above, "folder"
+        if mode is None:
+            self.missing[path] = kind
+        elif stat.S_ISLNK(mode):
+            self.unheld.append(path)
+        else:
+            self.read_only.append(path)
+
+
+def protection(root: Path, nested: Iterable[Path] = (), homes: Iterable[Path] = ()) -> Protection:
+    """What is held in the workspace `root` (a real path). `nested` are `.git` entries further down, `homes`
+    the home folders, which count when they lie in the workspace."""
+    found = Protection()
+    found.hold(root / ".forge", "folder")
+    dot_git = root / ".git"
+    mode = _mode(dot_git)
+    if mode is not None and stat.S_ISDIR(mode) and _mode(dot_git / "HEAD") is not None:
+        _hold_repository(found, dot_git, root)
+    elif mode is not None and stat.S_ISREG(mode):
+        found.read_only.append(dot_git)
+        _hold_linked(found, dot_git, root)
+    else:
+        found.hold(dot_git, "folder")
+    for entry in list(nested)[:MAX_REPOSITORIES]:
+        _hold_nested(found, entry)
+    for home in homes:
+        if home.is_relative_to(root):
+            present = (home / name for name in _AT_HOME.split())
+            found.read_only += [one.resolve() for one in present if one.exists()]
+    return found
+
+
+def _hold_repository(found: Protection, git_dir: Path, work_tree: Path) -> None:
+    """Config, hooks and what leads to them, of a repository with all its submodules and worktrees."""
+    found.pinned.append(git_dir)
+    config = git_dir / "config"
+    found.hold(git_dir / "hooks", "folder")
+    found.hold(config, "file")
+    found.hold(git_dir / "commondir", "commondir")
+    if (
+        _mode(git_dir / "config.worktree") is not None
+        or "worktreeconfig" in (read_small(config) or "").lower()
+    ):
+        found.hold(git_dir / "config.worktree", "file")
+    for path, kind in named_paths(config, work_tree):
+        if path.is_relative_to(work_tree) and path != work_tree:
+            found.hold(path, kind)
+    _hold_modules(found, git_dir / "modules")
+    _hold_worktrees(found, git_dir / "worktrees", work_tree)
+
+
+def _hold_modules(found: Protection, modules: Path) -> None:
+    waiting = [modules]
+    seen = 0
+    while waiting and seen < MAX_REPOSITORIES:
+        folder = waiting.pop(0)
+        mode = _mode(folder)
+        if mode is None or not stat.S_ISDIR(mode):
+            continue
+        seen += 1
+        if (folder / "HEAD").exists():
+            _hold_repository(found, folder, folder)
+        else:
+            found.pinned.append(folder)
+            waiting += sorted(_children(folder))
+
+
+def _hold_worktrees(found: Protection, worktrees: Path, work_tree: Path) -> None:
+    """Only worktrees that lie elsewhere: one inside the workspace is the command's own to add and remove."""
+    elsewhere = [
+        folder
+        for folder in sorted(_children(worktrees))[: MAX_REPOSITORIES * 4]
+        if (back := read_small(folder / "gitdir")) and not Path(back.strip()).is_relative_to(work_tree)
+    ][:MAX_REPOSITORIES]
+    if elsewhere:
+        found.pinned.append(worktrees)
+    for folder in elsewhere:
+        found.pinned.append(folder)
+        for name in ("commondir", "gitdir", "config.worktree"):
+            if _mode(folder / name) is not None:
+                found.hold(folder / name, "file")
+
+
+def _hold_linked(found: Protection, dot_git: Path, root: Path) -> None:
+    """`.git` is a file. What it names becomes writable only when it names this workspace in turn: the file
+    itself may have come with a hostile archive."""
+    text = read_small(dot_git) or ""
+    if not text.startswith("gitdir:"):
+        return
+    git_dir = Path(os.path.realpath(root / text.removeprefix("gitdir:").strip()))
+    back = read_small(git_dir / "gitdir")
+    if back is not None and Path(os.path.realpath(back.strip())) == dot_git:
+        common = Path(os.path.realpath(git_dir / (read_small(git_dir / "commondir") or ".").strip()))
+        if git_dir.parent != common / "worktrees" or not (common / "HEAD").exists():
+            return
+        found.writable.append(common)
+        _hold_repository(found, common, root)
+        found.pinned += [git_dir.parent, git_dir]
+        for name in ("commondir", "gitdir", "config.worktree"):
+            if _mode(git_dir / name) is not None:
+                found.hold(git_dir / name, "file")
+    elif any(path == root for path, kind in named_paths(git_dir / "config", root) if kind == "folder"):
+        found.writable.append(git_dir)
+        _hold_repository(found, git_dir, root)
+
+
+def _hold_nested(found: Protection, entry: Path) -> None:
+    mode = _mode(entry)
+    if mode is not None and stat.S_ISDIR(mode) and (entry / "HEAD").exists():
+        found.pinned.append(entry)
+        for name, kind in (("hooks", "folder"), ("config", "file"), ("commondir", "commondir")):
+            found.hold(entry / name, kind)  # type: ignore[arg-type]
+    elif mode is not None and stat.S_ISREG(mode) and "/modules/" in (read_small(entry) or ""):
+        found.read_only.append(entry)
+
+
+def _children(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            return [folder / entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def _mode(path: Path) -> int | None:
+    """The mode of `path` itself, links not followed; None when nothing is there."""
+    try:
+        return path.lstat().st_mode
+    except (OSError, ValueError):
+        return None

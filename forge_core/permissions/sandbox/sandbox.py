@@ -1,0 +1,240 @@
+"""Starts commands so that they can change the workspace and nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import shutil
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from forge_core.errors import WorkspaceError
+from forge_core.permissions.sandbox.bubblewrap import options
+from forge_core.permissions.sandbox.hidden import home_folders, listening_sockets, secrets_outside
+from forge_core.permissions.sandbox.layout import Masks, Scene, environment_inside, mounts
+from forge_core.permissions.sandbox.placeholders import Placeholders
+from forge_core.permissions.sandbox.protected import protection
+from forge_core.permissions.sandbox.state import SandboxKind, SandboxState
+from forge_core.permissions.sandbox.survey import survey
+
+_PATIENCE_S = 0.1
+_NOTE = b"# The contents of this file are hidden from sandboxed commands.\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What to start instead of the command itself."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    pass_fds: tuple[int, ...] = ()
+    preexec: Callable[[], None] | None = None
+
+
+class Sandbox:
+    """The sandbox of one workspace. Cheap to make; safe to use from several threads.
+
+    Writable are `root`, the git directory that it belongs to, and `extra_writable`. Hidden are the well-known
+    secrets of a home, every service's socket, `.env*` and key files near the top of the workspace,
+    `state_dir` and `hidden` (pass Forge's config folder). /tmp is empty and private to each command. With
+    OFF, `launch` gives back what it was given.
+    """
+
+    def __init__(
+        self,
+        state: SandboxState,
+        root: Path,
+        *,
+        state_dir: Path,
+        extra_writable: tuple[Path, ...] = (),
+        hidden: tuple[Path, ...] = (),
+    ) -> None:
+        self.state = state
+        self._root = Path(os.path.realpath(root))
+        if state.kind is not SandboxKind.OFF and self._root == Path("/"):
+            raise WorkspaceError("'/' can't be the workspace of a sandbox. Start Forge in a project folder.")
+        self._extra = tuple(
+            one
+            for path in extra_writable
+            if (one := Path(os.path.realpath(path))).exists() and one != Path("/")
+        )
+        self._hidden = (state_dir, *hidden)
+        self._folder = Path(os.path.realpath(state_dir)) / "sandbox"
+        self._placeholders = Placeholders(self._root, self._folder)
+        self._temporary: Path | None = None
+        self._running = 0
+        self._counting = threading.Lock()
+        self._tracked: tuple[object, dict[Path, bool]] = ((), {})
+
+    @contextlib.contextmanager
+    def launch(
+        self, argv: Sequence[str], folder: Path, environment: Mapping[str, str], *, network: bool = False
+    ) -> Iterator[Launch]:
+        """How to start `argv` in `folder`, confined.
+
+        Start the process inside the `with` and leave it when it has ended: then the workspace is cleared of
+        stand-ins for missing protected paths. Leaving earlier is safe; they are cleared by a later launch or
+        by `tidy`. Start it from a thread that lives as long as the process, which dies with its parent
+        thread. Raises OSError when the state folder can't be written to: no command runs with half a sandbox.
+        """
+        match self.state.kind:
+            case SandboxKind.OFF:
+                yield Launch(tuple(argv), dict(environment))
+            case SandboxKind.LANDLOCK:
+                yield self._confined(argv, environment, network=network)
+            case SandboxKind.BUBBLEWRAP:
+                with contextlib.ExitStack() as stack:
+                    yield self._wrapped(stack, argv, folder, environment, network=network)
+
+    def tidy(self) -> bool:
+        """Removes stand-ins that no running command needs any more. False when one still does."""
+        with self._counting:
+            alone = not self._running
+        return alone and self._placeholders.take_down(_PATIENCE_S)
+
+    @contextlib.contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Counts the launches that are open, so that none waits for another."""
+        with self._counting:
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._counting:
+                self._running -= 1
+
+    def _wrapped(
+        self,
+        stack: contextlib.ExitStack,
+        argv: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        *,
+        network: bool,
+    ) -> Launch:
+        from forge_core.permissions.sandbox.confine import landlock_abi
+        from forge_core.permissions.sandbox.landlock import SCOPE_ABI, without_abstract_sockets
+        from forge_core.permissions.sandbox.seccomp import seccomp_filter
+
+        stack.callback(self.tidy)
+        stack.enter_context(self._counted())
+        sync = self._placeholders.join()
+        stack.callback(os.close, sync)
+        scene = self._scene(Path(os.path.realpath(folder)), environment)
+        can_scope = network and landlock_abi() >= SCOPE_ABI and not _is_setuid(self.state.program)
+        program = seccomp_filter(platform.machine(), local_pairs_only=network and not can_scope)
+        filter_fd = None if program is None else self._memory(stack, "seccomp", program)
+        settings = options(
+            self.state, mounts(scene), scene.folder, network=network, seccomp=filter_fd, sync=sync
+        )
+        settings_fd = self._memory(stack, "options", settings)
+        command: tuple[str, ...] = (self.state.program, "--args", str(settings_fd), "--", *argv)
+        if can_scope:
+            command = without_abstract_sockets(command)
+        passed = [one for one in (sync, filter_fd, settings_fd) if one is not None]
+        return Launch(command, environment_inside(scene), tuple(passed))
+
+    def _scene(self, folder: Path, environment: Mapping[str, str]) -> Scene:
+        homes = home_folders(environment)
+        found = survey(self._root)
+        held = protection(self._root, found.repositories, homes)
+        standing = self._placeholders.put_up(held.missing)
+        writable = (self._root, *self._extra, *held.writable)
+        sockets = [one for one in listening_sockets() if not any(one.is_relative_to(w) for w in writable)]
+        tracked = self._tracked_among(found.secrets)
+        kept = [path for path in found.secrets if not tracked.get(path)]
+        noted = [path for path in kept if path.name.startswith(".env") and path not in tracked]
+        return Scene(
+            self._root,
+            folder,
+            homes,
+            held,
+            standing,
+            Masks(
+                empty=self._file("empty", b"", 0o444),
+                note=self._file("note", _NOTE, 0o444),
+                unreadable=self._file("unreadable", b"", 0o000),
+                hidden=[*secrets_outside(homes, self._hidden), *sockets],
+                noted=noted,
+                refused=[path for path in kept if path not in noted],
+            ),
+            self._extra,
+            dict(environment),
+        )
+
+    def _tracked_among(self, secrets: Sequence[Path]) -> dict[Path, bool]:
+        if not secrets:
+            return {}
+        from forge_core.permissions.sandbox.tracked import tracked_secrets
+
+        key = tuple((path, _stamp(path)) for path in [*secrets, self._root / ".git" / "index"])
+        if self._tracked[0] != key:
+            self._tracked = (key, tracked_secrets(self._root, secrets))
+        return self._tracked[1]
+
+    def _confined(self, argv: Sequence[str], environment: Mapping[str, str], *, network: bool) -> Launch:
+        from forge_core.permissions.sandbox.confine import landlock_abi
+        from forge_core.permissions.sandbox.landlock import confined
+        from forge_core.permissions.sandbox.seccomp import AF_UNIX, FAMILIES, seccomp_filter
+
+        homes = home_folders(environment)
+        held = protection(self._root)
+        if self._temporary is None:
+            self._temporary = Path(tempfile.mkdtemp(prefix="forge-"))
+            weakref.finalize(self, shutil.rmtree, self._temporary, ignore_errors=True)
+        families = FAMILIES if network else (AF_UNIX,)
+        command = confined(
+            argv,
+            abi=landlock_abi(),
+            writable=[self._root, *self._extra, *held.writable, self._temporary],
+            hidden=secrets_outside(homes, self._hidden),
+            seccomp=seccomp_filter(platform.machine(), families),
+            network=network,
+        )
+        return Launch(command, dict(environment) | {"TMPDIR": str(self._temporary)})
+
+    def _file(self, name: str, content: bytes, mode: int) -> Path:
+        """A file of that content in the sandbox's own folder, made anew when it isn't as it should be."""
+        path = self._folder / name
+        with contextlib.suppress(FileNotFoundError):
+            status = path.lstat()
+            if status.st_size == len(content) and status.st_mode & 0o777 == mode:
+                return path
+            path.unlink()
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(descriptor, content)
+            os.fchmod(descriptor, mode)
+        finally:
+            os.close(descriptor)
+        return path
+
+    @staticmethod
+    def _memory(stack: contextlib.ExitStack, name: str, content: bytes) -> int:
+        """A descriptor at the start of `content`, open as long as the launch."""
+        descriptor = os.memfd_create(f"forge-{name}", os.MFD_CLOEXEC)
+        stack.callback(os.close, descriptor)
+        os.write(descriptor, content)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        return descriptor
+
+
+def _is_setuid(program: str) -> bool:
+    """Whether bwrap needs privileges that a confined process could no longer gain."""
+    try:
+        return bool(Path(program).stat().st_mode & 0o4000)
+    except OSError:
+        return False
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    try:
+        status = path.stat()
+    except OSError:
+        return (0, 0, 0)
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -1,0 +1,109 @@
+"""The filter of system calls, as the kernel's classic BPF, assembled without a library.
+
+It takes away what leads around the namespaces: other processes' memory, mounts, new user namespaces,
+keyrings, io_uring (which carries file and network calls past any filter), pushing keys into the terminal.
+Ordinary programs meet none of it; they get EPERM, and ENOSYS for clone3, whose flags no filter can see, so
+that the C library falls back to clone, whose flags it can.
+
+Source: linux/seccomp.h, linux/bpf_common.h, man 2 seccomp.
+"""
+
+from __future__ import annotations
+
+import errno
+import struct
+from collections.abc import Sequence
+from functools import lru_cache
+
+from forge_core.permissions.sandbox.syscalls import Machine, machine
+
+_LOAD, _JEQ, _JGE, _JSET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_NUMBER, _ARCH, _ARG0, _ARG1 = 0, 4, 16, 24
+"""Offsets in struct seccomp_data; of an argument, its low half on a little-endian machine."""
+_ALLOW, _ERRNO, _KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
+_X32_BIT = 0x40000000
+
+_NEW_NAMESPACES = 0x7E020000
+"""CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET."""
+_NEW_TIME = 0x80
+"""CLONE_NEWTIME, which only unshare knows: in clone these bits are the exit signal."""
+_TERMINAL_INPUT = (0x5412, 0x541C, 0x5423)
+"""TIOCSTI, TIOCLINUX, TIOCSETD: only 32 bits of the request count for the kernel, and here."""
+
+AF_UNIX = 1
+FAMILIES = (AF_UNIX, 2, 10, 16)
+"""AF_UNIX, AF_INET, AF_INET6, AF_NETLINK: all that a network of one's own needs."""
+_SPECIAL = frozenset({"clone", "clone3", "unshare", "ioctl", "socket", "socketpair"})
+
+Instruction = tuple[int, int, int, int]
+"""Code, steps when true, steps when false, operand."""
+
+
+@lru_cache(maxsize=8)
+def seccomp_filter(
+    machine_name: str, families: Sequence[int] = FAMILIES, *, local_pairs_only: bool = False
+) -> bytes | None:
+    """The program as `struct sock_filter[]`; None for a processor without a table.
+
+    `families` are the address families that `socket()` gives. With `local_pairs_only` AF_UNIX works for
+    `socketpair()` alone, so that nothing can be connected to.
+    """
+    known = machine(machine_name)
+    if known is None:
+        return None
+    program = _entry(known)
+    for name, number in sorted(known.numbers.items(), key=lambda item: item[1]):
+        if name not in _SPECIAL:
+            program += _if_number(number, [_refuse(errno.EPERM)])
+    sockets = [one for one in families if not (local_pairs_only and one == AF_UNIX)]
+    program += _if_number(known.numbers["clone3"], [_refuse(errno.ENOSYS)])
+    program += _if_number(known.numbers["clone"], _unless_bits(_ARG0, _NEW_NAMESPACES))
+    program += _if_number(known.numbers["unshare"], _unless_bits(_ARG0, _NEW_NAMESPACES | _NEW_TIME))
+    program += _if_number(known.numbers["ioctl"], _unless_one_of(_ARG1, _TERMINAL_INPUT))
+    program += _if_number(known.numbers["socket"], _only_one_of(_ARG0, sockets))
+    program += _if_number(known.numbers["socketpair"], _only_one_of(_ARG0, families))
+    program.append(_give(_ALLOW))
+    return b"".join(struct.pack("<HBBI", *one) for one in program)
+
+
+def _entry(known: Machine) -> list[Instruction]:
+    """Ends programs of another architecture, whose numbers mean other calls, and loads the number."""
+    program = [
+        (_LOAD, 0, 0, _ARCH),
+        (_JEQ, 1, 0, known.audit_arch),
+        _give(_KILL_PROCESS),
+        (_LOAD, 0, 0, _NUMBER),
+    ]
+    if known.has_x32:
+        program += [(_JSET, 0, 1, _X32_BIT), _refuse(errno.EPERM)]
+    return program
+
+
+def _if_number(number: int, then: list[Instruction]) -> list[Instruction]:
+    """`then`, which must end in a return, for this call alone."""
+    return [(_JEQ, 0, len(then), number), *then]
+
+
+def _unless_bits(offset: int, bits: int) -> list[Instruction]:
+    return [(_LOAD, 0, 0, offset), (_JSET, 0, 1, bits), _refuse(errno.EPERM), _give(_ALLOW)]
+
+
+def _unless_one_of(offset: int, values: Sequence[int]) -> list[Instruction]:
+    return [(_LOAD, 0, 0, offset), *_any_of(values), _give(_ALLOW), _refuse(errno.EPERM)]
+
+
+def _only_one_of(offset: int, values: Sequence[int]) -> list[Instruction]:
+    return [(_LOAD, 0, 0, offset), *_any_of(values), _refuse(errno.EPERM), _give(_ALLOW)]
+
+
+def _any_of(values: Sequence[int]) -> list[Instruction]:
+    """Steps over the instruction that follows when the loaded value is one of `values`."""
+    return [(_JEQ, len(values) - index, 0, value) for index, value in enumerate(values)]
+
+
+def _refuse(number: int) -> Instruction:
+    return _give(_ERRNO | number)
+
+
+def _give(value: int) -> Instruction:
+    return (_RETURN, 0, 0, value)

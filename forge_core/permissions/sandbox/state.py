@@ -1,0 +1,54 @@
+"""What kind of sandbox there is on this machine, and how Forge says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+SandboxSetting = Literal["auto", "strict", "off"]
+SandboxStrength = Literal["full", "weak", "off"]
+
+
+class SandboxKind(StrEnum):
+    """What confines a command."""
+
+    BUBBLEWRAP = "bubblewrap"
+    """Namespaces and a filter of system calls: nothing outside the workspace can be changed or reached."""
+    LANDLOCK = "landlock"
+    """The kernel's Landlock and the filter: no namespaces, so protected paths, other processes and named
+    sockets stay within reach."""
+    OFF = "off"
+    """Commands run as any program of the person does."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxState:
+    """What was found by running it."""
+
+    kind: SandboxKind
+    reason: str = ""
+    """Why it is off or weak, in a sentence without its full stop that says what to do. With BUBBLEWRAP: what
+    it can't hold here; empty when it holds everything."""
+    program: str = ""
+    """The absolute path of bwrap."""
+    host_proc: bool = False
+    """The host's own /proc is shown, read-only, where a new one can't be mounted (inside containers)."""
+
+    @property
+    def strength(self) -> SandboxStrength:
+        """What the permission policy goes by: only "full" lets commands run that change something unasked."""
+        if self.kind is SandboxKind.OFF:
+            return "off"
+        return "full" if self.kind is SandboxKind.BUBBLEWRAP and not self.reason else "weak"
+
+    @property
+    def label(self) -> str:
+        """One line for the status bar and `forge doctor`."""
+        match self.strength:
+            case "full":
+                return "sandbox: on"
+            case "weak":
+                return f"sandbox: weak - {self.reason or 'no namespaces'}. Commands that can write will ask."
+            case _:
+                return f"sandbox: OFF - {self.reason or 'unavailable'}. Each command will ask."

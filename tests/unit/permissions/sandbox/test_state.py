@@ -1,0 +1,44 @@
+"""What the person reads about the sandbox, and what the policy goes by."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from forge_core.permissions.sandbox import SandboxKind, SandboxState
+
+
+def test_a_sandbox_that_holds_everything_is_on() -> None:
+    state = SandboxState(SandboxKind.BUBBLEWRAP)
+    assert (state.label, state.strength) == ("sandbox: on", "full")
+
+
+def test_the_label_of_no_sandbox_says_why_what_to_do_and_what_follows() -> None:
+    state = SandboxState(SandboxKind.OFF, "bwrap not found (apt install bubblewrap)")
+    assert state.label == ("sandbox: OFF - bwrap not found (apt install bubblewrap). Each command will ask.")
+    assert state.strength == "off"
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        SandboxState(SandboxKind.LANDLOCK, "bwrap not found"),
+        SandboxState(SandboxKind.BUBBLEWRAP, "the folder holds your home"),
+        SandboxState(SandboxKind.LANDLOCK),
+    ],
+)
+def test_whatever_leaves_a_gap_is_weak(state: SandboxState) -> None:
+    assert state.strength == "weak"
+    assert state.label.startswith("sandbox: weak - ")
+    assert state.label.endswith(". Commands that can write will ask.")
+
+
+def test_the_package_loads_nothing_heavy_before_it_is_used() -> None:
+    program = (
+        "from forge_core.permissions.sandbox import Sandbox, SandboxState, probe_now; import sys;"
+        "print(*[n for n in ('ctypes', 'tree_sitter', 'yaml', 'httpx', 'pydantic') if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
