@@ -1,11 +1,8 @@
-"""The bash tool: one shell command."""
+"""The bash tool: one shell command, in the foreground of its call or as a background job."""
 
 from __future__ import annotations
 
-import asyncio
 import re
-import signal
-from pathlib import Path
 from typing import Any
 
 from forge_core.approval import Effect
@@ -21,25 +18,27 @@ from forge_core.tools.base import (
     ToolResult,
     ToolUse,
 )
-from forge_core.tools.editing.text import sha256
 from forge_core.tools.output import OUTPUT_LIMIT, OutputStore
-from forge_core.tools.paths import MAX_TEXT_BYTES, shown
+from forge_core.tools.shell.answer import answer
 from forge_core.tools.shell.capture import Capture
-from forge_core.tools.shell.process import Ended, run_command
-from forge_core.tools.shell.processes import Reaper
+from forge_core.tools.shell.effects import EffectsWatch
+from forge_core.tools.shell.job import Job
+from forge_core.tools.shell.jobs import Attended, JobTable
+from forge_core.tools.shell.process import Order
 
 DEFAULT_TIMEOUT_S = 120
 MAX_TIMEOUT_S = 600
+BACKGROUND_AFTER_S = 60
+"""A command that still runs then becomes a job, and its call returns."""
+START_GRACE_S = 0.5
+"""How long a command that is to run in the background is watched for an early end."""
 MAX_COMMAND_BYTES = 100_000
 """The kernel takes at most 128 KiB in one argument."""
-_RESERVED = 600
+_RESERVED = 1_500
 """Characters of a result left for what is said about the output."""
-_MAX_WATCHED = 2_000
 _SCREEN_EDITORS = frozenset({"vi", "vim", "view", "vimdiff", "nvim", "rvim"})
 """They take standard error for a keyboard when there is none, and wait on it for ever."""
 _BATCH_FLAGS = re.compile(r"-\w*[eEsS]\w*|--(?:headless|version|help)|-[hv]")
-
-_Stamp = tuple[int, int, int]
 
 
 class BashTool(BaseTool):
@@ -50,10 +49,11 @@ class BashTool(BaseTool):
         "Runs a command with bash in the workspace folder: build, test, git, anything without a tool of its "
         "own. Use read, grep, glob and ls to look at files and edit or write to change them, not cat, sed "
         "or echo. Each call is a new shell: cd and variables do not stay. There is no terminal and no "
-        "input, so programs that ask a question end at once. Output (stdout and stderr) over "
+        "input: programs that ask end at once. Output over "
         f"{OUTPUT_LIMIT:,} characters keeps its head and tail; the whole is in a file whose path is told. "
-        f"The command is stopped after timeout_s seconds (default {DEFAULT_TIMEOUT_S}, at most "
-        f"{MAX_TIMEOUT_S})."
+        "In a sandbox only the workspace can be written and there is no network: set network where it is "
+        f"needed. What runs for {BACKGROUND_AFTER_S} s becomes a background job: job_output shows its "
+        "output, job_stop ends it. Start servers and watchers with run_in_background, not with &."
     )
     parameters = (
         ToolParameter("command", "string", "The command line."),
@@ -63,54 +63,103 @@ class BashTool(BaseTool):
         ToolParameter(
             "timeout_s",
             "number",
-            f"Seconds until it is stopped. Default {DEFAULT_TIMEOUT_S}, maximum {MAX_TIMEOUT_S}.",
+            f"Seconds until it is stopped. Default {DEFAULT_TIMEOUT_S}, maximum {MAX_TIMEOUT_S}; with "
+            "run_in_background no limit unless one is given.",
             required=False,
-            default=DEFAULT_TIMEOUT_S,
             minimum=0.1,
             maximum=MAX_TIMEOUT_S,
+        ),
+        ToolParameter(
+            "run_in_background",
+            "boolean",
+            "Return at once and let it run on as a job. Default false.",
+            required=False,
+        ),
+        ToolParameter(
+            "network",
+            "boolean",
+            "Whether it needs the network; the user is asked. Default false.",
+            required=False,
         ),
     )
     category = ToolCategory.EXECUTION
     effect = Effect.RUN
 
     def __init__(self) -> None:
-        self._reaper = Reaper()
+        self._own_jobs: JobTable | None = None
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         _check(params["command"])
-        watched = await asyncio.to_thread(_stamps, list(context.files))
-        outputs = context.outputs or OutputStore()
-        capture = Capture(OUTPUT_LIMIT - _RESERVED, outputs, "bash", context.on_output)
-        timeout_s = float(params.get("timeout_s") or DEFAULT_TIMEOUT_S)
-        ended = await run_command(
-            params["command"],
-            folder=context.root,
-            environment=context.environment,
-            timeout_s=timeout_s,
-            capture=capture,
-            interrupted=context.interrupted,
-            reaper=self._reaper,
-        )
-        changed = await asyncio.to_thread(_changed, watched, context)
-        return _result(ended, capture, timeout_s, changed)
+        jobs = self._jobs(context)
+        in_background = bool(params.get("run_in_background"))
+        if in_background:
+            jobs.check_room()
+        job = await _started(params, context)
+        patience_s = START_GRACE_S if in_background else BACKGROUND_AFTER_S
+        how = await jobs.attend(job, context.interrupted, patience_s)
+        if job.process.failed_to_start:
+            raise ToolError(f"the sandbox could not run the command: {job.process.failed_to_start}")
+        notes: list[str] = []
+        if how is not Attended.INTERRUPTED:
+            notes = await job.watch.so_far() if job.id else await job.watch.end()
+        return answer(job, how, notes, asked_for=in_background)
 
     def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
         command = params["command"]
+        needs_network = bool(params.get("network"))
+        timeout_s = _timeout(params)
         details = {
-            "Timeout": f"{params.get('timeout_s') or DEFAULT_TIMEOUT_S:g} s",
+            "Timeout": "none, it runs in the background" if timeout_s is None else f"{timeout_s:g} s",
             "Folder": str(context.root),
         }
+        if needs_network:
+            details["Network"] = "it asks to reach other machines"
         if params.get("description"):
             details["Purpose, as the model says"] = params["description"]
-        return ToolUse(Effect.RUN, command, (), is_destructive(command), details)
+        return ToolUse(Effect.RUN, command, (), is_destructive(command), details, needs_network=needs_network)
 
     async def preview(self, params: dict[str, Any], context: ExecutionContext) -> tuple[FileDiff, ...]:
         _check(params["command"])
         return ()
 
     async def aclose(self) -> None:
-        """Ends every process that commands have left running."""
-        await self._reaper.close()
+        """Ends every process that commands have left running, where no session's job table does."""
+        if self._own_jobs is not None:
+            await self._own_jobs.aclose()
+
+    def _jobs(self, context: ExecutionContext) -> JobTable:
+        if context.jobs is not None:
+            return context.jobs
+        self._own_jobs = self._own_jobs or JobTable()
+        return self._own_jobs
+
+
+async def _started(params: dict[str, Any], context: ExecutionContext) -> Job:
+    outputs = context.outputs or OutputStore()
+    watch = EffectsWatch(params["command"], context)
+    order = Order(
+        command=params["command"],
+        folder=context.root,
+        environment=context.environment,
+        sandbox=context.sandbox,
+        network=bool(params.get("network")),
+    )
+    await watch.begin()
+    return Job(
+        order,
+        Capture(OUTPUT_LIMIT - _RESERVED, outputs, "bash", context.on_output),
+        watch,
+        call_id=context.call_id,
+        description=params.get("description") or "",
+        timeout_s=_timeout(params),
+    )
+
+
+def _timeout(params: dict[str, Any]) -> float | None:
+    """In seconds; None: no limit."""
+    if params.get("timeout_s"):
+        return float(params["timeout_s"])
+    return None if params.get("run_in_background") else float(DEFAULT_TIMEOUT_S)
 
 
 def _check(command: str) -> None:
@@ -130,81 +179,3 @@ def _check(command: str) -> None:
             f"the command has {size:,} bytes; at most {MAX_COMMAND_BYTES:,} can be run. Write a script file "
             "first."
         )
-
-
-def _result(ended: Ended, capture: Capture, timeout_s: float, changed: list[str]) -> ToolResult:
-    notes: list[str] = []
-    if ended.left_running:
-        names = "; ".join(f"{one.pid} {one.command}" for one in ended.left_running[:5])
-        more = f" and {len(ended.left_running) - 5} more" if len(ended.left_running) > 5 else ""
-        notes.append(f"[still running in the background: {names}{more}; end it with kill PID]")
-    if changed:
-        notes.append(f"[changed by the command, read again before editing: {', '.join(changed)}]")
-    error, summary = _verdict(ended, timeout_s)
-    output = capture.text()
-    body = output if output.strip() else "(no output)"
-    if error is None:
-        notes.insert(0, f"[exit code 0, {ended.duration_s:.1f} s]")
-    return ToolResult(
-        success=error is None,
-        output="\n".join([body.rstrip("\n"), *notes]),
-        error=error,
-        summary=summary,
-        metadata={
-            "exit_code": ended.exit_code,
-            "timed_out": ended.timed_out,
-            "interrupted": ended.interrupted,
-            "output_bytes": capture.total_bytes,
-            "output_file": str(capture.kept_in) if capture.kept_in else None,
-        },
-    )
-
-
-def _verdict(ended: Ended, timeout_s: float) -> tuple[str | None, str]:
-    """The error, None on success, and the card's summary."""
-    if ended.timed_out:
-        return (
-            f"timed out after {timeout_s:g} s; the command and what it started were ended. Its output:",
-            "timed out",
-        )
-    if ended.interrupted:
-        return (
-            "interrupted by the user; the command and what it started were ended. Its output:",
-            "interrupted",
-        )
-    code = ended.exit_code or 0
-    if code == 0:
-        return None, "exit 0"
-    number = -code if code < 0 else code - 128
-    shown_code = 128 + number if code < 0 else code
-    try:
-        name = f" ({signal.Signals(number).name})" if shown_code > 128 else ""
-    except ValueError:
-        name = ""
-    return f"exit code {shown_code}{name}", f"exit {shown_code}"
-
-
-def _stamps(paths: list[str]) -> dict[str, _Stamp | None]:
-    return {path: _stamp(path) for path in paths[-_MAX_WATCHED:]}
-
-
-def _stamp(path: str) -> _Stamp | None:
-    try:
-        status = Path(path).stat()
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
-
-
-def _changed(before: dict[str, _Stamp | None], context: ExecutionContext) -> list[str]:
-    """The files that the model has read and that no longer hold what it saw, since the command began."""
-    names: list[str] = []
-    for path, stamp in before.items():
-        now = _stamp(path)
-        if now == stamp:
-            continue
-        if now is None:
-            names.append(f"{shown(Path(path), context)} (deleted)")
-        elif now[1] > MAX_TEXT_BYTES or sha256(Path(path).read_bytes()) != context.files.get(path):
-            names.append(shown(Path(path), context))
-    return names[:20] + ([f"{len(names) - 20} more"] if len(names) > 20 else [])

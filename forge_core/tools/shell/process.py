@@ -1,213 +1,246 @@
-"""Runs one shell command: its own session and pipe, bounded memory, and a return when the shell is done.
+"""One shell command as a process of its own: started, watched without blocking, and ended with all it began.
 
 asyncio's `communicate()` and `wait()` wait for the pipe, which a background child keeps open: `sleep 7000 &
-echo done` would take the whole timeout. So the pipe is ours, read by the event loop, and the end of the
-shell is watched through a pidfd (a thread where there is none).
+echo done` would take the whole timeout. So the pipes are ours, read by the event loop, and ends are watched
+through pidfds (threads or polling where there are none).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import os
-import shutil
+import re
+import signal
 import subprocess
-import threading
-import time
+import sys
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from forge_core.errors import ToolError
-from forge_core.tools.shell.capture import LIVE_INTERVAL_S, Capture
 from forge_core.tools.shell.environment import child_environment
-from forge_core.tools.shell.processes import Reaper, Running, processes_of
+from forge_core.tools.shell.pipe_reader import PipeReader, output_pipe
+from forge_core.tools.shell.process_end import any_end, exit_of
+from forge_core.tools.shell.process_tree import Running, descendants, marked, send
+from forge_core.tools.shell.supervisor import EXIT, STARTED, supervised
 
-PIPE_GRACE_S = 0.3
-"""How long the output of children is awaited after the shell has ended."""
+if TYPE_CHECKING:
+    from forge_core.permissions.sandbox import Sandbox
 
-_READ_BYTES = 256 * 1024
-_PIPE_BYTES = 1024 * 1024
-_F_SETPIPE_SZ = 1031
+KILL_AFTER_S = 2.0
+"""Between TERM and KILL."""
+
+_MAX_STATUS_BYTES = 64 * 1024
+_KILL_ROUNDS = 100
+_GONE_WITHIN_S = 2.0
+_EXIT = re.compile(rb"^" + EXIT + rb"(\d+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """How a command ended. `exit_code` is None when it was stopped; negative: the signal that ended it."""
+class Order:
+    """What to run, and where."""
 
-    exit_code: int | None
-    duration_s: float
-    timed_out: bool = False
-    interrupted: bool = False
-    left_running: tuple[Running, ...] = ()
-
-
-async def run_command(
-    command: str,
-    *,
-    folder: Path,
-    environment: Mapping[str, str] | None,
-    timeout_s: float,
-    capture: Capture,
-    interrupted: asyncio.Event | None,
-    reaper: Reaper,
-) -> Ended:
-    """Runs `command` in bash (sh where there is none) and feeds `capture` until it ends, `timeout_s` is over
-    or `interrupted` is set; then TERM goes to all it started, and this returns at once. Raises ToolError
-    when it cannot be started."""
-    started = time.monotonic()
-    call = uuid.uuid4().hex
-    process, pipe = _start(command, folder, child_environment(environment, call=call))
-    reader = _PipeReader(pipe, capture)
-    stopped = True
-    try:
-        why = await _wait(process, interrupted, timeout_s, capture)
-        if why == "exited":
-            stopped = False
-            await reader.drained(PIPE_GRACE_S)
-        else:
-            reader.read_rest()
-    finally:
-        if stopped:
-            reaper.end(call, process)
-            reader.close()
-        capture.close()
-    duration_s = time.monotonic() - started
-    if stopped:
-        return Ended(None, duration_s, timed_out=why == "timeout", interrupted=why == "interrupted")
-    left = tuple(processes_of(call, process.pid))
-    if left:
-        reaper.remember(call, left)
-        reader.discard_rest()
-    else:
-        reader.close()
-    return Ended(process.returncode, duration_s, left_running=left)
+    command: str
+    folder: Path
+    environment: Mapping[str, str] | None = None
+    """None: the scrubbed one of this process."""
+    sandbox: Sandbox | None = None
+    network: bool = False
 
 
-def _start(command: str, folder: Path, environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], int]:
-    read_end, write_end = os.pipe()
-    try:
-        with contextlib.suppress(OSError):
-            fcntl.fcntl(write_end, _F_SETPIPE_SZ, _PIPE_BYTES)
-        os.set_blocking(read_end, False)
-        process = subprocess.Popen(
-            [shutil.which("bash", path=environment["PATH"]) or "/bin/sh", "-c", "--", command],
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=write_end,
-            stderr=write_end,
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:
-        os.close(read_end)
-        raise ToolError(f"the command could not be started in {str(folder)!r}: {error}") from error
-    finally:
-        os.close(write_end)
-    return process, read_end
+class ShellProcess:
+    """A running command. Make it with `start`, on the event loop's own thread; it ends itself when the loop
+    does."""
 
-
-async def _wait(
-    process: subprocess.Popen[bytes], interrupted: asyncio.Event | None, timeout_s: float, capture: Capture
-) -> str:
-    """ "exited", "interrupted" or "timeout", whichever comes first."""
-    exited = asyncio.ensure_future(_exit_of(process))
-    waiting: set[asyncio.Future[Any]] = {exited}
-    interrupt = asyncio.ensure_future(interrupted.wait()) if interrupted is not None else None
-    if interrupt is not None:
-        waiting.add(interrupt)
-    deadline = time.monotonic() + timeout_s
-    try:
-        while True:
-            pause = min(max(deadline - time.monotonic(), 0), LIVE_INTERVAL_S * 4)
-            done, _ = await asyncio.wait(waiting, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
-            if exited in done:
-                return "exited"
-            if done:
-                return "interrupted"
-            if time.monotonic() >= deadline:
-                return "timeout"
-            capture.flush_live()
-    finally:
-        exited.cancel()
-        if interrupt is not None:
-            interrupt.cancel()
-
-
-async def _exit_of(process: subprocess.Popen[bytes]) -> None:
-    """Returns when the process has ended; it is reaped then."""
-    loop = asyncio.get_running_loop()
-    ended = asyncio.Event()
-    try:
-        descriptor = os.pidfd_open(process.pid)
-    except (AttributeError, OSError):
-        threading.Thread(target=_wait_in_thread, args=(process, loop, ended), daemon=True).start()
-        await ended.wait()
-        return
-    try:
-        loop.add_reader(descriptor, ended.set)
-        await ended.wait()
-    finally:
-        loop.remove_reader(descriptor)
-        os.close(descriptor)
-    process.wait()
-
-
-def _wait_in_thread(
-    process: subprocess.Popen[bytes], loop: asyncio.AbstractEventLoop, ended: asyncio.Event
-) -> None:
-    process.wait()
-    with contextlib.suppress(RuntimeError):
-        loop.call_soon_threadsafe(ended.set)
-
-
-class _PipeReader:
-    """Reads the pipe on the event loop, a bounded piece at a time, so that nothing else waits for long."""
-
-    def __init__(self, pipe: int, capture: Capture) -> None:
-        self._pipe = pipe
-        self._capture: Capture | None = capture
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        call: str,
+        output: PipeReader,
+        status: int,
+        *,
+        is_contained: bool,
+    ) -> None:
+        self.exit_code: int | None = None
+        """Of the shell: 128 + n after signal n."""
+        self.shell_ended = asyncio.Event()
+        self.all_ended = asyncio.Event()
+        """Set when nothing of it is left and all its output was taken."""
+        self.left: tuple[Running, ...] = ()
+        """What was seen running after the shell had ended."""
+        self.failed_to_start = ""
+        """Why the sandbox could not run it; empty when it ran."""
+        self._process = process
+        self._call = call
+        self._output = output
+        self._status = bytearray()
+        self._told = asyncio.Event()
+        self._status_reader = PipeReader(status, self._hear)
+        self._is_contained = is_contained
         self._loop = asyncio.get_running_loop()
-        self._ended = asyncio.Event()
-        self._loop.add_reader(pipe, self._read)
+        self._kill_timer: asyncio.TimerHandle | None = None
+        self._life = self._loop.create_task(self._live())
 
-    async def drained(self, timeout_s: float) -> None:
-        """Waits until every writer has closed the pipe, but not longer than `timeout_s`."""
+    def terminate(self) -> None:
+        """Sends TERM to everything it has started, and KILL two seconds later to what is left."""
+        if self.all_ended.is_set() or self._kill_timer is not None:
+            return
+        for one in self._members():
+            send(one, signal.SIGTERM)
+        if sys.platform != "linux":
+            self._signal_group(signal.SIGTERM)
+        self._kill_timer = self._loop.call_later(KILL_AFTER_S, self.kill)
+
+    def kill(self) -> None:
+        """Sends KILL to everything."""
+        if self.all_ended.is_set():
+            return
+        root = self._process.pid
+        if self._is_contained:
+            members = descendants(root)
+            self._signal_group(signal.SIGKILL)
+            for one in members:
+                send(one, signal.SIGKILL)
+            return
+        killed: set[Running] = set()
+        for _ in range(_KILL_ROUNDS):
+            new = set(self._members()) - killed
+            if not new:
+                break
+            for one in new:
+                send(one, signal.SIGKILL)
+            killed |= new
+        self._signal_group(signal.SIGKILL)
+
+    async def killed(self) -> None:
+        """Kills it and waits until it is gone, two seconds at most: nobody can end a process that hangs in
+        the kernel."""
+        self.kill()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._ended.wait(), timeout_s)
+            await asyncio.wait_for(self.all_ended.wait(), _GONE_WITHIN_S)
+        self._life.cancel()
+        await asyncio.wait({self._life})
 
     def read_rest(self) -> None:
-        """Takes what already lies in the pipe, at most one pipe full."""
-        for _ in range(_PIPE_BYTES // _READ_BYTES):
-            if not self._read():
-                break
+        """Takes the output that already lies in the pipe."""
+        self._output.read_rest()
 
-    def discard_rest(self) -> None:
-        """Goes on reading for children that still write (a closed pipe would end them) and forgets it."""
-        self._capture = None
-
-    def close(self) -> None:
-        if not self._ended.is_set():
-            self._ended.set()
-            self._loop.remove_reader(self._pipe)
-            os.close(self._pipe)
-
-    def _read(self) -> bool:
-        """Takes one piece; False when there is none now."""
-        if self._ended.is_set():
-            return False
+    async def _live(self) -> None:
         try:
-            data = os.read(self._pipe, _READ_BYTES)
-        except BlockingIOError:
-            return False
-        except OSError:
-            data = b""
-        if not data:
-            self.close()
-            return False
-        if self._capture is not None:
-            self._capture.feed(data)
-        return True
+            await self._told_or_ended()
+            self.shell_ended.set()
+            while left := await asyncio.to_thread(self._members):
+                self.left = tuple(left)
+                await any_end(one.pid for one in left)
+            self.left = ()
+            self._close_input()
+            await exit_of(self._process)
+            self._output.read_rest()
+        finally:
+            self._end()
+
+    async def _told_or_ended(self) -> None:
+        """Returns when the supervisor has told the exit code, or is no more."""
+        ended = asyncio.ensure_future(self._status_reader.ended.wait())
+        told = asyncio.ensure_future(self._told.wait())
+        try:
+            await asyncio.wait({ended, told}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ended.cancel()
+            told.cancel()
+        if self.exit_code is not None:
+            return
+        code = await exit_of(self._process)
+        self.exit_code = 128 - code if code < 0 else code
+        if STARTED not in self._status:
+            self.failed_to_start = self._status.decode("utf-8", "replace").strip() or f"exit code {code}"
+
+    def _hear(self, data: bytes) -> None:
+        self._status += data[: _MAX_STATUS_BYTES - len(self._status)]
+        if self.exit_code is None and (found := _EXIT.search(self._status + data)):
+            self.exit_code = int(found[1])
+            self._told.set()
+
+    def _members(self) -> list[Running]:
+        """What runs of it, supervisor and sandbox left out."""
+        if self._process.returncode is not None:
+            return [] if self._is_contained else marked(self._call)
+        return descendants(self._process.pid, besides=self._call if self._is_contained else "")
+
+    def _signal_group(self, number: signal.Signals) -> None:
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, number)
+
+    def _close_input(self) -> None:
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+
+    def _end(self) -> None:
+        """Leaves nothing behind, also when the loop is closing and this was cancelled."""
+        if self._process.poll() is None:
+            self.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=0.5)
+        if self._kill_timer is not None:
+            self._kill_timer.cancel()
+        self._close_input()
+        self._status_reader.close()
+        self._output.close()
+        if self.exit_code is None:
+            self.exit_code = 128 + signal.SIGKILL
+        self.shell_ended.set()
+        self.all_ended.set()
+
+
+def start(order: Order, take: Callable[[bytes], None]) -> ShellProcess:
+    """Starts the command; its output goes to `take` on the event loop. Raises ToolError when that fails."""
+    call = uuid.uuid4().hex
+    environment = child_environment(order.environment, call=call)
+    is_contained = order.sandbox is not None and order.sandbox.state.kind == "bubblewrap"
+    argv = supervised(order.command, call, environment["PATH"], adopts_orphans=not is_contained)
+    output_end, output = output_pipe()
+    status_end, status = os.pipe()
+    try:
+        process = _spawn(order, argv, environment, output, status)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        os.close(output_end)
+        os.close(status_end)
+        raise ToolError(f"the command could not be started in {str(order.folder)!r}: {error}") from error
+    finally:
+        os.close(output)
+        os.close(status)
+    reader = PipeReader(output_end, take)
+    return ShellProcess(process, call, reader, status_end, is_contained=is_contained)
+
+
+def _spawn(
+    order: Order, argv: Sequence[str], environment: dict[str, str], output: int, status: int
+) -> subprocess.Popen[bytes]:
+    """The process, with its input held open: the supervisor ends when that is closed."""
+    if order.sandbox is None:
+        return subprocess.Popen(
+            argv,
+            cwd=order.folder,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=status,
+            start_new_session=True,
+        )
+    with order.sandbox.launch(argv, order.folder, environment, network=order.network) as launch:
+        return subprocess.Popen(
+            launch.argv,
+            cwd=order.folder,
+            env=launch.environment,
+            pass_fds=launch.pass_fds,
+            preexec_fn=launch.preexec,  # noqa: PLW1509  the sandbox vouches for it
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=status,
+            start_new_session=True,
+        )

@@ -13,7 +13,7 @@ from forge_core.tools.bash import MAX_COMMAND_BYTES
 from forge_core.tools.output import OutputStore
 from forge_core.tools.shell.capture import MAX_LIVE_TOTAL, Capture
 from forge_core.tools.shell.environment import child_environment
-from forge_core.tools.shell.processes import processes_of
+from forge_core.tools.shell.process_tree import marked
 
 
 @pytest.fixture
@@ -351,13 +351,15 @@ async def test_no_descriptor_and_no_child_is_left(tool: BashTool, tmp_path: Path
 def test_a_process_is_found_by_its_mark_alone(tmp_path: Path) -> None:
     import subprocess
 
-    marked = subprocess.Popen(["sleep", "7016"], env=child_environment(call="mark-1"), start_new_session=True)
+    process = subprocess.Popen(
+        ["sleep", "7016"], env=child_environment(call="mark-1"), start_new_session=True
+    )
     try:
-        assert [one.pid for one in processes_of("mark-1", -1)] == [marked.pid]
-        assert processes_of("mark-2", -1) == []
+        assert [one.pid for one in marked("mark-1")] == [process.pid]
+        assert marked("mark-2") == []
     finally:
-        marked.send_signal(signal.SIGKILL)
-        marked.wait()
+        process.send_signal(signal.SIGKILL)
+        process.wait()
 
 
 class TestCapture:

@@ -1,0 +1,54 @@
+"""The job_output tool: what a background job has printed since the last look."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from forge_core.approval import Effect
+from forge_core.errors import ToolError
+from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolParameter, ToolResult
+from forge_core.tools.output import OUTPUT_LIMIT
+from forge_core.tools.shell.answer import job_answer
+from forge_core.tools.shell.jobs import JobTable
+
+MAX_WAIT_S = 60
+
+
+class JobOutputTool(BaseTool):
+    """Looks at a job that bash has started. Touches nothing."""
+
+    name = "job_output"
+    description = (
+        "Shows what a background job of bash has printed since you last looked, and whether it still runs "
+        "or its exit code. Use wait_s rather than a loop of looks or sleep in bash. You are told anyway when "
+        f"a job ends. New output over {OUTPUT_LIMIT:,} characters keeps its head and tail; the whole is in a "
+        "file whose path is told: use read or grep on it."
+    )
+    parameters = (
+        ToolParameter("job_id", "integer", "The number of the job.", minimum=1),
+        ToolParameter(
+            "wait_s",
+            "number",
+            "Seconds to wait for new output or the job's end when there is none yet. Default 0, maximum "
+            f"{MAX_WAIT_S}.",
+            required=False,
+            default=0,
+            minimum=0,
+            maximum=MAX_WAIT_S,
+        ),
+    )
+    category = ToolCategory.EXECUTION
+    effect = Effect.READ
+
+    async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
+        news = await jobs_of(context).output(
+            params["job_id"], float(params.get("wait_s") or 0), context.interrupted
+        )
+        return job_answer(news)
+
+
+def jobs_of(context: ExecutionContext) -> JobTable:
+    """The session's jobs. Raises ToolError where there are none."""
+    if context.jobs is None:
+        raise ToolError("there are no background jobs here. Run the command with bash and a timeout_s.")
+    return context.jobs

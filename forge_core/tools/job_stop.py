@@ -1,0 +1,30 @@
+"""The job_stop tool: ends a background job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from forge_core.approval import Effect
+from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolParameter, ToolResult
+from forge_core.tools.job_output import jobs_of
+from forge_core.tools.shell.answer import job_answer
+from forge_core.tools.shell.process import KILL_AFTER_S
+
+
+class JobStopTool(BaseTool):
+    """Ends what bash has started. It reaches nothing but the session's own jobs."""
+
+    name = "job_stop"
+    description = (
+        "Ends a background job of bash with everything that it has started, and gives the output you have "
+        f"not seen. It gets SIGTERM, and SIGKILL {KILL_AFTER_S:g} s later. Use this rather than kill or "
+        "pkill in bash. Use job_output to look at a job without ending it."
+    )
+    parameters = (ToolParameter("job_id", "integer", "The number of the job.", minimum=1),)
+    category = ToolCategory.EXECUTION
+    effect = Effect.READ
+
+    async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
+        jobs = jobs_of(context)
+        await jobs.stop(params["job_id"], by_model=True)
+        return job_answer(await jobs.output(params["job_id"]))

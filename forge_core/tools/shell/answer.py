@@ -1,0 +1,132 @@
+"""What the model is told of a command, in the foreground and as a job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from forge_core.tools.base import ToolResult
+from forge_core.tools.shell.job import Job, JobState, code_in_words, processes_in_words
+from forge_core.tools.shell.jobs import Attended, JobNews
+
+_NO_NETWORK = (
+    "Could not resolve host",
+    "Temporary failure in name resolution",
+    "Network is unreachable",
+    "Name or service not known",
+    "getaddrinfo",
+    "EAI_AGAIN",
+)
+_READ_ONLY = "Read-only file system"
+_LOOKED_AT = 20_000
+
+
+def answer(job: Job, how: Attended, notes: Sequence[str], *, asked_for: bool) -> ToolResult:
+    """The result of the call that started the command. `notes` tell what it did to files."""
+    output = job.capture.take(is_final=job.id == 0)
+    error, summary = _verdict(job, how)
+    told = [*_standing(job, how, asked_for=asked_for), *notes, *_hints(job, how, output)]
+    body = output.rstrip("\n") if output.strip() else "(no output)"
+    if how in (Attended.MOVED, Attended.TOOK_LONG) and not output.strip():
+        body = "(no output yet)"
+    return ToolResult(
+        success=error is None,
+        output="\n".join([body, *told]),
+        error=error,
+        summary=summary,
+        metadata=_metadata(job, how),
+    )
+
+
+def job_answer(news: JobNews) -> ToolResult:
+    """The result of a look at a job."""
+    view = news.view
+    body = news.output.rstrip("\n") if news.output.strip() else "(no new output)"
+    line = f"[job {view.id} {view.outcome}]"
+    return ToolResult(
+        success=True,
+        output="\n".join([body, line, *news.notes]),
+        summary=f"job {view.id}: {view.state}",
+        metadata={
+            "job_id": view.id,
+            "job_state": view.state.value,
+            "exit_code": view.exit_code,
+            "output_bytes": view.output_bytes,
+            "output_file": str(view.output_file) if view.output_file else None,
+        },
+    )
+
+
+def _standing(job: Job, how: Attended, *, asked_for: bool) -> list[str]:
+    """How the command stands, a note each."""
+    took = f"[exit code 0, {job.duration_s:.1f} s]"
+    left = processes_in_words(job.process.left)
+    ways = f"job_output {job.id} shows its output, job_stop {job.id} ends it"
+    file = f"; all of its output goes to {job.capture.kept_in}" if job.capture.kept_in else ""
+    match how:
+        case Attended.ENDED:
+            return [took] if job.process.exit_code == 0 else []
+        case Attended.LEFT_RUNNING:
+            ended = [took] if job.process.exit_code == 0 else []
+            return [*ended, f"[still running in the background as job {job.id}: {left}; {ways}{file}]"]
+        case Attended.NO_ROOM:
+            ended = [took] if job.process.exit_code == 0 else []
+            return [*ended, f"[it left running: {left}. This was ended: as many jobs run as may]"]
+        case Attended.TOOK_LONG | Attended.MOVED:
+            until = f"; it is stopped {job.timeout_s:g} s after its start" if job.timeout_s else ""
+            if how is Attended.MOVED:
+                why = "the user moved it to the background: it is now"
+            else:
+                why = "runs in the background as" if asked_for else "it still runs, in the background now as"
+            return [f"[{why} job {job.id}{until}; {ways}; you are told when it ends{file}]"]
+        case _:
+            return []
+
+
+def _verdict(job: Job, how: Attended) -> tuple[str | None, str]:
+    """The error, None on success, and the card's summary."""
+    match how:
+        case Attended.TIMED_OUT:
+            return (
+                f"timed out after {job.timeout_s:g} s; the command and what it started were ended. Its "
+                "output:",
+                "timed out",
+            )
+        case Attended.INTERRUPTED:
+            return (
+                "interrupted by the user; the command and what it started were ended. Its output:",
+                "interrupted",
+            )
+        case Attended.TOOK_LONG | Attended.MOVED:
+            return None, f"job {job.id}"
+    code = job.process.exit_code or 0
+    if code:
+        return code_in_words(code), f"exit {code}"
+    return None, "exit 0" if how is not Attended.LEFT_RUNNING else f"exit 0, job {job.id}"
+
+
+def _hints(job: Job, how: Attended, output: str) -> list[str]:
+    """What a failure in the sandbox most likely comes from."""
+    sandbox = job.order.sandbox
+    if how is not Attended.ENDED or not job.process.exit_code or sandbox is None:
+        return []
+    hints: list[str] = []
+    tail = output[-_LOOKED_AT:]
+    if sandbox.state.strength == "off":
+        return []
+    if not job.order.network and any(words in tail for words in _NO_NETWORK):
+        hints.append("[the sandbox has no network; with network=true the user is asked for it]")
+    if _READ_ONLY in tail:
+        hints.append("[in the sandbox only the workspace and /tmp can be written]")
+    return hints
+
+
+def _metadata(job: Job, how: Attended) -> dict[str, object]:
+    return {
+        "exit_code": None if how in (Attended.TIMED_OUT, Attended.INTERRUPTED) else job.process.exit_code,
+        "timed_out": how is Attended.TIMED_OUT,
+        "interrupted": how is Attended.INTERRUPTED,
+        "output_bytes": job.capture.total_bytes,
+        "output_file": str(job.capture.kept_in) if job.capture.kept_in else None,
+        "job_id": job.id or None,
+        "job_state": JobState.RUNNING.value if job.id else None,
+    }

@@ -1,0 +1,104 @@
+"""What a command has done to files: those that the model had read, and those that undo cannot bring back."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from forge_core.tools.base import ExecutionContext
+from forge_core.tools.editing.text import sha256
+from forge_core.tools.paths import MAX_TEXT_BYTES, shown
+
+_MAX_WATCHED = 2_000
+_MAX_NAMED = 20
+
+_Stamp = tuple[int, int, int]
+
+
+class EffectsWatch:
+    """Looks at files before a command and after it."""
+
+    def __init__(self, command: str, context: ExecutionContext) -> None:
+        self._context = context
+        self._writes = bool(command)
+        self._stamps: dict[str, _Stamp | None] = {}
+        self._before: object = None
+        self._lock = asyncio.Lock()
+        self._is_open = False
+
+    async def begin(self) -> None:
+        """Before the command runs."""
+        if not self._writes:
+            return
+        self._is_open = True
+        self._stamps = await asyncio.to_thread(_stamps, list(self._context.files))
+        if self._context.before_images is not None:
+            self._before = await self._context.before_images.before_command()
+
+    async def so_far(self) -> list[str]:
+        """What has happened since the beginning or the last call, in a note each for the model. It goes on
+        watching, unless it has ended."""
+        async with self._lock:
+            notes = await self._looked()
+            if self._is_open:
+                await self.begin()
+            return notes
+
+    async def end(self) -> list[str]:
+        """The last look: what has happened since the one before."""
+        async with self._lock:
+            notes = await self._looked()
+            self._is_open = False
+            return notes
+
+    async def _looked(self) -> list[str]:
+        if not self._is_open:
+            return []
+        notes: list[str] = []
+        changed = await asyncio.to_thread(_changed, self._stamps, self._context)
+        if changed:
+            notes.append(f"[changed by the command, read again before editing: {_named(changed)}]")
+        if self._context.before_images is not None:
+            effects = await self._context.before_images.after_command(self._before)
+            if effects.not_undoable:
+                notes.append(f"[/undo cannot bring back: {_named(list(effects.not_undoable))}]")
+        return notes
+
+
+def _named(names: list[str]) -> str:
+    more = [f"{len(names) - _MAX_NAMED} more"] if len(names) > _MAX_NAMED else []
+    return ", ".join(names[:_MAX_NAMED] + more)
+
+
+def _stamps(paths: list[str]) -> dict[str, _Stamp | None]:
+    return {path: _stamp(path) for path in paths[-_MAX_WATCHED:]}
+
+
+def _stamp(path: str) -> _Stamp | None:
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _changed(before: dict[str, _Stamp | None], context: ExecutionContext) -> list[str]:
+    """The files that the model has read and that no longer hold what it saw, since the command began."""
+    names: list[str] = []
+    for path, stamp in before.items():
+        now = _stamp(path)
+        if now == stamp:
+            continue
+        if now is None:
+            names.append(f"{shown(Path(path), context)} (deleted)")
+        elif now[1] > MAX_TEXT_BYTES or _hash(path) != context.files.get(path):
+            names.append(shown(Path(path), context))
+    return names
+
+
+def _hash(path: str) -> str:
+    """Empty when it cannot be read (any more)."""
+    try:
+        return sha256(Path(path).read_bytes())
+    except OSError:
+        return ""

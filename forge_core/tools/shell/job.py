@@ -1,0 +1,202 @@
+"""One command of the session while it runs and after: in the foreground, or a job with a number."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from forge_core.sanitize import safe_line
+from forge_core.tools.shell.capture import Capture
+from forge_core.tools.shell.effects import EffectsWatch
+from forge_core.tools.shell.process import Order, start
+from forge_core.tools.shell.process_tree import Running
+
+PIPE_GRACE_S = 0.3
+"""How long what the shell left running is awaited after its end."""
+_SHOWN_COMMAND = 60
+_SHOWN_PROCESSES = 5
+
+
+class JobState(StrEnum):
+    RUNNING = "running"
+    EXITED = "exited"
+    STOPPED = "stopped"
+    TIMED_OUT = "timed out"
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """A job as it is now. Command and output are foreign text."""
+
+    id: int
+    command: str
+    description: str
+    state: JobState
+    exit_code: int | None
+    """Of the shell; it may have ended while what it started runs on. 128 + n after signal n."""
+    duration_s: float
+    output_bytes: int
+    output_file: Path | None
+    """Where its whole output is."""
+    left: tuple[Running, ...]
+    """What the shell left running, as last seen."""
+    timeout_s: float | None
+    """After this time, counted from its start, it is stopped; None: with the session."""
+
+    @property
+    def label(self) -> str:
+        """ "job 2 (npm run dev)"."""
+        return f"job {self.id} ({short(self.command)})"
+
+    @property
+    def outcome(self) -> str:
+        """How it stands: "running for 5 s", "ended: exit code 0 after 34 s"."""
+        took = f"{self.duration_s:.0f} s"
+        code = "" if self.exit_code is None else code_in_words(self.exit_code)
+        match self.state:
+            case JobState.RUNNING if self.exit_code is not None:
+                return f"its shell ended: {code}; still running: {processes_in_words(self.left)}"
+            case JobState.RUNNING:
+                return f"running for {took}"
+            case JobState.EXITED:
+                return f"ended: {code} after {took}"
+            case JobState.STOPPED:
+                return f"stopped after {took}"
+            case JobState.TIMED_OUT:
+                return f"timed out after {took} and was ended"
+
+
+class Job:
+    """A started command. Raises ToolError when it cannot be started."""
+
+    def __init__(
+        self,
+        order: Order,
+        capture: Capture,
+        watch: EffectsWatch,
+        *,
+        call_id: str,
+        description: str,
+        timeout_s: float | None,
+    ) -> None:
+        self.id = 0
+        """Its number once it is in the background; 0 in the foreground."""
+        self.order = order
+        self.capture = capture
+        self.watch = watch
+        self.call_id = call_id
+        self.description = description
+        self.timeout_s = timeout_s
+        self.state = JobState.RUNNING
+        self.notes: list[str] = []
+        """What is to be told to the model with the next output."""
+        self.is_end_told = False
+        """Whether the model has been told of its end."""
+        self.output_came = asyncio.Event()
+        """Set by each piece of output; cleared by who waits for it."""
+        self._changed = asyncio.Event()
+        self._started = time.monotonic()
+        self._ended: float | None = None
+        self.process = start(order, self._take)
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(timeout_s, self._time_out) if timeout_s is not None else None
+
+    @property
+    def changed(self) -> asyncio.Event:
+        """Set when the state of it next changes. Take it before looking at the state."""
+        return self._changed
+
+    @property
+    def duration_s(self) -> float:
+        return (self._ended or time.monotonic()) - self._started
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing of it runs any more, or is about to be killed."""
+        return self._ended is not None
+
+    def view(self) -> JobView:
+        return JobView(
+            id=self.id,
+            command=self.order.command,
+            description=self.description,
+            state=self.state,
+            exit_code=self.process.exit_code if self.state in (JobState.RUNNING, JobState.EXITED) else None,
+            duration_s=self.duration_s,
+            output_bytes=self.capture.total_bytes,
+            output_file=self.capture.kept_in,
+            left=self.process.left,
+            timeout_s=self.timeout_s,
+        )
+
+    def announce_change(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def forget_timeout(self) -> None:
+        """Lets it run without limit of time."""
+        self.timeout_s = None
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def stop(self) -> None:
+        """Ends it: TERM now, KILL two seconds later, without anybody waiting for it."""
+        if self.state is JobState.RUNNING:
+            self._end(JobState.STOPPED)
+            self.process.terminate()
+
+    def mark_exited(self) -> None:
+        """Notes that nothing of it is left."""
+        if self.state is JobState.RUNNING:
+            self._end(JobState.EXITED)
+
+    async def shell_done(self) -> bool:
+        """Waits for the shell's end and a moment longer; whether all of it has ended then."""
+        await self.process.shell_ended.wait()
+        try:
+            await asyncio.wait_for(self.process.all_ended.wait(), PIPE_GRACE_S)
+        except TimeoutError:
+            self.process.read_rest()
+            return False
+        return True
+
+    def _end(self, state: JobState) -> None:
+        self.state = state
+        self._ended = time.monotonic()
+        if self._timer is not None:
+            self._timer.cancel()
+        self.announce_change()
+
+    def _time_out(self) -> None:
+        if self.state is JobState.RUNNING:
+            self._end(JobState.TIMED_OUT)
+            self.process.terminate()
+
+    def _take(self, data: bytes) -> None:
+        self.capture.feed(data)
+        self.output_came.set()
+
+
+def short(command: str) -> str:
+    """The command's first line, cut, with nothing in it that steers a terminal."""
+    line = safe_line(command.strip().partition("\n")[0])
+    more = len(line) > _SHOWN_COMMAND or "\n" in command.strip()
+    return line[:_SHOWN_COMMAND] + ("..." if more else "")
+
+
+def code_in_words(code: int) -> str:
+    """ "exit code 137 (SIGKILL)"."""
+    try:
+        name = f" ({signal.Signals(code - 128).name})" if code > 128 else ""
+    except ValueError:
+        name = ""
+    return f"exit code {code}{name}"
+
+
+def processes_in_words(left: tuple[Running, ...]) -> str:
+    names = "; ".join(f"{one.pid} {one.command}" for one in left[:_SHOWN_PROCESSES])
+    return names + (f" and {len(left) - _SHOWN_PROCESSES} more" if len(left) > _SHOWN_PROCESSES else "")

@@ -1,0 +1,288 @@
+"""The commands of a session that run beside its turns: their numbers, their output, their ends."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import contextlib
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any
+
+from forge_core.errors import ToolError
+from forge_core.tools.shell.job import Job, JobState, JobView
+
+MAX_RUNNING_JOBS = 16
+MAX_ENDED_KEPT = 32
+"""Ended jobs that can still be asked for; the oldest go first."""
+SETTLE_S = 0.2
+"""How long a wait for output goes on after the first of it, so that a burst comes whole."""
+FLUSH_S = 0.2
+"""Live output that was held back is handed on at least this often."""
+_GONE_WITHIN_S = 5.0
+
+
+class Attended(Enum):
+    """Why the wait for a command in the foreground is over."""
+
+    ENDED = auto()
+    LEFT_RUNNING = auto()
+    """Its shell has ended and left something running, which is a job now."""
+    NO_ROOM = auto()
+    """The same, but there is no room for one more job: it was ended."""
+    TIMED_OUT = auto()
+    INTERRUPTED = auto()
+    TOOK_LONG = auto()
+    """It goes on as a job."""
+    MOVED = auto()
+    """It goes on as a job because the person wished so."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobNews:
+    """What a job has said and done since it was last asked."""
+
+    view: JobView
+    output: str
+    notes: tuple[str, ...] = ()
+
+
+class JobTable:
+    """All commands of a session. One per session, used from its event loop alone.
+
+    Jobs have the numbers 1, 2, 3 ...; a command in the foreground has none yet. `aclose` ends everything.
+    """
+
+    def __init__(self, on_end: Callable[[str], None] | None = None) -> None:
+        self.on_end = on_end
+        """Takes one sentence for the person when a job ends by itself: "job 2 (npm run dev) ended: exit code
+        0 after 34 s"."""
+        self._jobs: dict[int, Job] = {}
+        self._foreground: builtins.list[Job] = []
+        self._watchers: dict[asyncio.Task[None], Job] = {}
+        self._last_id = 0
+        self._news: builtins.list[Job] = []
+
+    def list(self) -> tuple[JobView, ...]:
+        """The running jobs and the last ended ones, oldest first."""
+        return tuple(job.view() for job in self._jobs.values())
+
+    def news(self) -> tuple[str, ...]:
+        """One line for the model for each job whose end it does not know yet. Each is given once."""
+        lines = tuple(
+            f"{job.view().label} {job.view().outcome}; job_output {job.id} gives its output"
+            for job in self._news
+            if not job.is_end_told
+        )
+        for job in self._news:
+            job.is_end_told = True
+        self._news.clear()
+        return lines
+
+    def recent(self, job_id: int) -> str:
+        """The end of its output, for the person: what the model has not read stays unread."""
+        return self._job(job_id).capture.recent()
+
+    async def output(
+        self, job_id: int, wait_s: float = 0, interrupted: asyncio.Event | None = None
+    ) -> JobNews:
+        """What it has printed since the last time, after waiting up to `wait_s` for something new or its end.
+        Raises ToolError for an unknown number."""
+        job = self._job(job_id)
+        await _something_new(job, wait_s, interrupted)
+        has_ended = job.state is not JobState.RUNNING
+        text = job.capture.take(is_final=has_ended)
+        job.output_came.clear()
+        notes, job.notes = tuple(job.notes), []
+        job.is_end_told = job.is_end_told or has_ended or job.process.shell_ended.is_set()
+        return JobNews(job.view(), text, notes)
+
+    async def stop(self, job_id: int, *, by_model: bool = False) -> JobView:
+        """Ends it and all that it has started; returns when nothing is left, after about two seconds at the
+        latest. One that has ended stays as it is. The model learns from `news` that the person did it.
+        Raises ToolError for an unknown number."""
+        job = self._job(job_id)
+        if job.state is JobState.RUNNING:
+            job.is_end_told = by_model
+            job.stop()
+            if not by_model:
+                self._news.append(job)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(job.process.all_ended.wait(), _GONE_WITHIN_S)
+        return job.view()
+
+    def background_now(self, call_id: str = "") -> bool:
+        """Moves the command of that call (the newest one when empty) to the background, so that its call
+        returns. False when there is none, or no room for one more job."""
+        for job in reversed(self._foreground):
+            if call_id in ("", job.call_id) and job.state is JobState.RUNNING and self.has_room:
+                self.adopt(job)
+                return True
+        return False
+
+    async def aclose(self) -> None:
+        """Ends every command. Nothing is left afterwards."""
+        jobs = {*self._jobs.values(), *self._foreground, *self._watchers.values()}
+        for job in jobs:
+            job.stop()
+        await asyncio.gather(*(job.process.killed() for job in jobs))
+        if self._watchers:
+            await asyncio.wait(set(self._watchers))
+        for job in jobs:
+            job.capture.close()
+        self._news.clear()
+
+    @property
+    def has_room(self) -> bool:
+        return sum(job.state is JobState.RUNNING for job in self._jobs.values()) < MAX_RUNNING_JOBS
+
+    def check_room(self) -> None:
+        """Raises ToolError when no more jobs may run."""
+        if not self.has_room:
+            running = ", ".join(str(job.id) for job in self._jobs.values() if job.state is JobState.RUNNING)
+            raise ToolError(
+                f"{MAX_RUNNING_JOBS} jobs run already ({running}), and no more may. End one with job_stop "
+                "first."
+            )
+
+    async def attend(
+        self, job: Job, interrupted: asyncio.Event | None, background_after_s: float
+    ) -> Attended:
+        """Waits for a command in the foreground, until it ends, times out, is interrupted or becomes a job:
+        after `background_after_s`, at the person's wish, or because its shell has left something running.
+        What did not become a job is at its end when this returns, or on the way to it."""
+        self._foreground.append(job)
+        try:
+            return await self._attended(job, interrupted, background_after_s)
+        finally:
+            self._foreground.remove(job)
+            if job.id == 0:
+                job.capture.close()
+            if job.id == 0 and job.state is not JobState.EXITED:
+                job.stop()
+                self._watch(job, self._bury(job))
+
+    async def _attended(
+        self, job: Job, interrupted: asyncio.Event | None, background_after_s: float
+    ) -> Attended:
+        loop = asyncio.get_running_loop()
+        background_at = loop.time() + background_after_s
+        done = loop.create_task(job.shell_done())
+        interrupt = loop.create_task((interrupted or asyncio.Event()).wait())
+        try:
+            while True:
+                changed = loop.create_task(job.changed.wait())
+                if (how := self._standing(job, done, interrupt)) is not None:
+                    changed.cancel()
+                    return how
+                pause = min(max(background_at - loop.time(), 0), FLUSH_S)
+                await asyncio.wait(
+                    {done, interrupt, changed}, timeout=pause, return_when=asyncio.FIRST_COMPLETED
+                )
+                changed.cancel()
+                job.capture.flush_live()
+                if loop.time() >= background_at and not done.done() and self.has_room:
+                    self.adopt(job)
+                    return Attended.TOOK_LONG
+        finally:
+            done.cancel()
+            interrupt.cancel()
+
+    def _standing(self, job: Job, done: asyncio.Task[bool], interrupt: asyncio.Task[bool]) -> Attended | None:
+        """How it stands; None while it runs in the foreground."""
+        if job.state is JobState.TIMED_OUT:
+            job.process.read_rest()
+            return Attended.TIMED_OUT
+        if job.id:
+            return Attended.MOVED
+        if done.done():
+            if done.result():
+                job.mark_exited()
+                return Attended.ENDED
+            if not self.has_room:
+                return Attended.NO_ROOM
+            job.forget_timeout()
+            self.adopt(job)
+            return Attended.LEFT_RUNNING
+        if interrupt.done():
+            job.stop()
+            job.process.read_rest()
+            return Attended.INTERRUPTED
+        return None
+
+    def adopt(self, job: Job) -> None:
+        """Makes it a job: it gets a number, and all its output goes to a file."""
+        self._last_id += 1
+        job.id = self._last_id
+        job.capture.end_live()
+        job.capture.keep()
+        self._jobs[job.id] = job
+        self._forget_oldest()
+        self._watch(job, self._see_off(job))
+        job.announce_change()
+
+    def _watch(self, job: Job, end: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(end)
+        self._watchers[task] = job
+        task.add_done_callback(lambda done: self._watchers.pop(done, None))
+
+    async def _see_off(self, job: Job) -> None:
+        """Waits for the job's end and tells of it: once, when its shell has ended."""
+        was_left_over = job.process.shell_ended.is_set()
+        is_told = False
+        if not was_left_over and not await job.shell_done() and job.state is JobState.RUNNING:
+            job.forget_timeout()
+            self._tell_end(job)
+            is_told = True
+        await job.process.all_ended.wait()
+        job.mark_exited()
+        job.capture.close()
+        job.notes += await job.watch.end()
+        if not is_told:
+            self._tell_end(job)
+
+    async def _bury(self, job: Job) -> None:
+        """Waits until nothing is left of a command that did not become a job."""
+        await job.process.all_ended.wait()
+        await job.watch.end()
+
+    def _tell_end(self, job: Job) -> None:
+        job.announce_change()
+        if job.state is JobState.STOPPED:
+            return
+        self._news.append(job)
+        if self.on_end is not None:
+            self.on_end(f"{job.view().label} {job.view().outcome}")
+
+    def _job(self, job_id: int) -> Job:
+        job = self._jobs.get(job_id)
+        if job is None:
+            known = ", ".join(map(str, self._jobs)) or "none yet"
+            raise ToolError(f"there is no job {job_id}. The jobs are: {known}.")
+        return job
+
+    def _forget_oldest(self) -> None:
+        ended = [job.id for job in self._jobs.values() if job.state is not JobState.RUNNING]
+        for number in ended[:-MAX_ENDED_KEPT]:
+            del self._jobs[number]
+
+
+async def _something_new(job: Job, wait_s: float, interrupted: asyncio.Event | None) -> None:
+    """Returns when there is output that was not taken yet, the job has ended, or the time is over."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + wait_s
+    changed = loop.create_task(job.changed.wait())
+    interrupt = loop.create_task((interrupted or asyncio.Event()).wait())
+    came = loop.create_task(job.output_came.wait())
+    try:
+        if job.state is JobState.RUNNING and not job.capture.has_news and wait_s > 0:
+            await asyncio.wait(
+                {changed, interrupt, came}, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED
+            )
+            settle = min(SETTLE_S, max(until - loop.time(), 0))
+            if came.done() and not interrupt.done() and settle:
+                await asyncio.wait({changed, interrupt}, timeout=settle, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (changed, interrupt, came):
+            task.cancel()

@@ -1,0 +1,63 @@
+"""Waiting on the event loop for the end of processes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import threading
+from collections.abc import Iterable
+
+_POLL_S = 0.25
+_MAX_WATCHED = 256
+
+
+async def exit_of(process: subprocess.Popen[bytes]) -> int:
+    """The process's return code, once it has ended; it is reaped then."""
+    if process.poll() is not None:
+        return process.returncode
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except (AttributeError, OSError):
+        threading.Thread(target=_wait_in_thread, args=(process, loop, ended), daemon=True).start()
+        await ended.wait()
+        return process.wait()
+    try:
+        loop.add_reader(descriptor, ended.set)
+        await ended.wait()
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
+    return process.wait()
+
+
+async def any_end(pids: Iterable[int]) -> None:
+    """Returns when one of the processes, which need not be children of this one, has ended; after a quarter
+    of a second in any case where that cannot be watched."""
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    descriptors: list[int] = []
+    try:
+        for pid in list(pids)[:_MAX_WATCHED]:
+            descriptors.append(os.pidfd_open(pid))
+            loop.add_reader(descriptors[-1], ended.set)
+        await ended.wait()
+    except ProcessLookupError:
+        return
+    except (AttributeError, OSError):
+        await asyncio.sleep(_POLL_S)
+    finally:
+        for descriptor in descriptors:
+            loop.remove_reader(descriptor)
+            os.close(descriptor)
+
+
+def _wait_in_thread(
+    process: subprocess.Popen[bytes], loop: asyncio.AbstractEventLoop, ended: asyncio.Event
+) -> None:
+    process.wait()
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(ended.set)

@@ -1,0 +1,315 @@
+"""Commands in the background: how they get there, what is told of them, how they end."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forge_core.tools import BashTool, ExecutionContext, ToolExecutor, ToolResult
+from forge_core.tools import bash as bash_module
+from forge_core.tools.base import BaseTool
+from forge_core.tools.job_output import JobOutputTool
+from forge_core.tools.job_stop import JobStopTool
+from forge_core.tools.shell.job import JobState
+from forge_core.tools.shell.jobs import MAX_ENDED_KEPT, JobTable
+from forge_core.tools.shell.process_tree import descendants
+
+GO = "while [ ! -e {} ]; do sleep 0.02; done"
+
+
+class Desk:
+    """A session's tools, jobs and what they tell."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.told: list[str] = []
+        self.jobs = JobTable(self.told.append)
+        self.executor = ToolExecutor()
+
+    def context(self, **more: Any) -> ExecutionContext:
+        return ExecutionContext(self.root, jobs=self.jobs, **more)
+
+    async def call(
+        self, tool: BaseTool, context: ExecutionContext | None = None, **params: Any
+    ) -> ToolResult:
+        return await self.executor.execute(tool, params, context or self.context())
+
+    async def bash(self, command: str, context: ExecutionContext | None = None, **more: Any) -> ToolResult:
+        return await self.call(BashTool(), context, command=command, **more)
+
+    async def start(self, command: str, **more: Any) -> ToolResult:
+        return await self.bash(command, run_in_background=True, **more)
+
+    async def look(self, job_id: int, **more: Any) -> ToolResult:
+        return await self.call(JobOutputTool(), job_id=job_id, **more)
+
+    async def stop(self, job_id: int) -> ToolResult:
+        return await self.call(JobStopTool(), job_id=job_id)
+
+    def state(self, job_id: int) -> JobState:
+        return next(one.state for one in self.jobs.list() if one.id == job_id)
+
+    async def ended(self, job_id: int) -> None:
+        await until(lambda: self.state(job_id) is not JobState.RUNNING)
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    desk = Desk(tmp_path)
+    yield desk
+    await desk.jobs.aclose()
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What runs longer than a moment goes to the background, so that no test waits a minute."""
+    monkeypatch.setattr(bash_module, "BACKGROUND_AFTER_S", 0.3)
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bash_module, "START_GRACE_S", 0.15)
+
+
+async def until(condition: Callable[[], bool], within_s: float = 10) -> None:
+    async with asyncio.timeout(within_s):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+async def test_a_job_gets_a_number_and_the_call_returns_while_it_runs(desk: Desk) -> None:
+    result = await desk.start("echo up; sleep 7101", description="serve")
+    assert result.success
+    assert result.output.startswith("up\n[runs in the background as job 1; job_output 1 shows its output")
+    assert result.summary == "job 1"
+    (view,) = desk.jobs.list()
+    assert (view.id, view.state, view.command) == (1, JobState.RUNNING, "echo up; sleep 7101")
+    assert (view.description, view.exit_code, view.timeout_s) == ("serve", None, None)
+    assert "job 2" in (await desk.start("sleep 7101")).output
+
+
+async def test_a_job_that_fails_at_once_is_an_ordinary_result(desk: Desk) -> None:
+    result = await desk.start("no-such-program-here")
+    assert not result.success
+    assert result.error == "exit code 127"
+    assert desk.jobs.list() == ()
+    assert desk.told == []
+
+
+async def test_a_look_gives_only_what_is_new(desk: Desk, tmp_path: Path) -> None:
+    await desk.start(f"echo one; {GO.format('a')}; echo two; {GO.format('b')}; echo three; exit 3")
+    assert (await desk.look(1)).output.startswith("(no new output)\n[job 1 running for ")
+    (tmp_path / "a").touch()
+    assert (await desk.look(1, wait_s=10)).output.startswith("two\n[job 1 running for ")
+    (tmp_path / "b").touch()
+    await desk.ended(1)
+    last = await desk.look(1)
+    assert re.match(r"three\n\[job 1 ended: exit code 3 after \d+ s]$", last.output)
+    assert last.metadata["exit_code"] == 3
+    assert (await desk.look(1)).output.startswith("(no new output)\n[job 1 ended: exit code 3")
+
+
+async def test_a_wait_ends_with_the_job(desk: Desk) -> None:
+    await desk.start("sleep 0.5")
+    result = await desk.look(1, wait_s=30)
+    assert "ended: exit code 0" in result.output
+
+
+async def test_a_wait_ends_with_an_interrupt(desk: Desk) -> None:
+    await desk.start("sleep 7102")
+    context = desk.context(interrupted=asyncio.Event())
+    assert context.interrupted is not None
+    asyncio.get_running_loop().call_later(0.1, context.interrupted.set)
+    async with asyncio.timeout(5):
+        result = await desk.call(JobOutputTool(), context, job_id=1, wait_s=60)
+    assert "running for" in result.output
+
+
+async def test_all_output_is_in_a_private_file_from_the_first_byte(desk: Desk, tmp_path: Path) -> None:
+    started = await desk.start(f"echo first; {GO.format('a')}; yes line | head -100000; echo last")
+    path = Path(started.metadata["output_file"])
+    assert str(path) in started.output
+    (tmp_path / "a").touch()
+    await desk.ended(1)
+    result = await desk.look(1)
+    assert len(result.output) <= 30_000
+    assert f"the whole output is in {path}" in result.output
+    assert path.read_text() == "first\n" + "line\n" * 100_000 + "last\n"
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_character_split_between_two_looks_arrives_whole(desk: Desk, tmp_path: Path) -> None:
+    await desk.start(rf"printf 'a\xe4\xb8'; {GO.format('a')}; printf '\xadb\xe4'")
+    (tmp_path / "a").touch()
+    await desk.ended(1)
+    assert (await desk.look(1)).output.startswith("\u4e2db\ufffd\n[job 1")
+
+
+async def test_what_runs_too_long_goes_on_as_a_job(desk: Desk, tmp_path: Path, at_once: None) -> None:
+    live: list[str] = []
+    context = desk.context(on_output=live.append)
+    result = await desk.bash(f"echo slow; {GO.format('a')}; echo done", context)
+    assert result.success
+    assert result.output.startswith(
+        "slow\n[it still runs, in the background now as job 1; it is stopped 120 s"
+    )
+    shown = list(live)
+    (tmp_path / "a").touch()
+    await desk.ended(1)
+    assert (await desk.look(1)).output.startswith("done\n")
+    assert live == shown == ["slow\n"]
+
+
+async def test_the_timeout_goes_on_counting_in_the_background(desk: Desk, at_once: None) -> None:
+    result = await desk.bash("echo x; sleep 7103", timeout_s=0.8)
+    assert "job 1; it is stopped 0.8 s after its start" in result.output
+    await desk.ended(1)
+    assert desk.state(1) is JobState.TIMED_OUT
+    assert "timed out after" in (await desk.look(1)).output
+
+
+async def test_a_person_moves_a_running_command_to_the_background(desk: Desk) -> None:
+    assert not desk.jobs.background_now("call_1")
+    call = asyncio.ensure_future(desk.bash("echo x; sleep 7104", desk.context(call_id="call_1")))
+    await until(lambda: desk.jobs.background_now("call_1"))
+    result = await call
+    assert result.output.startswith("x\n[the user moved it to the background: it is now job 1;") or (
+        result.output.startswith("(no output yet)\n[the user moved it")
+    )
+    assert not desk.jobs.background_now("call_1")
+    assert desk.state(1) is JobState.RUNNING
+
+
+async def test_what_a_command_leaves_running_is_a_job_that_can_be_ended(desk: Desk) -> None:
+    result = await desk.bash("echo started; sleep 7105 & exit 0")
+    assert result.success
+    assert re.search(
+        r"started\n\[exit code 0, .* s]\n\[still running in the background as job 1: \d+ sleep 7105",
+        result.output,
+    )
+    (view,) = desk.jobs.list()
+    assert view.state is JobState.RUNNING
+    assert [one.command for one in view.left] == ["sleep 7105"]
+    assert "its shell ended: exit code 0; still running" in (await desk.look(1)).output
+    stopped = await desk.stop(1)
+    assert "[job 1 stopped after" in stopped.output
+    assert desk.told == []
+
+
+async def test_what_was_left_running_is_told_when_it_ends(desk: Desk, tmp_path: Path) -> None:
+    await desk.bash(f"({GO.format('a')}; echo late) & true")
+    (tmp_path / "a").touch()
+    await desk.ended(1)
+    await until(lambda: bool(desk.told))
+    assert (await desk.look(1)).output.startswith("late\n[job 1 ended: exit code 0")
+
+
+async def test_ends_are_told_to_the_person_at_once_and_to_the_model_once(desk: Desk, tmp_path: Path) -> None:
+    await desk.start(f"{GO.format('a')}; exit 4")
+    assert desk.jobs.news() == ()
+    (tmp_path / "a").touch()
+    await until(lambda: bool(desk.told))
+    assert re.fullmatch(r"job 1 \(while .*\) ended: exit code 4 after \d+ s", desk.told[0])
+    (line,) = desk.jobs.news()
+    assert line == f"{desk.told[0]}; job_output 1 gives its output"
+    assert desk.jobs.news() == ()
+
+
+async def test_an_end_that_the_model_has_seen_is_no_news(desk: Desk) -> None:
+    await desk.start("sleep 0.4")
+    await desk.look(1, wait_s=30)
+    await until(lambda: bool(desk.told))
+    assert desk.jobs.news() == ()
+
+
+async def test_a_job_whose_shell_ends_is_told_though_something_runs_on(desk: Desk, tmp_path: Path) -> None:
+    await desk.start(f"{GO.format('a')}; setsid sleep 7106 & {GO.format('a')}", timeout_s=3)
+    (tmp_path / "a").touch()
+    await until(lambda: bool(desk.told))
+    assert "its shell ended: exit code 0; still running: " in desk.told[0]
+    assert desk.state(1) is JobState.RUNNING
+    assert desk.jobs.list()[0].timeout_s is None
+
+
+async def test_a_job_that_the_person_stops_is_news_to_the_model_alone(desk: Desk) -> None:
+    await desk.start("sleep 7107")
+    view = await desk.jobs.stop(1)
+    assert view.state is JobState.STOPPED
+    assert desk.told == []
+    assert "stopped after" in desk.jobs.news()[0]
+
+
+async def test_stopping_ends_what_ignores_the_first_signal(desk: Desk) -> None:
+    await desk.start("trap '' TERM; echo up; sleep 7108; sleep 7108")
+    result = await desk.stop(1)
+    assert "stopped after" in result.output
+    assert (await desk.stop(1)).output.startswith("(no new output)\n[job 1 stopped")
+
+
+async def test_too_many_jobs_are_refused_and_the_running_ones_named(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, at_once: None
+) -> None:
+    monkeypatch.setattr("forge_core.tools.shell.jobs.MAX_RUNNING_JOBS", 2)
+    await desk.start("sleep 7109")
+    await desk.start("sleep 7109")
+    refused = await desk.start("sleep 7109")
+    assert "2 jobs run already (1, 2)" in (refused.error or "")
+    assert not desk.jobs.background_now()
+    stays = await desk.bash("sleep 0.6; echo whole")
+    assert stays.output.startswith("whole\n[exit code 0")
+    left = await desk.bash("sleep 7109 & true")
+    assert re.search(r"\[it left running: \d+ sleep 7109. This was ended", left.output)
+    await desk.stop(1)
+    assert (await desk.start("sleep 7109")).success
+
+
+@pytest.mark.parametrize("tool", [JobOutputTool(), JobStopTool()])
+async def test_an_unknown_job_is_named_with_those_there_are(desk: Desk, tool: BaseTool) -> None:
+    assert (await desk.call(tool, job_id=7)).error == "there is no job 7. The jobs are: none yet."
+    await desk.start("sleep 7110")
+    assert (await desk.call(tool, job_id="7")).error == "there is no job 7. The jobs are: 1."
+
+
+async def test_without_a_session_there_are_no_jobs_to_look_at(tmp_path: Path) -> None:
+    result = await ToolExecutor().execute(JobOutputTool(), {"job_id": 1}, ExecutionContext(tmp_path))
+    assert "there are no background jobs here" in (result.error or "")
+
+
+async def test_the_oldest_ended_jobs_are_forgotten(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("forge_core.tools.shell.jobs.MAX_ENDED_KEPT", 2)
+    monkeypatch.setattr(bash_module, "START_GRACE_S", 0.0)
+    assert MAX_ENDED_KEPT >= 16
+    for number in range(1, 5):
+        await desk.start("sleep 0.05")
+        await desk.ended(number)
+    await desk.start("sleep 7111")
+    assert [one.id for one in desk.jobs.list()] == [3, 4, 5]
+
+
+async def test_the_person_can_look_without_taking_it_from_the_model(desk: Desk) -> None:
+    await desk.start("echo here; sleep 7112")
+    await desk.look(1)
+    assert desk.jobs.recent(1) == "here\n"
+
+
+async def test_closing_ends_all_jobs_and_the_commands_still_in_the_foreground(desk: Desk) -> None:
+    import os
+
+    await desk.start("sleep 7113")
+    await desk.bash("setsid sleep 7113 & true")
+    call = asyncio.ensure_future(desk.bash("sleep 7113", desk.context(call_id="c")))
+    await until(lambda: len([one for one in descendants(os.getpid()) if one.command == "sleep 7113"]) == 3)
+    await desk.jobs.aclose()
+    await call
+    assert [one for one in descendants(os.getpid()) if "7113" in one.command] == []
+
+
+async def test_a_hostile_command_line_is_shown_harmless(desk: Desk) -> None:
+    await desk.start("sleep 0.3; : '\x1b[2J\u202e'\nfalse")
+    await until(lambda: bool(desk.told))
+    assert "\x1b" not in desk.told[0]
+    assert "\u202e" not in desk.told[0]
+    assert "\n" not in desk.told[0]
