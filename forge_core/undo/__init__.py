@@ -1,0 +1,23 @@
+"""Before-images of what tools change, and the way back: undo, redo, conflicts."""
+
+from typing import TYPE_CHECKING
+
+from forge_core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from forge_core.undo.report import CommandEffects as CommandEffects
+    from forge_core.undo.report import Conflict as Conflict
+    from forge_core.undo.report import TurnView as TurnView
+    from forge_core.undo.report import UndoReport as UndoReport
+    from forge_core.undo.store import UndoStore as UndoStore
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "CommandEffects": "forge_core.undo.report",
+        "Conflict": "forge_core.undo.report",
+        "TurnView": "forge_core.undo.report",
+        "UndoReport": "forge_core.undo.report",
+        "UndoStore": "forge_core.undo.store",
+    },
+)

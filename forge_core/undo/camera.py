@@ -1,0 +1,77 @@
+"""Takes the image of one file and sees to it that its bytes are kept."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from forge_core.undo.git_objects import GitObjects
+from forge_core.undo.image import Image, Kind
+from forge_core.undo.keeper import Keeper
+from forge_core.undo.tree import Content, TooLargeError, read_file
+
+MAX_FILE_BYTES_IN_GIT = 10 * 1024 * 1024
+"""A larger file is not copied before commands."""
+MAX_FILE_BYTES = 1024 * 1024
+"""The same where there is no git repository."""
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """An image whose bytes are kept, or why there is none."""
+
+    image: Image | None
+    why: str = ""
+    is_fleeting: bool = False
+    """The file changed while it was read, or could not be: to be read again at the next look."""
+
+
+class Camera:
+    """Reads files of a workspace for the looks over it."""
+
+    def __init__(self, root: Path, git: GitObjects) -> None:
+        self._root = root
+        self._git = git
+        self._max_bytes = MAX_FILE_BYTES_IN_GIT if git.in_repository else MAX_FILE_BYTES
+
+    def take(self, path: str, status: os.stat_result, keeper: Keeper, held: str) -> Shot:
+        """The image of `path`, which a walk has just met with this status. `held` is the id under which git
+        may hold the bytes."""
+        mode = stat.S_IMODE(status.st_mode)
+        full = self._root / path
+        try:
+            if stat.S_ISDIR(status.st_mode):
+                return Shot(Image(Kind.FOLDER, mode))
+            if stat.S_ISLNK(status.st_mode):
+                return Shot(Image(Kind.LINK, target=os.readlink(full)))  # noqa: PTH115  a Path would normalise it
+            if not stat.S_ISREG(status.st_mode):
+                return Shot(None, "not a regular file")
+            if status.st_size > self._max_bytes:
+                raise TooLargeError
+            fd = os.open(full, _READ_FLAGS)
+            now = os.fstat(fd)
+            if (now.st_ino, now.st_dev) != (status.st_ino, status.st_dev):
+                os.close(fd)  # something else has taken the name: perhaps by way of a planted link
+                return Shot(None, "replaced while it was read", True)
+            content = read_file(fd, self._max_bytes)
+        except TooLargeError:
+            return Shot(None, f"larger than {self._max_bytes / 1_000_000:.0f} MB")
+        except OSError as error:
+            return Shot(None, error.strerror or str(error), True)
+        shot = self.put_away(content, keeper, held)
+        return Shot(shot.image, shot.why, now.st_ctime_ns != status.st_ctime_ns)
+
+    def put_away(self, content: Content, keeper: Keeper, held: str) -> Shot:
+        """Keeps the bytes, unless git holds exactly these under `held`."""
+        image = content.image
+        if image.kind is Kind.OTHER:
+            return Shot(None, "not a regular file")
+        if image.kind is not Kind.FILE or not content.data:
+            return Shot(image)
+        if held and self._git.object_id(content.data) == held:
+            return Shot(Image(image.kind, image.mode, image.digest, image.size, git=held))
+        why = keeper.keep(content.data, image.digest)
+        return Shot(None, why) if why else Shot(image)

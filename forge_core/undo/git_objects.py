@@ -1,0 +1,194 @@
+"""What git already holds: the object ids of tracked files, and their bytes.
+
+The index is read without git (5,000 entries in a few milliseconds) and is only a hint: a file counts as held
+by git when its own bytes hash to the id, so no filter, line-end conversion or stale entry can mislead, and
+when git says that the object is there. Objects are read with `cat-file`, which runs nothing that a repository
+names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+from forge_core.workspace.git import hardened_git_args
+from forge_core.workspace.repository import Repository, find_repository, read_small
+
+_MAX_INDEX_BYTES = 64 * 1024 * 1024
+_TIMEOUT_S = 20.0
+_FIXED = 40
+"""Bytes of an entry before its object id."""
+_REGULAR = 0o100000
+_EXTENDED = 0x4000
+_READ_BYTES = 32 * 1024 * 1024
+"""Of one call of `cat-file`, so that memory stays bounded."""
+_VARIABLES = ("PATH", "HOME", "LANG", "TMPDIR")
+
+
+class GitObjects:
+    """The objects of the repository around a folder; without one, it holds nothing."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._repository: Repository | None = find_repository(root)
+        self._stamp: tuple[int, int, int] | None = None
+        self._ids: dict[str, str] = {}
+        self._is_there: dict[str, bool] = {}
+        self.algorithm = "sha256" if self._uses_sha256() else "sha1"
+
+    @property
+    def in_repository(self) -> bool:
+        return self._repository is not None
+
+    @property
+    def repository(self) -> Repository | None:
+        return self._repository
+
+    def tracked(self) -> dict[str, str]:
+        """Path relative to the root → object id of the regular files in the index. Read again only when the
+        index has changed; empty when it can't be read."""
+        if self._repository is None:
+            return {}
+        path = self._repository.git_dir / "index"
+        try:
+            status = path.stat()
+            stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
+            if stamp != self._stamp:
+                self._stamp = stamp
+                data = path.read_bytes() if status.st_size <= _MAX_INDEX_BYTES else b""
+                self._ids = dict(self._below_root(data))
+        except (OSError, ValueError, IndexError):
+            self._ids = {}
+        return self._ids
+
+    def present(self, ids: Collection[str]) -> set[str]:
+        """Those of `ids` that git can give; asks git once for those it has not been asked for before."""
+        unknown = [one for one in ids if one not in self._is_there]
+        if unknown:
+            output = self._git("cat-file", "--batch-check", "--buffer", stdin=_lines(unknown)) or b""
+            found = {line.split(b" ", 1)[0].decode() for line in output.splitlines() if b" blob " in line}
+            self._is_there.update((one, one in found) for one in unknown)
+        return {one for one in ids if self._is_there[one]}
+
+    def object_id(self, data: bytes) -> str:
+        """The id that git gives to a blob of these bytes."""
+        return hashlib.new(self.algorithm, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+    def read(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
+        """The bytes of these ids (with their sizes, by which calls are kept small); what is gone by now is
+        left out."""
+        batch: list[str] = []
+        total = 0
+        for one, size in sizes.items():
+            if batch and total + size > _READ_BYTES:
+                yield from _objects(self._git("cat-file", "--batch", stdin=_lines(batch)) or b"")
+                batch, total = [], 0
+            batch.append(one)
+            total += size
+        if batch:
+            yield from _objects(self._git("cat-file", "--batch", stdin=_lines(batch)) or b"")
+
+    def history_stamp(self) -> int:
+        """Changes when HEAD moves: a commit, a checkout, a reset."""
+        if self._repository is None:
+            return 0
+        parts: list[object] = [read_small(self._repository.git_dir / "HEAD")]
+        for name in ("logs/HEAD", "packed-refs"):
+            try:
+                status = (self._repository.git_dir / name).stat()
+                parts.append((status.st_size, status.st_mtime_ns))
+            except OSError:
+                parts.append(None)
+        return hash(tuple(parts))
+
+    def _below_root(self, data: bytes) -> Iterator[tuple[str, str]]:
+        assert self._repository is not None
+        inside = self._root.relative_to(self._repository.top).as_posix()
+        prefix = "" if inside == "." else inside + "/"
+        for path, one in parse_index(data, 32 if self.algorithm == "sha256" else 20):
+            if path.startswith(prefix):
+                yield path[len(prefix) :], one
+
+    def _uses_sha256(self) -> bool:
+        config = read_small(self._repository.common_dir / "config") if self._repository else None
+        return bool(config and re.search(r"(?im)^\s*objectformat\s*=\s*sha256\s*$", config))
+
+    def _git(self, *arguments: str, stdin: bytes) -> bytes | None:
+        try:
+            done = subprocess.run(
+                ["git", *hardened_git_args(), *arguments],
+                cwd=self._root,
+                env=_environment(),
+                input=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                timeout=_TIMEOUT_S,
+                start_new_session=True,
+                check=False,
+            )
+        except (OSError, subprocess.SubprocessError):
+            return None
+        return done.stdout
+
+
+def parse_index(data: bytes, id_bytes: int = 20) -> Iterator[tuple[str, str]]:
+    """Paths and object ids of the regular files in a git index of version 2, 3 or 4, conflicts left out.
+
+    https://git-scm.com/docs/index-format. Raises ValueError or IndexError on what is no such index.
+    """
+    if data[:4] != b"DIRC" or (version := int.from_bytes(data[4:8], "big")) not in (2, 3, 4):
+        raise ValueError("no git index of a known version")
+    end_of_id = _FIXED + id_bytes
+    offset, previous = 12, b""
+    for _ in range(int.from_bytes(data[8:12], "big")):
+        mode = int.from_bytes(data[offset + 24 : offset + 28], "big")
+        flags = int.from_bytes(data[offset + end_of_id : offset + end_of_id + 2], "big")
+        start = offset + end_of_id + (4 if flags & _EXTENDED else 2)
+        if version == 4:
+            cut, start = _variable_int(data, start)
+            stop = data.index(b"\0", start)
+            name = previous[: len(previous) - cut] + data[start:stop]
+            following = stop + 1
+        else:
+            stop = data.index(b"\0", start)
+            name = data[start:stop]
+            following = offset + (stop - offset + 8) // 8 * 8
+        if mode & 0o170000 == _REGULAR and not flags & 0x3000:
+            yield os.fsdecode(name), data[offset + _FIXED : offset + end_of_id].hex()
+        previous, offset = name, following
+
+
+def _variable_int(data: bytes, offset: int) -> tuple[int, int]:
+    byte = data[offset]
+    value = byte & 0x7F
+    while byte & 0x80:
+        offset += 1
+        byte = data[offset]
+        value = (value + 1) << 7 | (byte & 0x7F)
+    return value, offset + 1
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+    return kept | {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
+
+
+def _lines(ids: Collection[str]) -> bytes:
+    return "\n".join(ids).encode("ascii") + b"\n"
+
+
+def _objects(output: bytes) -> Iterator[tuple[str, bytes]]:
+    offset = 0
+    while (line_end := output.find(b"\n", offset)) >= 0:
+        words = output[offset:line_end].split(b" ")
+        offset = line_end + 1
+        if len(words) == 3 and words[1] == b"blob":
+            size = int(words[2])
+            yield words[0].decode(), output[offset : offset + size]
+            offset += size + 1
+        elif len(words) == 3:
+            offset += int(words[2]) + 1

@@ -1,0 +1,86 @@
+"""What stands at a path at one moment, and a change from one such image to the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Kind(StrEnum):
+    ABSENT = "absent"
+    FILE = "file"
+    LINK = "link"
+    FOLDER = "folder"
+    OTHER = "other"
+    """A FIFO, a socket, a device: never read, never touched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """What stands at a path. Two images are equal when bringing one back would change nothing of the other.
+
+    Modification times are left out on purpose: a file that is brought back is new to a build tool, which
+    would otherwise keep what it built from the later content.
+    """
+
+    kind: Kind
+    mode: int = 0
+    """Permission bits of a file or folder."""
+    digest: str = ""
+    """sha256 of a file's bytes."""
+    size: int = 0
+    target: str = ""
+    """What a symbolic link says."""
+    git: str = field(default="", compare=False)
+    """The git object that holds the bytes; empty when the store holds them."""
+
+    def as_record(self) -> dict[str, Any]:
+        """The fields that say something, for JSON."""
+        record: dict[str, Any] = {"kind": self.kind.value}
+        for name in ("mode", "digest", "size", "target", "git"):
+            if value := getattr(self, name):
+                record[name] = value
+        return record
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Image:
+        """The inverse of `as_record`. Raises ValueError, TypeError or KeyError on anything else."""
+        image = cls(
+            Kind(record["kind"]),
+            int(record.get("mode", 0)),
+            str(record.get("digest", "")),
+            int(record.get("size", 0)),
+            str(record.get("target", "")),
+            str(record.get("git", "")),
+        )
+        if image.kind is Kind.FILE and len(image.digest) != 64:
+            raise ValueError(f"{record!r} is no file's image")
+        return image
+
+
+ABSENT = Image(Kind.ABSENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a turn made of one path."""
+
+    path: str
+    """Relative to the workspace with forward slashes; absolute when it lies outside."""
+    before: Image
+    after: Image
+
+    def reversed(self) -> Change:
+        return Change(self.path, self.after, self.before)
+
+    @property
+    def verb(self) -> str:
+        """What happened, in one word for the person."""
+        if self.before.kind is Kind.ABSENT:
+            return "created"
+        if self.after.kind is Kind.ABSENT:
+            return "deleted"
+        if self.before.kind is self.after.kind and self.before.digest == self.after.digest:
+            return "changed" if self.before.target != self.after.target else "mode changed"
+        return "changed"

@@ -1,0 +1,71 @@
+"""Removes what undo kept for sessions that are over: the oldest first, those in use never."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+KEPT_BYTES = 1024 * 1024 * 1024
+"""Of all sessions together."""
+KEPT_SECONDS = 30 * 24 * 3600.0
+LOCK = "lock"
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    path: Path
+    used_at: float
+    size: int
+
+
+def lock(folder: Path) -> int:
+    """Marks a session's folder as in use until the descriptor is closed. Raises OSError when another process
+    uses it."""
+    fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
+
+
+def prune_others(own: Path, *, kept_bytes: int = KEPT_BYTES, kept_seconds: float = KEPT_SECONDS) -> None:
+    """Prunes the undo folders beside `own`, which is `…/<session>/<name>`: those too old, and then the oldest
+    until the rest is within `kept_bytes`."""
+    folders = [
+        _measure(path)
+        for path in own.parent.parent.glob(f"*/{own.name}")
+        if path != own and not path.is_symlink() and (path / LOCK).is_file()
+    ]
+    total = 0
+    for folder in sorted(folders, key=lambda one: one.used_at, reverse=True):
+        total += folder.size
+        if total > kept_bytes or time.time() - folder.used_at > kept_seconds:
+            _remove_unused(folder.path)
+
+
+def _measure(path: Path) -> _Folder:
+    size, used_at = 0, 0.0
+    with contextlib.suppress(OSError):
+        for entry in path.rglob("*"):
+            status = entry.lstat()
+            size += status.st_size
+            used_at = max(used_at, status.st_mtime)
+    return _Folder(path, used_at, size)
+
+
+def _remove_unused(path: Path) -> None:
+    try:
+        fd = lock(path)
+    except OSError:
+        return
+    try:
+        shutil.rmtree(path, ignore_errors=True)
+    finally:
+        os.close(fd)

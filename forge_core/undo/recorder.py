@@ -1,0 +1,263 @@
+"""Undo's work itself, blocking and on one thread: what belongs to which turn, and the way back."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from forge_core.errors import ForgeError
+from forge_core.undo.blobs import BlobStore
+from forge_core.undo.git_objects import GitObjects
+from forge_core.undo.history import Turn
+from forge_core.undo.image import ABSENT, Change, Image
+from forge_core.undo.keeper import Keeper
+from forge_core.undo.naming import not_undoable
+from forge_core.undo.pruning import lock, prune_others
+from forge_core.undo.report import CommandEffects, TurnView, UndoReport
+from forge_core.undo.restore import Outcome, Restorer
+from forge_core.undo.tree import Tree
+from forge_core.undo.turn_log import TurnLog
+from forge_core.undo.watcher import Look, Watcher
+
+MAX_CAPTURE_BYTES = 64 * 1024 * 1024
+"""A larger file that a file tool changes is not kept."""
+_PATIENCE_S = 10.0
+"""A file tool writes at once after `capture`; what has not changed by then is no longer waited for."""
+_HISTORY = "git's own history: commits and branches"
+
+
+@dataclass(slots=True, eq=False)
+class Watch:
+    """A command that runs."""
+
+    turn: Turn | None
+    gave_up: str = ""
+    history_stamp: int = 0
+    seen: dict[str, None] = field(default_factory=dict)
+    """What other looks found changed while it ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    before: Image
+    at: float
+
+
+class Recorder:
+    """One session's undo. `on_trouble` is called, from the thread, with a sentence for the person."""
+
+    def __init__(
+        self,
+        root: Path,
+        folder: Path,
+        limit_bytes: int,
+        private: Path | None,
+        on_trouble: Callable[[str], None],
+        max_entries: int | None,
+    ) -> None:
+        self._root = root
+        self._folder = folder
+        self._git = GitObjects(root)
+        self._watcher = Watcher(root, self._git, [folder, *([private] if private else [])], max_entries)
+        self._tree = Tree(str(root))
+        self._blobs = BlobStore(folder / "blobs")
+        self._log = TurnLog(folder / "turns.jsonl", on_trouble)
+        self._keeper = Keeper(self._blobs, self._git, self._log, limit_bytes, self._needed)
+        self._pending: dict[str, _Pending] = {}
+        self._watches: set[Watch] = set()
+        self._gave_up = ""
+        self._lock: int | None = None
+
+    def open(self) -> None:
+        """Reads what an earlier run left. Raises OSError when the folder can't be used."""
+        if self._lock is not None:
+            return
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._lock = lock(self._folder)
+        self._blobs.open()
+        self._log.load()
+        prune_others(self._folder)
+
+    def close(self) -> None:
+        self._log.close()
+        self._blobs.close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def begin_turn(self, text: str) -> None:
+        """What changes from here on is this turn's. With a job of an earlier turn still at work, a look draws
+        the line: what happened between the turns may be the person's, and is nobody's."""
+        self.end_turn()
+        self._log.begin(text)
+        self._gave_up = ""
+        if self._watches:
+            self._look()
+
+    def end_turn(self) -> None:
+        """Takes the last after-images; a walk only when a command of this turn is still at work."""
+        if self._log.running is None:
+            return
+        self.settle()
+        if any(watch.turn is self._log.running for watch in self._watches):
+            self._attribute(self._look())
+        self._pending.clear()
+        self._log.end()
+
+    def capture(self, path: Path) -> None:
+        self.open()
+        self.settle()
+        name = self._name(path)
+        self._keeper.begin()
+        try:
+            if ".git" in name.split("/"):
+                image, why = None, "it is git's own"
+            else:
+                image, why = self._watcher.look_at(name, self._keeper, MAX_CAPTURE_BYTES)
+        except OSError as error:
+            image, why = None, error.strerror or str(error)
+        if image is None:
+            self._log.lose(name, why)
+            self._log.tell(f"The change of {path.name!r} can't be undone: {why}.")
+            return
+        self._pending[name] = _Pending(image, time.monotonic())
+        for folder in self._missing_folders(name):
+            self._pending.setdefault(folder, _Pending(ABSENT, time.monotonic()))
+
+    def settle(self) -> None:
+        """Takes the after-images of what was captured and has changed since."""
+        now = time.monotonic()
+        for name, pending in list(self._pending.items()):
+            try:
+                image, why = self._watcher.look_at(name, self._keeper, MAX_CAPTURE_BYTES)
+            except OSError as error:
+                image, why = None, error.strerror or str(error)
+            if image is None:
+                self._log.lose(name, why)
+            elif image != pending.before:
+                self._log.record(Change(name, pending.before, image))
+            elif now - pending.at < _PATIENCE_S:
+                continue
+            del self._pending[name]
+
+    def before_command(self) -> Watch:
+        self.open()
+        self.settle()
+        is_shared = (
+            any(watch.turn is self._log.running for watch in self._watches) and self._log.running is not None
+        )
+        look = self._look()
+        if is_shared:
+            self._attribute(look)
+            for watch in self._watches:
+                watch.seen.update(dict.fromkeys(change.path for change in look.changes))
+        if self._keeper.trouble:
+            self._log.tell(
+                f"This turn can't be undone as a whole: files could not be kept ({self._keeper.trouble})."
+            )
+        watch = Watch(self._log.running, look.gave_up, self._git.history_stamp())
+        self._watches.add(watch)
+        return watch
+
+    def after_command(self, watch: Watch) -> CommandEffects:
+        """What changed since the last look. It is the command's when its turn still runs; of a job that ends
+        later it can't be told apart from what the person did, and is named but never undone."""
+        self._watches.discard(watch)
+        self.settle()
+        if watch.gave_up:
+            reason = f"what the command changed: {watch.gave_up}"
+            self._log.lose(reason, "")
+            self._log.tell(f"What commands change here can't be undone: {watch.gave_up}.")
+            return CommandEffects(tuple(watch.seen), (reason,))
+        look = self._look()
+        if look.gave_up:
+            return CommandEffects(tuple(watch.seen), (f"what the command changed: {look.gave_up}",))
+        lost = dict(look.lost)
+        if self._git.history_stamp() != watch.history_stamp:
+            lost[_HISTORY] = ""
+        if watch.turn is not None and watch.turn is self._log.running:
+            look.lost = lost
+            self._attribute(look)
+        else:
+            lost.update({change.path: "changed after its turn" for change in look.changes})
+        changed = dict.fromkeys([*watch.seen, *(change.path for change in look.changes)])
+        return CommandEffects(tuple(sorted(changed)), not_undoable(lost, look.ignored))
+
+    def undo(self) -> UndoReport:
+        self._check_idle()
+        self.open()
+        turn = self._log.history.to_undo()
+        skipped = {name: why for one in self._log.history.above(turn) for name, why in one.lost.items()}
+        if turn is None:
+            return UndoReport("undo", not_undoable=not_undoable(skipped, []))
+        outcome = Restorer(self._tree, self._keeper, [one.reversed() for one in turn.changes.values()]).run()
+        self._log.undone(turn, tuple(change.path for change in outcome.done))
+        return self._report("undo", turn, outcome, turn.lost | skipped)
+
+    def redo(self) -> UndoReport:
+        self._check_idle()
+        self.open()
+        turn = self._log.history.to_redo()
+        if turn is None or turn.undone is None:
+            return UndoReport("redo")
+        changes = [turn.changes[path] for path in turn.undone if path in turn.changes]
+        outcome = Restorer(self._tree, self._keeper, changes).run()
+        self._log.redone(turn)
+        return self._report("redo", turn, outcome, turn.lost)
+
+    def turns(self) -> tuple[TurnView, ...]:
+        return self._log.views()
+
+    def not_covered(self) -> tuple[str, ...]:
+        """What no undo brings back, as far as it is known: ignored files, and those that were not kept."""
+        return not_undoable(self._watcher.uncovered, self._watcher.ignored)
+
+    def _look(self) -> Look:
+        """One look; after one that gave up, none is tried again in the same turn."""
+        if self._gave_up:
+            return Look(gave_up=self._gave_up)
+        look = self._watcher.look(self._keeper)
+        self._gave_up = look.gave_up
+        return look
+
+    def _attribute(self, look: Look) -> None:
+        for change in look.changes:
+            self._log.record(change)
+        for name, why in look.lost.items():
+            self._log.lose(name, why)
+
+    def _check_idle(self) -> None:
+        if self._log.running is not None:
+            raise ForgeError("A turn is running. Interrupt it, or wait for its end, before you undo.")
+
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self._root).as_posix() if path.is_relative_to(self._root) else str(path)
+
+    def _needed(self) -> set[str]:
+        """Blobs that no turn refers to yet."""
+        return self._watcher.digests() | {pending.before.digest for pending in self._pending.values()}
+
+    def _missing_folders(self, name: str) -> Iterator[str]:
+        folder = name.rpartition("/")[0]
+        while folder and self._tree.status(folder) is None:
+            yield folder
+            folder = folder.rpartition("/")[0]
+
+    def _report(
+        self, kind: Literal["undo", "redo"], turn: Turn, outcome: Outcome, lost: dict[str, str]
+    ) -> UndoReport:
+        done = outcome.done
+        return UndoReport(
+            kind,
+            turn.number,
+            turn.text,
+            restored=tuple(sorted(change.path for change in done if change.after != ABSENT)),
+            deleted=tuple(sorted(change.path for change in done if change.after == ABSENT)),
+            conflicts=tuple(sorted(outcome.conflicts, key=lambda conflict: conflict.name)),
+            not_undoable=not_undoable(lost, []),
+            touched=tuple(self._root / change.path for change in done),
+        )

@@ -1,0 +1,71 @@
+"""What undo tells: the effects of a command, a turn in the list, and how an undo or redo went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from forge_core.sanitize import safe_line
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEffects:
+    """What a command did below the workspace; names are relative to it."""
+
+    changed: tuple[str, ...] = ()
+    not_undoable: tuple[str, ...] = ()
+    """What changed and can't be brought back, or could not be watched; summarised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A path that undo left alone."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnView:
+    """A turn that changed something."""
+
+    number: int
+    text: str
+    """What the person had asked."""
+    at: float
+    """Seconds since the epoch."""
+    changes: tuple[tuple[str, str], ...]
+    """Name and what happened to it: created, changed, mode changed, deleted."""
+    not_undoable: tuple[str, ...]
+    is_undone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UndoReport:
+    """How an undo or redo went. Nothing to do: `turn` is 0."""
+
+    kind: Literal["undo", "redo"]
+    turn: int = 0
+    text_of_turn: str = ""
+    restored: tuple[str, ...] = ()
+    """Brought (back) to what they were."""
+    deleted: tuple[str, ...] = ()
+    """Removed, since they were not there."""
+    conflicts: tuple[Conflict, ...] = ()
+    """Left alone."""
+    not_undoable: tuple[str, ...] = ()
+    """Changed by the turn, but not covered by undo."""
+    touched: tuple[Path, ...] = ()
+    """Every path that was written or removed, absolute: what the model has read of them is out of date."""
+
+    @property
+    def for_model(self) -> str:
+        """One line for the model's next turn; empty when nothing was touched."""
+        names = [*self.restored, *self.deleted]
+        if not names:
+            return ""
+        shown = ", ".join(safe_line(name) for name in names[:20])
+        more = f" and {len(names) - 20} more" if len(names) > 20 else ""
+        what = "undid the file changes of an earlier turn" if self.kind == "undo" else "redid file changes"
+        return f"[The user {what}. On disk now as before or after it: {shown}{more}. Read them again.]"

@@ -1,0 +1,213 @@
+"""Brings recorded images back, path by path: first everything is checked, then folders and files are set
+right in an order that works whatever became what.
+
+A path is only touched while it holds exactly what the turn had left. One that already holds what is wanted
+(an undo that was killed half-way has brought it back) counts as done, so a second attempt completes the
+first.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from forge_core.undo.image import Change, Image, Kind
+from forge_core.undo.keeper import Keeper
+from forge_core.undo.report import Conflict
+from forge_core.undo.scan import stamp_of
+from forge_core.undo.tree import TooLargeError, Tree
+
+_OPEN_MODE = 0o700
+"""What a folder's owner needs while things are put into it or taken out."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of the paths."""
+
+    done: list[Change] = field(default_factory=list)
+    conflicts: list[Conflict] = field(default_factory=list)
+
+
+class Restorer:
+    """Takes each path of some changes from `before` (what has to stand there now) to `after`."""
+
+    def __init__(self, tree: Tree, keeper: Keeper, changes: Iterable[Change]) -> None:
+        self._tree = tree
+        self._keeper = keeper
+        self._changes = sorted(changes, key=lambda change: change.path)
+        self._stamps: dict[str, int] = {}
+        self._fetched: dict[str, bytes] = {}
+        self._outcome = Outcome()
+        self._refused: set[str] = set()
+
+    def run(self) -> Outcome:
+        """Raises nothing for a path that can't be brought back: that is a conflict, and it stays as it is."""
+        steps = self._plan()
+        self._open_folders(steps)
+        deepest_first = sorted(steps, key=lambda change: change.path.count("/"), reverse=True)
+        for change in deepest_first:
+            if _is_leaf(change.before) and not _is_leaf(change.after):
+                self._attempt(change, self._remove, is_last=change.after.kind is Kind.ABSENT)
+        for change in deepest_first:
+            if change.before.kind is Kind.FOLDER and change.after.kind is not Kind.FOLDER:
+                self._attempt(change, self._remove_folder, is_last=change.after.kind is Kind.ABSENT)
+        for change in steps:
+            if change.before.kind is not Kind.FOLDER and change.after.kind is Kind.FOLDER:
+                self._attempt(change, self._make_folder, is_last=False)
+        for change in steps:
+            if _is_leaf(change.after):
+                self._attempt(change, self._put)
+        for change in deepest_first:
+            if change.after.kind is Kind.FOLDER:
+                self._attempt(change, self._set_folder_mode)
+        return self._outcome
+
+    def _plan(self) -> list[Change]:
+        """The changes whose paths hold what is expected and whose wanted bytes can be read."""
+        self._fetched = self._keeper.fetch([change.after for change in self._changes])
+        steps: list[Change] = []
+        for change in self._changes:
+            try:
+                current = self._current(change)
+                status = self._tree.status(change.path)
+            except OSError as error:
+                self._refuse(change, error.strerror or str(error))
+                continue
+            if current == change.after:
+                self._outcome.done.append(change)
+            elif current is None or not _is_expected(current, change):
+                self._refuse(change, _difference(current, change))
+            elif change.after.kind is Kind.FILE and self._bytes(change.after) is None:
+                where = "git no longer holds it" if change.after.git else "it is damaged in the store"
+                self._refuse(change, f"its other content can't be read: {where}")
+            else:
+                if status is not None:
+                    self._stamps[change.path] = stamp_of(status)
+                steps.append(change)
+        return steps
+
+    def _current(self, change: Change) -> Image | None:
+        """What stands there now; None for a file too large to be what is expected."""
+        try:
+            return self._tree.content(change.path, max(change.before.size, change.after.size)).image
+        except TooLargeError:
+            return None
+
+    def _attempt(self, change: Change, act: Callable[[Change], bool], *, is_last: bool = True) -> None:
+        if change.path in self._refused:
+            return
+        try:
+            done = act(change)
+        except OSError as error:
+            self._refuse(change, error.strerror or str(error))
+            return
+        if done and is_last:
+            self._outcome.done.append(change)
+
+    def _refuse(self, change: Change, why: str) -> None:
+        self._refused.add(change.path)
+        self._outcome.conflicts.append(Conflict(change.path, why))
+
+    def _is_untouched(self, change: Change) -> bool:
+        """Whether the path is as it was when it was checked. Our own writes to another name of the same file
+        count as untouched; anything else is refused."""
+        status = self._tree.status(change.path)
+        if (stamp_of(status) if status is not None else None) == self._stamps.get(change.path):
+            return True
+        current = self._current(change)
+        if current is not None and current in (change.before, change.after):
+            return True
+        self._refuse(change, "it changed during the undo")
+        return False
+
+    def _open_folders(self, steps: list[Change]) -> None:
+        for change in steps:
+            if change.before.kind is Kind.FOLDER and change.before.mode & _OPEN_MODE != _OPEN_MODE:
+                wanted = change.after.mode if change.after.kind is Kind.FOLDER else change.before.mode
+                try:
+                    self._tree.set_mode(change.path, wanted | _OPEN_MODE, Kind.FOLDER)
+                except OSError as error:
+                    self._refuse(change, error.strerror or str(error))
+
+    def _remove(self, change: Change) -> bool:
+        if not self._is_untouched(change):
+            return False
+        self._tree.remove(change.path, change.before.kind)
+        self._stamps.pop(change.path, None)
+        return True
+
+    def _remove_folder(self, change: Change) -> bool:
+        try:
+            self._tree.remove(change.path, Kind.FOLDER)
+        except OSError as error:
+            if change.before.mode & _OPEN_MODE != _OPEN_MODE:
+                self._tree.set_mode(change.path, change.before.mode, Kind.FOLDER)
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            if any(path.startswith(change.path + "/") for path in self._refused):
+                self._refused.add(change.path)  # it stays for a file that is named already
+            else:
+                self._refuse(change, "it holds files that are not this turn's")
+            return False
+        self._stamps.pop(change.path, None)
+        return True
+
+    def _make_folder(self, change: Change) -> bool:
+        if self._tree.status(change.path) is None:
+            self._tree.make_folder(change.path)
+        return True
+
+    def _put(self, change: Change) -> bool:
+        if not self._is_untouched(change):
+            return False
+        image = change.after
+        if image.kind is Kind.LINK:
+            self._tree.put_link(change.path, image.target)
+        elif change.before.kind is Kind.FILE and change.before.digest == image.digest:
+            self._tree.set_mode(change.path, image.mode, Kind.FILE)
+        else:
+            data = self._bytes(image)
+            if data is None:
+                raise OSError(errno.EIO, "its other content can't be read")
+            self._tree.put_file(change.path, data, image.mode)
+        return True
+
+    def _set_folder_mode(self, change: Change) -> bool:
+        self._tree.set_mode(change.path, change.after.mode, Kind.FOLDER)
+        return True
+
+    def _bytes(self, image: Image) -> bytes | None:
+        found = self._fetched.get(image.digest)
+        return found if found is not None else self._keeper.stored(image)
+
+
+def _is_leaf(image: Image) -> bool:
+    return image.kind in (Kind.FILE, Kind.LINK)
+
+
+def _is_expected(current: Image, change: Change) -> bool:
+    """Whether the path holds what the turn left, or a folder on which a killed attempt was at work."""
+    if current == change.before:
+        return True
+    if current.kind is not Kind.FOLDER or change.after.kind is not Kind.FOLDER:
+        return False
+    if change.before.kind is Kind.FOLDER:
+        return current.mode == change.after.mode | _OPEN_MODE
+    return current.mode == _OPEN_MODE
+
+
+def _difference(current: Image | None, change: Change) -> str:
+    expected = change.before
+    if current is None:
+        return "changed since"
+    if current.kind is Kind.ABSENT:
+        return "deleted since"
+    if expected.kind is Kind.ABSENT:
+        return "made anew since"
+    if current.kind is not expected.kind:
+        return f"now a {'link' if current.kind is Kind.LINK else current.kind.value} in its place"
+    if current.digest == expected.digest and current.target == expected.target:
+        return "its mode was changed since"
+    return "changed since"

@@ -1,0 +1,108 @@
+"""One look over the workspace: every entry that git does not ignore, by its stamp. No content is read."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from forge_core.workspace.ignore import IgnoreRules
+
+MAX_ENTRIES = 50_000
+"""A larger workspace is not watched: a look would take a second and more."""
+MAX_SECONDS = 5.0
+"""The same for a slow file system."""
+
+
+@dataclass(slots=True)
+class Listing:
+    """What a walk met."""
+
+    stamps: dict[str, int] = field(default_factory=dict)
+    """Path relative to the root → a number that changes when the entry does."""
+    status: dict[str, os.stat_result] = field(default_factory=dict)
+    """Of those entries whose stamp differs from the known one."""
+    ignored: dict[str, int] = field(default_factory=dict)
+    """Ignored files and folders (these end with a slash) and their stamps; nothing below is looked at."""
+    unreadable: list[str] = field(default_factory=list)
+    """Folders that could not be listed."""
+    gave_up: str = ""
+    """Why the walk ended early; empty when it is whole."""
+
+
+def stamp_of(status: os.stat_result) -> int:
+    """A number made of what changes when an entry does. A folder's counts its mode alone: its times change
+    with what is in it."""
+    if stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
+        return hash((status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode))
+    return hash((status.st_mode, 0 if stat.S_ISDIR(status.st_mode) else status.st_ino))
+
+
+def scan(
+    root: str,
+    rules: IgnoreRules,
+    known: Mapping[str, int],
+    known_ignored: Collection[str],
+    *,
+    is_trusted: bool = True,
+    hidden: Collection[str] = (),
+    max_entries: int = MAX_ENTRIES,
+    max_seconds: float = MAX_SECONDS,
+) -> Listing:
+    """Walks `root`, links never followed. What `known` and `known_ignored` name is not tested against the
+    rules again, which halves the time; with `is_trusted=False`, for rules that have changed, everything is.
+
+    `hidden` are paths (relative) that are left out with all that is below.
+    """
+    listing = Listing()
+    stamps, ignored = listing.stamps, listing.ignored
+    deadline = time.monotonic() + max_seconds
+    trusted = known if is_trusted else {}
+    stack = [""]
+    while stack:
+        folder = stack.pop()
+        try:
+            with os.scandir(f"{root}/{folder}") as entries:
+                for entry in entries:
+                    path = folder + entry.name
+                    is_folder = entry.is_dir(follow_symlinks=False)
+                    if path not in trusted:
+                        slashed = path + "/" if is_folder else path
+                        if (is_trusted and slashed in known_ignored) or rules.is_ignored_itself(
+                            path, is_folder
+                        ):
+                            if entry.name != ".git":
+                                ignored[slashed] = _whole_stamp(entry)
+                            continue
+                        if path in hidden:
+                            continue
+                    try:
+                        status = entry.stat(follow_symlinks=False)
+                    except OSError:
+                        continue
+                    stamp = stamps[path] = stamp_of(status)
+                    if known.get(path) != stamp:
+                        listing.status[path] = status
+                    if is_folder:
+                        stack.append(path + "/")
+        except FileNotFoundError:
+            continue
+        except OSError:
+            listing.unreadable.append(folder)
+        if len(stamps) > max_entries:
+            listing.gave_up = f"the folder holds more than {max_entries:,} files"
+            return listing
+        if time.monotonic() > deadline:
+            listing.gave_up = f"looking over the folder took longer than {max_seconds:g} s"
+            return listing
+    return listing
+
+
+def _whole_stamp(entry: os.DirEntry[str]) -> int:
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except OSError:
+        return 0
+    return hash((status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode))

@@ -1,0 +1,129 @@
+"""Undo for a session: the asynchronous face of `Recorder`, whose work runs on a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from forge_core.undo.recorder import Recorder, Watch
+from forge_core.undo.report import CommandEffects, TurnView, UndoReport
+
+LIMIT_BYTES = 256 * 1024 * 1024
+"""Of what one session keeps on disk."""
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class UndoStore:
+    """Keeps what files were before the session's tools changed them, and brings it back turn by turn.
+
+    What can be told apart: a change by a file tool is exact; one by a command is whatever changed below the
+    workspace while it ran, and so includes what a person changed in those seconds. What changed between
+    calls or turns is the person's: undo keeps it and names it as a conflict where the tool had been there
+    before. A job that outlives its turn is no longer covered: what it writes later is named, never undone.
+
+    Not covered: what git ignores, files over the limits in `watcher`, and `.git`: commits stay.
+
+    Calls are carried out in order on one thread, so a cancelled call does not leave half of its work.
+    Failures of the disk never reach the tools: the call goes on, and `on_trouble` gets a sentence for the
+    person (from that thread).
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        folder: Path,
+        *,
+        limit_bytes: int = LIMIT_BYTES,
+        private: Path | None = None,
+        on_trouble: Callable[[str], None] | None = None,
+        max_entries: int | None = None,
+    ) -> None:
+        """`root` is the workspace, `folder` this session's own, below the state folder; `private` is never
+        watched, should the workspace hold it (the state folder)."""
+        self._on_trouble = on_trouble or (lambda sentence: None)
+        real = Path(root).resolve()
+        hidden = private.resolve() if private is not None else None
+        self._recorder = Recorder(real, folder.resolve(), limit_bytes, hidden, self._on_trouble, max_entries)
+        self._executor: Executor | None = None
+        self._failure = ""
+
+    async def begin_turn(self, text: str) -> None:
+        await self._guarded(self._recorder.begin_turn, text)
+
+    async def end_turn(self) -> None:
+        await self._guarded(self._recorder.end_turn)
+
+    async def capture(self, path: Path) -> None:
+        """Keeps what stands at `path`, before a file tool changes, makes or deletes it."""
+        await self._guarded(self._recorder.capture, path)
+
+    async def settle(self) -> None:
+        """Notes what the captured files are now. To be called when a tool's call has ended, so that a later
+        edit by the person is told apart from the tool's."""
+        await self._guarded(self._recorder.settle)
+
+    async def before_command(self) -> object:
+        """Keeps everything that a command could change. Give what comes back to `after_command`."""
+        return await self._guarded(self._recorder.before_command)
+
+    async def after_command(self, watch: object) -> CommandEffects:
+        """What the command changed, once it (or the job that it became) has ended."""
+        if isinstance(watch, Watch):
+            effects = await self._guarded(self._recorder.after_command, watch)
+            if effects is not None:
+                return effects
+        return CommandEffects(not_undoable=(f"what the command changed: {self._failure}",))
+
+    async def undo(self) -> UndoReport:
+        """Brings back what stood before the last turn that changed something.
+
+        Raises:
+            ForgeError: a turn is running, or the store can't be used.
+        """
+        return await self._run(self._recorder.undo)
+
+    async def redo(self) -> UndoReport:
+        """Takes the last undo back. Raises ForgeError like `undo`."""
+        return await self._run(self._recorder.redo)
+
+    async def load(self) -> None:
+        """Reads what an earlier run of the session left, so that `turns` knows it."""
+        await self._guarded(self._recorder.open)
+
+    def turns(self) -> tuple[TurnView, ...]:
+        """The turns that changed something, oldest first; of a resumed session after `load`."""
+        return self._recorder.turns()
+
+    def not_covered(self) -> tuple[str, ...]:
+        """What undo does not bring back here, summarised; known after the first command."""
+        return self._recorder.not_covered()
+
+    async def aclose(self) -> None:
+        executor, self._executor = self._executor, None
+        if executor is not None:
+            await asyncio.get_running_loop().run_in_executor(executor, self._recorder.close)
+            executor.shutdown(wait=False)
+
+    async def _guarded(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T | None:
+        """Runs `work`; a failure of the disk is told once and costs undo, never the caller's call."""
+        try:
+            return await self._run(work, *args, **kwargs)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            if reason != self._failure:
+                self._failure = reason
+                self._on_trouble(f"What tools change can't be undone for now: {reason}.")
+            return None
+
+    async def _run(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        if self._executor is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._executor = ThreadPoolExecutor(1, "forge-undo")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._executor, lambda: work(*args, **kwargs))

@@ -1,0 +1,105 @@
+"""The turns in memory and on disk together, and what the person is told when the disk refuses."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from forge_core.undo.history import History, Turn
+from forge_core.undo.image import Change
+from forge_core.undo.index import UndoIndex
+from forge_core.undo.naming import not_undoable
+from forge_core.undo.report import TurnView
+
+
+class TurnLog:
+    """Which turn runs, and what the turns before it changed."""
+
+    def __init__(self, path: Path, on_trouble: Callable[[str], None]) -> None:
+        self._index = UndoIndex(path)
+        self._on_trouble = on_trouble
+        self._told: set[str] = set()
+        self.history = History()
+        self.running: Turn | None = None
+
+    def load(self) -> None:
+        """Reads what is on disk. Raises OSError."""
+        self.history = self._index.load()
+
+    def close(self) -> None:
+        self._index.close()
+
+    def begin(self, text: str) -> None:
+        self.running = Turn(0, text, time.time())
+        self._told.clear()
+
+    def end(self) -> None:
+        self.running = None
+        self._index.sync()
+
+    def record(self, change: Change) -> None:
+        """Adds a change to the running turn; without one it is nobody's."""
+        turn = self._standing_turn()
+        if turn is not None:
+            net = turn.record(change.path, change.before, change.after)
+            self._write(lambda: self._index.change(turn.number, net))
+
+    def lose(self, name: str, why: str) -> None:
+        """Notes what the running turn changed and undo can't bring back."""
+        turn = self._standing_turn()
+        if turn is not None and turn.lost.get(name) != why:
+            turn.lost[name] = why
+            self._write(lambda: self._index.lost(turn.number, name, why))
+
+    def undone(self, turn: Turn, paths: tuple[str, ...]) -> None:
+        turn.undone = paths
+        self._write(lambda: self._index.undone(turn.number, paths))
+
+    def redone(self, turn: Turn) -> None:
+        turn.undone = None
+        self._write(lambda: self._index.redone(turn.number))
+
+    def forget_oldest(self) -> bool:
+        """Drops the oldest turn that does not run; whether there was one. `compact` writes that down."""
+        oldest = next(iter(self.history), None)
+        if oldest is None or oldest is self.running:
+            return False
+        self.history.forget_oldest()
+        return True
+
+    def compact(self) -> None:
+        self._write(lambda: self._index.rewrite(self.history))
+
+    def views(self) -> tuple[TurnView, ...]:
+        return tuple(_view(turn) for turn in tuple(self.history) if not turn.is_empty)
+
+    def tell(self, sentence: str) -> None:
+        """Tells the person; each sentence once a turn."""
+        if sentence not in self._told:
+            self._told.add(sentence)
+            self._on_trouble(sentence)
+
+    def _standing_turn(self) -> Turn | None:
+        """The running turn, on top of the history from its first change on; what was undone is then cut."""
+        turn = self.running
+        if turn is None or any(turn is one for one in self.history):
+            return turn
+        turn.number = self.history.next_number
+        if self.history.add(turn):
+            self._write(self._index.cut)
+        self._write(lambda: self._index.turn(turn))
+        return turn
+
+    def _write(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self.tell(f"Undo works only until Forge ends: its record can't be written ({reason}).")
+
+
+def _view(turn: Turn) -> TurnView:
+    changes = tuple(sorted((change.path, change.verb) for change in tuple(turn.changes.values())))
+    lost = not_undoable(dict(turn.lost), [])
+    return TurnView(turn.number, turn.text, turn.at, changes, lost, turn.undone is not None)
