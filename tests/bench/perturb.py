@@ -1,0 +1,216 @@
+"""The mistakes that models make when they quote a file, each as a function from one text to another."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from forge_core.tools.editing.text import lines_of
+from tests.bench.replay_cut import Step
+
+Change: TypeAlias = Callable[[str], str]
+
+_LEADING = re.compile(r"^[ \t]+", re.MULTILINE)
+_INNER = re.compile(r"(?<=[^ \t\n])  +(?=\S)")
+_CURLY = {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-"}
+_FOLDED = str.maketrans(_CURLY | {"\u00a0": " ", "\u2026": "..."})
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """How a quote goes wrong."""
+
+    name: str
+    change: Callable[[Step, str], str]
+    """From the step and its old or new text to what a model sends instead."""
+    form: Change | None = None
+    """Two changed lines with the same form count as the same text: what a new text that has the mistake too
+    may leave in a changed line. None: nothing but the true line will do."""
+    in_new: tuple[bool, ...] = (False, True)
+    """Whether it is made in the old text alone, in both, or once each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Perturbed:
+    """An edit as a model sends it by mistake."""
+
+    name: str
+    old: str
+    new: str
+    form: Change | None
+
+
+def perturbed(step: Step) -> Iterator[Perturbed]:
+    """Every mistake that changes the step's old text."""
+    for mistake in MISTAKES:
+        old = mistake.change(step, step.old)
+        if old == step.old or not old:
+            continue
+        for in_new in mistake.in_new:
+            new = mistake.change(step, step.new) if in_new else step.new
+            name = f"{mistake.name} (old and new)" if in_new else f"{mistake.name} (old)"
+            yield Perturbed(name, old, new, mistake.form if in_new else None)
+
+
+def _by_line(change: Change, *, some: bool = False) -> Callable[[Step, str], str]:
+    """`change` on every line without its end; with `some`, on about half of them, always the same ones."""
+
+    def changed(_: Step, text: str) -> str:
+        done = []
+        for line in lines_of(text):
+            bare = line.rstrip("\r\n")
+            is_chosen = not some or zlib.crc32(bare.strip().encode("utf-8", "replace")) % 2 == 0
+            done.append((change(bare) if is_chosen else bare) + line[len(bare) :])
+        return "".join(done)
+
+    return changed
+
+
+def _whole(change: Change) -> Callable[[Step, str], str]:
+    return lambda _, text: change(text)
+
+
+def _leading(change: Change) -> Callable[[Step, str], str]:
+    return _by_line(lambda line: _LEADING.sub(lambda found: change(found[0]), line))
+
+
+def _dedented(step: Step, text: str) -> str:
+    """By what all lines of both texts have in common; only where whole lines are quoted."""
+    if step.line is None:
+        return text
+    lines = [line for line in lines_of(step.old + "\n" + step.new) if line.strip()]
+    heads = [line[: len(line) - len(line.lstrip(" \t"))] for line in lines]
+    common = min(heads, key=len, default="")
+    if not common or not all(head.startswith(common) for head in heads):
+        return text
+    return "".join(line.removeprefix(common) for line in lines_of(text))
+
+
+def _one_level_less(step: Step, text: str) -> str:
+    lines = [line for line in lines_of(step.old + "\n" + step.new) if line.strip()]
+    for unit in ("\t", "    ", "  "):
+        if step.line is not None and lines and all(line.startswith(unit) for line in lines):
+            return "".join(line.removeprefix(unit) for line in lines_of(text))
+    return text
+
+
+def _one_level_more(step: Step, text: str) -> str:
+    if step.line is None:
+        return text
+    unit = "\t" if re.search(r"^\t", step.before, re.MULTILINE) else "    "
+    return "".join(unit + line if line.strip() else line for line in lines_of(text))
+
+
+def _numbered(pattern: str) -> Callable[[Step, str], str]:
+    def numbered(step: Step, text: str) -> str:
+        if step.line is None:
+            return text
+        rows = lines_of(text)
+        return "".join(pattern.format(number) + row for number, row in enumerate(rows, step.line))
+
+    return numbered
+
+
+def _blank_line(where: Literal["before", "after"], count: int = 1) -> Callable[[Step, str], str]:
+    """Blank lines at an edge of a quote of whole lines."""
+
+    def changed(step: Step, text: str) -> str:
+        if step.line is None or (where == "after" and not (step.old.endswith("\n") and text.endswith("\n"))):
+            return text
+        return "\n" * count + text if where == "before" else text + "\n" * count
+
+    return changed
+
+
+def _within(change: Callable[[list[str]], list[str]], least: int) -> Callable[[Step, str], str]:
+    """A change of the lines of a quote that has at least so many."""
+
+    def changed(step: Step, text: str) -> str:
+        lines = lines_of(text)
+        return text if step.line is None or len(lines) < least else "".join(change(lines))
+
+    return changed
+
+
+def _invented(lines: list[str]) -> list[str]:
+    middle = len(lines) // 2
+    head = _LEADING.match(lines[middle])
+    return [*lines[:middle], f"{head[0] if head else ''}invented = None\n", *lines[middle:]]
+
+
+def _curled(text: str) -> str:
+    text = re.sub(r"(^|[\s(\[{=,])\"", "\\1\u201c", text, flags=re.MULTILINE).replace('"', "\u201d")
+    return text.replace("'", "\u2019")
+
+
+def _typo(text: str) -> str:
+    return re.sub(r"([a-z])(?!\1)([a-z])", r"\2\1", text, count=1)
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFC", text).translate(_FOLDED)
+
+
+def _collapsed(text: str) -> str:
+    """Inner runs of blanks as one; the indentation counts."""
+    return _INNER.sub(" ", text)
+
+
+def _widened(width: int) -> Change:
+    return lambda text: _LEADING.sub(lambda found: found[0].expandtabs(width), text)
+
+
+MISTAKES = (
+    Mistake("trailing blanks added", _by_line(lambda line: line + "  "), str.rstrip),
+    Mistake("trailing blanks added to some", _by_line(lambda line: line + "\t", some=True), str.rstrip),
+    Mistake("trailing blanks lost", _by_line(str.rstrip), str.rstrip),
+    Mistake("blank lines filled", _by_line(lambda line: line or "    "), str.rstrip),
+    Mistake("tabs as 4 spaces", _leading(lambda head: head.expandtabs(4)), _widened(4)),
+    Mistake("tabs as 8 spaces", _leading(lambda head: head.expandtabs(8)), _widened(8)),
+    Mistake("tabs as 2 spaces", _leading(lambda head: head.replace("\t", "  ")), _widened(2)),
+    Mistake("4 spaces as tabs", _leading(lambda head: head.replace("    ", "\t")), _widened(4)),
+    Mistake("2 spaces as tabs", _leading(lambda head: head.replace("  ", "\t")), _widened(2)),
+    Mistake("dedented", _dedented),
+    Mistake("one level less", _one_level_less),
+    Mistake("one level more", _one_level_more),
+    Mistake("indentation halved", _leading(lambda head: head[: len(head) // 2])),
+    Mistake("indentation doubled", _leading(lambda head: head * 2)),
+    Mistake("indentation as one space", _leading(lambda _: " ")),
+    Mistake("indentation lost", _leading(lambda _: "")),
+    Mistake("quotes curled", _whole(_curled), _folded),
+    Mistake("quotes and dashes straightened", _whole(_folded), _folded),
+    Mistake("hyphens as dashes", _whole(lambda text: text.replace(" - ", " \u2013 ")), _folded),
+    Mistake("dots as an ellipsis", _whole(lambda text: text.replace("...", "\u2026")), _folded),
+    Mistake("spaces as NBSP", _whole(lambda text: re.sub(r"(?<=\S) (?=\S)", "\u00a0", text)), _folded),
+    Mistake("indentation as NBSP", _leading(lambda head: head.replace(" ", "\u00a0")), _folded),
+    Mistake("CRLF lost", _whole(lambda text: text.replace("\r\n", "\n"))),
+    Mistake("LF as CRLF", _whole(lambda text: re.sub(r"(?<!\r)\n", "\r\n", text))),
+    Mistake("our line numbers", _numbered("{:>6}\t")),
+    Mistake("our line numbers, unpadded", _numbered("{}\t")),
+    Mistake("foreign line numbers |", _numbered("{:>4} | ")),
+    Mistake("foreign line numbers :", _numbered("{}: ")),
+    Mistake("a blank line before", _blank_line("before")),
+    Mistake("two blank lines before", _blank_line("before", 2)),
+    Mistake("a blank line after", _blank_line("after")),
+    Mistake("two blank lines after", _blank_line("after", 2)),
+    Mistake("a line invented", _within(_invented, 2)),
+    Mistake("a line left out", _within(lambda rows: rows[: len(rows) // 2] + rows[len(rows) // 2 + 1 :], 3)),
+    Mistake("two lines swapped", _within(lambda rows: [rows[1], rows[0], *rows[2:]], 2)),
+    Mistake("the middle elided", _within(lambda rows: [rows[0], "...\n", rows[-1]], 4)),
+    Mistake("a commented elision", _within(lambda rows: [rows[0], "# ... existing code ...\n", rows[-1]], 4)),
+    Mistake("in a code fence", _within(lambda rows: ["```\n", *rows, "\n```"], 1)),
+    Mistake("inner blanks collapsed", _by_line(_collapsed), _collapsed),
+    Mistake("inner blanks doubled", _by_line(lambda line: re.sub(r"(?<=\S) (?=\S)", "  ", line)), _collapsed),
+    Mistake("a typo", _whole(_typo), in_new=(False,)),
+    Mistake("upper case", _whole(str.upper), in_new=(False,)),
+    Mistake("decomposed", _whole(lambda text: unicodedata.normalize("NFD", text)), _folded),
+    Mistake("a zero-width space", _whole(lambda text: text.replace(" ", " \u200b", 1)), in_new=(False,)),
+    Mistake("a look-alike letter", _whole(lambda text: text.replace("a", "\u0430", 1)), in_new=(False,)),
+    Mistake("quotes escaped", _whole(lambda text: text.replace('"', '\\"'))),
+    Mistake("line ends escaped", _whole(lambda text: text.replace("\n", "\\n"))),
+    Mistake("HTML entities", _whole(lambda text: text.replace("&", "&amp;").replace("<", "&lt;"))),
+)

@@ -1,0 +1,99 @@
+"""What became of an edit, judged without the engine's help: by the bytes of the commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+
+from forge_core.tools.editing.text import TERMINATOR, FileText, lines_of, with_newlines
+from tests.bench.perturb import Perturbed
+from tests.bench.replay_cut import Step, occurrences
+
+
+class Outcome(StrEnum):
+    EXACT = "exact"
+    """The commit's bytes."""
+    ALIKE = "alike"
+    """Every line that the commit left alone is byte for byte as it was; a changed line is the commit's up to
+    the mistake that the new text had too, or up to a line end where the file mixes several."""
+    AS_ASKED = "as asked"
+    """The mistake happens to stand in the file exactly once: what was literally asked for was done."""
+    REFUSED = "refused"
+    WRONG = "WRONG"
+
+
+def judge(step: Step, file: FileText, made: bytes | None, asked: Perturbed) -> Outcome:
+    """`made`: the bytes that the engine made of the file before the step; None when it refused."""
+    if made is None:
+        return Outcome.REFUSED
+    if made == file.bom + file.encode(step.after):
+        return Outcome.EXACT
+    text = _decoded(file, made)
+    if text is None:
+        return Outcome.WRONG
+    if _is_literal(step.before, text, asked):
+        return Outcome.AS_ASKED
+    form = asked.form or _unchanged
+    if has_mixed_ends(step.before) or has_mixed_ends(step.after):
+        form = _without_line_end(form)
+    return Outcome.ALIKE if _is_alike(step, text, form) else Outcome.WRONG
+
+
+def has_mixed_ends(text: str) -> bool:
+    """Whether the text has more than one kind of line end."""
+    pairs = text.count("\r\n")
+    kinds = (pairs, text.count("\n") - pairs, text.count("\r") - pairs)
+    return sum(1 for count in kinds if count) > 1
+
+
+def _decoded(file: FileText, made: bytes) -> str | None:
+    if not made.startswith(file.bom):
+        return None
+    try:
+        return made[len(file.bom) :].decode(file.encoding, file.errors)
+    except UnicodeError:
+        return None
+
+
+def _is_literal(before: str, made: str, asked: Perturbed) -> bool:
+    """Whether the old text stood there once, line ends aside, and gave way to the new one and nothing else."""
+    text, old, new = with_newlines(before), with_newlines(asked.old), with_newlines(asked.new)
+    if occurrences(text, old, 2) != 1:
+        return False
+    at = text.index(old)
+    head, tail = before[: _source(before, at)], before[_source(before, at + len(old)) :]
+    if not set(TERMINATOR.findall(made)) <= set(TERMINATOR.findall(before) or ["\n"]):
+        return False
+    if len(made) < len(head) + len(tail) or not (made.startswith(head) and made.endswith(tail)):
+        return False
+    return with_newlines(made[len(head) : len(made) - len(tail)]) == new
+
+
+def _source(text: str, position: int) -> int:
+    """Where in `text` the character lies that is at `position` once every line end is one character."""
+    done = 0
+    for line in lines_of(text):
+        length = len(with_newlines(line))
+        if position < length:
+            return done + position
+        position -= length
+        done += len(line)
+    return done
+
+
+def _is_alike(step: Step, made: str, form: Callable[[str], str]) -> bool:
+    wanted, lines = lines_of(step.after), lines_of(made)
+    if len(wanted) != len(lines):
+        return False
+    return all(
+        ours == theirs or (at in step.changed and form(ours) == form(theirs))
+        for at, (ours, theirs) in enumerate(zip(lines, wanted, strict=True))
+    )
+
+
+def _unchanged(line: str) -> str:
+    return line
+
+
+def _without_line_end(form: Callable[[str], str]) -> Callable[[str], str]:
+    return lambda line: form(line.rstrip("\r\n"))
