@@ -18,12 +18,11 @@ from typing import Any, TypeAlias
 from forge_core.config.fields import FIELDS, PROJECT_FIELDS, TRUSTED_PROJECT_FIELDS, check_value
 from forge_core.config.models import Endpoint, ForgeConfig, Origin
 from forge_core.config.paths import config_dir, state_dir
-from forge_core.config.project_state import read_project_state
+from forge_core.config.project_state import RULE_KINDS, read_project_state, state_file
 from forge_core.errors import ConfigError, WorkspaceError
 
 USER_FILE = "config.toml"
 PROJECT_FILE = ".forge/config.toml"
-_RULES = ("allow", "ask", "deny")
 _MAX_BYTES = 1024 * 1024
 _MAX_NOTICES = 8
 """Of one file: a hostile one must not fill the screen."""
@@ -71,11 +70,16 @@ def load_config(
     project = read_project_settings(root, notices, is_trusted=is_trusted)
     layers = [
         _Layer(Origin.USER, _read_file(user_file, tuple(FIELDS), notices)),
-        _Layer(Origin.PROJECT, {name: value for name, value in project.items() if name not in _RULES}),
+        _Layer(Origin.PROJECT, {name: value for name, value in project.items() if name not in RULE_KINDS}),
         _Layer(Origin.ENVIRONMENT, _read_environment(environ)),
         _Layer(Origin.FLAG, {name: value for name, value in (flags or {}).items() if value is not None}),
     ]
     values, origins = _merged(layers)
+    kept_in = state_file(state_dir(environ), root)
+    saved = {
+        f"saved_{kind}": _checked(kept_in, kind, list(getattr(decided, kind)), notices)[kind]
+        for kind in RULE_KINDS
+    }
     endpoint, model = choose_endpoint(
         values.pop("base_url", None), values.pop("model", None), environ, origins
     )
@@ -88,8 +92,8 @@ def load_config(
         origins=origins,
         notices=tuple(notices),
         is_trusted=is_trusted,
-        saved_allow=decided.allow,
-        **{f"project_{name}": project.get(name, ()) for name in _RULES},
+        **saved,
+        **{f"project_{name}": project.get(name, ()) for name in RULE_KINDS},
         **values,
     )
 

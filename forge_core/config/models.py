@@ -56,7 +56,9 @@ class ForgeConfig:
     """Rules of what always asks; stronger than `allow`, weaker than `deny`."""
     deny: tuple[str, ...] = ()
     saved_allow: tuple[str, ...] = ()
-    """What the person has allowed for good in this folder; it lies in their own state."""
+    """What the person has allowed for good in this folder, and the next two; it lies in their own state."""
+    saved_ask: tuple[str, ...] = ()
+    saved_deny: tuple[str, ...] = ()
     is_trusted: bool = False
     """Whether the person trusts the folder: only then may its own files steer or instruct."""
     project_allow: tuple[str, ...] = ()

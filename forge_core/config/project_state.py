@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from forge_core.errors import ConfigError
 
 VERSION = 1
+RuleKind: TypeAlias = Literal["allow", "ask", "deny"]
+RULE_KINDS: tuple[RuleKind, ...] = ("allow", "ask", "deny")
 _MAX_BYTES = 1024 * 1024
 
 
@@ -27,7 +29,9 @@ class ProjectState:
     trusted: bool | None = None
     """None: not asked yet."""
     allow: tuple[str, ...] = ()
-    """Rules `tool(pattern)` that were allowed for good."""
+    """Rules `tool(pattern)` that were allowed for good, and those of the next two kinds."""
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
 
 
 def state_file(state_dir: Path, root: Path) -> Path:
@@ -68,15 +72,20 @@ def change_project_state(
         with _locked(path.parent / "lock"):
             raw = _kept(path, root)
             changed = change(_parsed(raw, root))
-            about = {"v": VERSION, "path": os.path.realpath(root)}
-            decisions = {"trusted": changed.trusted, "allow": list(changed.allow)}
-            _replace(path, json.dumps({**raw, **about, **decisions}, indent=1, ensure_ascii=True) + "\n")
+            _replace(path, json.dumps({**raw, **_record(changed, root)}, indent=1, ensure_ascii=True) + "\n")
     except OSError as error:
         raise ConfigError(
             f"The decision was not saved: {str(path)!r} cannot be written ({error.strerror or error}). It "
             "holds for this session only."
         ) from error
     return changed
+
+
+def _record(state: ProjectState, root: Path) -> dict[str, Any]:
+    record: dict[str, Any] = {"v": VERSION, "path": os.path.realpath(root), "trusted": state.trusted}
+    for kind in RULE_KINDS:
+        record[kind] = list(getattr(state, kind))
+    return record
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -97,14 +106,19 @@ def _parsed(raw: Mapping[str, Any], root: Path) -> ProjectState:
     """Raises ValueError when a value is not what it should be: half of it must not count."""
     if not raw:
         return ProjectState()
-    trusted, allow = raw.get("trusted"), raw.get("allow", [])
+    trusted = raw.get("trusted")
     if raw.get("path") != os.path.realpath(root):
         raise ValueError(f"it speaks of another folder, {raw.get('path')!r}")
-    if trusted not in (None, True, False) or not isinstance(allow, list):
-        raise ValueError("its values are not what they should be")
-    if not all(isinstance(rule, str) for rule in allow):
-        raise ValueError("a rule in it is no text")
-    return ProjectState(trusted if trusted is None else bool(trusted), tuple(allow))
+    if not (trusted is None or isinstance(trusted, bool)):
+        raise ValueError(f"trusted is {trusted!r}")
+    return ProjectState(trusted, **{kind: _rules(raw.get(kind, []), kind) for kind in RULE_KINDS})
+
+
+def _rules(value: object, kind: str) -> tuple[str, ...]:
+    """Raises ValueError for anything but a list of texts."""
+    if not isinstance(value, list) or not all(isinstance(rule, str) for rule in value):
+        raise ValueError(f"{kind} is no list of rules")
+    return tuple(value)
 
 
 def _kept(path: Path, root: Path) -> dict[str, Any]:

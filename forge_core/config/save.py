@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from forge_core.config.fields import check_value
 from forge_core.config.load import USER_FILE
-from forge_core.config.project_state import ProjectState, change_project_state
+from forge_core.config.project_state import RULE_KINDS, ProjectState, RuleKind, change_project_state
 from forge_core.errors import ConfigError
 
 
@@ -41,23 +42,36 @@ def save_user_setting(config_dir: Path, name: str, value: str) -> Path:
     return path
 
 
-def save_project_rule(state_dir: Path, root: Path, rule: str) -> None:
-    """Keeps an allow rule for the folder `root`. Raises ConfigError when it cannot be kept."""
-    check_value("allow", [rule])
+def save_project_rule(state_dir: Path, root: Path, rule: str, kind: RuleKind = "allow") -> None:
+    """Keeps a rule for the folder `root`. Raises ConfigError when it cannot be read or kept."""
+    check_value(kind, [rule])
 
     def add(state: ProjectState) -> ProjectState:
-        return replace(state, allow=tuple(dict.fromkeys((*state.allow, rule))))
+        return _with(state, kind, dict.fromkeys((*getattr(state, kind), rule)))
 
     change_project_state(state_dir, root, add)
 
 
 def forget_project_rule(state_dir: Path, root: Path, rule: str) -> None:
-    """Drops a rule that was kept for the folder `root`. Raises ConfigError when that cannot be kept."""
+    """Drops a rule, of whatever kind, that was kept for the folder. Raises ConfigError when that cannot be
+    kept."""
 
     def drop(state: ProjectState) -> ProjectState:
-        return replace(state, allow=tuple(one for one in state.allow if one != rule))
+        for kind in RULE_KINDS:
+            state = _with(state, kind, (one for one in getattr(state, kind) if one != rule))
+        return state
 
     change_project_state(state_dir, root, drop)
+
+
+def _with(state: ProjectState, kind: RuleKind, rules: Iterable[str]) -> ProjectState:
+    match kind:
+        case "allow":
+            return replace(state, allow=tuple(rules))
+        case "ask":
+            return replace(state, ask=tuple(rules))
+        case "deny":
+            return replace(state, deny=tuple(rules))
 
 
 def _replace(path: Path, text: str) -> None:

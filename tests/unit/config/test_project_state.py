@@ -51,6 +51,13 @@ def test_rules_are_kept_once_each_and_can_be_dropped(state: Path, root: Path) ->
     forget_project_rule(state, root, "bash(make:*)")
     forget_project_rule(state, root, "bash(never:*)")
     assert kept(state, root).allow == ("bash(pytest:*)",)
+    save_project_rule(state, root, "bash(git push:*)", "ask")
+    save_project_rule(state, root, "read(secrets/**)", "deny")
+    assert kept(state, root) == ProjectState(
+        None, ("bash(pytest:*)",), ("bash(git push:*)",), ("read(secrets/**)",)
+    )
+    forget_project_rule(state, root, "bash(git push:*)")
+    assert kept(state, root).ask == ()
     with pytest.raises(ConfigError, match=r"'bash\('"):
         save_project_rule(state, root, "bash(")
 
@@ -145,6 +152,14 @@ def test_a_start_with_an_unreadable_file_goes_on_and_says_so(root: Path) -> None
     config = load_session_config(root)
     assert not config.is_trusted
     assert len(config.notices) == 1 and str(path) in config.notices[0]
+
+
+def test_a_saved_rule_that_cannot_be_read_takes_no_other_away(root: Path) -> None:
+    state = load_session_config(root).state_dir
+    change_project_state(state, root, lambda now: replace(now, allow=("bash(make:*)", "bash((")))
+    config = load_session_config(root)
+    assert config.saved_allow == ("bash(make:*)",)
+    assert len(config.notices) == 1 and "'bash(('" in config.notices[0]
 
 
 def test_a_place_that_cannot_be_written_is_an_error_that_says_so(tmp_path: Path, root: Path) -> None:
