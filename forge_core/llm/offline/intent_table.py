@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from forge_core.llm.offline.intent_table_reading import GENERAL, LOOKING, READING
+from forge_core.llm.offline.intent_table_work import WORK
 from forge_core.llm.offline.intents import Intent, IntentSpec
 
 _I = Intent
@@ -187,6 +188,7 @@ EDITING = (
         _I.REPLACE,
         (
             r"(?:in|inside) @file,? (?:please )?(?:replace|change|swap|substitute|rename|turn|correct|update) @the(?:@text )?%old @where %new",
+            r"(?:replace|change|rename|update) @the(?:(?:occurrences?|instances?|uses?|mentions?) of )?(?:@kind)?(?:@text )?%old @where %new,? (?P<files>(?:in|across|throughout) (?:all|every|each)(?: of)?(?: the| my)? (?:files?|modules?|places?)|(?:in|across|throughout) the whole @repo)",
             r"(?:replace|change|swap|substitute|switch|rename|update|correct|turn|edit|exchange|modify) (?P<all>all|every|each|everything) @the(?:(?:occurrences?|instances?|uses?|mentions?|places?|cases) (?:of|where it says) )?(?:@text )?%old @where %new(?: in @file)",
             r"(?:replace|change|swap|substitute|switch|rename|update|correct|turn|edit|exchange|modify) @the(?:(?:occurrences?|instances?|uses?|mentions?) of )?(?:@text )?%old @where %new (?:on|in|at) line (?P<line>\d+) (?:of|in) @file",
             r"(?:replace|change|swap|substitute|switch|rename|update|correct|turn|edit|exchange|modify) @the(?:(?:occurrences?|instances?|uses?|mentions?) of )?(?:@text )?%old @where %new (?:in|inside|within|of|throughout) @file,?(?: (?:(?:on|in|at) )?line (?P<line>\d+))",
@@ -238,4 +240,4 @@ EDITING = (
     ),
 )
 
-TABLE: tuple[IntentSpec, ...] = (*TALK, *RUNNING, *LOOKING, *EDITING, *READING, *GENERAL)
+TABLE: tuple[IntentSpec, ...] = (*TALK, *WORK, *RUNNING, *LOOKING, *EDITING, *READING, *GENERAL)

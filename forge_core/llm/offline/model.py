@@ -79,6 +79,7 @@ def _skills() -> Mapping[Intent, Serve]:
         search,
         talk,
         topics,
+        working,
     )
 
     return {
@@ -109,6 +110,11 @@ def _skills() -> Mapping[Intent, Serve]:
         Intent.DELETE_FILE: creating.delete,
         Intent.MAKE_FOLDER: creating.make_folder,
         Intent.RUN: running.run,
+        Intent.BACKGROUND: working.background,
+        Intent.JOB_OUTPUT: working.job_output,
+        Intent.JOB_STOP: working.job_stop,
+        Intent.PLAN: working.plan,
+        Intent.ASK_ME: working.ask_me,
         Intent.TESTS: running.tests,
         Intent.CHANGES: git.changes,
         Intent.DIFF: git.diff,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from forge_core.llm.offline.intent_table_work import whole_request
 from forge_core.llm.offline.intents import Intent, argument_name, compiled
 from forge_core.llm.offline.vocabulary import ENDINGS, NO_NAMES, NOUNS, NOWHERE, PRONOUNS, VERBS
 from forge_core.llm.offline.wording import CLOSE, OPEN, Masked, halves, mask, mend, plain, steps
@@ -54,6 +55,9 @@ def parse(text: str) -> tuple[Request, ...]:
     command = _COMMAND.match(text)
     if command and "\n" not in text:
         return (Request(Intent.RUN, {"command": command[1].strip()}, text),)
+    undivided = whole_request(text)
+    if undivided is not None:
+        return (Request(undivided[0], undivided[1], text),)
     masked = mask(text)
     asked = re.sub(r"[ \t]+", " ", masked.text)[:_MAX_ASKED]
     found = [request for step in steps(asked)[:_MAX_PARSED_STEPS] for request in _parse_step(masked, step)]

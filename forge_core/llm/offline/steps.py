@@ -7,12 +7,12 @@ becomes the reply (`replay.py`).
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-Argument: TypeAlias = "str | int | bool"
+Argument: TypeAlias = "str | int | bool | Sequence[Mapping[str, object]]"
 
 
 class Status(StrEnum):

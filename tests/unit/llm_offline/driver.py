@@ -10,10 +10,14 @@ from typing import Any
 
 import httpx
 
+from forge_core.approval import Questioner
+from forge_core.llm.marking import tool_output
 from forge_core.llm.offline.transport import OfflineSyncTransport
 from forge_core.tools.base import BaseTool, ExecutionContext
 from forge_core.tools.executor import ToolExecutor
 from forge_core.tools.registry import builtin_tools
+from forge_core.tools.shell.jobs import JobTable
+from forge_core.tools.todo import TodoList
 
 Refusal = Callable[[str, Mapping[str, Any]], str | None]
 
@@ -25,6 +29,9 @@ class Talk:
     folder: Path
     refuse: Refusal = lambda name, arguments: None
     offered: tuple[str, ...] | None = None
+    ask: Questioner | None = None
+    todos: TodoList = field(default_factory=TodoList)
+    jobs: JobTable = field(default_factory=JobTable)
     messages: list[dict[str, Any]] = field(default_factory=list)
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     """The calls of the last turn."""
@@ -61,8 +68,16 @@ class Talk:
         self.calls.append((name, arguments))
         answer = self.refuse(name, arguments)
         if answer is None:
-            context = ExecutionContext(self.folder, files=self._files, call_id=call["id"])
+            context = ExecutionContext(
+                self.folder,
+                files=self._files,
+                call_id=call["id"],
+                ask=self.ask,
+                todos=self.todos,
+                jobs=self.jobs,
+            )
             answer = (await self._executor.execute(self._tools[name], arguments, context)).for_model()
+            answer = tool_output(name, answer)  # as the agent hands it over
         return {"role": "tool", "tool_call_id": call["id"], "content": answer}
 
     def names(self) -> list[str]:

@@ -617,4 +617,49 @@ PHRASINGS: tuple[tuple[str, tuple[Expected, ...]], ...] = (
     ("prepend 'x' to a.md", (("append", {"text": "x", "file": "a.md"}),)),
     ("delete it", (("delete_file", {"file": "@it"}),)),
     ("remove that file", (("delete_file", {"file": "@it"}),)),
+    (
+        "run `python3 -m http.server` in the background",
+        (("background", {"command": "python3 -m http.server"}),),
+    ),
+    ("start npm run dev in the background", (("background", {"command": "npm run dev"}),)),
+    ("run sleep 30 as a background job", (("background", {"command": "sleep 30"}),)),
+    ("in the background, run make watch", (("background", {"command": "make watch"}),)),
+    ("show the output of job 1", (("job_output", {"n": "1"}),)),
+    ("show the job's output", (("job_output", {}),)),
+    ("check job 2", (("job_output", {"n": "2"}),)),
+    ("how is the job doing?", (("job_output", {}),)),
+    ("what's the status of job 3", (("job_output", {"n": "3"}),)),
+    ("stop job 1", (("job_stop", {"n": "1"}),)),
+    ("kill the job", (("job_stop", {}),)),
+    (
+        "plan: read the code, then fix it; run the tests",
+        (("plan", {"content": "read the code, then fix it; run the tests"}),),
+    ),
+    ("Please make a plan: a, b", (("plan", {"content": "a, b"}),)),
+    ("todo: run the tests, commit", (("plan", {"content": "run the tests, commit"}),)),
+    (
+        "ask me whether to use tabs or spaces",
+        (("ask_me", {"kind": "whether", "text": "to use tabs or spaces"}),),
+    ),
+    (
+        "ask me which database: Postgres, SQLite",
+        (("ask_me", {"kind": "which", "text": "database: Postgres, SQLite"}),),
+    ),
+    (
+        "rename warm to heat in all files",
+        (("replace", {"old": "warm", "new": "heat", "files": "in all files"}),),
+    ),
+    (
+        "replace 'colour' by 'color' in every file",
+        (("replace", {"old": "colour", "new": "color", "files": "in every file"}),),
+    ),
+    (
+        "rename the function warm to heat throughout the whole project",
+        (
+            (
+                "replace",
+                {"kind": "function", "old": "warm", "new": "heat", "files": "throughout the whole project"},
+            ),
+        ),
+    ),
 )

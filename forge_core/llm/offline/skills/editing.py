@@ -10,6 +10,7 @@ from forge_core.llm.offline import phrases
 from forge_core.llm.offline.grounding import files_named
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import IT, Request
+from forge_core.llm.offline.skills.everywhere import replace_everywhere
 from forge_core.llm.offline.skills.line_edits import delete_lines, replace_line
 from forge_core.llm.offline.skills.search import HEAD_LIMIT, LINE_CUT, SearchError, grep, list_hits, literal
 from forge_core.llm.offline.steps import Skill, ask, say
@@ -23,6 +24,8 @@ _MISSING = re.compile(r"no such|not found|does not exist|doesn't exist|not a fil
 def replace(request: Request, memory: Memory) -> Skill:
     """Replaces a text in one file: the only occurrence, the one on a given line, or all when asked."""
     old, new = request.get("old"), request.get("new")
+    if request.get("files"):
+        return (yield from replace_everywhere(request, old, new))
     path = _file(request, memory)
     if not path:
         return (yield from _choose_file(old, new))
@@ -115,7 +118,7 @@ def _edit(path: str, old: str, new: str, *, everywhere: bool, told: str) -> Skil
             outcome.text,
             f"`read {path}` shows the text as it stands.",
         )
-    hint = "`what changed?` shows it, `undo it` takes it back with git."
+    hint = "`what changed?` shows it, `/undo` takes it back."
     return f"{_done(old, new)} in {phrases.code(path)} ({told}). {hint}{phrases.warning(outcome.text)}"
 
 
