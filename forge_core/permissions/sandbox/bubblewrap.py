@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from forge_core.permissions.sandbox.state import SandboxState
+from forge_core.permissions.tables import table
 
 _NAMESPACES = (
     "--die-with-parent",
@@ -19,6 +20,8 @@ _NAMESPACES = (
     "--unshare-uts",
     "--unshare-cgroup-try",
 )
+
+_KERNEL_NAMES = sorted(table("sys sysrq-trigger irq bus fs acpi scsi mtrr driver dynamic_debug asound"))
 
 
 def options(
@@ -32,11 +35,21 @@ def options(
         parts.append("--unshare-net")
     parts += ["--ro-bind", "/", "/", "--dev", "/dev"]
     if not state.host_proc:
-        parts += ["--proc", "/proc"]
+        parts += ["--proc", "/proc", *_kernel_settings()]
     parts += [*mounts, "--cap-drop", "ALL", "--chdir", str(folder), "--sync-fd", str(sync)]
     if seccomp is not None:
         parts += ["--seccomp", str(seccomp)]
     return b"".join(os.fsencode(part) + b"\0" for part in parts)
+
+
+def _kernel_settings() -> list[str]:
+    """Mounts that keep root from writing where /proc is not about processes: as the owner it needs no
+    capability there, and bwrap covers less than that. The same files of the host are laid over them,
+    read-only."""
+    if os.geteuid() != 0:
+        return []
+    places = (Path("/proc") / name for name in _KERNEL_NAMES)
+    return [part for place in places if place.exists() for part in ("--ro-bind", str(place), str(place))]
 
 
 def find_bwrap(path: str, root: Path) -> Path | None:
