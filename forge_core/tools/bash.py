@@ -145,7 +145,7 @@ async def _started(params: dict[str, Any], context: ExecutionContext) -> Job:
         network=bool(params.get("network")),
     )
     await watch.begin()
-    return Job(
+    job = Job(
         order,
         Capture(OUTPUT_LIMIT - _RESERVED, outputs, "bash", context.on_output),
         watch,
@@ -153,6 +153,12 @@ async def _started(params: dict[str, Any], context: ExecutionContext) -> Job:
         description=params.get("description") or "",
         timeout_s=_timeout(params),
     )
+    try:
+        await job.begin()
+    except BaseException:
+        await watch.end()
+        raise
+    return job
 
 
 def _timeout(params: dict[str, Any]) -> float | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from forge_core.sanitize import safe_line
 from forge_core.tools.shell.capture import Capture
 from forge_core.tools.shell.effects import EffectsWatch
-from forge_core.tools.shell.process import Order, start
+from forge_core.tools.shell.process import Order, ShellProcess, start
 from forge_core.tools.shell.process_tree import Running
 
 PIPE_GRACE_S = 0.3
@@ -71,7 +71,7 @@ class JobView:
 
 
 class Job:
-    """A started command. Raises ToolError when it cannot be started."""
+    """A command; nothing runs before `begin`."""
 
     def __init__(
         self,
@@ -83,6 +83,7 @@ class Job:
         description: str,
         timeout_s: float | None,
     ) -> None:
+        self.process: ShellProcess
         self.id = 0
         """Its number once it is in the background; 0 in the foreground."""
         self.order = order
@@ -101,9 +102,13 @@ class Job:
         self._changed = asyncio.Event()
         self._started = time.monotonic()
         self._ended: float | None = None
-        self.process = start(order, self._take)
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(timeout_s, self._time_out) if timeout_s is not None else None
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def begin(self) -> None:
+        """Starts it, once. Raises ToolError when that fails."""
+        self.process = await start(self.order, self._take)
+        if self.timeout_s is not None:
+            self._timer = asyncio.get_running_loop().call_later(self.timeout_s, self._time_out)
 
     @property
     def changed(self) -> asyncio.Event:
@@ -161,7 +166,8 @@ class Job:
             await asyncio.wait_for(self.process.all_ended.wait(), PIPE_GRACE_S)
         except TimeoutError:
             self.process.read_rest()
-            return False
+            await self.process.look()
+            return self.process.all_ended.is_set()
         return True
 
     def _end(self, state: JobState) -> None:

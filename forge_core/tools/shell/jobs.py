@@ -91,6 +91,7 @@ class JobTable:
         Raises ToolError for an unknown number."""
         job = self._job(job_id)
         await _something_new(job, wait_s, interrupted)
+        await job.process.look()
         has_ended = job.state is not JobState.RUNNING
         text = job.capture.take(is_final=has_ended)
         job.output_came.clear()

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,11 +25,11 @@ from forge_core.errors import ToolError
 from forge_core.tools.shell.environment import child_environment
 from forge_core.tools.shell.pipe_reader import PipeReader, output_pipe
 from forge_core.tools.shell.process_end import any_end, exit_of
-from forge_core.tools.shell.process_tree import Running, descendants, marked, send
+from forge_core.tools.shell.process_tree import Running, descendants, has_only, marked, send
 from forge_core.tools.shell.supervisor import EXIT, STARTED, supervised
 
 if TYPE_CHECKING:
-    from forge_core.permissions.sandbox import Sandbox
+    from forge_core.permissions.sandbox import Launch, Sandbox
 
 KILL_AFTER_S = 2.0
 """Between TERM and KILL."""
@@ -36,6 +37,8 @@ KILL_AFTER_S = 2.0
 _MAX_STATUS_BYTES = 64 * 1024
 _KILL_ROUNDS = 100
 _GONE_WITHIN_S = 2.0
+_SANDBOX_DEPTH = 2
+"""bwrap, the first process of its namespace, the supervisor."""
 _EXIT = re.compile(rb"^" + EXIT + rb"(\d+)$", re.MULTILINE)
 
 
@@ -61,6 +64,7 @@ class ShellProcess:
         call: str,
         output: PipeReader,
         status: int,
+        resources: ExitStack,
         *,
         is_contained: bool,
     ) -> None:
@@ -80,6 +84,8 @@ class ShellProcess:
         self._told = asyncio.Event()
         self._status_reader = PipeReader(status, self._hear)
         self._is_contained = is_contained
+        self._resources = resources
+        """Of the sandbox: let go when the command has ended."""
         self._loop = asyncio.get_running_loop()
         self._kill_timer: asyncio.TimerHandle | None = None
         self._life = self._loop.create_task(self._live())
@@ -119,8 +125,7 @@ class ShellProcess:
         """Kills it and waits until it is gone, two seconds at most: nobody can end a process that hangs in
         the kernel."""
         self.kill()
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.all_ended.wait(), _GONE_WITHIN_S)
+        await asyncio.wait({self._life}, timeout=_GONE_WITHIN_S)
         self._life.cancel()
         await asyncio.wait({self._life})
 
@@ -128,19 +133,33 @@ class ShellProcess:
         """Takes the output that already lies in the pipe."""
         self._output.read_rest()
 
+    async def look(self) -> None:
+        """Brings `left` up to date: a child has its real name only a moment after its birth."""
+        if self.shell_ended.is_set() and not self.all_ended.is_set():
+            self.left = tuple(await asyncio.to_thread(self._members))
+
     async def _live(self) -> None:
         try:
             await self._told_or_ended()
             self.shell_ended.set()
-            while left := await asyncio.to_thread(self._members):
+            while left := await self._left_running():
                 self.left = tuple(left)
                 await any_end(one.pid for one in left)
             self.left = ()
             self._close_input()
             await exit_of(self._process)
             self._output.read_rest()
+            self._end()
+            await asyncio.to_thread(self._resources.close)
         finally:
             self._end()
+            self._resources.close()
+
+    async def _left_running(self) -> list[Running]:
+        """What the shell has left, found without a look at every process where nothing is."""
+        if has_only(self._process.pid, _SANDBOX_DEPTH if self._is_contained else 0):
+            return []
+        return await asyncio.to_thread(self._members)
 
     async def _told_or_ended(self) -> None:
         """Returns when the supervisor has told the exit code, or is no more."""
@@ -182,6 +201,8 @@ class ShellProcess:
 
     def _end(self) -> None:
         """Leaves nothing behind, also when the loop is closing and this was cancelled."""
+        if self.all_ended.is_set():
+            return
         if self._process.poll() is None:
             self.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -197,7 +218,7 @@ class ShellProcess:
         self.all_ended.set()
 
 
-def start(order: Order, take: Callable[[bytes], None]) -> ShellProcess:
+async def start(order: Order, take: Callable[[bytes], None]) -> ShellProcess:
     """Starts the command; its output goes to `take` on the event loop. Raises ToolError when that fails."""
     call = uuid.uuid4().hex
     environment = child_environment(order.environment, call=call)
@@ -205,42 +226,52 @@ def start(order: Order, take: Callable[[bytes], None]) -> ShellProcess:
     argv = supervised(order.command, call, environment["PATH"], adopts_orphans=not is_contained)
     output_end, output = output_pipe()
     status_end, status = os.pipe()
+    resources = ExitStack()
     try:
-        process = _spawn(order, argv, environment, output, status)
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        launch = await _launch(order, argv, environment, resources)
+        process = _spawn(launch, order.folder, output, status)
+    except BaseException as error:
         os.close(output_end)
         os.close(status_end)
+        resources.close()
+        if not isinstance(error, OSError | ValueError | subprocess.SubprocessError):
+            raise
         raise ToolError(f"the command could not be started in {str(order.folder)!r}: {error}") from error
     finally:
         os.close(output)
         os.close(status)
     reader = PipeReader(output_end, take)
-    return ShellProcess(process, call, reader, status_end, is_contained=is_contained)
+    return ShellProcess(process, call, reader, status_end, resources, is_contained=is_contained)
 
 
-def _spawn(
-    order: Order, argv: Sequence[str], environment: dict[str, str], output: int, status: int
-) -> subprocess.Popen[bytes]:
-    """The process, with its input held open: the supervisor ends when that is closed."""
+async def _launch(
+    order: Order, argv: Sequence[str], environment: dict[str, str], resources: ExitStack
+) -> Launch:
+    """What the sandbox starts instead of `argv`, looked up in a thread: it surveys the workspace."""
+    from forge_core.permissions.sandbox import Launch
+
     if order.sandbox is None:
-        return subprocess.Popen(
-            argv,
-            cwd=order.folder,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=status,
-            start_new_session=True,
-        )
-    with order.sandbox.launch(argv, order.folder, environment, network=order.network) as launch:
-        return subprocess.Popen(
-            launch.argv,
-            cwd=order.folder,
-            env=launch.environment,
-            pass_fds=launch.pass_fds,
-            preexec_fn=launch.preexec,  # noqa: PLW1509  the sandbox vouches for it
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=status,
-            start_new_session=True,
-        )
+        return Launch(tuple(argv), environment)
+    entry = order.sandbox.launch(argv, order.folder, environment, network=order.network)
+    entering = asyncio.ensure_future(asyncio.to_thread(resources.enter_context, entry))
+    try:
+        return await asyncio.shield(entering)
+    except asyncio.CancelledError:
+        await asyncio.wait({entering})
+        raise
+
+
+def _spawn(launch: Launch, folder: Path, output: int, status: int) -> subprocess.Popen[bytes]:
+    """The process, with its input held open: the supervisor ends when that is closed. Not in a thread: a
+    sandbox ends with the thread that has started it."""
+    return subprocess.Popen(
+        launch.argv,
+        cwd=folder,
+        env=launch.environment,
+        pass_fds=launch.pass_fds,
+        preexec_fn=launch.preexec,  # noqa: PLW1509  the sandbox vouches for it
+        stdin=subprocess.PIPE,
+        stdout=output,
+        stderr=status,
+        start_new_session=True,
+    )

@@ -60,6 +60,21 @@ def descendants(root: int, besides: str = "") -> list[Running]:
     ]
 
 
+def has_only(root: int, depth: int) -> bool:
+    """Whether below `root` there is a chain of `depth` processes and nothing else, by a look at those alone.
+    False also where the kernel does not list children."""
+    pid = root
+    try:
+        for _ in range(depth):
+            children = _children(pid)
+            if len(children) != 1:
+                return False
+            pid = int(children[0])
+        return not _children(pid)
+    except (OSError, ValueError):
+        return False
+
+
 def marked(call: str) -> list[Running]:
     """The live processes that carry the mark of `call` in their environment: what can still be found when
     the supervisor itself was killed."""
@@ -98,6 +113,13 @@ def _table() -> tuple[dict[int, _Status], bool]:
         except (OSError, ValueError, IndexError):
             is_whole = False
     return table, is_whole and all(one.parent in table or one.parent == 0 for one in table.values())
+
+
+def _children(pid: int) -> list[bytes]:
+    """Of its first thread: for programs with one only. The kernel may miss some while others end, but never
+    answers that there are none, or only the one that lives on, when there are more."""
+    with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:  # noqa: PTH123  a hot path
+        return file.read().split()
 
 
 def _pids() -> list[int]:

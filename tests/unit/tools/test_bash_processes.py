@@ -1,0 +1,222 @@
+"""Nothing that a command starts is lost: twenty ways to daemonise, with the sandbox and without it.
+
+Whether something lives is told by a named pipe that every descendant holds open, not by what the tool itself
+goes by.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forge_core.permissions.sandbox import Sandbox, SandboxKind, SandboxState, probe_now
+from forge_core.tools import BashTool, ExecutionContext, ToolExecutor, ToolResult
+from forge_core.tools.shell.job import JobState
+from forge_core.tools.shell.jobs import JobTable
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc to find children")
+
+FORK = "import os,time\nif os.fork()==0:\n os.setsid()\n if os.fork()==0:\n  {}\n os._exit(0)\nos.wait()"
+WAYS = {
+    "background": "sleep 7200 &",
+    "nohup": "nohup sleep 7200 > /dev/null 2>&1 &",
+    "setsid": "setsid sleep 7200 &",
+    "subshell": "(setsid sleep 7200 &)",
+    "no TERM": "sh -c 'trap \"\" TERM HUP INT; while :; do sleep 7200; done' &",
+    "double fork": f'python3 -c "{FORK.format("time.sleep(7200)")}"',
+    "disown": "sleep 7200 & disown",
+    "coproc": "coproc sleep 7200",
+    "no environment": "env -i sleep 7200 &",
+    "no environment, session, streams": "env -i setsid sleep 7200 < /dev/null > /dev/null 2>&1 &",
+    "another name": "(exec -a harmless sleep 7200) &",
+    "another name and folder": "cd /; env -i setsid bash -c 'exec -a init sleep 7200' &",
+    "double fork, no environment": f"""python3 -c "{FORK.format("os.execve('/bin/sleep',['x','7200'],{})")}" """,
+    "setsid --fork": "setsid --fork sleep 7200",
+    "nested": "bash -c '(((sleep 7200 &) &) &)'",
+    "from a pipe": "echo 'sleep 7200' | bash &",
+    "exec": "exec setsid --fork env -i sh -c \"trap '' TERM; sleep 7200; sleep 7200\"",
+    "process substitution": "cat <(sleep 7200) > /dev/null & disown -a",
+    "pipeline": "sleep 7200 | cat & disown -a",
+    "own group": "timeout 7200 sleep 7200 &",
+    "python": "python3 -c \"import subprocess as s; s.Popen(['sleep','7200'],start_new_session=True,env={},close_fds=False)\"",
+    "moving": "env -i setsid bash -c 'while :; do setsid sleep 0.02; done' > /dev/null 2>&1 &",
+}
+assert len(WAYS) >= 20
+
+
+@pytest.fixture(scope="module")
+def bubblewrap() -> SandboxState:
+    state = probe_now()
+    if state.kind is not SandboxKind.BUBBLEWRAP:
+        pytest.skip(f"no bubblewrap here: {state.reason}")
+    return state
+
+
+@pytest.fixture(params=["bare", "sandboxed"])
+def sandbox(request: pytest.FixtureRequest, tmp_path: Path) -> Sandbox | None:
+    if request.param == "bare":
+        return None
+    return sandbox_in(tmp_path, request.getfixturevalue("bubblewrap"))
+
+
+def sandbox_in(tmp_path: Path, state: SandboxState) -> Sandbox:
+    (tmp_path / "work").mkdir(exist_ok=True)
+    return Sandbox(state, tmp_path / "work", state_dir=tmp_path / "state")
+
+
+@pytest.fixture
+async def jobs(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[JobTable]:
+    monkeypatch.setattr("forge_core.tools.shell.jobs.MAX_RUNNING_JOBS", len(WAYS))
+    table = JobTable()
+    yield table
+    await table.aclose()
+
+
+class Life:
+    """A named pipe in the workspace: as long as a process holds it open for writing, something lives."""
+
+    def __init__(self, folder: Path, number: int) -> None:
+        self.name = f"life-{number}"
+        os.mkfifo(folder / self.name)
+        self._pipe = os.open(folder / self.name, os.O_RDONLY | os.O_NONBLOCK)
+
+    @property
+    def is_there(self) -> bool:
+        try:
+            return os.read(self._pipe, 100) != b""
+        except BlockingIOError:
+            return True
+
+    def close(self) -> None:
+        os.close(self._pipe)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "work").mkdir(exist_ok=True)
+    return tmp_path / "work"
+
+
+@pytest.fixture
+def lives(folder: Path) -> Any:
+    made = {way: Life(folder, number) for number, way in enumerate(WAYS)}
+    yield made
+    for life in made.values():
+        life.close()
+
+
+async def bash(command: str, folder: Path, **shared: Any) -> ToolResult:
+    more = {key: shared.pop(key) for key in ("network", "timeout_s") if key in shared}
+    return await ToolExecutor().execute(
+        BashTool(), {"command": command, **more}, ExecutionContext(folder, **shared)
+    )
+
+
+async def test_nothing_is_left_of_any_daemon_after_the_session(
+    folder: Path, sandbox: Sandbox | None, jobs: JobTable, lives: dict[str, Life]
+) -> None:
+    await asyncio.gather(
+        *(
+            bash(f"exec 9> {lives[way].name}; {command}", folder, jobs=jobs, sandbox=sandbox)
+            for way, command in WAYS.items()
+        )
+    )
+    assert [way for way in WAYS if not lives[way].is_there] == []
+    running = {view.command.partition("; ")[2] for view in jobs.list() if view.state is JobState.RUNNING}
+    assert running == set(WAYS.values())
+    await jobs.aclose()
+    assert [way for way in WAYS if lives[way].is_there] == []
+
+
+async def test_nothing_is_left_of_any_daemon_after_an_interrupt(
+    folder: Path, sandbox: Sandbox | None, jobs: JobTable, lives: dict[str, Life]
+) -> None:
+    interrupted = asyncio.Event()
+    calls = [
+        asyncio.ensure_future(
+            bash(
+                f"exec 9> {lives[way].name}; ( {command.replace('exec setsid', 'setsid')}\n) ;"
+                f"touch ready-{number}; sleep 7200",
+                folder,
+                jobs=jobs,
+                sandbox=sandbox,
+                interrupted=interrupted,
+            )
+        )
+        for number, (way, command) in enumerate(WAYS.items())
+    ]
+    async with asyncio.timeout(30):
+        while len(list(folder.glob("ready-*"))) < len(WAYS):
+            await asyncio.sleep(0.02)
+    interrupted.set()
+    results = await asyncio.gather(*calls)
+    assert {result.summary for result in results} == {"interrupted"}
+    async with asyncio.timeout(10):
+        while any(life.is_there for life in lives.values()):
+            await asyncio.sleep(0.02)
+
+
+async def test_a_child_in_the_background_lives_on_and_can_write(
+    folder: Path, sandbox: Sandbox | None, jobs: JobTable
+) -> None:
+    """A closed pipe would end it with SIGPIPE at its first word, a sandbox with the command's shell."""
+    context: dict[str, Any] = {"jobs": jobs, "sandbox": sandbox}
+    result = await bash(
+        "(while [ ! -e go ]; do sleep 0.02; done; echo a; echo done > mark; sleep 7203) & true",
+        folder,
+        **context,
+    )
+    assert "still running in the background as job 1" in result.output
+    (folder / "go").touch()
+    async with asyncio.timeout(10):
+        while not (folder / "mark").exists():
+            await asyncio.sleep(0.02)
+    assert (await jobs.output(1, 10)).output == "a\n"
+
+
+async def test_a_command_that_kills_its_supervisor_is_ended_too(
+    folder: Path, sandbox: Sandbox | None, jobs: JobTable
+) -> None:
+    life = Life(folder, 999)
+    result = await bash(f"exec 9> {life.name}; kill -9 $PPID; sleep 7204", folder, jobs=jobs, sandbox=sandbox)
+    assert result.error == "exit code 137 (SIGKILL)"
+    await jobs.aclose()
+    assert not life.is_there
+    life.close()
+
+
+async def test_the_network_is_there_only_where_it_was_asked_for(
+    tmp_path: Path, folder: Path, bubblewrap: SandboxState
+) -> None:
+    sandbox = sandbox_in(tmp_path, bubblewrap)
+    ours = os.readlink("/proc/self/ns/net")  # noqa: PTH115
+    command = "readlink /proc/self/ns/net"
+    assert ours not in (await bash(command, folder, sandbox=sandbox)).output
+    assert ours in (await bash(command, folder, sandbox=sandbox, network=True)).output
+
+
+async def test_what_the_sandbox_forbids_is_explained(
+    tmp_path: Path, folder: Path, bubblewrap: SandboxState
+) -> None:
+    sandbox = sandbox_in(tmp_path, bubblewrap)
+    result = await bash("touch /etc/forge-was-here", folder, sandbox=sandbox)
+    assert "[in the sandbox only the workspace and /tmp can be written]" in result.output
+    result = await bash(
+        "curl http://example.invalid || getent hosts example.invalid; echo Could not resolve host; false",
+        folder,
+        sandbox=sandbox,
+    )
+    assert "[the sandbox has no network; with network=true the user is asked for it]" in result.output
+
+
+async def test_a_sandbox_that_does_not_start_runs_nothing(tmp_path: Path, folder: Path) -> None:
+    broken = tmp_path / "bwrap"
+    broken.write_text("#!/bin/sh\necho no namespaces here >&2\nexit 1\n")
+    broken.chmod(0o755)
+    sandbox = sandbox_in(tmp_path, SandboxState(SandboxKind.BUBBLEWRAP, program=str(broken)))
+    result = await bash("touch ran", folder, sandbox=sandbox)
+    assert result.error == "the sandbox could not run the command: no namespaces here"
+    assert not (folder / "ran").exists()
