@@ -33,15 +33,19 @@ class Camera:
     """Reads files of a workspace for the looks over it."""
 
     def __init__(self, root: Path, git: GitObjects) -> None:
-        self._root = root
+        self._root = str(root)
         self._git = git
-        self._max_bytes = MAX_FILE_BYTES_IN_GIT if git.in_repository else MAX_FILE_BYTES
+
+    @property
+    def max_bytes(self) -> int:
+        """The largest file that is read."""
+        return MAX_FILE_BYTES_IN_GIT if self._git.in_repository else MAX_FILE_BYTES
 
     def take(self, path: str, status: os.stat_result, keeper: Keeper, held: str) -> Shot:
         """The image of `path`, which a walk has just met with this status. `held` is the id under which git
         may hold the bytes."""
         mode = stat.S_IMODE(status.st_mode)
-        full = self._root / path
+        full = f"{self._root}/{path}"
         try:
             if stat.S_ISDIR(status.st_mode):
                 return Shot(Image(Kind.FOLDER, mode))
@@ -49,16 +53,16 @@ class Camera:
                 return Shot(Image(Kind.LINK, target=os.readlink(full)))  # noqa: PTH115  a Path would normalise it
             if not stat.S_ISREG(status.st_mode):
                 return Shot(None, "not a regular file")
-            if status.st_size > self._max_bytes:
+            if status.st_size > self.max_bytes:
                 raise TooLargeError
             fd = os.open(full, _READ_FLAGS)
             now = os.fstat(fd)
             if (now.st_ino, now.st_dev) != (status.st_ino, status.st_dev):
                 os.close(fd)  # something else has taken the name: perhaps by way of a planted link
                 return Shot(None, "replaced while it was read", True)
-            content = read_file(fd, self._max_bytes)
+            content = read_file(fd, self.max_bytes)
         except TooLargeError:
-            return Shot(None, f"larger than {self._max_bytes / 1_000_000:.0f} MB")
+            return Shot(None, f"larger than {self.max_bytes / 1_000_000:.0f} MB")
         except OSError as error:
             return Shot(None, error.strerror or str(error), True)
         shot = self.put_away(content, keeper, held)

@@ -34,11 +34,18 @@ class GitObjects:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._repository: Repository | None = find_repository(root)
+        self._repository: Repository | None = None
         self._stamp: tuple[int, int, int] | None = None
         self._ids: dict[str, str] = {}
         self._is_there: dict[str, bool] = {}
-        self.algorithm = "sha256" if self._uses_sha256() else "sha1"
+        self._algorithm = "sha1"
+        self.find()
+
+    def find(self) -> None:
+        """Looks for a repository where there was none: `git init` may have been run."""
+        if self._repository is None:
+            self._repository = find_repository(self._root)
+            self._algorithm = "sha256" if self._uses_sha256() else "sha1"
 
     @property
     def in_repository(self) -> bool:
@@ -76,7 +83,9 @@ class GitObjects:
 
     def object_id(self, data: bytes) -> str:
         """The id that git gives to a blob of these bytes."""
-        return hashlib.new(self.algorithm, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+        return hashlib.new(
+            self._algorithm, b"blob %d\0" % len(data) + data, usedforsecurity=False
+        ).hexdigest()
 
     def read(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
         """The bytes of these ids (with their sizes, by which calls are kept small); what is gone by now is
@@ -109,7 +118,7 @@ class GitObjects:
         assert self._repository is not None
         inside = self._root.relative_to(self._repository.top).as_posix()
         prefix = "" if inside == "." else inside + "/"
-        for path, one in parse_index(data, 32 if self.algorithm == "sha256" else 20):
+        for path, one in parse_index(data, 32 if self._algorithm == "sha256" else 20):
             if path.startswith(prefix):
                 yield path[len(prefix) :], one
 

@@ -94,6 +94,7 @@ class Recorder:
         the line: what happened between the turns may be the person's, and is nobody's."""
         self.end_turn()
         self._log.begin(text)
+        self._git.find()
         self._gave_up = ""
         if self._watches:
             self._look()
@@ -109,10 +110,16 @@ class Recorder:
         self._log.end()
 
     def capture(self, path: Path) -> None:
+        """Keeps what stands at `path`; where that is a link, also what it leads to."""
         self.open()
         self.settle()
-        name = self._name(path)
         self._keeper.begin()
+        real = Path(os.path.realpath(path))
+        for one in dict.fromkeys((Path(os.path.realpath(path.parent)) / path.name, real)):
+            self._capture(one)
+
+    def _capture(self, path: Path) -> None:
+        name = self._name(path)
         try:
             if ".git" in name.split("/"):
                 image, why = None, "it is git's own"

@@ -14,6 +14,7 @@ MAX_ENTRIES = 50_000
 """A larger workspace is not watched: a look would take a second and more."""
 MAX_SECONDS = 5.0
 """The same for a slow file system."""
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(slots=True)
@@ -64,7 +65,14 @@ def scan(
     while stack:
         folder = stack.pop()
         try:
-            with os.scandir(f"{root}/{folder}") as entries:
+            descriptor = os.open(f"{root}/{folder}", _FOLDER_FLAGS)  # entries are found faster from there
+        except FileNotFoundError:
+            continue
+        except OSError:
+            listing.unreadable.append(folder)
+            continue
+        try:
+            with os.scandir(descriptor) as entries:
                 for entry in entries:
                     path = folder + entry.name
                     is_folder = entry.is_dir(follow_symlinks=False)
@@ -87,10 +95,8 @@ def scan(
                         listing.status[path] = status
                     if is_folder:
                         stack.append(path + "/")
-        except FileNotFoundError:
-            continue
-        except OSError:
-            listing.unreadable.append(folder)
+        finally:
+            os.close(descriptor)
         if len(stamps) > max_entries:
             listing.gave_up = f"the folder holds more than {max_entries:,} files"
             return listing

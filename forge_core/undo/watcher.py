@@ -60,6 +60,8 @@ class Watcher:
         self._uncovered: dict[str, str] = {}
         self._again: set[str] = set()
         """Read these at the next look even when their stamp is the same."""
+        self._claimed: set[str] = set()
+        """What a file tool has changed: watched also where git ignores it."""
         self._ignored: dict[str, int] = {}
         self._unreadable: set[str] = set()
         self._looked_ns = 0
@@ -87,7 +89,8 @@ class Watcher:
             return Look(gave_up=listing.gave_up)
         keeper.begin()
         look = Look()
-        gone = self._gone(listing, look)
+        leaving: set[str] = set()
+        gone = self._gone(listing, look, leaving)
         fresh = self._read(listing, keeper, began_ns)
         if old_rules is not None:
             reclassified = old_rules if rules is not old_rules else None
@@ -99,7 +102,7 @@ class Watcher:
                 else:
                     look.lost[path] = self._uncovered.get(path, "")
             look.ignored = self._ignored_changes(listing)
-        self._remember(listing, fresh, gone)
+        self._remember(listing, fresh, gone | leaving)
         self._rules, self._rules_stamp, self._looked_ns = rules, rules_stamp, began_ns
         return look
 
@@ -124,6 +127,7 @@ class Watcher:
         image, why = shot.image, shot.why
         if self._rules is not None and not path.startswith("/") and image is not None:
             self._stamps[path], self._images[path] = stamp, image
+            self._claimed.add(path)
             self._uncovered.pop(path, None)
             self._again.add(path)
         return image, why
@@ -172,8 +176,8 @@ class Watcher:
         files += [repository.top.joinpath(*inside[:depth]) / ".gitignore" for depth in range(len(inside))]
         return hash(tuple(_stamp_or_none(path) for path in files))
 
-    def _gone(self, listing: Listing, look: Look) -> set[str]:
-        """Known paths that are no longer there. One that is merely ignored by now is still looked at."""
+    def _gone(self, listing: Listing, look: Look, leaving: set[str]) -> set[str]:
+        """Known paths that are no longer there. One that is merely ignored by now is compared once more."""
         hidden = tuple(listing.unreadable)
         for folder in hidden:
             if folder not in self._unreadable:
@@ -189,6 +193,8 @@ class Watcher:
                 gone.add(path)
                 continue
             listing.stamps[path] = stamp_of(status)
+            if path not in self._claimed:
+                leaving.add(path)
             if listing.stamps[path] != self._stamps[path]:
                 listing.status[path] = status
         return gone
@@ -257,9 +263,6 @@ class Watcher:
         ]
 
     def _remember(self, listing: Listing, fresh: dict[str, tuple[Image | None, str]], gone: set[str]) -> None:
-        for path in gone:
-            self._images.pop(path, None)
-            self._uncovered.pop(path, None)
         for path, (image, why) in fresh.items():
             self._images.pop(path, None)
             self._uncovered.pop(path, None)
@@ -267,6 +270,10 @@ class Watcher:
                 self._images[path] = image
             else:
                 self._uncovered[path] = why
+        for path in gone:
+            listing.stamps.pop(path, None)
+            self._images.pop(path, None)
+            self._uncovered.pop(path, None)
         self._stamps = listing.stamps
         self._ignored = listing.ignored
 

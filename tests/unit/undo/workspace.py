@@ -41,7 +41,7 @@ def shapes(root: Path) -> dict[str, Shape]:
     for folder, folders, files in os.walk(root):
         folders[:] = [name for name in folders if name != ".git"]
         for name in [*folders, *files]:
-            path = os.path.join(folder, name)
+            path = f"{folder}/{name}"
             found[os.path.relpath(path, root)] = shape(path)
     return found
 
@@ -50,7 +50,7 @@ def shape(path: str | Path) -> Shape:
     status = os.lstat(path)
     mode = stat.S_IMODE(status.st_mode)
     if stat.S_ISLNK(status.st_mode):
-        return "link", 0, os.fsencode(os.readlink(path))
+        return "link", 0, os.fsencode(os.readlink(path))  # noqa: PTH115  a Path would normalise it
     if stat.S_ISDIR(status.st_mode):
         return "folder", mode, b""
     if stat.S_ISREG(status.st_mode):

@@ -1,0 +1,361 @@
+"""What goes wrong around undo: kills, full disks, odd entries, trees too large, files that nobody may read."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from forge_core.undo import UndoStore
+from tests.unit.undo.workspace import Workspace, make_repository, make_workspace, shapes, shell
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+KILLS = 60 if os.environ.get("FORGE_FULL") == "1" else 5
+
+
+@pytest.fixture
+async def ws(tmp_path: Path) -> AsyncIterator[Workspace]:
+    workspace = make_workspace(tmp_path)
+    yield workspace
+    await workspace.store.aclose()
+
+
+def run_python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), *arguments],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+DIES_WHILE_UNDOING = """
+    import asyncio, os, signal, sys
+    from pathlib import Path
+    from forge_core.undo import UndoStore
+
+    left = int(sys.argv[3])
+    def count(event, arguments):
+        global left
+        if event in ("os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.chmod", "open"):
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    async def main():
+        store = UndoStore(Path(sys.argv[1]), Path(sys.argv[2]))
+        await store.load()
+        sys.addaudithook(count)
+        await store.undo()
+        await store.aclose()
+
+    asyncio.run(main())
+"""
+
+
+def test_a_kill_in_mid_undo_leaves_files_old_or_new_and_a_second_undo_completes(tmp_path: Path) -> None:
+    """Killed before each of several system calls that change something, chosen at random."""
+    chance = random.Random(7)
+    survived = 0
+    for round_number in range(KILLS):
+        folder = tmp_path / str(round_number)
+        folder.mkdir()
+        before, after = asyncio.run(_make_a_turn(folder))
+        undo = folder / "state" / "s1" / "undo"
+        done = run_python(DIES_WHILE_UNDOING, str(folder / "ws"), str(undo), str(chance.randrange(60)))
+        assert done.returncode in (0, -signal.SIGKILL), done.stderr
+        survived += done.returncode == 0
+        for name, shape in shapes(folder / "ws").items():
+            is_ours = ".forge-undo-" in name
+            is_folder = shape[0] == "folder"
+            assert is_ours or is_folder or shape in (before.get(name), after.get(name)), name
+        if done.returncode:
+            asyncio.run(_undo(folder))
+        assert shapes(folder / "ws") == before
+    assert survived < KILLS, "nothing was killed"
+
+
+async def _make_a_turn(folder: Path) -> tuple[dict, dict]:
+    ws = make_workspace(folder)
+    shell(
+        ws.root, "mkdir -p d/e; for n in 1 2 3 4; do head -c 20000 /dev/urandom > d/$n; done; chmod 750 d/e"
+    )
+    before = shapes(ws.root)
+    await ws.turn("much", "rm d/1; echo x >> d/2; mkdir n; echo y > n/y; rmdir d/e; ln -s d l; chmod 600 d/3")
+    after = shapes(ws.root)
+    await ws.store.aclose()
+    return before, after
+
+
+async def _undo(folder: Path) -> None:
+    ws = make_workspace(folder)
+    report = await ws.store.undo()
+    assert report.conflicts == ()
+    await ws.store.aclose()
+
+
+async def test_a_torn_record_costs_that_record_alone(tmp_path: Path) -> None:
+    ws = make_workspace(tmp_path)
+    (ws.root / "a").write_text("old")
+    await ws.turn("one", "echo x > a")
+    await ws.turn("two", "echo y > b")
+    await ws.store.aclose()
+    folder = tmp_path / "state" / "s1" / "undo"
+    for path in [folder / "turns.jsonl", *(folder / "blobs").iterdir()]:
+        with path.open("ab") as file:
+            file.write(b'{"type":"turn","tur' if path.suffix == ".jsonl" else b"FUB1\x00torn")
+    again = make_workspace(tmp_path)
+    await again.turn("three", "echo z > c")
+    for _ in range(3):
+        assert (await again.store.undo()).conflicts == ()
+    assert shapes(again.root) == {"a": ("file", 0o644, b"old")}
+    await again.store.aclose()
+
+
+async def test_damaged_bytes_in_the_store_are_told_and_never_written(tmp_path: Path) -> None:
+    ws = make_workspace(tmp_path)
+    (ws.root / "a").write_text("precious " * 50)
+    await ws.turn("one", "echo x > a")
+    await ws.store.aclose()
+    for path in (tmp_path / "state" / "s1" / "undo" / "blobs").iterdir():
+        data = bytearray(path.read_bytes())
+        data[60] ^= 0xFF
+        path.write_bytes(data)
+    again = make_workspace(tmp_path)
+    report = await again.store.undo()
+    assert [one.name for one in report.conflicts] == ["a"]
+    assert (again.root / "a").read_text() == "x\n"
+    await again.store.aclose()
+
+
+FULL_DISK = """
+    import asyncio, resource, sys
+    from pathlib import Path
+    from forge_core.undo import UndoStore
+    from tests.unit.undo.workspace import Workspace
+
+    async def main():
+        root = Path(sys.argv[1])
+        troubles = []
+        ws = Workspace(root, UndoStore(root, Path(sys.argv[2]), on_trouble=troubles.append))
+        await ws.store.load()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))  # every larger write fails, as on a full disk
+        [effects] = await ws.turn("x", "rm big; echo ran > ran")
+        report = await ws.store.undo()
+        await ws.store.aclose()
+        print(effects.changed, effects.not_undoable, troubles, report.deleted, report.not_undoable, sep="\\n")
+
+    asyncio.run(main())
+"""
+
+
+def test_with_a_full_disk_the_command_runs_and_the_person_is_told(tmp_path: Path) -> None:
+    root = tmp_path / "ws"
+    root.mkdir()
+    (root / "big").write_bytes(random.Random(1).randbytes(50_000))
+    done = run_python(FULL_DISK, str(root), str(tmp_path / "state" / "s" / "undo"))
+    assert done.returncode == 0, done.stderr
+    changed, lost, troubles, deleted, not_undone = done.stdout.splitlines()
+    assert changed == "('big', 'ran')" or changed == "('ran',)"
+    assert "big (File too large)" in lost
+    assert "This turn can't be undone as a whole" in troubles
+    assert deleted == "('ran',)"
+    assert "big" in not_undone
+    assert list(root.iterdir()) == []
+
+
+async def test_a_state_folder_that_cannot_be_made_costs_undo_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "state").write_text("a file")
+    ws = make_workspace(tmp_path)
+    [effects] = await ws.turn("x", "echo x > a")
+    assert (ws.root / "a").exists()
+    assert "Not a directory" in effects.not_undoable[0] or "File exists" in effects.not_undoable[0]
+    assert len(ws.troubles) == 1
+    await ws.store.aclose()
+
+
+async def test_fifos_sockets_loops_and_huge_files_are_left_alone_and_named(ws: Workspace) -> None:
+    os.mkfifo(ws.root / "fifo")
+    (ws.root / "loop").symlink_to("loop")
+    (ws.root / "self").symlink_to(".")
+    with (ws.root / "sparse").open("wb") as file:
+        file.truncate(1 << 30)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(ws.root / "s"))
+    [effects] = await ws.turn("x", "echo x >> sparse; rm fifo; mkfifo other; ln -sfn . loop; echo y > y")
+    assert set(effects.changed) == {"loop", "y"}
+    assert set(effects.not_undoable) == {"sparse (larger than 1 MB)", "fifo, other (not a regular file)"}
+    report = await ws.store.undo()
+    assert (report.restored, report.deleted) == (("loop",), ("y",))
+    assert (ws.root / "loop").readlink() == Path("loop")
+    assert (ws.root / "other").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+async def test_an_unreadable_folder_is_not_taken_for_deleted(ws: Workspace) -> None:
+    (ws.root / "d").mkdir()
+    (ws.root / "d" / "f").write_text("f")
+    [effects] = await ws.turn("x", "chmod 000 d; echo y > y")
+    assert effects.changed == ("d", "y")
+    assert (await ws.store.undo()).conflicts == ()
+    assert shapes(ws.root)["d/f"] == ("file", 0o644, b"f")
+
+
+async def test_a_workspace_with_too_many_files_is_told_and_not_watched(tmp_path: Path) -> None:
+    ws = make_workspace(tmp_path, max_entries=50)
+    shell(ws.root, "mkdir d; touch d/{1..60}")
+    await ws.store.begin_turn("x")
+    await ws.write("edited", "x")
+    effects = await ws.run("rm -r d")
+    await ws.store.end_turn()
+    assert effects.not_undoable == ("what the command changed: the folder holds more than 50 files",)
+    assert len(ws.troubles) == 1
+    report = await ws.store.undo()
+    assert report.deleted == ("edited",)
+    assert "more than 50 files" in report.not_undoable[0]
+    await ws.store.aclose()
+
+
+async def test_what_git_ignores_is_named_in_a_few_words(ws: Workspace) -> None:
+    (ws.root / ".gitignore").write_text("node_modules/\n*.log\nout*/\n__pycache__/\n")
+    shell(ws.root, "mkdir node_modules __pycache__ out{1..9}; touch a.log")
+    [effects] = await ws.turn(
+        "build", "touch node_modules/{1..500} out{1..9}/x __pycache__/y; echo x > a.log; echo y > y"
+    )
+    assert effects.changed == ("y",)
+    assert effects.not_undoable == ("a.log, node_modules/, out1/, out2/ and 7 others (ignored by git)",)
+
+
+async def test_a_change_of_the_ignore_rules_neither_deletes_nor_claims_files(ws: Workspace) -> None:
+    (ws.root / ".gitignore").write_text("secret\n")
+    (ws.root / "secret").write_text("mine")
+    (ws.root / "seen").write_text("mine too")
+    [effects] = await ws.turn("x", "echo seen > .gitignore; echo x > new")
+    assert effects.changed == (".gitignore", "new")
+    report = await ws.store.undo()
+    assert (report.restored, report.deleted, report.conflicts) == ((".gitignore",), ("new",), ())
+    assert shapes(ws.root).keys() == {".gitignore", "secret", "seen"}
+    [effects] = await ws.turn("y", "rm seen; echo more > secret")
+    assert effects.changed == ("seen",)
+
+
+async def test_the_store_stays_within_its_limit_and_forgets_the_oldest_turns(tmp_path: Path) -> None:
+    ws = make_workspace(tmp_path, limit_bytes=200_000)
+    (ws.root / "a").write_bytes(b"first")
+    for number in range(12):
+        await ws.turn(f"turn {number}", "head -c 30000 /dev/urandom > a")
+    blobs = tmp_path / "state" / "s1" / "undo" / "blobs"
+    assert sum(path.stat().st_size for path in blobs.iterdir()) <= 200_000
+    texts = [view.text for view in ws.store.turns()]
+    assert texts == [f"turn {number}" for number in range(12 - len(texts), 12)]
+    assert 3 <= len(texts) < 7
+    for _ in texts:
+        assert (await ws.store.undo()).conflicts == ()
+    assert (await ws.store.undo()).turn == 0
+    await ws.store.aclose()
+    again = make_workspace(tmp_path)
+    await again.store.load()
+    assert [view.text for view in again.store.turns()] == texts
+    await again.store.aclose()
+
+
+async def test_files_are_private_and_a_second_process_does_not_share_the_store(tmp_path: Path) -> None:
+    ws = make_workspace(tmp_path)
+    await ws.turn("x", "echo x > a")
+    for path in (tmp_path / "state" / "s1" / "undo").rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0, path
+    other = make_workspace(tmp_path)
+    [effects] = await other.turn("y", "echo y > a")
+    assert len(other.troubles) == 1
+    assert effects.not_undoable
+    await other.store.aclose()
+    await ws.store.aclose()
+
+
+async def test_old_sessions_are_pruned_and_those_in_use_are_not(tmp_path: Path) -> None:
+    busy = make_workspace(tmp_path)
+    await busy.turn("x", "echo x > a")
+    for name in ("old", "fresh"):
+        store = UndoStore(busy.root, tmp_path / "state" / name / "undo")
+        await store.load()
+        await store.aclose()
+    for name in ("old", "s1"):
+        folder = tmp_path / "state" / name / "undo"
+        for path in [folder, *folder.rglob("*")]:
+            os.utime(path, (1, 1))
+    mine = UndoStore(busy.root, tmp_path / "state" / "mine" / "undo")
+    await mine.load()
+    assert sorted(path.parent.name for path in (tmp_path / "state").glob("*/undo")) == ["fresh", "mine", "s1"]
+    await mine.aclose()
+    await busy.store.aclose()
+
+
+async def test_git_that_lost_its_objects_is_told_as_a_conflict(ws: Workspace) -> None:
+    (ws.root / "a").write_text("first\n" * 50)
+    make_repository(ws.root)
+    await ws.turn("x", "echo x > a; echo y > b")
+    shell(ws.root, "rm -rf .git")
+    report = await ws.store.undo()
+    assert [(one.name, one.why) for one in report.conflicts] == [
+        ("a", "its other content can't be read: git no longer holds it")
+    ]
+    assert report.deleted == ("b",)
+
+
+FILTERS = {
+    "line ends": "git config core.autocrlf true",
+    "attributes": "echo '* text eol=crlf' > .gitattributes",
+    "a filter": "echo '*.txt filter=rot' > .gitattributes; git config filter.rot.clean 'tr a-z n-za-m';"
+    " git config filter.rot.smudge 'tr a-z n-za-m'",
+    "ident": "echo '*.txt ident' > .gitattributes",
+}
+
+
+@pytest.mark.parametrize("setup", FILTERS.values(), ids=FILTERS.keys())
+async def test_filters_of_git_never_lead_to_wrong_bytes(ws: Workspace, setup: str) -> None:
+    shell(ws.root, f"git init -q .; {setup}")
+    (ws.root / "a.txt").write_bytes(b"hello $Id$ \r\nworld\r\n")
+    shell(ws.root, "git add -A; git commit -qm x; rm a.txt; git checkout -q -- a.txt")
+    before = shapes(ws.root)
+    await ws.turn("x", "echo x > a.txt")
+    assert (await ws.store.undo()).conflicts == ()
+    assert shapes(ws.root) == before
+
+
+async def test_nothing_that_a_repository_names_is_run(ws: Workspace, tmp_path: Path) -> None:
+    (ws.root / "a.txt").write_text("a\n")
+    make_repository(ws.root)
+    trap = tmp_path / "trap"
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\ncat\n")
+    trap.chmod(0o755)
+    shell(
+        ws.root,
+        f"echo '* filter=x diff=x' > .gitattributes; git config filter.x.clean {trap};"
+        f"git config filter.x.smudge {trap}; git config core.fsmonitor {trap};"
+        f"git config diff.external {trap}; git config core.hooksPath {tmp_path}; rm -f {tmp_path}/ran",
+    )
+    await ws.turn("x", "echo x > a.txt; rm .gitattributes")
+    await ws.store.undo()
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_commits_stay_and_that_is_said(ws: Workspace) -> None:
+    (ws.root / "a").write_text("a")
+    make_repository(ws.root)
+    [effects] = await ws.turn("x", "echo b > a; git commit -qam second")
+    assert effects.not_undoable == ("git's own history: commits and branches",)
+    report = await ws.store.undo()
+    assert (ws.root / "a").read_text() == "a"
+    assert "commits" in report.not_undoable[0]
