@@ -8,22 +8,22 @@ one that the person wrote as a rule all but what is known to run programs, to wr
 from __future__ import annotations
 
 import re
-import shlex
-from glob import iglob
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import Path
 
 from forge_core.permissions.paths import is_secret, place
 from forge_core.permissions.runners import runner_of
+from forge_core.permissions.shell_words import Word
 from forge_core.permissions.tables import table
+from forge_core.permissions.word_paths import names_secret, paths_in
 
 _RUNS_OR_WRITES = table(
     "--output --output-file --output-dir --output-directory --exec --exec-batch --ext-diff --textconv"
     " --upload-pack --receive-pack --pre --open-files-in-pager --toolexec --to-command --checkpoint-action"
     " --use-compress-program --compress-program --script-shell --eval --rsh --config --config-file"
     " --config-env --exec-path --rootdir --basetemp --confcutdir --python-executable --install-types"
-    " --manifest-path --target-dir --prefix --makefile --file --directory --in-place --hostname-bin --git-"
-    " dir --work-tree --no-index --force-with-lease --junit-xml --junitxml --pastebin --report-log"
+    " --manifest-path --target-dir --prefix --makefile --file --directory --in-place --hostname-bin --git-dir"
+    " --work-tree --no-index --force-with-lease --junit-xml --junitxml --pastebin --report-log"
     " --rcfile"
 )
 _WHOLE_WORDS = table("--check --target --install --report --work --python --manifest --in --out-dir")
@@ -57,43 +57,23 @@ _RUNNING_WORDS = {
     "git": table("foreach run difftool mergetool filter-branch config"),
     "uv": table("install run"),
 }
-_ODD = re.compile(r"[^\S ]")
-_MAX_FILES = 2_000
-_MAX_WILD = 2
-"""Folders of wildcards that are looked up; what names more is taken for risky."""
 
 
-def is_harmless(command: str, prefix: str, root: Path) -> bool:
-    """Whether what follows `prefix` may run after a "yes, for this session": only options known to be
+def is_harmless(words: Sequence[str], added: Sequence[Word], root: Path) -> bool:
+    """Whether what is `added` to a granted command of these `words` may run: only options known to be
     harmless, no path that leads out of `root`, no file with keys. Everything unknown is not."""
-    added = _added(command, prefix)
-    runner = runner_of(_words(command) or [])
-    if added is None or runner is None or _ODD.search(command):
+    runner = runner_of(list(words))
+    if runner is None:
         return False
-    own = len(runner.words) - len(_words(prefix) or [])
-    return all(_is_known(word, runner.options) and _stays(word, root) for word in added[max(own, 0) :])
+    own = len(runner.words) - (len(words) - len(added))
+    return all(_is_known(word.text, runner.options) and _stays(word, root) for word in added[max(own, 0) :])
 
 
-def is_risky(command: str, prefix: str, root: Path) -> bool:
-    """Whether what follows `prefix` runs another program, writes, or names a file with keys, so that a rule
-    which the person wrote does not cover it. What cannot be read is risky."""
-    added = _added(command, prefix)
-    if added is None:
-        return True
-    programs = [word.rpartition("/")[2] for word in _words(prefix) or []]
-    return any(_runs_or_writes(word, programs) or _shows_keys(word, root) for word in added)
-
-
-def _added(command: str, prefix: str) -> list[str] | None:
-    return _words(command.strip()[len(prefix) :])
-
-
-def _words(text: str) -> list[str] | None:
-    """The words as the shell would see them, or None when it cannot be told."""
-    try:
-        return shlex.split(text)
-    except ValueError:
-        return None
+def is_risky(prefix: Sequence[str], added: Sequence[Word], root: Path) -> bool:
+    """Whether what is `added` to a command that begins with `prefix` runs another program, writes, or names a
+    file with keys, so that a rule which the person wrote does not cover it."""
+    programs = [word.rpartition("/")[2] for word in prefix]
+    return any(_runs_or_writes(word.text, programs) or _shows_keys(word, root) for word in added)
 
 
 def _is_known(word: str, options: frozenset[str]) -> bool:
@@ -109,12 +89,13 @@ def _is_known(word: str, options: frozenset[str]) -> bool:
     return cluster is not None and all(f"-{letter}" in options for letter in cluster[1])
 
 
-def _stays(word: str, root: Path) -> bool:
+def _stays(word: Word, root: Path) -> bool:
     """Whether no part of the word, read as a path, leads out of `root` or to keys."""
-    if re.match(r"[@~]", word) or re.search(r"[*?\[]|[=:]~", word):
+    if word.text.startswith("@") or word.has_glob or word.has_tilde or "~" in word.text[:1]:
         return False
     return all(
-        one.is_inside and not one.is_secret for one in (place(root / part, root) for part in _parts(word))
+        one.is_inside and not one.is_secret
+        for one in (place(root / part, root) for part in paths_in(word.text))
     )
 
 
@@ -134,21 +115,12 @@ def _runs_or_writes(word: str, programs: list[str]) -> bool:
     return any(len(option) == 2 and option[1] in cluster for option in short)
 
 
-def _shows_keys(word: str, root: Path) -> bool:
-    for part in _parts(word):
-        here = str(Path.home()) + part[1:] if part == "~" or part.startswith("~/") else part
-        if is_secret(part) or place(root / here, root).is_secret:
-            return True
-        wild = sum(bool(re.search(r"[*?\[]", one)) for one in here.split("/"))
-        if wild and (wild > _MAX_WILD or not place(root / here, root).is_inside):
-            return True
-        if wild:
-            found = list(islice(iglob(here, root_dir=root), _MAX_FILES))  # noqa: PTH207  as the shell: no .files
-            if len(found) == _MAX_FILES or any(place(root / one, root).is_secret for one in found):
-                return True
-    return False
+def _shows_keys(word: Word, root: Path) -> bool:
+    if not word.has_glob:
+        return any(_is_key(part, root) for part in paths_in(word.text))
+    return names_secret(word.text, root)
 
 
-def _parts(word: str) -> set[str]:
-    """The word, and what follows a `=` or `:` in it: `--file=.env`, `HEAD:.env`."""
-    return {part for part in (word, *re.split(r"[=:]", word)[1:], *re.findall(r"(?:=|:)(.*)", word)) if part}
+def _is_key(part: str, root: Path) -> bool:
+    here = str(Path.home()) + part[1:] if part == "~" or part.startswith("~/") else part
+    return is_secret(part) or place(root / here, root).is_secret

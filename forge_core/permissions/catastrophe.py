@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
-from forge_core.permissions.shell_syntax import SimpleCommand, simple_commands, words_of
+from forge_core.permissions.plain_programs import NEVER_RUN
+from forge_core.permissions.shell_syntax import SimpleCommand, read_line, words_of
 from forge_core.permissions.tables import table
 from forge_core.workspace.globs import expand_braces
 
@@ -19,10 +21,7 @@ _SYSTEM = table(
 _DISK = re.compile(
     r"/dev/(?:[shv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|r?disk\d|mapper/|dm-\d|md\d|mem$|kmem$|port$|sr\d)"
 )
-_FORK_BOMB = re.compile(
-    r"(?<![\w:.@-])([\w:.@-]{1,64})\s{0,9}\(\)\s{0,9}\{[^}]{0,500}?(?<![\w:])\1\s{0,9}\|\s{0,9}&?\s{0,9}\1"
-)
-"""Every repetition is bounded: the line may be hostile to the guard too."""
+_FUNCTION = re.compile(r"(?<![\w:.@-])([\w:.@-]{1,64})\s{0,9}\(\)\s{0,9}\{([^}]{0,500})")
 _DISK_WRITERS = table("cp mv tee shred truncate cat install rsync pv badblocks hdparm sgdisk")
 _FORMATTERS = table("wipefs blkdiscard fdisk sfdisk gdisk parted mkswap cryptsetup diskutil")
 _FIND_TESTS = re.compile(
@@ -32,7 +31,9 @@ _DELETERS = frozenset({"rm", "srm", "trash"})
 _RECURSIVE = re.compile(r"-\w*[rR]\w*|--r(?:e(?:c(?:u(?:r(?:s(?:i(?:ve?)?)?)?)?)?)?)?")
 _MAX_FOLDERS = 8
 """In so many folders a deletion that cannot be read is compared with what the line names; it asks anyway."""
-_FEEDERS = frozenset({"xargs", "parallel"})
+_GUARDED = _DELETERS | table("chmod chown dd shred mkfs wipefs")
+_MAX_WORDS = 200
+_FEEDERS = frozenset({"xargs", "gxargs", "parallel"})
 _GIT_VALUE_OPTIONS = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace"})
 
 
@@ -47,7 +48,7 @@ class Doubt:
 
 def catastrophe(command: str, root: Path, home: Path | None = None) -> str | None:
     """Why `command` must never run, or None. `root` is the folder it would start in."""
-    if _FORK_BOMB.search(command):
+    if _is_fork_bomb(command):
         return "it is a fork bomb"
     home = home or Path.home()
     unread: set[str] = set()
@@ -60,6 +61,17 @@ def catastrophe(command: str, root: Path, home: Path | None = None) -> str | Non
         if reason is not None:
             return reason
     return None
+
+
+def _is_fork_bomb(command: str) -> bool:
+    """Whether a function pipes itself into itself."""
+    for name, body in _FUNCTION.findall(command):
+        again = re.escape(name)
+        if body.count(name) > 1 and re.search(
+            rf"(?<![\w:]){again}\s{{0,9}}\|\s{{0,9}}&?\s{{0,9}}{again}", body
+        ):
+            return True
+    return False
 
 
 def doubt(command: str, root: Path, home: Path | None = None) -> Doubt | None:
@@ -80,16 +92,30 @@ def doubt(command: str, root: Path, home: Path | None = None) -> Doubt | None:
     return None
 
 
-def _walk(command: str, root: Path, home: Path) -> Iterator[tuple[SimpleCommand, str]]:
-    """Each command of the line with the folder that it would run in."""
-    folder = str(root)
-    for one in simple_commands(command):
+@lru_cache(maxsize=4)
+def _walk(command: str, root: Path, home: Path) -> tuple[tuple[SimpleCommand, str], ...]:
+    return tuple(_commands(command, root, home))
+
+
+def _commands(command: str, root: Path, home: Path) -> Iterator[tuple[SimpleCommand, str]]:
+    """Each command of the line with the folder that it would run in. What a program that Forge does not know
+    names among its words may be a command that it runs."""
+    folders: dict[tuple[int, ...], str] = {}
+    for one in read_line(command).commands:
+        scope = next(
+            (one.scope[:size] for size in range(len(one.scope), -1, -1) if one.scope[:size] in folders), ()
+        )
+        folder = folders.get(scope, str(root))
         yield one, folder
         if one.program in ("cd", "pushd", "popd"):
             target = next((word for word in one.words[1:] if not re.match(r"-[LPe@]|--", word)), "")
-            if target == "-" or one.program == "popd" or one.is_guessed:
+            if target == "-" or one.program == "popd" or not one.is_known:
                 target = "$OLDPWD"
-            folder = _absolute(target or "~", folder, str(home))
+            folders[one.scope] = _absolute(target or "~", folder, str(home))
+        elif one.program not in NEVER_RUN and len(one.words) > 1:
+            for at, word in enumerate(one.words[1:_MAX_WORDS], 1):
+                if word.rpartition("/")[2] in _GUARDED:
+                    yield replace(one, words=one.words[at:], parts=one.parts[at:]), folder
 
 
 def _may_delete_anything(command: SimpleCommand, folder: str, home: str) -> bool:

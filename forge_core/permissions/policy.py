@@ -1,86 +1,55 @@
-"""Decides what a call may do: deny before ask before allow, and why and why. Asks nobody, changes nothing."""
+"""Decides what a call may do: deny before ask before allow, with the reason and the rule. Asks nobody."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
 
 from forge_core.approval import Effect
 from forge_core.config.models import PermissionMode
-from forge_core.permissions.catastrophe import catastrophe, doubt
+from forge_core.errors import ConfigError
+from forge_core.permissions.explain import Explanation, explained
+from forge_core.permissions.grants import check_grant, command_rule, file_rule
+from forge_core.permissions.lines import judge
 from forge_core.permissions.paths import Place, place, real_path
+from forge_core.permissions.rule_book import Kind, RuleBook, RuleEntry
 from forge_core.permissions.rules import (
+    NETWORK,
     SHELL_TOOL,
+    WRITERS,
     Rule,
-    allows_command,
     allows_paths,
-    denies_command,
     denies_paths,
     matches_target,
     parse_rule,
     rule_for_path,
 )
 from forge_core.permissions.shell_rules import session_pattern
+from forge_core.permissions.situation import LineVerdict, Situation, Strength
+from forge_core.permissions.verdict import Decision, Policy, Verdict
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from forge_core.tools.base import ToolUse
 
+__all__ = ["HARMLESS_TOOLS", "READ_TOOLS", "WRITE_TOOLS", "Decision", "PermissionPolicy", "Policy", "Verdict"]
+
 READ_TOOLS = frozenset({"read", "glob", "grep", "ls"})
 """The built-in tools that run unasked inside the folder."""
-WRITE_TOOLS = frozenset({"write", "edit"})
+WRITE_TOOLS = WRITERS
 """The built-in tools that run unasked inside the folder in the modes accept-edits and auto."""
-
-
-class Decision(StrEnum):
-    ALLOW = "allow"
-    ASK = "ask"
-    DENY = "deny"
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """A decision and what led to it."""
-
-    decision: Decision
-    reason: str
-    """One line, for the person's prompt or the model's error."""
-    rule: str = ""
-    """The rule that decided, when one did."""
-    by: Literal["policy", "rule", "mode"] = "policy"
-    session_rule: str = ""
-    """When asking: what "yes, for this session" would add; empty when it can be granted only once."""
-    always_rule: str = ""
-    """When asking: the generalised rule that "always in this project" would save; empty: never for good."""
-    is_destructive: bool = False
-    """Deletes, leaves the folder or uses the network: the answer offered first is then no."""
-    is_private: bool = False
-    """When asking: before a yes nothing may be told of what lies there, not even whether anything does."""
-
-
-class Policy(Protocol):
-    """What ToolExecutor needs of a policy."""
-
-    def decide(self, tool_name: str, use: ToolUse) -> Verdict: ...
-
-    def allow_for_session(self, rule: str) -> None: ...
-
-    def allow_always(self, rule: str) -> None: ...
-
-    def allow_reading(self, folder: Path) -> None: ...
-
-    def hidden(self, tool_name: str) -> Callable[[Path], bool] | None: ...
+HARMLESS_TOOLS = frozenset({"todo", "ask_user", "job_output", "job_stop"})
+"""They touch nothing but the session's own list, questions and jobs."""
 
 
 class PermissionPolicy:
     """The policy of a session in `root`.
 
-    Order: the catastrophe guard, deny rules, plan mode, what always asks (.git, .forge,
-    deletions that cannot be read), allow rules, yolo,
-    and then the mode. A path is judged by where it really leads. Without a sandbox, `auto` asks for every
-    command. Raises ConfigError for a rule that cannot be read.
+    Order: the catastrophe guard, deny rules, plan mode, what always asks (.git, .forge, deletions that
+    cannot be read), ask rules, allow rules, yolo, and then the mode. A path is judged by where it really
+    leads. Rules of a project (`project_*`) are passed only once it is trusted: they may tighten as they
+    like, and allow only what stays in the folder, off the network, away from keys, and can be undone. Raises
+    ConfigError for a rule that cannot be read.
     """
 
     def __init__(
@@ -89,31 +58,50 @@ class PermissionPolicy:
         mode: PermissionMode = PermissionMode.ASK,
         allow: Iterable[str] = (),
         deny: Iterable[str] = (),
+        ask: Iterable[str] = (),
+        *,
+        sandbox: Strength = "off",
+        project_allow: Iterable[str] = (),
+        project_deny: Iterable[str] = (),
+        project_ask: Iterable[str] = (),
+        save_rule: Callable[[str], None] | None = None,
     ) -> None:
         self.root = real_path(root)
         self.mode = mode
-        self._allow = [parse_rule(rule) for rule in allow]
-        self._deny = [parse_rule(rule) for rule in deny]
-        self._session: list[Rule] = []
+        self.sandbox: Strength = sandbox
+        self._book = RuleBook(
+            allow=allow,
+            deny=deny,
+            ask=ask,
+            project_allow=project_allow,
+            project_deny=project_deny,
+            project_ask=project_ask,
+        )
+        self._save_rule = save_rule
         self._readable: list[Path] = []
 
-    def rules(self) -> tuple[tuple[Literal["deny", "allow", "session"], str], ...]:
+    def rules(self) -> tuple[RuleEntry, ...]:
         """Every rule with where it belongs, in the order they are looked at."""
-        return (
-            *(("deny", str(rule)) for rule in self._deny),
-            *(("allow", str(rule)) for rule in self._allow),
-            *(("session", str(rule)) for rule in self._session),
-        )
+        return self._book.entries()
+
+    def add(self, kind: Kind, rule: str) -> None:
+        """Adds a rule of the person's own until the session ends; any that can be read."""
+        self._book.add(kind, parse_rule(rule))
+
+    def remove(self, rule: str) -> bool:
+        """Takes a rule of the person's own out; whether there was one. A project's rules stay."""
+        return self._book.remove(parse_rule(rule))
 
     def allow_for_session(self, rule: str) -> None:
-        """Adds an allow rule until the session ends."""
-        parsed = parse_rule(rule)
-        if parsed not in self._session:
-            self._session.append(parsed)
+        """Adds an allow rule until the session ends; raises ConfigError for one that would allow too much."""
+        self._book.add("session", _checked(rule))
 
     def allow_always(self, rule: str) -> None:
-        """Adds an allow rule for good."""
-        self.allow_for_session(rule)
+        """Adds an allow rule and saves it for this project; raises ConfigError for one that would allow too
+        much."""
+        self._book.add("allow", check_grant(rule))
+        if self._save_rule is not None:
+            self._save_rule(rule)
 
     def allow_reading(self, folder: Path) -> None:
         """Lets the read tools into a folder of Forge's own (where full outputs are kept)."""
@@ -123,7 +111,7 @@ class PermissionPolicy:
         """Tells a search which files to leave out: those that deny rules keep from `tool_name` or from read.
         None when there are no such rules."""
         rules = [
-            rule for rule in self._deny if rule.pattern and (rule.names(tool_name) or rule.names("read"))
+            rule for rule in (*self._book.denying(tool_name), *self._book.denying("read")) if rule.pattern
         ]
         if not rules:
             return None
@@ -131,30 +119,69 @@ class PermissionPolicy:
 
     def decide(self, tool_name: str, use: ToolUse) -> Verdict:
         """What may happen to this call. Looks links up, touches nothing."""
+        if use.effect is Effect.RUN:
+            return self._line(tool_name, use)
         places = [place(path, self.root) for path in use.paths]
         return (
             self._refused(tool_name, use, places)
-            or self._always_asks(use, places)
+            or self._always_asks(tool_name, use, places)
             or self._allowed_by_rule(tool_name, use, places)
             or self._by_mode(tool_name, use, places)
         )
 
+    def explain(self, command: str) -> Explanation:
+        """How a bash line would be decided, with each of its commands."""
+        return explained(command, judge(command, self._situation(SHELL_TOOL, needs_network=False)))
+
+    def _situation(self, tool_name: str, *, needs_network: bool) -> Situation:
+        return Situation(self.root, self.mode, self.sandbox, self._book, tool_name, needs_network)
+
+    def _line(self, tool_name: str, use: ToolUse) -> Verdict:
+        found = judge(use.target, self._situation(tool_name, needs_network=use.needs_network))
+        is_asking = found.decision is Decision.ASK and not found.is_single
+        return Verdict(
+            found.decision,
+            found.reason,
+            found.rule,
+            found.by,
+            session_rule=self._session_rule(tool_name, use) if is_asking else "",
+            is_destructive=found.is_destructive or (found.decision is Decision.ASK and use.is_destructive),
+            always_rule=self._always_rule(found, use) if is_asking else "",
+            is_read_only=found.is_read_only,
+        )
+
+    def _session_rule(self, tool_name: str, use: ToolUse) -> str:
+        if not use.target.strip():
+            return ""
+        tool = NETWORK if use.needs_network else tool_name
+        return f"{tool}({session_pattern(use.target, self.root)})"
+
+    def _always_rule(self, found: LineVerdict, use: ToolUse) -> str:
+        if (found.is_destructive and not use.needs_network) or use.is_destructive or found.problem:
+            return ""
+        return command_rule(list(found.asking), online=use.needs_network)
+
     def _refused(self, tool_name: str, use: ToolUse, places: list[Place]) -> Verdict | None:
-        danger = catastrophe(use.target, self.root) if use.effect is Effect.RUN else None
-        if danger is not None:
-            return Verdict(Decision.DENY, f"{danger}, which Forge never runs, in no mode")
-        for rule in self._deny:
-            if rule.names(tool_name) and _denies(rule, use, places):
-                return Verdict(Decision.DENY, f"the deny rule {rule} covers it", str(rule), "rule")
-        if self.mode is PermissionMode.PLAN and use.effect is not Effect.READ:
+        rule = _first(self._book.denying(tool_name), use, places)
+        if rule is not None:
+            return Verdict(Decision.DENY, f"the deny rule {rule} covers it", str(rule), "rule")
+        if (
+            self.mode is PermissionMode.PLAN
+            and use.effect is not Effect.READ
+            and tool_name not in HARMLESS_TOOLS
+        ):
             return Verdict(
                 Decision.DENY, "in plan mode nothing is written or run; describe the change", by="mode"
             )
         return None
 
-    def _always_asks(self, use: ToolUse, places: list[Place]) -> Verdict | None:
-        if use.effect is Effect.RUN:
-            return self._doubted(use.target)
+    def _always_asks(self, tool_name: str, use: ToolUse, places: list[Place]) -> Verdict | None:
+        rule = _first(self._book.asking(tool_name), use, places)
+        if rule is not None:
+            is_private = any(one.is_secret or not one.is_inside for one in places)
+            return Verdict(
+                Decision.ASK, f"the ask rule {rule} covers it", str(rule), "rule", is_private=is_private
+            )
         if use.effect is not Effect.WRITE or self.mode is PermissionMode.YOLO:
             return None
         held = next((one for one in places if one.is_protected), None)
@@ -163,33 +190,20 @@ class PermissionPolicy:
         reason = f"{held.given} steers git or Forge itself"
         return Verdict(Decision.ASK, reason, is_destructive=True, is_private=not held.is_inside)
 
-    def _doubted(self, command: str) -> Verdict | None:
-        found = doubt(command, self.root)
-        if found is None:
-            return None
-        if found.is_grave and self.mode is PermissionMode.YOLO:
-            reason = (
-                f"{found.reason}, and in mode yolo nobody is asked. Name what to delete plainly, or leave it"
-            )
-            return Verdict(Decision.DENY, reason, by="mode")
-        return Verdict(Decision.ASK, f"{found.reason}, so it asks each time", is_destructive=True)
-
     def _allowed_by_rule(self, tool_name: str, use: ToolUse, places: list[Place]) -> Verdict | None:
-        for rules, is_granted in ((self._allow, False), (self._session, True)):
-            for rule in rules:
-                if rule.names(tool_name) and self._allows(rule, use, places, is_granted=is_granted):
-                    return Verdict(Decision.ALLOW, f"the rule {rule} allows it", str(rule), "rule")
+        for origin, rule in self._book.allowing(tool_name):
+            if origin == "project allow" and not _is_modest(use, places):
+                continue
+            if allows_paths(rule, places) if places else matches_target(rule, use.target):
+                return Verdict(Decision.ALLOW, f"the rule {rule} allows it", str(rule), "rule")
         return None
 
-    def _allows(self, rule: Rule, use: ToolUse, places: list[Place], *, is_granted: bool) -> bool:
-        if use.effect is Effect.RUN:
-            return allows_command(rule, use.target, self.root, is_granted=is_granted)
-        return allows_paths(rule, places) if places else matches_target(rule, use.target)
-
     def _by_mode(self, tool_name: str, use: ToolUse, places: list[Place]) -> Verdict:
+        if tool_name in HARMLESS_TOOLS and not places:
+            return Verdict(Decision.ALLOW, "it touches only the session's own", is_read_only=True)
         if self.mode is PermissionMode.YOLO:
             return Verdict(Decision.ALLOW, "mode yolo", by="mode")
-        session_rule = _session_rule(tool_name, use, places, self.root)
+        session_rule = _path_rule(tool_name, places)
         secret = next((one for one in places if one.is_secret), None)
         if secret is not None:
             reason = f"{secret.given.name} may hold keys or passwords"
@@ -201,29 +215,17 @@ class PermissionPolicy:
                 Decision.ASK, reason, session_rule=session_rule, is_destructive=True, is_private=True
             )
         if tool_name in READ_TOOLS and use.effect is Effect.READ:
-            return Verdict(Decision.ALLOW, "it only reads, inside the folder")
+            return Verdict(Decision.ALLOW, "it only reads, inside the folder", is_read_only=True)
         edits_unasked = self.mode in (PermissionMode.ACCEPT_EDITS, PermissionMode.AUTO)
         if edits_unasked and tool_name in WRITE_TOOLS and places and not use.is_destructive:
             return Verdict(Decision.ALLOW, f"mode {self.mode}", by="mode")
         return Verdict(
             Decision.ASK,
-            self._question(tool_name, use),
+            _question(tool_name, use),
             session_rule=session_rule,
             is_destructive=use.is_destructive or use.effect is Effect.NETWORK,
+            always_rule="" if use.is_destructive or not places else file_rule(tool_name, places),
         )
-
-    def _question(self, tool_name: str, use: ToolUse) -> str:
-        match use.effect:
-            case Effect.RUN if self.mode is PermissionMode.AUTO:
-                return "there is no sandbox, so even in mode auto each command asks"
-            case Effect.RUN:
-                return "commands run without a sandbox, so each one asks"
-            case Effect.WRITE:
-                return "it changes a file"
-            case Effect.NETWORK:
-                return "it uses the network"
-            case Effect.READ:
-                return f"{tool_name} is not one of the built-in read tools"
 
     def _may_enter(self, one: Place, use: ToolUse) -> bool:
         if one.is_inside:
@@ -231,18 +233,59 @@ class PermissionPolicy:
         return use.effect is Effect.READ and any(one.real.is_relative_to(folder) for folder in self._readable)
 
 
-def _denies(rule: Rule, use: ToolUse, places: list[Place]) -> bool:
-    if use.effect is Effect.RUN:
-        return denies_command(rule, use.target)
-    return denies_paths(rule, places) if places else matches_target(rule, use.target)
+def warm_up() -> None:
+    """Loads the parser, which the first command that is decided would otherwise wait for."""
+    from forge_core.permissions.shell_syntax import read_line
+
+    read_line("true")
 
 
-def _session_rule(tool_name: str, use: ToolUse, places: list[Place], root: Path) -> str:
-    if tool_name == SHELL_TOOL or use.effect is Effect.RUN:
-        return f"{tool_name}({session_pattern(use.target, root)})" if use.target.strip() else ""
+def _checked(rule: str) -> Rule:
+    """A rule for the session: one that a prompt offered is fine as it is, one with a beginning is looked
+    at."""
+    parsed = parse_rule(rule)
+    is_command = parsed.tool in (SHELL_TOOL, NETWORK)
+    if (
+        is_command
+        and (parsed.pattern is None or parsed.pattern.endswith(":*"))
+        and not (parsed.pattern or "").startswith("=")
+    ):
+        return check_grant(rule)
+    if parsed.tool == "*":
+        raise ConfigError(f"Rule {rule!r} would allow every call of every tool. Name the tool: edit(src/**).")
+    return parsed
+
+
+def _first(rules: list[Rule], use: ToolUse, places: list[Place]) -> Rule | None:
+    for rule in rules:
+        if denies_paths(rule, places) if places else matches_target(rule, use.target):
+            return rule
+    return None
+
+
+def _is_modest(use: ToolUse, places: list[Place]) -> bool:
+    """Whether a project's own rule may allow it."""
+    if use.is_destructive or use.effect is Effect.NETWORK:
+        return False
+    return bool(places) and all(
+        one.is_inside and not one.is_secret and not one.is_protected for one in places
+    )
+
+
+def _path_rule(tool_name: str, places: list[Place]) -> str:
     if len(places) == 1:
         return rule_for_path(tool_name, places[0])
     return tool_name if not places else ""
+
+
+def _question(tool_name: str, use: ToolUse) -> str:
+    match use.effect:
+        case Effect.WRITE:
+            return "it changes a file"
+        case Effect.NETWORK:
+            return "it uses the network"
+        case _:
+            return f"{tool_name} is not one of the built-in read tools"
 
 
 def _shown(one: Place) -> str:

@@ -3,8 +3,9 @@
 For file tools the pattern is a glob on the real path relative to the folder (`src/**`, `*.py` at any depth);
 one that starts with `/` or `~` speaks of absolute paths, and only such a one ever matches outside the folder.
 For `bash`, `git status:*` means a command that starts with these words and adds nothing risky (additions.py);
-anything else is the exact command, and a leading `=` makes it exact whatever follows. A bare `tool` or
-`tool(*)` means every call inside the folder.
+anything else is the exact line, and a leading `=` makes it exact whatever follows. `network(npm install:*)`
+is such a rule for commands that use the network. A bare `tool` or `tool(*)` means every call inside the
+folder.
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forge_core.errors import ConfigError
-from forge_core.permissions.additions import is_harmless, is_risky
 from forge_core.permissions.paths import Place, is_secret
-from forge_core.permissions.shell_syntax import words_of
 from forge_core.workspace.globs import compile_glob
 
 SHELL_TOOL = "bash"
+NETWORK = "network"
+"""The name under which rules let a command use the network."""
+EDITORS = frozenset({"edit", "multi_edit", "apply_patch"})
+"""Faces of one engine: a rule for edit speaks of all three."""
+WRITERS = EDITORS | {"write"}
 
 _RULE = re.compile(r"\s*([A-Za-z_][\w.-]*|\*)\s*(?:\((.*)\))?\s*", re.DOTALL)
-_META = re.compile(r"[;&|<>$`\n\r(){}\x00]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +44,12 @@ class Rule:
         """Whether the pattern itself names a file with keys: only then does it let such a file be touched."""
         return self.pattern is not None and is_secret(self.pattern)
 
-    def names(self, tool: str) -> bool:
-        return self.tool in ("*", tool)
+    def names(self, tool: str, *, is_strict: bool = False) -> bool:
+        """Whether the rule speaks of the tool; a rule that says no (`is_strict`) to one way of writing files
+        says it to all."""
+        if self.tool in ("*", tool) or (self.tool == "edit" and tool in EDITORS):
+            return True
+        return is_strict and self.tool in WRITERS and tool in WRITERS
 
 
 def parse_rule(text: str) -> Rule:
@@ -56,37 +63,6 @@ def parse_rule(text: str) -> Rule:
     if pattern is not None and not pattern.strip():
         raise ConfigError(f"Rule {text!r} has an empty pattern. Write {tool} alone for every use of it.")
     return Rule(tool, None if pattern is None or pattern.strip() == "*" else pattern.strip())
-
-
-def allows_command(rule: Rule, command: str, root: Path, *, is_granted: bool = False) -> bool:
-    """Whether an allow rule covers the whole command, run in `root`. Fails closed: what a prefix leaves over
-    may hold no character by which the shell could start, feed or redirect anything else, and no risky word;
-    of a rule that `is_granted` by a "yes, for this session" it lets through nothing but harmless words."""
-    if rule.pattern is None:
-        return True
-    command = command.strip()
-    prefix = _prefix(rule.pattern)
-    if prefix is None:
-        return command == rule.pattern.removeprefix("=")
-    if not prefix or not command.startswith(prefix):
-        return False
-    rest = command[len(prefix) :]
-    if rest and (rest[0] != " " or _META.search(rest)):
-        return False
-    return is_harmless(command, prefix, root) if is_granted else not is_risky(command, prefix, root)
-
-
-def denies_command(rule: Rule, command: str) -> bool:
-    """Whether a deny rule's words stand anywhere in the line, unquoted, also behind wrappers and within
-    substitutions. Fails closed: words that are only mentioned count too."""
-    if rule.pattern is None:
-        return True
-    pattern = _prefix(rule.pattern)
-    wanted = words_of(rule.pattern.removeprefix("=") if pattern is None else pattern)
-    if not wanted:
-        return command.strip() == rule.pattern
-    words = words_of(command)
-    return any(_same(words[at : at + len(wanted)], wanted) for at in range(len(words) - len(wanted) + 1))
 
 
 def allows_paths(rule: Rule, places: Sequence[Place]) -> bool:
@@ -107,8 +83,8 @@ def matches_target(rule: Rule, target: str) -> bool:
 def rule_for_path(tool: str, place: Place) -> str:
     """The rule that "yes, for this session" adds for a file: this one file."""
     if place.relative is None:
-        return f"{tool}({_quoted(place.real.as_posix())})"
-    return f"{tool}({'' if '/' in place.relative else './'}{_quoted(place.relative)})"
+        return f"{tool}({quoted(place.real.as_posix())})"
+    return f"{tool}({'' if '/' in place.relative else './'}{quoted(place.relative)})"
 
 
 def _covers(rule: Rule, place: Place, *, resolved_only: bool) -> bool:
@@ -131,17 +107,5 @@ def _covers(rule: Rule, place: Place, *, resolved_only: bool) -> bool:
     return any(expression.fullmatch(name) for name in names)
 
 
-def _prefix(pattern: str) -> str | None:
-    """The words that the command has to start with, or None for an exact pattern."""
-    if pattern.startswith("=") or not pattern.endswith(":*"):
-        return None
-    return pattern.removesuffix(":*").strip()
-
-
-def _same(words: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Equal words; a program may be spelled with its folder."""
-    return words[0].rpartition("/")[2] == wanted[0].rpartition("/")[2] and list(words[1:]) == list(wanted[1:])
-
-
-def _quoted(path: str) -> str:
+def quoted(path: str) -> str:
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)

@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 from forge_core.permissions.additions import is_harmless
+from forge_core.permissions.read_only import reads_only
 from forge_core.permissions.runners import runner_of
-from forge_core.permissions.shell_syntax import simple_commands
+from forge_core.permissions.shell_syntax import read_line
 from forge_core.permissions.tables import table
 
 _DESTRUCTIVE = table(
@@ -29,7 +30,9 @@ _NETWORK = table("curl wget ssh scp sftp rsync nc ncat telnet ftp")
 def is_destructive(command: str) -> bool:
     """Whether the line deletes, rewrites, leaves the machine or acts as somebody else, so that the answer
     offered first should be no."""
-    for one in simple_commands(command):
+    for one in read_line(command).commands:
+        if one.is_hint and one.program not in _DESTRUCTIVE:
+            continue
         parts = _DESTRUCTIVE_PARTS.get(one.program, frozenset())
         if (
             not _DESTRUCTIVE.isdisjoint((one.program, *one.wrappers))
@@ -42,14 +45,33 @@ def is_destructive(command: str) -> bool:
     return False
 
 
+def is_read_only(command: str, root: Path) -> bool:
+    """Whether every command of the line is on the built-in list of those that only read, with harmless
+    options and nothing outside `root`. It changes nothing, so nothing need be kept to undo it."""
+    return reads_only(read_line(command), root)
+
+
 def session_pattern(command: str, root: Path) -> str:
     """The pattern that "yes, for this session" stores: exactly this line, but for test, lint and build
     runners and what git only shows, where other harmless words may follow the next time."""
     command = command.strip()
     exact = "=" + command if re.match(r"=|.*:\*$", command, re.DOTALL) else command
-    words = command.split(" ")
-    runner = runner_of(words)
-    if runner is None or not re.fullmatch(r"[\w./:=@%+,^~ '\"-]+", command):
+    reading = read_line(command)
+    if reading.problem or len(reading.commands) != 1:
         return exact
-    prefix = " ".join(words[: len(runner.words)])
-    return f"{prefix}:*" if is_harmless(command, prefix, root) else exact
+    one = reading.commands[0]
+    runner = runner_of(list(one.words))
+    if (
+        runner is None
+        or one.wrappers
+        or one.assignments
+        or one.writes
+        or one.reads
+        or one.fed
+        or not one.is_known
+    ):
+        return exact
+    own = len(runner.words)
+    prefix = " ".join(one.words[:own])
+    is_plain = re.fullmatch(r"[\w./ -]+", prefix) is not None
+    return f"{prefix}:*" if is_plain and is_harmless(one.words, one.parts[own:], root) else exact

@@ -1,52 +1,33 @@
-"""What a shell line would run, seen through quotes, lists, pipes, wrappers, substitutions and here-documents.
+"""What a shell line would run: the one place where shell text is read.
 
-A reading on the safe side, meant for guards that say no: it finds more commands than bash would run, never
-knowingly fewer. It is not fit to say yes by: allow rules compare text (see `rules.py`).
+`read_line` gives every command of a line, seen through quotes, lists, pipes, functions, substitutions,
+here-documents, wrappers (`sudo`, `env`, `xargs` …) and texts that are run in turn (`sh -c`, `eval`, `git
+-c`). It fails closed: what the parser cannot read for sure has a `problem`, and a cruder reading that finds
+too much.
 """
 
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import islice
 
+from forge_core.permissions.bare_commands import BareCommand, Tree
+from forge_core.permissions.shell_fallback import MAX_COMMANDS, crude_commands, crude_writes
+from forge_core.permissions.shell_parser import MAX_NODES
+from forge_core.permissions.shell_tree import read_tree
+from forge_core.permissions.shell_words import Pieces, Word, in_double_quotes, plain, readings
+from forge_core.permissions.shell_wrappers import Unwrapped, unwrap
 from forge_core.permissions.tables import table
+from forge_core.permissions.wrapper_tables import FEEDERS, SHELLS
 
-SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "fish", "ash", "su"})
-_PUNCTUATION = ";&|()<>`"
-_OPERATORS = frozenset(_PUNCTUATION)
-_KEYWORDS = table("if then else elif fi do done while until time ! { }")
-_WRAPPERS: dict[str, frozenset[str]] = {
-    "sudo": table("-u -g -h -p -C -D -R -T -U -r -t"),
-    "doas": frozenset({"-u", "-C"}),
-    "env": frozenset({"-u", "-C", "-S", "--unset", "--chdir"}),
-    "nice": frozenset({"-n"}),
-    "ionice": frozenset({"-c", "-n", "-p"}),
-    "timeout": frozenset({"-s", "-k", "--signal", "--kill-after"}),
-    "stdbuf": frozenset({"-i", "-o", "-e"}),
-    "xargs": table("-I -n -P -L -d -a -s -E"),
-    "parallel": table("-j -a"),
-    "coproc": frozenset(),
-    "pkexec": frozenset(),
-    "flock": frozenset({"-w", "-E"}),
-    "taskset": frozenset(),
-    "nohup": frozenset(),
-    "setsid": frozenset(),
-    "command": frozenset(),
-    "builtin": frozenset(),
-    "exec": frozenset({"-a"}),
-    "busybox": frozenset(),
-    "chroot": frozenset(),
-    "unshare": frozenset(),
-    "strace": frozenset({"-o", "-e", "-p"}),
-}
 _MAX_DEPTH = 6
-_OPERATOR = re.compile(r"<<<|<<-?|<>|>>|>\||[<>]&|&>>?|[<>](?!\()|[<>]\(|&&|\|[|&]?|[;&()`]")
-_REDIRECT = re.compile(r"<<<|<<-?|<>|>>|>\||[<>]&|&>>?|[<>]")
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
-_SUBSTITUTION = re.compile(r"\$\(|`|<\(|>\(")
-_HERE = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n(.*?)(?:^\t*\2[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+_MAX_TEXTS = 100
+_MAX_FED_BYTES = 16_000
+_MAX_SHOWN = 500
+_RUNS_INPUT = SHELLS | table(". source eval at batch")
+_PRESET: dict[str, list[Pieces]] = {"SHELL": [("/bin/bash",)], "BASH": [("/bin/bash",)]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,173 +38,242 @@ class SimpleCommand:
     writes: tuple[str, ...] = ()
     """Files it redirects its output to."""
     fed: tuple[str, ...] = ()
-    """Here-strings that it reads."""
+    """Here-documents and here-strings that it reads."""
     wrappers: tuple[str, ...] = ()
     """Programs taken off the front: sudo, env, timeout …"""
     is_guessed: bool = False
-    """Whether it may have other words when it runs: a variable was put in, or more comes from backquotes."""
+    """Whether it may have other words when it runs: a variable was put in, or it was read crudely."""
+    parts: tuple[Word, ...] = ()
+    """The words with what is known of each."""
+    reads: tuple[str, ...] = ()
+    """Files that it gets as input."""
+    assignments: tuple[str, ...] = ()
+    """What is set for it, or by it: `NAME=value`."""
+    text: str = ""
+    """The command as it is written in the line."""
+    written: tuple[str, ...] = ()
+    """All words, wrappers included."""
+    depth: int = 0
+    """0 in the line itself; more in substitutions and in texts run in turn."""
+    scope: tuple[int, ...] = ()
+    """The shells of their own that it runs in."""
+    is_opaque: bool = False
+    """What it runs cannot be told from the line: `$X y`, `eval "$X"`, `… | sh`."""
+    is_nested: bool = False
+    """It stands in a text that another command of the line runs."""
+    is_hint: bool = False
+    """That text may be no shell text at all: it counts for a no, and is not needed for a yes."""
+    is_piped: bool = False
 
     @property
     def program(self) -> str:
         return self.words[0].rpartition("/")[2] if self.words else ""
 
+    @property
+    def is_known(self) -> bool:
+        """Whether its words will be exactly these."""
+        return not (self.is_guessed or self.is_opaque or any(part.is_dynamic for part in self.parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A line as it was read."""
+
+    line: str
+    commands: tuple[SimpleCommand, ...]
+    problem: str = ""
+    """Why it could not be read for sure; empty when it was."""
+    functions: frozenset[str] = frozenset()
+    """Functions that it defines."""
+    features: frozenset[str] = frozenset()
+    """What it evaluates besides its commands: arithmetic, expansions with operators."""
+
 
 @dataclass(slots=True)
-class _Reading:
-    words: list[str] = field(default_factory=list)
-    writes: list[str] = field(default_factory=list)
-    fed: list[str] = field(default_factory=list)
-    redirect: str = ""
-    is_guessed: bool = False
+class _Reader:
+    commands: list[SimpleCommand] = field(default_factory=list)
+    variables: dict[str, list[Pieces]] = field(default_factory=lambda: dict(_PRESET))
+    functions: set[str] = field(default_factory=set)
+    features: set[str] = field(default_factory=set)
+    seen: set[str] = field(default_factory=set)
+    problem: str = ""
+    is_hint: bool = False
+    texts_left: int = _MAX_TEXTS
+    bytes_left: int = _MAX_FED_BYTES
+    nodes_left: int = MAX_NODES
+
+    def read(self, text: str, depth: int, scope: tuple[int, ...], *, is_nested: bool, is_sure: bool) -> None:
+        """Reads a text; one that may not be shell at all (`is_sure` false) is no problem when it is none."""
+        was_hint = self.is_hint
+        self.is_hint = was_hint or not is_sure
+        try:
+            self._read(text, depth, scope, is_nested)
+        finally:
+            self.is_hint = was_hint
+
+    def _read(self, text: str, depth: int, scope: tuple[int, ...], is_nested: bool) -> None:
+        if text in self.seen or not text.strip():
+            return
+        self.seen.add(text)
+        self.texts_left -= 1
+        self.bytes_left -= len(text) if is_nested else 0
+        if depth > _MAX_DEPTH or self.texts_left < 0 or self.bytes_left < 0:
+            self.problem = self.problem or "it is nested too deeply"
+            return
+        tree = read_tree(text, depth, scope, max(self.nodes_left, 1))
+        self.nodes_left -= tree.nodes
+        if tree.problem:
+            if not self.is_hint:
+                self.problem = self.problem or tree.problem
+            self.crude(text, depth, scope)
+        if not self.is_hint:
+            self.functions |= tree.functions
+            self.features |= tree.features
+        for name, values in () if self.is_hint else tree.variables.items():
+            self.variables[name] = [*self.variables.get(name, []), *values]
+        for bare in tree.commands:
+            self.command(bare, is_nested)
+        self.scripts(tree, is_nested)
+
+    def scripts(self, tree: Tree, is_nested: bool) -> None:
+        for text, depth, scope in tree.scripts:
+            self.read(text, depth, scope, is_nested=is_nested, is_sure=True)
+
+    def command(self, bare: BareCommand, is_nested: bool) -> None:
+        targets = [(sign, _text(pieces)) for sign, pieces in bare.redirects]
+        writes = tuple(text for sign, text in targets if _is_write(sign, text))
+        reads = tuple(
+            text for sign, text in targets if sign == "<" or (sign == "<&" and not _is_descriptor(text))
+        )
+        for words, is_guessed in readings(bare.words, self.variables):
+            self.add(
+                words,
+                SimpleCommand(
+                    (),
+                    writes,
+                    tuple(bare.fed),
+                    is_guessed=is_guessed,
+                    reads=reads,
+                    assignments=tuple(f"{name}={_text(value)}" for name, value in bare.assignments),
+                    text=bare.text[:_MAX_SHOWN],
+                    depth=bare.depth,
+                    scope=bare.scope,
+                    is_nested=is_nested,
+                    is_hint=self.is_hint,
+                    is_piped=bare.is_piped,
+                ),
+            )
+
+    def add(self, words: tuple[Word, ...], like: SimpleCommand) -> None:
+        found = unwrap(words)
+        self.commands.append(_with(like, words, found))
+        for inner in found.commands:
+            self.add(inner, _fed_by_find(like))
+        for text, is_known in found.scripts:
+            self.read(text, like.depth + 1, like.scope, is_nested=True, is_sure=is_known)
+
+    def crude(self, text: str, depth: int, scope: tuple[int, ...]) -> None:
+        writes = crude_writes(text)
+        found = crude_commands(text)
+        if len(found) > MAX_COMMANDS:
+            self.problem = self.problem or "it has too many parts"
+        like = SimpleCommand((), writes, is_guessed=True, text="", depth=depth, scope=scope, is_nested=True)
+        like = replace(like, is_hint=self.is_hint)
+        for words in islice(found, MAX_COMMANDS):
+            parts = tuple(
+                Word(word, "$" in word, "*" in word or "?" in word, word[:1] == "~") for word in words
+            )
+            unwrapped = unwrap(parts)
+            self.commands.append(_with(like, parts, unwrapped))
+            like = like if not like.writes else _fed_by_find(like)
+            for inner in unwrapped.commands:
+                self.commands.append(_with(like, inner, unwrap(inner)))
+
+    def feed(self) -> None:
+        """Where a shell reads what the line itself prints or writes, that is read too."""
+        programs = {one.program for one in self.commands}
+        written = {target.rpartition("/")[2] for one in self.commands for target in one.writes}
+        if programs.isdisjoint(_RUNS_INPUT) and programs.isdisjoint(written):
+            return
+        for one in list(self.commands):
+            texts = list(one.fed)
+            if one.program in ("echo", "printf", "tee", "cat") and len(one.words) > 1:
+                texts += [" ".join(one.words[1:]), *one.words[1:10]]
+                texts += [re.sub(r"\\n", "\n", text) for text in texts if "\\n" in text]
+            for text in texts:
+                self.read(in_double_quotes(text), one.depth + 1, one.scope, is_nested=True, is_sure=False)
 
 
-def words_of(line: str) -> list[str]:
-    """Every word of a line, unquoted, those of substitutions and of quoted scripts after them."""
-    words: list[str] = []
-    todo = [line]
-    for _ in range(_MAX_DEPTH):
-        tokens = [token for one in todo for token in _tokens(one) if not _is_operator(token)]
-        words += tokens
-        todo = [token for token in tokens if re.search(r"[\s;&|()`]", token)]
-    return words
+@lru_cache(maxsize=8)
+def read_line(line: str) -> Reading:
+    """Reads a line. Pure and bounded: at most some 100 ms, whatever the line."""
+    reader = _Reader()
+    reader.read(line, 0, (), is_nested=False, is_sure=True)
+    reader.feed()
+    return Reading(
+        line,
+        tuple(reader.commands),
+        reader.problem,
+        frozenset(reader.functions),
+        frozenset(reader.features),
+    )
 
 
 def simple_commands(line: str) -> list[SimpleCommand]:
     """The commands that the line would run, in order, those in substitutions and in `sh -c` text included."""
-    return list(_commands(line, {}, 0))
+    return list(read_line(line).commands)
 
 
-def _commands(line: str, variables: dict[str, str], depth: int) -> Iterator[SimpleCommand]:
-    if depth > _MAX_DEPTH:
-        return
-    outer, documents = _without_here_documents(line)
-    commands = list(_split(_tokens(outer), variables))
-    fed = any(command.program in SHELLS for command in commands)
-    for command in commands:
-        yield command
-        for text in _nested(command, fed):
-            yield from _commands(text, variables, depth + 1)
-    for text in documents if fed else ():
-        yield from _commands(text, variables, depth + 1)
+def words_of(line: str) -> list[str]:
+    """Every word of a line, unquoted, those of substitutions and of quoted scripts after them."""
+    return [word for one in read_line(line).commands for word in (*one.written, *one.assignments, *one.fed)]
 
 
-def _nested(command: SimpleCommand, fed: bool) -> Iterator[str]:
-    """Texts among a command's words that a shell would run in turn."""
-    for word in command.words:
-        found = _SUBSTITUTION.search(word)
-        if found:
-            yield word[found.start() :].lstrip("$<>(`").rstrip(")`")
-    if command.program in ("eval", "watch", "trap") or (command.program == "ssh" and len(command.words) > 2):
-        yield " ".join(command.words[1:])
-    elif command.program in SHELLS:
-        yield from command.fed
-        yield from (word for word in command.words[1:] if " " in word or word in command.words[2:3])
-    elif command.program == "env":
-        yield from command.words[1:]
-    elif fed and command.program in ("echo", "printf"):
-        yield " ".join(command.words[1:])
-    if command.program == "find":
-        for at, word in enumerate(command.words):
-            if word in ("-exec", "-execdir", "-ok", "-okdir"):
-                yield shlex.join(command.words[at + 1 :])
+def _with(like: SimpleCommand, words: tuple[Word, ...], found: Unwrapped) -> SimpleCommand:
+    taken = words[: len(words) - len(found.words)]
+    is_fed = any(word.is_dynamic for word in taken) or not FEEDERS.isdisjoint(found.wrappers)
+    return SimpleCommand(
+        words=tuple(word.text for word in found.words),
+        writes=like.writes,
+        fed=like.fed,
+        wrappers=(*like.wrappers, *found.wrappers),
+        is_guessed=like.is_guessed or is_fed,
+        parts=found.words,
+        reads=like.reads,
+        assignments=like.assignments,
+        text=like.text or " ".join(word.text for word in words)[:_MAX_SHOWN],
+        written=tuple(word.text for word in words),
+        depth=like.depth,
+        scope=like.scope,
+        is_opaque=found.is_opaque,
+        is_nested=like.is_nested,
+        is_hint=like.is_hint,
+        is_piped=like.is_piped,
+    )
 
 
-def _split(tokens: list[str], variables: dict[str, str]) -> Iterator[SimpleCommand]:
-    reading = _Reading()
-    for token in tokens:
-        if not _is_operator(token):
-            if reading.redirect:
-                into = reading.fed if reading.redirect == "<<<" else reading.writes
-                if reading.redirect == "<<<" or ">" in reading.redirect:
-                    into.append(_expanded(token, variables))
-                reading.redirect = ""
-            else:
-                reading.words.append(token)
-            continue
-        for operator in _OPERATOR.findall(token):
-            if _REDIRECT.fullmatch(operator):
-                if reading.words and reading.words[-1].isdigit():
-                    reading.words.pop()
-                reading.redirect = operator
-            else:
-                reading.is_guessed = operator == "`"
-                yield from _finished(reading, variables)
-                reading = _Reading()
-    yield from _finished(reading, variables)
+def _fed_by_find(like: SimpleCommand) -> SimpleCommand:
+    return SimpleCommand(
+        (),
+        wrappers=("find",),
+        is_guessed=True,
+        depth=like.depth + 1,
+        scope=like.scope,
+        is_nested=True,
+        is_hint=like.is_hint,
+    )
 
 
-def _finished(reading: _Reading, variables: dict[str, str]) -> Iterator[SimpleCommand]:
-    words = reading.words
-    while words and (words[0] in _KEYWORDS or _ASSIGNMENT.fullmatch(words[0])):
-        found = _ASSIGNMENT.fullmatch(words[0])
-        if found:
-            variables[found[1]] = _expanded(found[2], variables)
-        words = words[1:]
-    expanded = [_expanded(word, variables) for word in words]
-    if words and words[0].startswith("$") and " " in expanded[0]:
-        expanded[:1] = expanded[0].split()
-    stripped, wrappers = _without_wrappers(expanded)
-    if stripped or wrappers or reading.writes:
-        yield SimpleCommand(
-            tuple(stripped),
-            tuple(reading.writes),
-            tuple(reading.fed),
-            tuple(wrappers),
-            is_guessed=reading.is_guessed or expanded != words,
-        )
+def _text(pieces: Pieces) -> str:
+    return "".join(plain(one) if isinstance(one, str) else one.raw for one in pieces)
 
 
-def _without_wrappers(words: list[str]) -> tuple[list[str], list[str]]:
-    wrappers: list[str] = []
-    while words:
-        program = words[0].rpartition("/")[2]
-        options = _WRAPPERS.get(program)
-        if options is None:
-            break
-        wrappers.append(program)
-        words = words[1:]
-        while words and (words[0].startswith("-") or _ASSIGNMENT.fullmatch(words[0])):
-            words = words[2:] if words[0] in options else words[1:]
-        if program in ("timeout", "chroot", "flock", "taskset") and words:
-            words = words[1:]
-        if program == "coproc" and words[1:2] == ["{"]:  # coproc NAME { …; }
-            words = words[1:]
-        while words and words[0] in _KEYWORDS:
-            words = words[1:]
-    return words, wrappers
+def _is_write(sign: str, target: str) -> bool:
+    """Whether a redirection writes a file (or opens a connection)."""
+    if sign in (">&", "<&"):
+        return sign == ">&" and not _is_descriptor(target)
+    return sign in (">", ">>", ">|", "&>", "&>>", "<>")
 
 
-def _expanded(word: str, variables: dict[str, str]) -> str:
-    """`word` with the variables put in that the line itself has set."""
-
-    def value(found: re.Match[str]) -> str:
-        return variables.get(found[1] or found[2], found[0])
-
-    return re.sub(r"\$(?:\{(\w+)\}|(\w+))", value, word) if "$" in word else word
-
-
-def _tokens(text: str) -> list[str]:
-    """Words and operators; where quotes do not balance, a cruder split that loses no word."""
-    text = re.sub(r"\\\r?\n", "", text)
-    text = re.sub(r"\$(['\"])", r"\1", text)
-    try:
-        lexer = shlex.shlex(_newlines_as_operators(text), posix=True, punctuation_chars=_PUNCTUATION)
-        lexer.whitespace_split = True
-        lexer.commenters = ""
-        return list(lexer)
-    except ValueError:
-        return [token for token in re.split(r"([;&|()<>`]+)|[\s'\"\\]+", text) if token]
-
-
-def _newlines_as_operators(text: str) -> str:
-    return re.sub(r"[\r\n]+", " ; ", text)
-
-
-def _is_operator(token: str) -> bool:
-    return bool(token) and _OPERATORS.issuperset(token)
-
-
-def _without_here_documents(line: str) -> tuple[str, list[str]]:
-    """The line without the bodies of its here-documents, and the bodies."""
-    documents = [found[4] for found in _HERE.finditer(line)]
-    return (_HERE.sub(lambda found: found[3] + "\n", line), documents) if documents else (line, [])
+def _is_descriptor(target: str) -> bool:
+    return re.fullmatch(r"\d*-?", target) is not None

@@ -45,7 +45,6 @@ def decision(policy: PermissionPolicy, command: str) -> Decision:
         ("git diff", "git diff ~/.netrc"),
         ("git diff", "git diff plain.txt"),
         ("git diff", "git diff away/passwd"),
-        ("git diff", "git diff HEAD\thello"),
         ("git show", "git show --ext-diff"),
         ("git show", "git show --textconv"),
         ("git show", "git show HEAD:.env"),

@@ -1,0 +1,234 @@
+"""Words of a shell line: quotes taken off, braces and known variables put in, what stays unknown marked.
+
+While a word is put together, characters that mean something to the shell because they are *not* quoted are
+kept apart from the same characters in quotes by a place in a private range, so that braces, tildes and globs
+are seen exactly where bash would see them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+from math import prod
+
+_PRIVATE = 0xF0000
+_SPECIAL = "{},.~*?[]+@!()|= \t\n"
+_MARK = {ord(char): chr(_PRIVATE + ord(char)) for char in _SPECIAL}
+_UNMARK = {_PRIVATE + ord(char): char for char in _SPECIAL}
+_BLANK = re.compile("[" + "".join(chr(_PRIVATE + ord(char)) for char in " \t\n") + "]+")
+_STAR, _ANY, _FROM, _TO = (chr(_PRIVATE + ord(char)) for char in "*?[]")
+_GLOB = re.compile(f"[{_STAR}{_ANY}]|{_FROM}.*{_TO}")
+_OPEN, _CLOSE, _COMMA, _TILDE, _EQUALS = (chr(_PRIVATE + ord(char)) for char in "{},~=")
+_MAX_BRACES = 64
+_MAX_READINGS = 8
+"""Of a word whose variables have several values, so many are looked at; beyond that it counts as unknown."""
+_ESCAPES = {
+    "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
+    "\\": "\\", "'": "'", '"': '"', "?": "?",
+}  # fmt: skip
+_ANSI = re.compile(
+    r"\\(?:([abeEfnrtv\\'\"?])|([0-7]{1,3})|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|c(.))",
+    re.DOTALL,
+)
+_RANGE = re.compile(r"(-?\d{1,6}|[A-Za-z])\.\.(-?\d{1,6}|[A-Za-z])(?:\.\.(-?\d{1,6}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word as the program gets it."""
+
+    text: str
+    """Unquoted. What is not known before it runs stands as it is written: `$X`, `$(date)`."""
+    is_dynamic: bool = False
+    """It holds something that is not known before it runs."""
+    has_glob: bool = False
+    """It names whatever files match."""
+    has_tilde: bool = False
+    """It begins with a tilde that the shell replaces."""
+    is_simple: bool = True
+    """Whatever is dynamic in it is only the value of a variable, `$X` or `${X}`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A piece of a word whose value the line alone does not tell."""
+
+    raw: str
+    name: str = ""
+    """The variable, when it is nothing but `$name` or `${name}`, or has a default."""
+    is_quoted: bool = False
+    defaults: tuple[str, ...] = ()
+    """Values that it may have besides: those of `${X:-this}`."""
+    is_simple: bool = False
+
+
+Piece = str | Hole
+Pieces = tuple[Piece, ...]
+
+
+def unquoted(text: str) -> str:
+    """Plain text of a word, backslashes taken off, what is special marked."""
+    if "\\" not in text:
+        return text.translate(_MARK)
+    out: list[str] = []
+    at = 0
+    while at < len(text):
+        if text[at] == "\\" and at + 1 < len(text):
+            out.append("" if text[at + 1] == "\n" else text[at + 1])
+            at += 2
+        else:
+            out.append(text[at].translate(_MARK))
+            at += 1
+    return "".join(out)
+
+
+def in_double_quotes(text: str) -> str:
+    return re.sub(r'\\([$`"\\\n])', lambda found: "" if found[1] == "\n" else found[1], text)
+
+
+def ansi_c(text: str) -> str:
+    """The text of `$'…'` without its quotes; it ends at a NUL, as in bash."""
+
+    def value(found: re.Match[str]) -> str:
+        if found[1]:
+            return _ESCAPES[found[1]]
+        if found[6]:
+            return chr(ord(found[6].upper()) & 0x1F)
+        number = int(found[2], 8) & 0xFF if found[2] else int(found[3] or found[4] or found[5], 16)
+        return chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else found[0]
+
+    return _ANSI.sub(value, text).partition("\0")[0]
+
+
+def plain(text: str) -> str:
+    """Marked text as it is read."""
+    return text.translate(_UNMARK)
+
+
+def readings(
+    words: Sequence[Pieces], variables: Mapping[str, Sequence[Pieces]]
+) -> Iterator[tuple[tuple[Word, ...], bool]]:
+    """Each reading of a command's words, with whether something was put in that may be otherwise when it
+    runs. At least one; at most a few."""
+    names = dict.fromkeys(
+        piece for pieces in words for piece in pieces if isinstance(piece, Hole) and _values(piece, variables)
+    )
+    choices = [_values(hole, variables) for hole in names]
+    if prod(len(one) for one in choices) > _MAX_READINGS:
+        yield tuple(word for pieces in words for word in _resolved(pieces, {})), True
+    for chosen in islice(product(*choices), _MAX_READINGS):
+        values = dict(zip(names, chosen, strict=True))
+        yield tuple(word for pieces in words for word in _resolved(pieces, values)), bool(names)
+
+
+def _values(hole: Hole, variables: Mapping[str, Sequence[Pieces]], depth: int = 0) -> list[str]:
+    """The marked texts that may stand there; none when nothing is known of it."""
+    known = list(hole.defaults)
+    for pieces in variables.get(hole.name, ()) if hole.name else ():
+        parts: list[list[str]] = []
+        for piece in pieces:
+            if isinstance(piece, str):
+                parts.append([piece])
+            elif depth < 3:
+                parts.append(_values(piece, variables, depth + 1) or [piece.raw])
+            else:
+                parts.append([piece.raw])
+        known += ["".join(one) for one in islice(product(*parts), _MAX_READINGS)]
+    if known and not hole.is_simple:
+        known.append(hole.raw)
+    if known and hole.is_quoted:
+        return list(dict.fromkeys(plain(one) for one in known))
+    return list(
+        dict.fromkeys(re.sub(r"[ \t\n]", lambda found: found[0].translate(_MARK), one) for one in known)
+    )
+
+
+def _resolved(pieces: Pieces, values: Mapping[Hole, str]) -> Iterator[Word]:
+    text = ""
+    is_dynamic, is_simple = False, True
+    for piece in pieces:
+        if isinstance(piece, str):
+            text += piece
+        elif piece in values:
+            text += values[piece]
+            is_dynamic = is_dynamic or bool(re.search(r"[$`]", values[piece]))
+        elif piece.name == "IFS" and not piece.is_quoted:
+            text += " ".translate(_MARK)
+        else:
+            text += piece.raw
+            is_dynamic = True
+            is_simple = is_simple and piece.is_simple
+    has_hole = any(not isinstance(piece, str) for piece in pieces)
+    parts = _BLANK.split(text) if has_hole and _BLANK.search(text) else [text]
+    for part in parts:
+        if not part and len(parts) > 1:
+            continue
+        for one in braces(part):
+            yield _word(one, is_dynamic, is_simple)
+
+
+def _word(text: str, is_dynamic: bool, is_simple: bool) -> Word:
+    if _OPEN in text and _COMMA in text and _CLOSE in text:  # more alternatives than are looked at
+        is_dynamic, is_simple = True, False
+    return Word(
+        plain(text),
+        is_dynamic,
+        has_glob=_GLOB.search(text) is not None,
+        has_tilde=text.startswith(_TILDE) or _EQUALS + _TILDE in text or ":" + _TILDE in text,
+        is_simple=is_simple,
+    )
+
+
+def braces(text: str) -> list[str]:
+    """The words that marked braces stand for."""
+    if _OPEN not in text or _CLOSE not in text:
+        return [text]
+    done: list[str] = []
+    todo = [text]
+    while todo:
+        one = todo.pop()
+        found = None if len(done) + len(todo) > _MAX_BRACES else _first_braces(one)
+        if found is None:
+            done.append(one)
+            continue
+        start, end, choices = found
+        todo.extend(one[:start] + choice + one[end:] for choice in reversed(choices))
+    return done
+
+
+def _first_braces(text: str) -> tuple[int, int, list[str]] | None:
+    """Where the first brace expression stands, and what it stands for."""
+    for start in (found.start() for found in islice(re.finditer(_OPEN, text), _MAX_BRACES)):
+        depth, last = 0, start + 1
+        choices: list[str] = []
+        for at in range(start, len(text)):
+            char = text[at]
+            if char == _OPEN:
+                depth += 1
+            elif char == _COMMA and depth == 1:
+                choices.append(text[last:at])
+                last = at + 1
+            elif char == _CLOSE:
+                depth -= 1
+                if depth == 0:
+                    if choices:
+                        return start, at + 1, [*choices, text[last:at]]
+                    counted = _counted(plain(text[start + 1 : at]))
+                    if counted:
+                        return start, at + 1, counted
+                    break
+    return None
+
+
+def _counted(text: str) -> list[str]:
+    """What `1..3` or `a..e` counts."""
+    found = _RANGE.fullmatch(text)
+    if found is None or found[1].isalpha() != found[2].isalpha():
+        return []
+    is_letters = found[1].isalpha()
+    first, last = (ord(found[1]), ord(found[2])) if is_letters else (int(found[1]), int(found[2]))
+    step = abs(int(found[3] or 1)) or 1
+    numbers: Iterable[int] = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
+    return [chr(number) if is_letters else str(number) for number in islice(numbers, _MAX_BRACES)]

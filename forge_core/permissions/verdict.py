@@ -1,0 +1,57 @@
+"""What a decision is, and what the executor needs of whoever decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from forge_core.tools.base import ToolUse
+
+By: TypeAlias = Literal["policy", "rule", "mode"]
+
+
+class Decision(StrEnum):
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A decision and what led to it."""
+
+    decision: Decision
+    reason: str
+    """One line, for the person's prompt or the model's error."""
+    rule: str = ""
+    """The rule that decided, when one did."""
+    by: By = "policy"
+    session_rule: str = ""
+    """When asking: what "yes, for this session" would add; empty when it can be granted only once."""
+    is_destructive: bool = False
+    """Deletes, leaves the folder or uses the network: the answer offered first is then no."""
+    is_private: bool = False
+    """When asking: before a yes nothing may be told of what lies there, not even whether anything does."""
+    always_rule: str = ""
+    """When asking: the general rule that "always in this project" would save; empty when there is no safe
+    one."""
+    is_read_only: bool = False
+    """It plainly only reads: nothing need be kept to undo it."""
+
+
+class Policy(Protocol):
+    """What ToolExecutor needs of a policy."""
+
+    def decide(self, tool_name: str, use: ToolUse) -> Verdict: ...
+
+    def allow_for_session(self, rule: str) -> None: ...
+
+    def allow_always(self, rule: str) -> None: ...
+
+    def allow_reading(self, folder: Path) -> None: ...
+
+    def hidden(self, tool_name: str) -> Callable[[Path], bool] | None: ...
