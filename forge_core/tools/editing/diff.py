@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
-from typing import TypeAlias
 
 from forge_core.result import FileDiff
+from forge_core.tools.editing.lines import Opcode, line_opcodes
 from forge_core.tools.editing.text import lines_of
 
 CONTEXT_LINES = 3
 MAX_DIFF_LINES = 2_000
-_MAX_COMPARED = 4_000_000
-"""Lines times lines: above it, a changed region is shown as all old, then all new."""
-
-_Opcode: TypeAlias = "tuple[str, int, int, int, int]"
 
 
 def file_diff(path: str, before: str, after: str) -> FileDiff:
     """The change from `before` to `after`; lines differ when their line ends do."""
     old, new = lines_of(before), lines_of(after)
-    opcodes = _opcodes(old, new)
+    opcodes = line_opcodes(old, new)
     removed = sum(end - start for tag, start, end, _, _ in opcodes if tag != "equal")
     added = sum(end - start for tag, _, _, start, end in opcodes if tag != "equal")
     shown: list[str] = []
@@ -33,29 +28,9 @@ def file_diff(path: str, before: str, after: str) -> FileDiff:
     return FileDiff(path, "\n".join(shown), added, removed)
 
 
-def _opcodes(old: Sequence[str], new: Sequence[str]) -> list[_Opcode]:
-    """Like SequenceMatcher.get_opcodes, but common lines at both ends are taken off first."""
-    head = 0
-    while head < min(len(old), len(new)) and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
-    middle_old, middle_new = old[head : len(old) - tail], new[head : len(new) - tail]
-    if len(middle_old) * len(middle_new) > _MAX_COMPARED:
-        middle: list[_Opcode] = [("replace", 0, len(middle_old), 0, len(middle_new))]
-    else:
-        middle = [*difflib.SequenceMatcher(None, middle_old, middle_new, autojunk=False).get_opcodes()]
-    codes: list[_Opcode] = [("equal", 0, head, 0, head)] if head else []
-    codes += [(tag, a + head, b + head, c + head, d + head) for tag, a, b, c, d in middle]
-    if tail:
-        codes.append(("equal", len(old) - tail, len(old), len(new) - tail, len(new)))
-    return codes
-
-
-def _groups(opcodes: list[_Opcode]) -> list[list[_Opcode]]:
+def _groups(opcodes: list[Opcode]) -> list[list[Opcode]]:
     """Changes with the context around them; unchanged stretches longer than two contexts part groups."""
-    groups: list[list[_Opcode]] = [[]]
+    groups: list[list[Opcode]] = [[]]
     last = len(opcodes) - 1
     for at, (tag, a, b, c, d) in enumerate(opcodes):
         if tag != "equal":
@@ -70,7 +45,7 @@ def _groups(opcodes: list[_Opcode]) -> list[list[_Opcode]]:
     return [group for group in groups if any(code[0] != "equal" for code in group)]
 
 
-def _hunk(group: list[_Opcode], old: Sequence[str], new: Sequence[str]) -> list[str]:
+def _hunk(group: list[Opcode], old: Sequence[str], new: Sequence[str]) -> list[str]:
     first, last = group[0], group[-1]
     lines = [f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@"]
     for tag, old_from, old_to, new_from, new_to in group:

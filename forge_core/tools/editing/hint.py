@@ -3,32 +3,43 @@
 from __future__ import annotations
 
 import difflib
+import heapq
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from forge_core.tools.editing.text import lines_of, with_newlines
 
 if TYPE_CHECKING:
-    from forge_core.tools.editing.match import Span
+    from forge_core.tools.editing.places import Match
 
 _MAX_SHOWN_LINES = 40
 _MAX_SHOWN_CHARS = 4_000
-_MAX_COMPARED_LINES = 3_000
+_MAX_COMPARED_LINES = 100
+_MAX_WORDS = 12
+_LOOKED_PAST = {
+    "trailing blanks": "blanks at the ends of lines",
+    "look-alike characters": "the kind of quotes, dashes or blanks",
+    "blanks within lines": "the number of blanks within lines",
+    "indentation": "indentation",
+    "line numbers": "line numbers",
+    "blank edges": "blank lines at its edges",
+}
 _QUOTES = str.maketrans("\u2018\u2019\u201c\u201d\u2013\u2014\u00a0", "''\"\"-- ")
 
 
-def several_places(text: str, spans: Sequence[Span]) -> str:
+def several_places(text: str, match: Match) -> str:
     """The refusal when the old text is not unique, with the line number of each place."""
-    lines = [str(text_line(text, span.start)) for span in spans[:20]]
-    more = f" and {len(spans) - 20} more" if len(spans) > 20 else ""
-    where = (
-        f"{len(spans)} times, at lines {', '.join(lines)}{more}" if len(spans) > 1 else "overlapping itself"
-    )
+    numbers = [text_line(text, start) for start in match.starts]
+    lines = list(dict.fromkeys(numbers))
+    count = f"{len(numbers)} times" if match.is_all else f"more than {len(numbers)} times"
+    overlap = ", overlapping itself" if len(lines) < len(numbers) == 2 else ""
+    looked = f" (not exactly, but for {_LOOKED_PAST[match.tier]})" if match.tier in _LOOKED_PAST else ""
     return (
-        f"old_string stands {where}. Nothing was written. Add lines around it until it is unique, "
-        "or set replace_all to change every place."
+        f"old_string stands {count}{looked}, at line{'s' if len(lines) > 1 else ''} "
+        f"{', '.join(map(str, lines))}{overlap}. Nothing was written. Add lines around it until it is "
+        "unique, or set replace_all to change every place."
     )
 
 
@@ -73,17 +84,24 @@ def _nearest(lines: list[str], wanted: list[str]) -> int | None:
             for at in positions.get(folded, ())[:50]:
                 votes[max(at - offset, 0)] += 1
     if votes:
-        best = max(votes.values())
-        return min(at for at, count in votes.items() if count == best)
+        return max(votes, key=lambda at: (votes[at], -at))
     telling = max(range(len(wanted)), key=lambda at: len(wanted[at].strip()))
-    folded = _folded(wanted[telling])[:300]
-    keys = [key[:300] for key in list(positions)[:_MAX_COMPARED_LINES] if key]
-    close = difflib.get_close_matches(folded, keys, n=1, cutoff=0.6) if len(folded) > 2 else []
-    if not close:
-        inside = [at for key, at in positions.items() if folded and len(folded) > 3 and folded in key]
-        return inside[0][0] if inside else None
-    at = next(at for key, at in positions.items() if key[:300] == close[0])[0]
-    return max(at - telling, 0)
+    key = _closest(_folded(wanted[telling]), positions)
+    return None if key is None else max(positions[key][0] - telling, 0)
+
+
+def _closest(wanted: str, keys: Iterable[str]) -> str | None:
+    """The key most like `wanted`, or one that holds it; compared in full are only those that share most
+    words with it, since a full comparison costs a millisecond."""
+    if len(wanted) < 3:
+        return None
+    words = sorted(set(re.findall(r"\w{2,}", wanted)), key=len)[-_MAX_WORDS:]
+    shared = [(sum(word in key for word in words), -at, key[:300]) for at, key in enumerate(keys) if key]
+    short = [key for _, _, key in heapq.nlargest(_MAX_COMPARED_LINES, shared)]
+    close = difflib.get_close_matches(wanted[:300], short, n=1, cutoff=0.6)
+    return next(
+        (key for key in keys if (key[:300] == close[0] if close else len(wanted) > 3 and wanted in key)), None
+    )
 
 
 def _folded(line: str) -> str:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from forge_core.errors import ToolError
+from forge_core.tools.editing.compose import LineEnds, compose
 from forge_core.tools.editing.hint import not_found, several_places
-from forge_core.tools.editing.match import Span, Tier, count_overlapping, find
-from forge_core.tools.editing.text import (
-    TERMINATOR,
-    FileText,
-    decode,
-    lines_of,
-    usual_terminator,
-    with_newlines,
-)
+from forge_core.tools.editing.lines import split_lines
+from forge_core.tools.editing.match import find
+from forge_core.tools.editing.places import Place, Tier
+from forge_core.tools.editing.text import FileText, decode, with_newlines
 
-_MAX_ALIGNED_LINES = 2_000
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """New text for a half-open range of the file's text."""
+
+    start: int
+    end: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ class Replacement:
     count: int
     """Places replaced."""
     tier: Tier
+    pieces: tuple[Piece, ...] = ()
 
 
 def replace(data: bytes, old: str, new: str, *, replace_all: bool = False) -> Replacement:
@@ -48,12 +52,29 @@ def replace(data: bytes, old: str, new: str, *, replace_all: bool = False) -> Re
         raise ToolError(
             "old_string and new_string are the same (but for line ends at most). Nothing to change."
         )
-    match = find(file.text, old)
-    if not match.spans:
+    match = find(file.text, old, new, every=replace_all)
+    if not match.starts:
         raise ToolError(not_found(file.readable, old))
-    if not replace_all and (len(match.spans) > 1 or count_overlapping(file.text, old) > 1):
-        raise ToolError(several_places(file.text, match.spans))
-    return _splice(data, file, match.spans, new, match.tier)
+    if not match.places or (not replace_all and len(match.starts) > 1):
+        raise ToolError(several_places(file.text, match))
+    for place in match.places:
+        _check_size(file.text, place)
+    ends = LineEnds(file.text)
+    pieces = tuple(
+        Piece(place.span.start, place.span.end, compose(file.text, place, ends)) for place in match.places
+    )
+    return splice(data, file, pieces, match.tier)
+
+
+def _check_size(text: str, place: Place) -> None:
+    """A last line of defence: no way of looking at a text may take much more of it than was sent."""
+    sent = place.pair.old.count("\n") + 1
+    found = len(split_lines(text[place.span.start : place.span.end])[0])
+    if found > max(sent + 3, 2 * sent):
+        raise ToolError(
+            f"old_string has {sent} lines, but what it would replace has {found}. Nothing was written. Read "
+            "the file again and send the text as it stands."
+        )
 
 
 def _fill_empty(file: FileText, new: str) -> Replacement:
@@ -64,66 +85,21 @@ def _fill_empty(file: FileText, new: str) -> Replacement:
         )
     if not new:
         raise ToolError("old_string and new_string are both empty. Nothing to change.")
-    return Replacement(file.bom + file.encode(new), file, new, 1, "exact")
+    return Replacement(file.bom + file.encode(new), file, new, 1, "exact", (Piece(0, 0, new),))
 
 
-def _splice(data: bytes, file: FileText, spans: tuple[Span, ...], new: str, tier: Tier) -> Replacement:
-    """Encodes only the new parts and the lengths between them: bytes outside the spans are copied."""
-    pieces: list[bytes] = []
+def splice(data: bytes, file: FileText, pieces: Sequence[Piece], tier: Tier) -> Replacement:
+    """Puts the pieces, which are in order and apart, in their places. Only they and the lengths between them
+    are encoded: bytes outside of them are copied."""
+    parts: list[bytes] = [file.bom]
     texts: list[str] = []
     done_text, done_bytes = 0, len(file.bom)
-    pieces.append(file.bom)
-    for span in spans:
-        kept = len(file.encode(file.text[done_text : span.start]))
-        text = with_line_ends(file.text, span, new)
-        pieces += [data[done_bytes : done_bytes + kept], file.encode(text)]
-        texts += [file.text[done_text : span.start], text]
-        done_bytes += kept + len(file.encode(file.text[span.start : span.end]))
-        done_text = span.end
-    pieces.append(data[done_bytes:])
+    for piece in pieces:
+        kept = len(file.encode(file.text[done_text : piece.start]))
+        parts += [data[done_bytes : done_bytes + kept], file.encode(piece.text)]
+        texts += [file.text[done_text : piece.start], piece.text]
+        done_bytes += kept + len(file.encode(file.text[piece.start : piece.end]))
+        done_text = piece.end
+    parts.append(data[done_bytes:])
     texts.append(file.text[done_text:])
-    return Replacement(b"".join(pieces), file, "".join(texts), len(spans), tier)
-
-
-def with_line_ends(text: str, span: Span, new: str) -> str:
-    """`new` as it is to stand at `span`: unchanged lines keep their own line end, new ones take that of the
-    replaced block, else of the neighbour. A lone carriage return that the model meant stays one."""
-    block = text[span.start : span.end]
-    end = _terminator_at(text, span, block)
-    if "\r" not in text:
-        return new.replace("\r\n", "\n")
-    fresh = lines_of(new.replace("\r\n", "\n") if end != "\r" else with_newlines(new))
-    if len({found[0] for found in TERMINATOR.finditer(block)}) < 2:
-        return "".join(_ended(line, end) for line in fresh)
-    return _aligned(lines_of(block), fresh, end)
-
-
-def _aligned(old: list[str], new: list[str], end: str) -> str:
-    """The new lines, each that is also an old one in the old one's bytes."""
-    bare_old = [with_newlines(line) for line in old]
-    if len(old) + len(new) > _MAX_ALIGNED_LINES:
-        return "".join(_ended(line, end) for line in new)
-    result: list[str] = []
-    matcher = difflib.SequenceMatcher(None, bare_old, [with_newlines(line) for line in new], autojunk=False)
-    for tag, old_from, old_to, new_from, new_to in matcher.get_opcodes():
-        if tag == "equal":
-            result += old[old_from:old_to]
-            continue
-        replaced = old[old_from:old_to] or old[max(old_from - 1, 0) : old_from]
-        ends = [found[0] for line in replaced if (found := TERMINATOR.search(line))]
-        for at, line in enumerate(new[new_from:new_to]):
-            result.append(_ended(line, ends[min(at, len(ends) - 1)] if ends else end))
-    return "".join(result)
-
-
-def _ended(line: str, end: str) -> str:
-    return line[:-1] + end if line.endswith("\n") else line
-
-
-def _terminator_at(text: str, span: Span, block: str) -> str:
-    if "\n" in block or "\r" in block:
-        return usual_terminator(block)
-    after = TERMINATOR.search(text, span.end)
-    if after is not None:
-        return after[0]
-    return usual_terminator(text[: span.start])
+    return Replacement(b"".join(parts), file, "".join(texts), len(pieces), tier, tuple(pieces))

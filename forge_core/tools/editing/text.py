@@ -109,7 +109,7 @@ def lines_of(text: str) -> list[str]:
 
 def with_newlines(text: str) -> str:
     """`text` with every terminator as \\n."""
-    return TERMINATOR.sub("\n", text) if "\r" in text else text
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def usual_terminator(text: str) -> str:

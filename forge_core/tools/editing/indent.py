@@ -1,0 +1,150 @@
+"""Text that stands deeper, less deep, or with tabs for spaces: the same for all lines, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd
+from typing import TypeAlias
+
+from forge_core.tools.editing.lines import line_opcodes
+from forge_core.tools.editing.views import BLANKS, indent_of
+
+Rule: TypeAlias = "Callable[[str], str | None]"
+"""Indentation as sent → as the file has it; None where that is not sure."""
+
+_TAB_WIDTHS = (2, 3, 4, 8)
+_SCALES = (Fraction(2), Fraction(4), Fraction(1, 2), Fraction(1, 4))
+
+
+@dataclass(frozen=True, slots=True)
+class Reindent:
+    """How the indentation of a text becomes that of the lines it was found at."""
+
+    known: Mapping[str, str]
+    """Of the lines that were found."""
+    rule: Rule
+
+    def line(self, line: str) -> str | None:
+        """A line of the new text as it is to stand in the file; None where its depth is not sure."""
+        indent = indent_of(line)
+        if indent == line:
+            return self.known.get(indent) if indent else line
+        depth = self.known.get(indent)
+        if depth is None:
+            depth = self.rule(indent)
+        return None if depth is None else depth + line[len(indent) :]
+
+
+def reindent(old: Sequence[str], file: Sequence[str]) -> Reindent | None:
+    """How the indentation of `old` becomes that of `file`, line by line; None when no one rule does it."""
+    known: dict[str, str] = {}
+    for ours, theirs in zip(old, file, strict=True):
+        if ours.strip(BLANKS) and known.setdefault(indent_of(ours), indent_of(theirs)) != indent_of(theirs):
+            return None
+    rule = _shifted(known) or _scaled(known)
+    return None if rule is None else Reindent(known, rule)
+
+
+def is_clear(shift: Reindent, old: Sequence[str], file: Sequence[str], new: Sequence[str]) -> bool:
+    """Whether `new` is surely indented the way `old` is, and each of its lines has a place to go.
+
+    A model that sends the old text less deep than it stands means the new text likewise. But where a line of
+    both is in the new text just as deep as in the file, the new text may be right already; and a new text
+    that shares no line with the old one and starts from another depth may be meant either way.
+    """
+    is_proven = False
+    keys = [line.strip(BLANKS) for line in old], [line.strip(BLANKS) for line in new]
+    for tag, i, j, k, _ in line_opcodes(*keys):
+        for at in range(j - i if tag == "equal" else 0):
+            ours, theirs, there = old[i + at], new[k + at], file[i + at]
+            if not ours.strip(BLANKS):
+                continue
+            if ours == theirs:
+                is_proven = True
+            elif indent_of(theirs) == indent_of(there):
+                return False
+    if not is_proven and any(keys[1]) and _base(old) != _base(new):
+        return False
+    return all(shift.line(line) is not None for line in new if line.strip(BLANKS))
+
+
+def keeps_unit(shift: Reindent, new: Sequence[str], usual_step: int) -> bool:
+    """Whether steps in the new text are as wide as the file's. Asked where only one depth was found, so that
+    another depth and another width of steps look the same: 4 for 2 is either two more, or twice as many."""
+    if len(shift.known) != 1:
+        return True
+    ((ours, theirs),) = shift.known.items()
+    if not ours or not theirs or set(ours) != set(theirs):
+        return True
+    if Fraction(len(theirs), len(ours)) not in _SCALES:
+        return True
+    steps = [abs(len(indent_of(line)) - len(ours)) for line in new if line.strip(BLANKS)]
+    width = gcd(*steps)
+    return not width or width == (usual_step or width)
+
+
+def _base(lines: Sequence[str]) -> str:
+    return min((indent_of(line) for line in lines if line.strip(BLANKS)), key=len, default="")
+
+
+def _shifted(known: Mapping[str, str]) -> Rule | None:
+    """The same blanks before each line, more or fewer of them."""
+    ours, theirs = next(iter(known.items()))
+    if theirs.endswith(ours):
+        more = theirs[: len(theirs) - len(ours)]
+        if all(file == more + old for old, file in known.items()):
+            may_mix = any(_is_mixed(file) for file in known.values())
+            return lambda indent: None if _is_mixed(more + indent) and not may_mix else more + indent
+    if ours.endswith(theirs):
+        fewer = ours[: len(ours) - len(theirs)]
+        if all(old == fewer + file for old, file in known.items()):
+            return lambda indent: indent.removeprefix(fewer) if indent.startswith(fewer) else None
+    return None
+
+
+def _scaled(known: Mapping[str, str]) -> Rule | None:
+    """Tabs for spaces, spaces for tabs, or steps of another width."""
+    old_kind, file_kind = _kind(known), _kind(known.values())
+    if old_kind is None or file_kind is None:
+        return None
+    points = sorted({(len(old), len(file)) for old, file in known.items()})
+    (x, y), (x_last, y_last) = points[0], points[-1]
+    if len(points) == 1:
+        if not x or not y:
+            return None
+        wide, narrow = max(x, y), min(x, y)
+        is_sure = wide % narrow == 0 and wide // narrow in _TAB_WIDTHS and (file_kind == "\t") == (y < x)
+        slope = Fraction(y, x) if is_sure and old_kind != file_kind else None
+    else:
+        slope = Fraction(y_last - y, x_last - x)
+        if slope <= 0 or any(b - y != slope * (a - x) for a, b in points):
+            return None
+        if not _is_usual(slope, old_kind, file_kind):
+            return None
+
+    def rule(indent: str) -> str | None:
+        if slope is None or indent.strip(old_kind):
+            return None
+        depth = y + slope * (len(indent) - x)
+        return file_kind * int(depth) if depth.denominator == 1 and depth >= 0 else None
+
+    return rule
+
+
+def _is_usual(slope: Fraction, old_kind: str, file_kind: str) -> bool:
+    if old_kind == file_kind:
+        return old_kind == " " and slope in _SCALES
+    width = slope if file_kind == " " else 1 / slope
+    return width in _TAB_WIDTHS
+
+
+def _kind(indents: Iterable[str]) -> str | None:
+    """The one character that they are made of; None when there are two, or none."""
+    chars = set("".join(indents))
+    return chars.pop() if len(chars) == 1 else None
+
+
+def _is_mixed(indent: str) -> bool:
+    return "\t" in indent and " " in indent

@@ -1,0 +1,133 @@
+"""The looser ways to find the text to replace: line by line, on views that leave something out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from forge_core.errors import ToolError
+from forge_core.tools.editing.fold import folded
+from forge_core.tools.editing.indent import is_clear, keeps_unit, reindent
+from forge_core.tools.editing.lines import Lines
+from forge_core.tools.editing.places import Match, Pair, Place, Span, Tier, match_of, together
+from forge_core.tools.editing.views import BLANKS, Key, View, Views
+
+
+def half_lines(tier: Tier, view: View, pair: Pair, *, every: bool) -> Match:
+    """Hits that may begin and end within a line, but never within a word or an indentation."""
+    old = pair.old.split("\n")
+    wanted = "\n".join(view.key.of(old))
+    if not wanted.strip():
+        return Match(tier)
+    starts_blank = bool(old[0]) and not old[0].strip(BLANKS)
+    last = folded(old[-1]) if view.key is Key.FOLDED else old[-1]
+    reaches_end = last != last.rstrip(BLANKS)
+    is_longer = "\n" in pair.new
+
+    def place(at: int) -> Place | None:
+        end = at + len(wanted)
+        if at == 0 or splits_word(view.text, at) or splits_word(view.text, end):
+            return None
+        start = _start(view, at, starts_blank=starts_blank, is_longer=is_longer)
+        stop = _end(view, end, reaches_end=reaches_end)
+        return None if start is None or stop is None else Place(Span(start, stop), pair)
+
+    return match_of(tier, view.text, wanted, place, every=every)
+
+
+def _start(view: View, at: int, *, starts_blank: bool, is_longer: bool) -> int | None:
+    line, column = view.place(at)
+    if line == len(view.keys):
+        return None
+    key = view.keys[line]
+    if starts_blank:
+        return view.lines.starts[line] if column == 0 and not key else None
+    if column == len(key):
+        return view.lines.content_end(line)
+    if column and not key[:column].strip(BLANKS) and (is_longer or key[column] in BLANKS):
+        return None  # within or after the indentation: how deep further lines are to stand is not clear
+    return view.source(line, column, is_end=False)
+
+
+def _end(view: View, at: int, *, reaches_end: bool) -> int | None:
+    line, column = view.place(at)
+    if line == len(view.keys):
+        return view.lines.part.stop if view.lines.has_final_newline else None
+    if reaches_end:
+        return view.lines.content_end(line) if column == len(view.keys[line]) else None
+    return view.source(line, column, is_end=True)
+
+
+def splits_word(text: str, at: int) -> bool:
+    """Whether a cut at `at` goes through a word."""
+    return 0 < at < len(text) and _is_word(text[at - 1]) and _is_word(text[at])
+
+
+def _is_word(char: str) -> bool:
+    return char.isalnum() or char == "_"
+
+
+def whole_lines(
+    views: Views, pairs: Sequence[Pair], tier: Tier | None = None, *, every: bool
+) -> Iterator[Match]:
+    """Hits of whole lines: with other blanks within the lines, then indented otherwise. With a `tier` of its
+    own, what the pair was freed of is the reason, and the lines may also stand as they are."""
+    if tier is not None:
+        yield _of_any(tier, views[Key.FOLDED], pairs, every)
+    yield _of_any(tier or "blanks within lines", views[Key.COLLAPSED], pairs, every)
+    yield _of_any(tier or "indentation", views[Key.STRIPPED], pairs, every)
+
+
+def _of_any(tier: Tier, view: View, pairs: Sequence[Pair], every: bool) -> Match:
+    found = [match for pair in pairs if (match := _whole(tier, view, pair, every)).starts]
+    match = together(tier, found)
+    return match if len(found) < 2 else replace(match, places=())  # which one is meant cannot be told
+
+
+def _whole(tier: Tier, view: View, pair: Pair, every: bool) -> Match:
+    lines = view.lines
+    wanted = pair.old.split("\n")
+    takes_end = len(wanted) > 1 and not wanted[-1]
+    if takes_end:
+        wanted.pop()
+        if pair.new and not pair.new.endswith("\n"):
+            return Match(tier)  # would join the next line to the new text, which is hardly meant
+    keys = view.key.of(wanted)
+    if not any(keys):
+        return Match(tier)
+
+    def place(at: int) -> Place | None:
+        first, _ = view.place(at + 1)
+        last = first + len(wanted) - 1
+        has_end = takes_end and (last + 1 < len(lines.bare) or lines.has_final_newline)
+        span = Span(lines.starts[first], lines.starts[last + 1] if has_end else lines.content_end(last))
+        here = pair if has_end == takes_end else Pair(pair.old[:-1], pair.new.removesuffix("\n"))
+        if view.key is not Key.STRIPPED:
+            return Place(span, here)
+        return _indented(lines, span, here, first)
+
+    return match_of(tier, view.text, "\n" + "\n".join(keys) + "\n", place, every=every)
+
+
+def _indented(lines: Lines, span: Span, pair: Pair, first: int) -> Place | None:
+    """The place when all its lines stand deeper or less deep alike. Raises ToolError when they do, but how
+    deep the new text is to stand there is not clear."""
+    old, new = _rows(pair.old), _rows(pair.new)
+    file = lines.bare[first : first + len(old)]
+    shift = reindent(old, file)
+    if shift is None:
+        return None
+    if not is_clear(shift, old, file, new) or not keeps_unit(shift, new, lines.usual_step):
+        number = lines.number(first)
+        where = f"line {number}" if len(old) == 1 else f"lines {number}-{number + len(old) - 1}"
+        raise ToolError(
+            f"old_string stands at {where} but for the indentation, and how deep new_string is to stand "
+            "there is not clear. Nothing was written. Send both with the file's indentation; the file has:\n"
+            + "\n".join(file[:40])
+        )
+    return Place(span, pair, shift)
+
+
+def _rows(text: str) -> list[str]:
+    lines = text.split("\n")
+    return lines if len(lines) == 1 or lines[-1] else lines[:-1]

@@ -1,0 +1,103 @@
+"""What models paste by mistake, taken off again: line numbers of `read`, blank lines at the edges."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from forge_core.errors import ToolError
+from forge_core.tools.editing.places import Pair
+
+_NUMBERED = re.compile(r" *(\d{1,9}|\u21aa)\t")
+_NUMBER_ALONE = re.compile(r" *(\d{1,9})[ \t]*")
+"""The row of an empty line, of which the tab is easily lost."""
+
+
+def without_numbers(pair: Pair) -> Pair | None:
+    """The pair without line numbers, None when the old text has none on each line, one after the other.
+
+    Raises ToolError when the new text has them on some lines only: what they are there is not sure.
+    """
+    rows = _rows(pair.old)
+    if rows is None or not _is_consecutive(rows):
+        return None
+    old = _joined(rows)
+    if any(_NUMBERED.match(line) for line in old):
+        return None  # the file itself holds numbers and tabs: which are its own cannot be told
+    ending = "\n" if pair.old.endswith("\n") else ""
+    new = pair.new
+    numbered = [bool(_NUMBERED.match(line)) for line in new.split("\n") if line.strip()]
+    if any(numbered):
+        rows = _rows(new)
+        if rows is None:
+            raise ToolError(
+                "new_string has the line numbers of read on some of its lines. Nothing was written. Send "
+                "old_string and new_string without them."
+            )
+        new = "\n".join(_joined(rows)) + ("\n" if new.endswith("\n") else "")
+    return Pair("\n".join(old) + ending, new)
+
+
+def without_blank_edges(pair: Pair) -> Iterator[Sequence[Pair]]:
+    """The pair without one blank line at either edge: first the two with one taken off, then that with
+    both. The new text loses it where it has it too."""
+    first, last = _without_first(pair), _without_last(pair)
+    yield [one for one in (first, last) if one is not None]
+    both = _without_last(first) if first is not None else None
+    if both is not None:
+        yield [both]
+
+
+def _rows(text: str) -> list[tuple[str, str]] | None:
+    """Number and content of each line; None when a line has no number."""
+    lines = text.split("\n")
+    if len(lines) > 1 and not lines[-1]:
+        lines.pop()
+    rows: list[tuple[str, str]] = []
+    for line in lines:
+        found = _NUMBERED.match(line)
+        alone = None if found else _NUMBER_ALONE.fullmatch(line)
+        if found is None and alone is None:
+            return None
+        rows.append((found[1], line[found.end() :]) if found else (alone[1] if alone else "", ""))
+    return rows if any(content for _, content in rows) else None
+
+
+def _is_consecutive(rows: Sequence[tuple[str, str]]) -> bool:
+    numbers = [int(number) for number, _ in rows if number.isdigit()]
+    return bool(numbers) and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def _joined(rows: Sequence[tuple[str, str]]) -> list[str]:
+    """The lines; a row that goes on from the one before is joined to it."""
+    lines: list[str] = []
+    for number, content in rows:
+        if not number.isdigit() and lines:
+            lines[-1] += content
+        else:
+            lines.append(content)
+    return lines
+
+
+def _without_first(pair: Pair) -> Pair | None:
+    head, newline, rest = pair.old.partition("\n")
+    if not newline or head.strip() or not rest.strip():
+        return None
+    new_head, new_newline, new_rest = pair.new.partition("\n")
+    return Pair(rest, new_rest if new_newline and not new_head.strip() else pair.new)
+
+
+def _without_last(pair: Pair) -> Pair | None:
+    shorter = _last_off(pair.old)
+    if shorter is None or not shorter.strip():
+        return None
+    new = _last_off(pair.new)
+    return Pair(shorter, pair.new if new is None else new)
+
+
+def _last_off(text: str) -> str | None:
+    """`text` without its last line when that is blank and ends with a newline."""
+    lines = text.split("\n")
+    if len(lines) < 3 or lines[-1] or lines[-2].strip():
+        return None
+    return "\n".join([*lines[:-2], ""])

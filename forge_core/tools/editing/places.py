@@ -1,0 +1,110 @@
+"""What a search for the text to replace gives: the places, what goes there, and how they were found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from forge_core.tools.editing.indent import Reindent
+
+Tier: TypeAlias = Literal[
+    "exact",
+    "line ends",
+    "trailing blanks",
+    "look-alike characters",
+    "blanks within lines",
+    "indentation",
+    "line numbers",
+    "blank edges",
+]
+
+_MAX_HITS = 200
+_MAX_HIT_CHARS = 2_000_000
+"""Hits times length: where that many stand, their exact number is not worth the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open range of the file's text."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Old and new text, as they were sent or with what does not belong there taken off."""
+
+    old: str
+    """With \\n as its only line end."""
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One place where the old text stands."""
+
+    span: Span
+    pair: Pair
+    """What stands there, line for line, and what is to stand there."""
+    reindent: Reindent | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The hits of the tier that decided, in order."""
+
+    tier: Tier = "exact"
+    places: tuple[Place, ...] = ()
+    """The first, or all that do not overlap where every one was wanted."""
+    starts: tuple[int, ...] = ()
+    """Where each hit begins, overlapping ones too: there must be exactly one."""
+    is_all: bool = True
+    """False when there are more hits than were counted."""
+
+
+def together(tier: Tier, matches: Sequence[Match]) -> Match:
+    """The hits of several searches by one tier."""
+    hits = [match for match in matches if match.starts]
+    if len(hits) < 2:
+        return hits[0] if hits else Match(tier)
+    return Match(
+        tier,
+        tuple(place for match in hits for place in match.places),
+        tuple(start for match in hits for start in match.starts),
+        all(match.is_all for match in hits),
+    )
+
+
+def occurrences(text: str, wanted: str) -> tuple[list[int], bool]:
+    """Where `wanted` begins in `text`, also where hits overlap; and whether these are all."""
+    limit = max(2, min(_MAX_HITS, _MAX_HIT_CHARS // max(len(wanted), 1)))
+    starts: list[int] = []
+    at = text.find(wanted)
+    while at >= 0:
+        if len(starts) == limit:
+            return starts, False
+        starts.append(at)
+        at = text.find(wanted, at + 1)
+    return starts, True
+
+
+def match_of(
+    tier: Tier, view: str, wanted: str, place: Callable[[int], Place | None], *, every: bool = False
+) -> Match:
+    """The hits of `wanted` in a view of the text; `place` maps one to the text, None where it is no hit.
+    Only for `every` are the places worked out where there is more than one."""
+    starts, is_all = occurrences(view, wanted)
+    hits = [(at, one) for at in starts if (one := place(at)) is not None]
+    found = tuple(one.span.start for _, one in hits)
+    if not every or not hits:
+        return Match(tier, tuple(one for _, one in hits[:1]), found, is_all or not hits)
+    places: list[Place] = []
+    at = view.find(wanted)
+    while at >= 0:
+        one = place(at)
+        if one is not None:
+            places.append(one)
+        at = view.find(wanted, at + (len(wanted) if one is not None else 1))
+    return Match(tier, tuple(places), found, is_all)
