@@ -67,5 +67,6 @@ class UndoReport:
             return ""
         shown = ", ".join(safe_line(name) for name in names[:20])
         more = f" and {len(names) - 20} more" if len(names) > 20 else ""
-        what = "undid the file changes of an earlier turn" if self.kind == "undo" else "redid file changes"
-        return f"[The user {what}. On disk now as before or after it: {shown}{more}. Read them again.]"
+        if self.kind == "undo":
+            return f"[The user undid file changes of an earlier turn; as before it are: {shown}{more}.]"
+        return f"[The user brought undone file changes back; as after that turn are: {shown}{more}.]"

@@ -1,0 +1,134 @@
+"""`/undo` and `/redo`: what a turn did to files, taken back and brought back."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from forge_core.commands.columns import columns
+from forge_core.commands.result import CommandResult, Failure, Text
+from forge_core.sanitize import safe_line
+from forge_core.session.session import ForgeSession
+from forge_core.undo import TurnView, UndoReport, UndoStore
+
+MAX_FILES = 40
+"""Of one kind in a report; the rest is counted."""
+MAX_TURNS = 20
+_MAX_TEXT = 60
+_OFF = "Undo is off in this session: nothing was kept of what tools changed."
+
+
+async def undo(argument: str, session: ForgeSession) -> CommandResult:
+    """Takes back the last turn that changed files; `list` shows the turns."""
+    store = session.undo
+    if store is None:
+        return Failure(_OFF)
+    if argument == "list":
+        await store.load()
+        return Text(_turns(store), "Undo")
+    if argument:
+        return Failure(f"/undo does not know {safe_line(argument)!r}. Use /undo, or /undo list.")
+    return _result(session, await store.undo())
+
+
+async def redo(argument: str, session: ForgeSession) -> CommandResult:
+    """Brings back what the last /undo took away."""
+    store = session.undo
+    if store is None:
+        return Failure(_OFF)
+    if argument:
+        return Failure("/redo takes no argument. /undo list shows the turns.")
+    return _result(session, await store.redo())
+
+
+def _result(session: ForgeSession, report: UndoReport) -> CommandResult:
+    """The report for the person; the model has to read again what it knew, and is told at its next turn."""
+    session.forget_reads(report.touched)
+    if report.for_model:
+        session.tell_model(report.for_model)
+    title = "Undo" if report.kind == "undo" else "Redo"
+    return Text("\n".join(_nothing(report) if not report.turn else _report(report)), title)
+
+
+def _nothing(report: UndoReport) -> list[str]:
+    lines = ["Nothing to undo." if report.kind == "undo" else "Nothing to redo."]
+    return lines + _section("Changed, but not covered by undo", report.not_undoable)
+
+
+def _report(report: UndoReport) -> list[str]:
+    is_undo = report.kind == "undo"
+    if report.touched:
+        lines = [f"{'Undid' if is_undo else 'Redid'} what “{_short(report.text_of_turn)}” did to files."]
+    else:
+        lines = [f"Nothing of “{_short(report.text_of_turn)}” could be {'undone' if is_undo else 'redone'}."]
+    lines += _section("Restored" if is_undo else "Written", report.restored)
+    lines += _section("Removed", report.deleted)
+    conflicts = [(safe_line(one.name), safe_line(one.why)) for one in report.conflicts]
+    if conflicts:
+        lines += ["", "Left alone", *_indented(columns(conflicts[:MAX_FILES]).splitlines())]
+        lines += _rest(len(conflicts))
+    lines += _section("Not covered by undo", report.not_undoable)
+    lines += ["", _next_step(report)]
+    return lines
+
+
+def _next_step(report: UndoReport) -> str:
+    if report.kind == "redo":
+        return "/undo takes it back again."
+    if report.touched:
+        return "/redo brings it back. /undo again goes one turn further back."
+    return "No file was touched. /undo again goes on with the turn before."
+
+
+def _section(head: str, names: Sequence[str]) -> list[str]:
+    if not names:
+        return []
+    shown = [safe_line(name) for name in names[:MAX_FILES]]
+    return ["", head, *_indented(shown), *_rest(len(names))]
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"  {line}" for line in lines]
+
+
+def _rest(count: int) -> list[str]:
+    return [f"  … and {count - MAX_FILES} more"] if count > MAX_FILES else []
+
+
+def _turns(store: UndoStore) -> str:
+    """The turns that changed files, the latest first; the one that /undo would take is marked."""
+    views = store.turns()
+    if not views:
+        return "No turn has changed files yet."
+    following = next((view.number for view in reversed(views) if not view.is_undone and view.changes), 0)
+    rows = [(_head(view, view.number == following), _summary(view)) for view in reversed(views)]
+    lines = columns(rows[:MAX_TURNS]).splitlines()
+    if len(rows) > MAX_TURNS:
+        lines.append(f"  … and {len(rows) - MAX_TURNS} earlier")
+    covered = store.not_covered()
+    if covered:
+        lines += ["", f"Not covered here: {safe_line('; '.join(covered))}"]
+    return "\n".join(
+        [*lines, "", "/undo takes back the one marked ›; /redo brings the last undone one back."]
+    )
+
+
+def _head(view: TurnView, is_next: bool) -> str:
+    clock = time.strftime("%H:%M", time.localtime(view.at))
+    return f"{'›' if is_next else ' '} {clock}  {_short(view.text)}"
+
+
+def _summary(view: TurnView) -> str:
+    counts = Counter(what for _, what in view.changes)
+    parts = [
+        f"{counts[what]} {what}" for what in ("changed", "created", "deleted", "mode changed") if counts[what]
+    ]
+    if view.not_undoable:
+        parts.append("not all covered" if parts else "not covered")
+    return ", ".join(parts) + ("  (undone)" if view.is_undone else "")
+
+
+def _short(text: str) -> str:
+    line = safe_line(" ".join(text.split()))
+    return line if len(line) <= _MAX_TEXT else line[: _MAX_TEXT - 1] + "…"

@@ -1,0 +1,123 @@
+"""`/undo` and `/redo` as a person reads them, over a real session."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from forge_core.commands.result import Failure, Text
+from forge_core.commands.undo_commands import redo, undo
+from forge_core.session.session import ForgeSession
+from forge_core.undo import UndoStore
+from tests.support.sessions import scripted_session
+from tests.unit.undo.workspace import Workspace
+
+
+@pytest.fixture
+async def table(tmp_path: Path) -> AsyncIterator[tuple[ForgeSession, Workspace]]:
+    root = tmp_path / "ws"
+    root.mkdir()
+    session = scripted_session(root, [["hello"]])
+    store = UndoStore(root, tmp_path / "state" / "s" / "undo")
+    session._parts.bench.undo = store
+    yield session, Workspace(root, store)
+    await store.aclose()
+
+
+async def read(command: object) -> str:
+    result = await command  # type: ignore[misc]
+    assert isinstance(result, Text)
+    return result.body
+
+
+async def test_undo_lists_each_file_and_redo_brings_them_back(table: tuple[ForgeSession, Workspace]) -> None:
+    session, ws = table
+    (ws.root / "a.py").write_text("a")
+    (ws.root / "c.py").write_text("c")
+    await ws.turn("fix the\nparser", "echo b > a.py; echo d > c.py; echo x > new.py")
+    (ws.root / "c.py").write_text("mine")
+    assert await read(undo("", session)) == (
+        "Undid what “fix the parser” did to files.\n"
+        "\nRestored\n  a.py\n"
+        "\nRemoved\n  new.py\n"
+        "\nLeft alone\n  c.py  changed since\n"
+        "\n/redo brings it back. /undo again goes one turn further back."
+    )
+    assert await read(redo("", session)) == (
+        "Redid what “fix the parser” did to files.\n\nWritten\n  a.py\n  new.py\n\n/undo takes it back again."
+    )
+    assert (ws.root / "c.py").read_text() == "mine"
+
+
+async def test_what_the_model_had_read_is_forgotten_and_it_is_told(
+    table: tuple[ForgeSession, Workspace],
+) -> None:
+    session, ws = table
+    path = ws.root / "a.py"
+    path.write_text("a")
+    await ws.turn("change", "echo b > a.py")
+    files = session._parts.bench.files
+    files[str(path)] = "hash"
+    files["/elsewhere"] = "hash"
+    await undo("", session)
+    assert files == {"/elsewhere": "hash"}
+    assert session._news == ["[The user undid file changes of an earlier turn; as before it are: a.py.]"]
+
+
+async def test_nothing_to_undo_and_unknown_arguments_say_so(table: tuple[ForgeSession, Workspace]) -> None:
+    session, _ = table
+    assert await read(undo("", session)) == "Nothing to undo."
+    assert await read(redo("", session)) == "Nothing to redo."
+    assert await read(undo("list", session)) == "No turn has changed files yet."
+    assert isinstance(await undo("all", session), Failure)
+    assert isinstance(await redo("all", session), Failure)
+    session._parts.bench.undo = None
+    assert isinstance(await undo("", session), Failure)
+
+
+async def test_the_list_shows_turns_latest_first_and_marks_the_next(
+    table: tuple[ForgeSession, Workspace],
+) -> None:
+    session, ws = table
+    (ws.root / ".gitignore").write_text("out/\n")
+    (ws.root / "out").mkdir()
+    await ws.turn("first " * 30, "echo 1 > a; echo 2 > b")
+    await ws.turn("second", "rm a; chmod 600 b")
+    await ws.turn("third", "echo 3 > c")
+    await undo("", session)
+    lines = [line for line in (await read(undo("list", session))).splitlines() if line]
+    assert lines[0].startswith("  ") and lines[0].endswith("1 created  (undone)")
+    assert lines[1].startswith("› ") and lines[1].endswith("1 deleted, 1 mode changed")
+    assert lines[2].endswith("…  2 created")
+    assert lines[3] == "Not covered here: out/ (ignored by git)"
+
+
+async def test_names_and_prompts_reach_the_screen_without_control_characters(
+    table: tuple[ForgeSession, Workspace],
+) -> None:
+    session, ws = table
+    await ws.turn("\x1b]0;owned\x07 do", "touch $'\\e[31mred\\nline' $'\\xff'")
+    for body in (await read(undo("list", session)), await read(undo("", session))):
+        assert not any(ord(letter) < 32 and letter != "\n" for letter in body)
+        body.encode()
+
+
+async def test_many_files_are_counted(table: tuple[ForgeSession, Workspace]) -> None:
+    session, ws = table
+    await ws.turn("many", "touch f{1..100}")
+    body = await read(undo("", session))
+    assert "  … and 60 more" in body
+    assert body.count("\n") < 60
+
+
+async def test_the_report_holds_absolute_paths_of_all_it_touched(
+    table: tuple[ForgeSession, Workspace],
+) -> None:
+    _, ws = table
+    await ws.turn("x", "echo x > a; ln -s a l")
+    report = await ws.store.undo()
+    assert sorted(report.touched) == [ws.root / "a", ws.root / "l"]
+    assert dataclasses.replace(report, restored=(), deleted=()).for_model == ""
