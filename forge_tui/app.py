@@ -16,7 +16,7 @@ from textual.worker import Worker, WorkerState
 
 from forge_core.config.models import ForgeConfig
 from forge_core.errors import ForgeError
-from forge_tui.approval import ModalApprover
+from forge_tui.approval import ModalApprover, ModalQuestioner, PromptQueue
 from forge_tui.screens.chat import ChatScreen
 from forge_tui.screens.slash import SaveSetting
 from forge_tui.screens.surroundings import Surroundings
@@ -26,10 +26,10 @@ from forge_tui.theme_files import DEFAULT_THEME
 from forge_tui.theming import ThemeFiles, load_builtin, load_themes
 
 if TYPE_CHECKING:
-    from forge_core.approval import Approver
+    from forge_core.approval import Approver, Questioner
     from forge_core.session.session import ForgeSession
 
-MakeSession: TypeAlias = "Callable[[Approver], Awaitable[ForgeSession] | ForgeSession]"
+MakeSession: TypeAlias = "Callable[[Approver, Questioner], Awaitable[ForgeSession] | ForgeSession]"
 """Builds the session. Called in a thread, since it imports much; an awaitable is awaited on the loop."""
 
 CRASH_CODE = 70
@@ -63,7 +63,9 @@ class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
         self._early: list[events.Event] | None = []
         """Keys that came before the composer had the focus; None from then on."""
         self.chat = ChatScreen(config, surroundings or Surroundings(), self.theme_names, save_setting)
-        self.approver = ModalApprover(self.chat)
+        queue = PromptQueue(self.chat.prompts.show_waiting)
+        self.approver = ModalApprover(self.chat.prompts, queue)
+        self.questioner = ModalQuestioner(self.chat.prompts, queue)
         self._use_first_theme(config.theme)
 
     @property
@@ -134,7 +136,7 @@ class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
         for problem in self._themes().problems:
             self.chat.complain(problem)
         try:
-            made = await in_thread(lambda: self._make_session(self.approver))
+            made = await in_thread(lambda: self._make_session(self.approver, self.questioner))
             session = await made if inspect.isawaitable(made) else made
         except ForgeError as error:
             self.chat.session_failed(str(error))

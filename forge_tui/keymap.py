@@ -26,6 +26,7 @@ class Where(StrEnum):
     COMPOSER = "Writing"
     CHAT = "Conversation"
     PROMPT = "When Forge asks"
+    QUESTIONS = "When Forge has questions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ KEYS: tuple[Key, ...] = (
     Key("ctrl+d", "leave_if_empty", "Ctrl+D", "Leave, when nothing is typed", Where.CHAT),
     Key("shift+tab", "cycle_mode", "Shift+Tab", "Change how much runs without asking", Where.CHAT),
     Key("ctrl+o", "toggle_cards", "Ctrl+O", "Open or fold the tools' output", Where.CHAT),
+    Key("ctrl+t", "toggle_todos", "Ctrl+T", "Show or hide the list of tasks", Where.CHAT),
     Key("ctrl+p", "palette", "Ctrl+P", "Find a command", Where.CHAT),
     Key("f1", "help", "F1", "Help", Where.CHAT),
     Key("pageup", "page_up", "PageUp", "Scroll back", Where.CHAT),
@@ -76,13 +78,24 @@ KEYS: tuple[Key, ...] = (
     Key("up", "choose(-1)", "Up, Down", "Choose an answer", Where.PROMPT),
     Key("down", "choose(1)", "", "", Where.PROMPT),
     Key("enter", "answer", "Enter", "Give the chosen answer", Where.PROMPT),
-    Key("1", "answer(0)", "1 … 4", "Answer at once", Where.PROMPT),
-    Key("2", "answer(1)", "", "", Where.PROMPT),
-    Key("3", "answer(2)", "", "", Where.PROMPT),
-    Key("4", "answer(3)", "", "", Where.PROMPT),
+    Key("1", "digit(1)", "1 … 5", "Answer at once", Where.PROMPT),
+    *(Key(str(digit), f"digit({digit})", "", "", Where.PROMPT) for digit in range(2, 6)),
+    Key("e,tab,right", "edit_rule", "E, Tab, →", "Change the rule before it is granted", Where.PROMPT),
+    Key("ctrl+e", "read_all", "Ctrl+E", "Read all of it, full screen", Where.PROMPT),
     Key("escape", "deny", "Esc", "No", Where.PROMPT),
     Key("pageup", "scroll_body(-1)", "PageUp, PageDown", "Scroll what is asked about", Where.PROMPT),
     Key("pagedown", "scroll_body(1)", "", "", Where.PROMPT),
+    Key("up", "choose(-1)", "Up, Down", "Choose an option", Where.QUESTIONS),
+    Key("down", "choose(1)", "", "", Where.QUESTIONS),
+    Key("1", "digit(1)", "1 … 9", "Take an option; where several may be taken, mark it", Where.QUESTIONS),
+    *(Key(str(digit), f"digit({digit})", "", "", Where.QUESTIONS) for digit in range(2, 10)),
+    Key("space", "mark", "Space", "Mark an option, where several may be taken", Where.QUESTIONS),
+    Key("enter", "take", "Enter", "Take what is chosen and go on", Where.QUESTIONS),
+    Key("tab,right", "turn(1)", "Tab, Shift+Tab", "Next, previous question", Where.QUESTIONS),
+    Key("shift+tab,left", "turn(-1)", "", "", Where.QUESTIONS),
+    Key("escape", "decline", "Esc", "Decline to answer", Where.QUESTIONS),
+    Key("pageup", "scroll_text(-1)", "", "", Where.QUESTIONS),
+    Key("pagedown", "scroll_text(1)", "", "", Where.QUESTIONS),
 )
 
 

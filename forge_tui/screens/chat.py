@@ -16,7 +16,7 @@ from forge_core.config.models import ForgeConfig, PermissionMode
 from forge_core.errors import ForgeError
 from forge_tui.commands import Command, Slip, UserText, read_line
 from forge_tui.screens.chat_keys import ChatKeys
-from forge_tui.screens.figures import LiveFigures
+from forge_tui.screens.figures import LiveFigures, as_todos
 from forge_tui.screens.slash import SaveSetting, SlashCommands
 from forge_tui.screens.surroundings import Surroundings
 from forge_tui.screens.waiting import WaitingLines
@@ -24,6 +24,7 @@ from forge_tui.widgets.activity import ActivityLine, Working
 from forge_tui.widgets.completion import CompletionPopup
 from forge_tui.widgets.composer import Composer
 from forge_tui.widgets.status_bar import StatusBar
+from forge_tui.widgets.todo_panel import TodoPanel
 from forge_tui.widgets.welcome import Facts, Welcome
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from forge_tui.widgets.transcript import Transcript
 
 MODE_CYCLE = (PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN, PermissionMode.AUTO)
+"""What Shift+Tab goes through; yolo is for the command line alone."""
 
 
 class ChatScreen(ChatKeys):
@@ -63,7 +65,8 @@ class ChatScreen(ChatKeys):
         self._mode = config.permission_mode
         self._transcript: Transcript | None = None
         self.activity = ActivityLine(surroundings.clock, self._show_figures, self._live.progress)
-        self.popup = CompletionPopup(self._argument_values)
+        self.todos = TodoPanel()
+        self.popup = CompletionPopup(lambda command: self._slash.argument_values(command, self._session))
         self.composer = Composer(self.popup, self._recall)
         self.status_bar = StatusBar(self._live.current())
         self.welcome = Welcome(self._facts())
@@ -71,6 +74,7 @@ class ChatScreen(ChatKeys):
     def compose(self) -> ComposeResult:
         with Vertical(id="stage"):  # whatever stands in it, the composer below keeps its place
             yield self.welcome
+        yield self.todos
         yield self.activity
         yield self.composer
         yield self.status_bar
@@ -203,7 +207,9 @@ class ChatScreen(ChatKeys):
         assert self._session is not None
         stopped = "error"
         try:
-            stopped = await read_turn(self._session, text, self.transcript, self._live, self.refresh_status)
+            stopped = await read_turn(
+                self._session, text, self.transcript, self._live, self.refresh_status, self.refresh_todos
+            )
         except ForgeError as error:
             self.complain(str(error))
         finally:
@@ -212,6 +218,7 @@ class ChatScreen(ChatKeys):
         if stopped in ("cancelled", "error"):
             self._waiting.pause()
         self.refresh_status()
+        self.refresh_todos(is_over=True)
         self._go_on()
 
     def interrupt(self) -> None:
@@ -249,32 +256,15 @@ class ChatScreen(ChatKeys):
     def leave(self) -> None:
         self.app.exit()
 
-    def open_theme_picker(self) -> None:
-        from forge_tui.screens.theme_picker import ThemePicker
-
-        self.app.push_screen(ThemePicker(self._themes(), self.app.theme), self._theme_chosen)
-
-    def _theme_chosen(self, name: str | None) -> None:
-        if name is not None:
-            self._slash.choose_theme(name)
-
     def cycle_mode(self) -> None:
         """The next permission mode, in the session too as soon as there is one."""
-        index = MODE_CYCLE.index(self._mode) if self._mode in MODE_CYCLE else -1
+        mode = self._mode if self._session is None else self._session.status.mode  # /mode may have changed it
+        index = MODE_CYCLE.index(mode) if mode in MODE_CYCLE else -1
         self._mode = MODE_CYCLE[(index + 1) % len(MODE_CYCLE)]
         if self._session is not None:
             self._session.set_mode(self._mode)
         self._live.use_mode(str(self._mode))
         self._show_figures()
-
-    def _argument_values(self, command: str) -> Sequence[tuple[str, str]]:
-        if command == "theme":
-            return [(name, "now" if name == self.app.theme else "") for name in self._themes()]
-        if command == "model":
-            if self._session is None:
-                return [(self._live.current().model, "now")]
-            return [(choice.id, choice.note) for choice in self._session.known_models()]
-        return ()
 
     # Figures
 
@@ -284,6 +274,16 @@ class ChatScreen(ChatKeys):
             self._live.use_status(self._session.status)
         self._live.use_branch(self._surroundings.branch(self._config.working_dir))
         self._show_figures()
+
+    def refresh_todos(self, *, is_over: bool = False) -> None:
+        """Show the session's list of tasks; when a turn is over, one that is all done goes away."""
+        todos = () if self._session is None else as_todos(self._session.todos.items)
+        self.todos.show(() if is_over and all(todo.state == "completed" for todo in todos) else todos)
+        current = self.todos.current
+        self.activity.show_doing("" if current is None else current.doing)
+
+    def rule_problem(self, rule: str) -> str | None:
+        return None if self._session is None else self._session.check_rule(rule)
 
     def _show_figures(self) -> None:
         self.status_bar.figures = self._live.current()

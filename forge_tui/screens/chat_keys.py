@@ -1,10 +1,9 @@
-"""The conversation screen's keys, and the question that takes the composer's place."""
+"""The conversation screen's keys."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,14 +12,13 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from forge_tui.keymap import Where, bindings
-from forge_tui.screens.overlay import Overlay
-from forge_tui.widgets.activity import ActivityLine, Working
+from forge_tui.screens.prompt_place import PromptPlace
+from forge_tui.widgets.activity import ActivityLine
 
 if TYPE_CHECKING:
-    from forge_core.approval import ApprovalReply, ApprovalRequest
-    from forge_tui.screens.permission import PermissionPrompt
     from forge_tui.widgets.completion import CompletionPopup
     from forge_tui.widgets.composer import Composer
+    from forge_tui.widgets.todo_panel import TodoPanel
     from forge_tui.widgets.transcript import Transcript
 
 TWICE_S = 2.0
@@ -28,10 +26,8 @@ TWICE_S = 2.0
 
 STOP_KEYS = frozenset({"ctrl+c", "super+c"})
 
-ASKING = "Waiting for your answer"
-
-WHILE_ASKED = frozenset({"copy_or_stop", "toggle_cards"})
-"""Actions of the screen that go on working while a question stands."""
+WHILE_ASKED = frozenset({"copy_or_stop", "toggle_cards", "toggle_todos"})
+"""Actions of the screen that go on working while a prompt stands."""
 
 
 class ChatKeys(Screen[None], inherit_bindings=False):
@@ -43,14 +39,13 @@ class ChatKeys(Screen[None], inherit_bindings=False):
     activity: ActivityLine
     popup: CompletionPopup
     composer: Composer
+    todos: TodoPanel
 
     def __init__(self, clock: Callable[[], float], workspace: Path) -> None:
         super().__init__()
         self._clock = clock
-        self._workspace = workspace
         self._stopped_at = float("-inf")
-        self._prompt: PermissionPrompt | None = None
-        self._waiting_questions = 0
+        self.prompts = PromptPlace(self, clock, workspace, self.rule_problem)
 
     @property
     @abstractmethod
@@ -75,11 +70,15 @@ class ChatKeys(Screen[None], inherit_bindings=False):
         """The next permission mode."""
 
     @abstractmethod
+    def rule_problem(self, rule: str) -> str | None:
+        """What is wrong with a permission rule, or None."""
+
+    @abstractmethod
     def run_by_name(self, name: str) -> None:
         """Run a command as if it had been typed."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return self._prompt is None or action in WHILE_ASKED
+        return not self.prompts.is_taken or action in WHILE_ASKED
 
     def action_escape(self) -> None:
         if self.popup.is_open:
@@ -119,6 +118,12 @@ class ChatKeys(Screen[None], inherit_bindings=False):
     def action_cycle_mode(self) -> None:
         self.cycle_mode()
 
+    def action_toggle_todos(self) -> None:
+        if self.todos.todos:
+            self.todos.toggle()
+        else:
+            self.activity.note("There is no list of tasks")
+
     def action_toggle_cards(self) -> None:
         self.transcript.toggle_cards()
 
@@ -151,70 +156,11 @@ class ChatKeys(Screen[None], inherit_bindings=False):
     def action_scroll_bottom(self) -> None:
         self.transcript.scroll_to_end()
 
-    # The question
-
-    async def ask(self, request: ApprovalRequest) -> ApprovalReply:
-        """Put the question in the composer's place until it is answered or the wait is cancelled."""
-        from forge_tui.screens.permission import PermissionPrompt
-
-        prompt = PermissionPrompt(
-            request, workspace=self._workspace, clock=self._clock, on_stray=self._type_into_draft
-        )
-        self._prompt = prompt
-        self.call_later(self._put, prompt)  # in the screen's own task: the caller may be any task
-        try:
-            return await prompt.reply
-        finally:
-            self._prompt = None
-            self.call_later(self._take_away, prompt)
-
-    def show_waiting(self, count: int) -> None:
-        """Say how many questions wait behind the one on the screen."""
-        self._waiting_questions = count
-        if self._prompt is not None and self._prompt.is_mounted:
-            self._prompt.show_waiting(count)
-
-    async def _put(self, prompt: PermissionPrompt) -> None:
-        if prompt is not self._prompt:
-            return  # answered by a cancel before it could be shown
-        for screen in reversed(self.app.screen_stack):
-            if isinstance(screen, Overlay):  # a question must not wait unseen
-                screen.action_leave()
-        self.popup.close(self.composer.text)
-        self.composer.display = False
-        if (working := self.activity.working) is not None:
-            self.activity.working = replace(working, verb=ASKING, hint="Ctrl+C to interrupt")
-        await self.mount(prompt, after=self.composer)
-        prompt.show_waiting(self._waiting_questions)
-
-    async def _take_away(self, prompt: PermissionPrompt) -> None:
-        if prompt.is_attached:
-            await prompt.remove()
-        if self._prompt is not None:
-            return  # the next question has come already
-        self.composer.display = True
-        self.composer.focus()
-        if (working := self.activity.working) is not None and working.verb == ASKING:
-            self.activity.working = Working(working.since)
-
-    def _type_into_draft(self, event: events.Key | events.Paste) -> None:
-        """Keep for the next message what was typed or pasted while a question stands."""
-        if isinstance(event, events.Paste):
-            self.composer.post_message(events.Paste(event.text))
-        elif event.is_printable and event.character is not None:
-            self.composer.insert(event.character)
-        elif event.key == "backspace":
-            self.composer.action_delete_left()
-        else:
-            return
-        self.activity.note("Kept for your next message")
+    # The prompt
 
     def rearm(self) -> None:
-        """Let keys and clicks answer a question only after another grace."""
-        if self._prompt is not None:
-            self._prompt.rearm()
+        """Let keys and clicks answer a prompt only after another grace."""
+        self.prompts.rearm()
 
     def on_screen_resume(self) -> None:
-        if self._prompt is not None and self._prompt.is_mounted:
-            self._prompt.rearm()
-            self._prompt.focus()
+        self.prompts.resume()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forge_core.config.models import ForgeConfig
 from forge_tui.widgets.status_bar import Figures, tokens_text
+from forge_tui.widgets.todo_panel import Todo
 
 if TYPE_CHECKING:
     from forge_core.session.status import SessionStatus
+    from forge_core.tools.todo import TodoItem
 
 CHARACTERS_PER_TOKEN = 4
 """The usual rule of thumb; the provider's count replaces it at the end of the call."""
@@ -21,6 +24,11 @@ def shown_folder(path: Path, home: Path) -> str:
     if path == home:
         return "~"
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+
+
+def as_todos(items: Iterable[TodoItem]) -> tuple[Todo, ...]:
+    """The session's list of tasks, for the panel."""
+    return tuple(Todo(item.content, item.status.value, item.active_form) for item in items)
 
 
 class LiveFigures:
@@ -77,6 +85,7 @@ class LiveFigures:
             context_window=status.context_window,
             mode=str(status.mode),
             sandbox=status.sandbox,
+            is_away=status.is_away,
         )
 
     def use_branch(self, branch: str) -> None:

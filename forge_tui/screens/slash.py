@@ -55,6 +55,16 @@ class SlashCommands:
             except OSError as error:
                 self._screen.complain(f"The theme {name} is on, but could not be kept: {error}.")
 
+    def argument_values(self, command: str, session: ForgeSession | None) -> Sequence[tuple[str, str]]:
+        """What can follow a command: value, and a word about it."""
+        if command == "theme":
+            return [(name, "now" if name == self._screen.app.theme else "") for name in self._themes()]
+        if command == "model":
+            if session is None:
+                return [(self._screen.status_bar.figures.model, "now")]
+            return [(choice.id, choice.note) for choice in session.known_models()]
+        return ()
+
     async def _may_run(self, command: Command) -> bool:
         screen, tier = self._screen, command.spec.tier
         if tier is Tier.IDLE and screen.has_turn:
@@ -69,9 +79,19 @@ class SlashCommands:
             case "help":
                 self._screen.open_help()
             case "theme":
-                self.choose_theme(command.argument) if command.argument else self._screen.open_theme_picker()
+                self.choose_theme(command.argument) if command.argument else self._pick_theme()
             case "exit":
                 self._screen.leave()
+
+    def _pick_theme(self) -> None:
+        from forge_tui.screens.theme_picker import ThemePicker
+
+        def chosen(name: str | None) -> None:
+            if name is not None:
+                self.choose_theme(name)
+
+        app = self._screen.app
+        app.push_screen(ThemePicker(self._themes(), app.theme), chosen)
 
     def _show(self, result: CommandResult) -> None:
         from forge_core.commands import result as results
@@ -93,3 +113,4 @@ class SlashCommands:
             case results.ChangeSetting(name, value):
                 screen.say(f"{name.capitalize()}: {value}")
         screen.refresh_status()
+        screen.refresh_todos(is_over=not screen.has_turn)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from forge_core.events import AgentEnd, LLMChunk, LLMEnd, LLMStart
+from forge_core.events import AgentEnd, LLMChunk, LLMEnd, LLMStart, ToolEnd
 
 if TYPE_CHECKING:
     from forge_core.session.session import ForgeSession
@@ -20,6 +20,7 @@ async def read_turn(
     transcript: Transcript,
     figures: LiveFigures,
     on_figures: Callable[[], None],
+    on_todos: Callable[[], None],
 ) -> str:
     """Send `text` and hand each event on; gives the reason why the turn stopped.
 
@@ -39,6 +40,8 @@ async def read_turn(
                 case LLMEnd():
                     figures.forget_count()
                     on_figures()
+                case ToolEnd(name="todo", success=True):
+                    on_todos()
                 case AgentEnd():
                     stopped = event.result.stopped_reason
                 case _:

@@ -19,6 +19,7 @@ FRAME_S = 0.25
 """Four a second: enough to see that it lives, and next to nothing for the processor."""
 NOTE_S = 2.0
 WORKING = "Working"
+VERB_CELLS = 48
 IDLE_HINTS = "Enter send · Ctrl+J new line · / commands · F1 help"
 
 
@@ -60,6 +61,7 @@ class ActivityLine(Widget):
         self._working: Working | None = None
         self._note = ""
         self._queue_text = ""
+        self._doing = ""
         self._timer: Timer | None = None
         self._note_timer: Timer | None = None
 
@@ -87,8 +89,8 @@ class ActivityLine(Widget):
         elapsed = max(int(self._clock() - self._working.since), 0)
         verb = self._working.verb
         if verb == WORKING:
-            verb = self._progress() or verb
-        return f"{self._frame()} {verb} · {elapsed_text(elapsed)} · {self._working.hint}"
+            verb = self._progress() or self._doing or verb
+        return f"{self._frame()} {clip(verb, VERB_CELLS)} · {elapsed_text(elapsed)} · {self._working.hint}"
 
     def note(self, text: str, seconds: float = NOTE_S) -> None:
         """Say something for a moment."""
@@ -97,6 +99,12 @@ class ActivityLine(Widget):
         self._note = text
         self._note_timer = self.set_timer(seconds, self._forget_note)
         self.refresh()
+
+    def show_doing(self, text: str) -> None:
+        """Say what is being done, in place of "Working"; empty: nothing in particular."""
+        if text != self._doing:
+            self._doing = text
+            self.refresh()
 
     def show_queue(self, text: str) -> None:
         """Say on the right what waits."""

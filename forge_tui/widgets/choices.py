@@ -85,6 +85,16 @@ class ChoiceList(Widget):
         """Whether this row's label and hint show whole in `width` cells."""
         return _cells_of(self.rows[index]) <= width
 
+    @property
+    def shown_rows(self) -> int:
+        """Rows that show at once, with enough room."""
+        return min(len(self.rows), self._max_rows)
+
+    @property
+    def detail_column(self) -> int:
+        """The cell that the second column begins at."""
+        return self._label_cells() + 2
+
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return max(1, min(len(self.rows), self._max_rows))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -21,8 +21,9 @@ MODEL_CELLS = 34
 FOLDER_CELLS = 32
 BRANCH_CELLS = 24
 
-DROP_ORDER = ("branch", "folder", "tokens", "cost", "sandbox", "context", "mode")
-"""What a narrow terminal loses first; the model stays."""
+DROP_ORDER = ("branch", "folder", "tokens", "sandbox on", "cost", "context", "model")
+"""What a narrow terminal loses first. The mode, and a sandbox that is not fully on, stay to the last."""
+SANDBOX_ON = "sandbox: on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,10 @@ class Figures:
     context_used: int = 0
     context_window: int | None = None
     mode: str = "ask"
-    sandbox: str = "sandbox: off"
+    sandbox: str = ""
+    """Its label ("sandbox: on"); empty while unknown."""
+    is_away: bool = False
+    """Nobody is asked."""
     folder: str = ""
     branch: str = ""
 
@@ -67,24 +71,45 @@ def left_parts(figures: Figures) -> list[Part]:
 
 def right_parts(figures: Figures) -> list[Part]:
     """What it may do, and where."""
-    role = {"ask": "plain", "accept-edits": "accent", "plan": "primary", "auto": "warning", "yolo": "error"}
+    role = {"ask": "plain", "accept-edits": "accent", "plan": "primary", "auto": "warning", "yolo": "badge"}
+    mode = f" {figures.mode} " if figures.mode == "yolo" else figures.mode
     parts = [
-        Part("mode", figures.mode, role.get(figures.mode, "plain")),
-        Part("sandbox", safe_line(figures.sandbox)),
+        Part("mode", mode, role.get(figures.mode, "plain")),
+        Part("away", "afk" if figures.is_away else "", "warning"),
+        sandbox_part(figures.sandbox),
         Part("folder", clip_middle(safe_line(figures.folder), FOLDER_CELLS)),
         Part("branch", clip(safe_line(figures.branch), BRANCH_CELLS)),
     ]
     return [part for part in parts if part.text]
 
 
+def sandbox_part(label: str) -> Part:
+    """The state of the sandbox: quiet while it is on, else a warning that gives way to nothing."""
+    if label in ("", SANDBOX_ON):
+        return Part("sandbox on", safe_line(label))
+    return Part("sandbox", safe_line(label), "warning")
+
+
+def shorter_labels(label: str) -> list[str]:
+    """A sandbox's label in ever fewer words: without what to do, without why, the state alone."""
+    state, _, why = label.partition(" - ")
+    reason = why.partition(". ")[0].partition(" (")[0]
+    return list(dict.fromkeys([label, f"{state} - {reason}" if reason else state, state]))
+
+
 def fit(figures: Figures, width: int) -> tuple[list[Part], list[Part]]:
-    """The parts, left and right, that `width` cells have room for."""
-    left, right = left_parts(figures), right_parts(figures)
+    """The parts, left and right, that `width` cells have room for. A sandbox that is off is worded as fully
+    as there is room once everything else has its place."""
+    labels = shorter_labels(figures.sandbox)
+    left, right = left_parts(figures), right_parts(replace(figures, sandbox=labels[-1]))
     for name in ("", *DROP_ORDER):
         left = [part for part in left if part.name != name]
         right = [part for part in right if part.name != name]
-        if _cells(left) + _cells(right) + len(SEPARATOR) <= width:
+        room = width - _cells(left) - _cells(right) - len(SEPARATOR)
+        if room >= 0:
             break
+    spare = [text for text in labels if len(text) - len(labels[-1]) <= room]
+    right = [replace(part, text=safe_line(spare[0])) if part.name == "sandbox" else part for part in right]
     return left, right
 
 
@@ -131,7 +156,7 @@ class StatusBar(Widget):
         & > .status--accent { color: $accent; }
         & > .status--primary { color: $primary; }
         & > .status--warning { color: $warning; }
-        & > .status--error { color: $error; text-style: bold; }
+        & > .status--badge { color: $background; background: $error; text-style: bold; }
         & > .status--faint { color: $forge-faint; }
     }
     """
@@ -140,7 +165,7 @@ class StatusBar(Widget):
         "status--accent",
         "status--primary",
         "status--warning",
-        "status--error",
+        "status--badge",
         "status--faint",
     }
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from forge_core.approval import ApprovalRequest, Approver, Effect
+from forge_core.approval import ApprovalRequest, Approver, Effect, Questioner
 from forge_core.config.models import Endpoint, ForgeConfig
 from forge_core.result import FileDiff
 from forge_tui.app import ForgeApp
@@ -65,8 +65,8 @@ def make_app(
     session = ScriptedSession(config, scripts, label=label)
     saved: list[tuple[str, str]] = []
 
-    def make(approver: Approver) -> Any:
-        session.approver = approver
+    def make(approver: Approver, questioner: Questioner) -> Any:
+        session.approver, session.questioner = approver, questioner
         return session if make_session is None else make_session(approver, session)
 
     surroundings = Surroundings(

@@ -40,7 +40,11 @@ def make_sample(folder: Path) -> None:
 async def take(folder: Path, picture: Path) -> None:
     config = load_session_config(folder, flags={"model": "offline"})
     surroundings = Surroundings(home=folder.parent)
-    app = ForgeApp(config, lambda approver: build_session(config, approver), surroundings=surroundings)
+    app = ForgeApp(
+        config,
+        lambda approver, questioner: build_session(config, approver, questioner),
+        surroundings=surroundings,
+    )
     async with app.run_test(size=(100, 34)) as pilot:
         await until(lambda: app.session is not None)
 

@@ -9,12 +9,21 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from forge_core.approval import ApprovalReply, ApprovalRequest, Approver, deny_all
+from forge_core.approval import (
+    ApprovalReply,
+    ApprovalRequest,
+    Approver,
+    Questioner,
+    QuestionReply,
+    QuestionRequest,
+    deny_all,
+)
 from forge_core.config.models import ForgeConfig, PermissionMode
 from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, LLMStart, Notice
 from forge_core.llm.models import TokenUsage
 from forge_core.result import AgentResult, StoppedReason
 from forge_core.session.status import ModelChoice, SessionStatus
+from forge_core.tools.todo import TodoItem, TodoList
 
 
 @dataclass(slots=True)
@@ -28,8 +37,9 @@ class Gate:
         self.opened.set()
 
 
-Step: TypeAlias = AgentEvent | ApprovalRequest | Gate | Exception
-"""An event to send, a question to ask, a point to wait at, or a fault to raise."""
+Plan: TypeAlias = tuple[TodoItem, ...]
+Step: TypeAlias = AgentEvent | ApprovalRequest | QuestionRequest | Plan | Gate | Exception
+"""An event to send, something to ask, a list of tasks to keep, a point to wait at, or a fault to raise."""
 
 USAGE = TokenUsage(prompt_tokens=1200, completion_tokens=80, cost_usd=Decimal("0.0021"))
 
@@ -64,7 +74,12 @@ class ScriptedSession:
         self.approver: Approver = deny_all
         self.scripts = [list(script) for script in scripts]
         self.sent: list[str] = []
+        self.questioner: Questioner | None = None
         self.replies: list[ApprovalReply] = []
+        self.answers: list[QuestionReply] = []
+        self.todos = TodoList()
+        self.sandbox = "sandbox: on"
+        self.is_away = False
         self.resets = 0
         self.is_closed = False
         self.last_result: AgentResult | None = None
@@ -83,12 +98,13 @@ class ScriptedSession:
             model=self._model,
             provider_label=self._label,  # type: ignore[arg-type]
             mode=self._mode,
-            sandbox="sandbox: off",
+            sandbox=self.sandbox,
             usage=self.usage,
             context_used=self.usage.total_tokens,
             context_window=self.config.context_window or 200_000,
             working_dir=self.config.working_dir,
             is_running=self._is_running,
+            is_away=self.is_away,
         )
 
     @property
@@ -103,6 +119,10 @@ class ScriptedSession:
 
     def set_mode(self, mode: PermissionMode) -> None:
         self._mode = mode
+
+    def check_rule(self, rule: str) -> str | None:
+        is_rule = rule.endswith(")") and "(" in rule
+        return None if is_rule else f"{rule!r} is no rule. Write tool(pattern)."
 
     def interrupt(self) -> None:
         self._interrupted.set()
@@ -156,6 +176,11 @@ class ScriptedSession:
                 return await self._unless_interrupted(step.opened.wait())
             case ApprovalRequest():
                 return await self._unless_interrupted(self._ask(step))
+            case QuestionRequest():
+                return await self._unless_interrupted(self._question(step))
+            case tuple():
+                self.todos.replace(step)
+                return True
             case Exception():
                 raise step
             case _:
@@ -163,6 +188,10 @@ class ScriptedSession:
 
     async def _ask(self, request: ApprovalRequest) -> None:
         self.replies.append(await self.approver(request))
+
+    async def _question(self, request: QuestionRequest) -> None:
+        assert self.questioner is not None
+        self.answers.append(await self.questioner(request))
 
     async def _unless_interrupted(self, waiting: Any) -> bool:
         """Await, and cancel the waiting when an interrupt comes first."""

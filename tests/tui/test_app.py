@@ -234,7 +234,7 @@ async def test_the_status_bar_follows_the_turn(config: ForgeConfig) -> None:
         await say(pilot, "hello")
         await until(pilot, lambda: "1.2k in" in shown(app))
         bar = shown(app).splitlines()[-1]
-        for part in ("test/model", "1.2k in 80 out", "$0.0021", "context 1%", "ask", "sandbox: off"):
+        for part in ("test/model", "1.2k in 80 out", "$0.0021", "context 1%", "ask", "sandbox: on"):
             assert part in bar
         assert "~/src/engine" in bar and "main" in bar
 

@@ -79,7 +79,7 @@ async def test_the_first_frame_is_whole_before_anything_is_built(config: ForgeCo
     app = make_app(config, make_session=slowly)
     async with app.run_test(size=(100, 30)) as pilot:
         screen = shown(app)
-        for text in ("Forge 0.1.0", "~/src/engine", "test/model", "Ask about this folder", "sandbox: off"):
+        for text in ("Forge 0.1.0", "~/src/engine", "test/model", "Ask about this folder"):
             assert text in screen
         await type_text(pilot, "typed while it starts")
         assert app.chat.composer.text == "typed while it starts"

@@ -8,13 +8,20 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
-from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Effect
+from forge_core.approval import (
+    Answer,
+    ApprovalReply,
+    ApprovalRequest,
+    Effect,
+    QuestionReply,
+    QuestionRequest,
+)
 from forge_core.config.models import ForgeConfig
 from forge_core.events import LLMStart
-from forge_tui.approval import ModalApprover
+from forge_tui.approval import ModalApprover, PromptQueue
 from forge_tui.screens.permission import PermissionPrompt
-from forge_tui.screens.question import body_of, options_of, title_of
-from forge_tui.widgets.exact_view import command_lines, diff_lines, exact_rows, oddities
+from forge_tui.screens.request_text import body_of, options_of, title_of
+from forge_tui.widgets.exact_text import diff_lines, exact_rows
 from tests.support.chat_app import (
     ChatApp,
     command_request,
@@ -64,56 +71,6 @@ def test_a_session_rule_that_is_empty_is_not_on_offer() -> None:
     ]
 
 
-def text_of(command: str, width: int = 40) -> list[str]:
-    return ["".join(piece for _, piece in row) for row in exact_rows(command_lines(command), width)]
-
-
-def test_a_command_is_shown_to_its_last_character() -> None:
-    command = "echo " + "x" * 500 + " ; rm -rf ~"
-    rows = text_of(command)
-    assert "".join(row[2:] for row in rows) == command
-    assert rows[0].startswith("$ ") and all(row.startswith("↪ ") for row in rows[1:])
-    assert max(len(row) for row in rows) == 40
-
-
-@pytest.mark.parametrize(
-    ("command", "wanted"),
-    [
-        ("ls \x1b[2K", "$ ls ␛[2K"),
-        ("echo \u202etxt.exe", "$ echo \\u202etxt.exe"),
-        ("a\u200bb", "$ a\\u200bb"),
-        ("ls\rrm x", "$ ls␍rm x"),
-        ("ls\t-l", "$ ls→   -l"),
-        ("ls  ", "$ ls··"),
-        ("x\u00a0y", "$ x\\u00a0y"),
-        ("x\u3164y\ufe0f", "$ x\\u3164y\\ufe0f"),
-        ("日本 e\u0301", "$ 日本 e\u0301"),
-    ],
-)
-def test_what_does_not_show_is_made_visible(command: str, wanted: str) -> None:
-    assert text_of(command) == [wanted]
-
-
-def roles_of(command: str) -> set[str]:
-    return {role for row in exact_rows(command_lines(command), 60) for role, _ in row}
-
-
-def test_an_escape_that_is_text_differs_from_the_character_itself() -> None:
-    assert roles_of("echo \\u202e") == {"gutter", "plain"}
-    assert "strange" in roles_of("echo \u202e")
-
-
-def test_a_letter_that_looks_like_another_stands_out_and_is_named() -> None:
-    assert "foreign" in roles_of("cat p\u0430sswd")
-    assert "U+0430 CYRILLIC SMALL LETTER A" in oddities("cat p\u0430sswd")
-    assert "U+202E RIGHT-TO-LEFT OVERRIDE" in oddities("\u202e")
-    assert oddities("plain -l 'text'\n\tmore") == ""
-
-
-def test_many_odd_characters_are_counted() -> None:
-    assert "and 6 more" in oddities("абвгдежзик")
-
-
 def test_a_diff_keeps_signs_and_roles() -> None:
     rows = exact_rows(diff_lines("@@ -1 +1 @@\n-old\n+new\n same\n"), 40)
     assert ["".join(text for _, text in row) for row in rows] == ["@@ -1 +1 @@", "- old", "+ new", "  same"]
@@ -140,8 +97,8 @@ async def test_the_question_stands_below_the_conversation_with_everything(config
             "commands ask first",
             "❯ 1 Yes, once",
             "2 Yes, for this session: bash(pytest *)",
-            "3 No",
-            "4 No, and tell it why",
+            "4 No",
+            "5 No, and tell it why",
         ):
             assert text in screen
         assert not app.chat.composer.display
@@ -167,7 +124,7 @@ async def test_the_answers_show_on_a_small_terminal_even_under_a_long_command(
         await ask(pilot)
         screen = shown(app)
         assert "$ echo line 0" in screen and "100 lines" in screen
-        for text in ("1 Yes, once", "3 No", "4 No, and tell it why"):
+        for text in ("1 Yes, once", "4 No", "5 No, and tell it why"):
             assert text in screen
         for _ in range(100):
             await pilot.press("pagedown")
@@ -194,7 +151,7 @@ async def test_markup_in_a_request_is_text(config: ForgeConfig) -> None:
         (["1"], Answer.ONCE),
         (["2"], Answer.SESSION),
         (["down", "enter"], Answer.SESSION),
-        (["3"], Answer.NO),
+        (["4"], Answer.NO),
         (["escape"], Answer.NO),
     ],
 )
@@ -213,7 +170,7 @@ async def test_a_no_can_say_why(config: ForgeConfig) -> None:
     app = asking(config, command_request())
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
-        await pilot.press("4")
+        await pilot.press("5")
         await type_text(pilot, "use 1 make target")
         await pilot.press("enter")
         await until(pilot, lambda: app.scripted.replies)
@@ -224,7 +181,7 @@ async def test_escape_while_saying_why_goes_back_to_the_question(config: ForgeCo
     app = asking(config, command_request())
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
-        await pilot.press("4", "x", "escape")
+        await pilot.press("5", "x", "escape")
         await pilot.pause()
         assert app.scripted.replies == []
         await pilot.press("1")
@@ -244,7 +201,7 @@ async def test_a_destructive_request_has_no_as_its_first_choice(config: ForgeCon
     app = asking(config, command_request("rm -rf build", is_destructive=True))
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
-        assert "❯ 3 No" in shown(app)
+        assert "❯ 4 No" in shown(app)
         await pilot.press("enter")
         await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.NO)])
 
@@ -277,7 +234,7 @@ async def test_keys_in_the_first_half_second_go_to_the_draft_and_never_answer(co
         await pilot.press("escape")
         assert app.scripted.replies == []
         app.clock.pass_(0.6)
-        await pilot.press("3")
+        await pilot.press("4")
         await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.NO)])
         await until(pilot, lambda: app.focused is app.chat.composer)
         assert app.chat.composer.text == "take 12"
@@ -311,13 +268,13 @@ async def test_other_letters_answer_nothing(config: ForgeConfig) -> None:
     app = asking(config, command_request())
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
-        await type_text(pilot, "yes please 5 9")
+        await type_text(pilot, "yes please 6 9")
         await pilot.press("tab", "shift+tab", "f1", "ctrl+p")
         await pilot.pause()
         assert app.scripted.replies == []
         assert isinstance(app.focused, PermissionPrompt)
         assert len(app.screen_stack) == 1
-        assert app.chat.composer.text == "yes please 5 9"
+        assert app.chat.composer.text == "yes please 6 9"
 
 
 async def test_enter_right_after_typed_words_does_not_answer(config: ForgeConfig) -> None:
@@ -338,7 +295,7 @@ async def test_a_paste_answers_nothing(config: ForgeConfig) -> None:
         await until(pilot, lambda: app.chat.composer.text == "1\n3 things")
         assert app.scripted.replies == []
         app.clock.pass_(1)
-        await pilot.press("3")
+        await pilot.press("4")
         await until(pilot, lambda: app.focused is app.chat.composer)
         assert app.chat.composer.text == "1\n3 things"
 
@@ -409,7 +366,7 @@ async def test_requests_are_asked_one_at_a_time_with_a_count(config: ForgeConfig
         await pilot.press("1")
         assert not second.done()
         app.clock.pass_(1)
-        await pilot.press("3")
+        await pilot.press("4")
         assert await second == ApprovalReply(Answer.NO)
         await until(pilot, lambda: app.focused is app.chat.composer)
 
@@ -451,11 +408,11 @@ async def test_the_approver_counts_without_a_screen() -> None:
             await self.release.wait()
             return ApprovalReply(Answer.ONCE)
 
-        def show_waiting(self, count: int) -> None:
-            self.counts.append(count)
+        async def ask_questions(self, request: QuestionRequest) -> QuestionReply:
+            raise NotImplementedError
 
     host = Host()
-    approver = ModalApprover(host)
+    approver = ModalApprover(host, PromptQueue(host.counts.append))
     both = asyncio.gather(approver(command_request("a")), approver(command_request("b")))
     await asyncio.sleep(0)
     host.release.set()

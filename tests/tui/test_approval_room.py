@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Effect
+from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
 from forge_core.config.models import ForgeConfig
-from forge_core.permissions.policy import Decision, PermissionPolicy
-from forge_core.tools.base import ExecutionContext, ToolUse
+from forge_core.tools.base import ExecutionContext
 from forge_core.tools.bash import BashTool
 from forge_tui.screens.permission import PermissionPrompt
-from forge_tui.screens.question import facts_of, is_only_the_command
+from forge_tui.screens.request_text import facts_of, is_only_the_command
 from tests.support.chat_app import command_request, edit_request, shown, type_text, until
 from tests.tui.test_approval import ask, asking
 
-ANSWERS = ("1 Yes, once", "2 Yes, for this session:", "3 No", "4 No, and tell it why")
+ANSWERS = ("1 Yes, once", "2 Yes, for this session:", "4 No", "5 No, and tell it why")
 LONG = "echo " + "a" * 2500 + "; touch pwned; echo " + "b" * 2500
 WORKSPACE = Path("/home/ada/src/engine")
 
@@ -55,7 +54,7 @@ async def test_the_answers_show_whatever_the_model_makes_long(
         await ask(pilot)
         await until(pilot, lambda: all(text in shown(app) for text in ANSWERS), "the answers")
         assert "❯ " in shown(app) and "Forge wants to" in shown(app)
-        await pilot.press("4")
+        await pilot.press("5")
         await type_text(pilot, "no")
         await pilot.press("enter")
         await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.NO, "no")])
@@ -65,7 +64,7 @@ async def test_no_answer_is_taken_while_the_answers_do_not_all_show(config: Forg
     app = asking(config, command_request())
     async with app.run_test(size=(60, 7)) as pilot:
         await ask(pilot)
-        await pilot.press("1", "2", "enter", "down", "enter", "4")
+        await pilot.press("1", "2", "enter", "down", "enter", "5")
         await pilot.pause()
         assert app.scripted.replies == []
         assert not app.chat.query_one(PermissionPrompt).has_class("-why")
@@ -127,20 +126,16 @@ async def test_a_rule_that_is_the_command_is_not_repeated(config: ForgeConfig) -
     ],
 )
 def test_only_a_rule_for_this_very_line_is_called_exact(command: str, rule: str, wanted: bool) -> None:
-    assert is_only_the_command(command_request(command, session_rule=rule)) is wanted
+    assert is_only_the_command(command_request(command), rule) is wanted
 
 
 # The facts are news
 
 
-def test_what_always_holds_is_not_said(tmp_path: Path) -> None:
-    for tool, use in (
-        ("bash", ToolUse(Effect.RUN, "git status")),
-        ("edit", ToolUse(Effect.WRITE, "a.py", (tmp_path / "a.py",))),
-    ):
-        verdict = PermissionPolicy(tmp_path).decide(tool, use)
-        assert verdict.decision is Decision.ASK
-        assert facts_of(command_request(reason=verdict.reason, details={}), WORKSPACE, room=200) == ""
+def test_a_reason_that_says_no_more_than_the_call_is_not_said() -> None:
+    request = command_request(reason="each command asks", is_usual_reason=True, details={})
+    assert facts_of(request, WORKSPACE, room=200) == ""
+    assert facts_of(replace(request, is_usual_reason=False), WORKSPACE, room=200) == "each command asks"
 
 
 def test_the_usual_timeout_and_the_own_folder_are_not_said(tmp_path: Path) -> None:
@@ -181,12 +176,12 @@ async def test_the_hint_follows_what_the_keys_do(config: ForgeConfig) -> None:
     app = asking(config, command_request("\n".join(f"echo {n}" for n in range(60))))
     async with app.run_test(size=(60, 15)) as pilot:
         await ask(pilot)
-        await until(pilot, lambda: "60 rows, PageDown for more" in shown(app))
-        await pilot.press("4")
+        await until(pilot, lambda: "more rows: PageDown, Ctrl+E" in shown(app))
+        await pilot.press("5")
         await until(pilot, lambda: "Enter send · Esc back" in shown(app))
         await pilot.resize_terminal(62, 16)
         await pilot.pause()
         await pilot.pause()
         assert "Enter send · Esc back" in shown(app) and "PageDown" not in shown(app)
         await pilot.press("escape")
-        await until(pilot, lambda: "Enter answer · Esc no · 60 rows, PageDown for more" in shown(app))
+        await until(pilot, lambda: "more rows: PageDown, Ctrl+E" in shown(app))

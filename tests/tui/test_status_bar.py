@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -18,6 +19,7 @@ FULL = Figures(
     context_used=12_000,
     context_window=200_000,
     mode="accept-edits",
+    sandbox="sandbox: on",
     folder="~/src/engine",
     branch="main",
 )
@@ -28,17 +30,48 @@ def names(width: int, figures: Figures = FULL) -> list[str]:
     return [part.name for part in (*left, *right)]
 
 
+OFF = "sandbox: OFF - bwrap not found (apt install bubblewrap). Each command will ask."
+WEAK = "sandbox: weak - no user namespaces. Commands that can write will ask."
+
+
 def test_a_wide_terminal_shows_everything() -> None:
-    assert names(140) == ["model", "tokens", "cost", "context", "mode", "sandbox", "folder", "branch"]
+    assert names(140) == ["model", "tokens", "cost", "context", "mode", "sandbox on", "folder", "branch"]
 
 
-def test_narrowing_drops_parts_in_one_fixed_order_and_never_the_model() -> None:
+def test_narrowing_drops_parts_in_one_fixed_order_and_never_the_mode() -> None:
     dropped: list[str] = []
     for width in range(140, 10, -1):
         gone = [name for name in names(140) if name not in names(width)]
         dropped += [name for name in gone if name not in dropped]
-    assert dropped == ["branch", "folder", "tokens", "cost", "sandbox", "context", "mode"]
-    assert names(10) == ["model"]
+    assert dropped == ["branch", "folder", "tokens", "sandbox on", "cost", "context", "model"]
+    assert names(13) == ["mode"]
+
+
+@pytest.mark.parametrize("label", [OFF, WEAK, "sandbox: OFF"])
+@pytest.mark.parametrize("width", [24, 30, 60, 80, 120, 200])
+def test_a_sandbox_that_is_not_fully_on_always_shows_as_a_warning(label: str, width: int) -> None:
+    figures = replace(FULL, sandbox=label, mode="ask", folder="~/" + "deep/" * 20)
+    left, right = fit(figures, width)
+    shown = next(part for part in right if part.name == "sandbox")
+    assert shown.text.startswith(label.partition(" - ")[0]) and shown.role == "warning"
+    assert sum(cell_len(part.text) for part in (*left, *right)) <= width
+
+
+def test_the_label_of_the_sandbox_gets_shorter_with_the_room() -> None:
+    def label(width: int) -> str:
+        right = fit(replace(FULL, sandbox=OFF), width)[1]
+        return next(part.text for part in right if part.name == "sandbox")
+
+    assert [label(width) for width in (260, 140, 80)] == [
+        OFF,
+        "sandbox: OFF - bwrap not found",
+        "sandbox: OFF",
+    ]
+
+
+def test_yolo_is_a_badge_and_being_away_a_mark_of_its_own() -> None:
+    right = fit(replace(FULL, mode="yolo", is_away=True), 140)[1]
+    assert [(part.text, part.role) for part in right[:2]] == [(" yolo ", "badge"), ("afk", "warning")]
 
 
 @pytest.mark.parametrize("width", range(20, 140))
@@ -46,7 +79,7 @@ def test_what_is_kept_fits(width: int) -> None:
     left, right = fit(FULL, width)
     used = sum(cell_len(part.text) for part in (*left, *right))
     gaps = len(SEPARATOR) * (len(left) - 1 + max(len(right) - 1, 0))
-    assert used + gaps <= width or [part.name for part in left] == ["model"]
+    assert used + gaps <= width
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from forge_core.events import (
 from forge_core.result import FileDiff
 from forge_tui.widgets.transcript.blocks import ReasoningBlock, UserBlock, seconds
 from forge_tui.widgets.transcript.diff import diff_lines
-from forge_tui.widgets.transcript.tool_card import ToolCard, describe_call
+from forge_tui.widgets.transcript.tool_card import ToolCard
+from forge_tui.widgets.transcript.tool_words import describe_call
 from tests.support.transcripts import (
     STYLES,
     call_ended,

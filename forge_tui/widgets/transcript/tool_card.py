@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,28 +13,22 @@ from forge_core.sanitize import safe_line, safe_text
 from forge_tui.widgets.transcript.blocks import MARGIN, Block, seconds
 from forge_tui.widgets.transcript.diff import DiffLine, diff_lines, draw_diff
 from forge_tui.widgets.transcript.rows import Canvas
+from forge_tui.widgets.transcript.tool_words import checklist, describe_call
 from forge_tui.widgets.transcript.wrapping import Span, cells, cut_end, cut_middle
 
 if TYPE_CHECKING:
     from forge_tui.widgets.transcript.styles import TranscriptStyles
 
-_VERBS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "read": ("Read", ("path", "file_path")),
-    "write": ("Write", ("path", "file_path")),
-    "edit": ("Edit", ("path", "file_path")),
-    "glob": ("Find", ("pattern",)),
-    "grep": ("Search", ("pattern",)),
-    "ls": ("List", ("path",)),
-    "bash": ("Run", ("command",)),
-}
-"""Tool → the verb of its header, and the arguments that may name its target."""
-_SHOWS_OUTPUT = frozenset({"bash"})
+_SHOWS_OUTPUT = frozenset({"bash", "job_output", "ask_user"})
 """Tools whose output shows without unfolding; the others' summary says enough."""
+_JOB = re.compile(r"job \d+")
+"""The summary of a command that runs on without its call."""
 
 UNREADABLE = "unreadable arguments"
 
 _TAIL_ROWS = 5
 _FOLDED_ROWS = 5
+_ANSWER_ROWS = 12
 _FOLDED_DIFF_ROWS = 24
 _OPEN_ROWS = 400
 """Rows of an unfolded body; the rest is counted, and is in the session's journal."""
@@ -41,10 +36,11 @@ _TAIL_CHARS = 4_000
 TIME_WIDTH = 8
 """Cells at the end of the header where the time stands: it can grow without moving anything."""
 
-State = Literal["running", "done", "failed", "denied", "interrupted"]
+State = Literal["running", "done", "background", "failed", "denied", "interrupted"]
 _SIGNS: Mapping[State, str] = {
     "running": "●",
     "done": "✓",
+    "background": "↷",
     "failed": "✗",
     "denied": "⊘",
     "interrupted": "◌",
@@ -60,6 +56,7 @@ class ToolCard(Block):
         self.is_open = False
         self._name = name
         self._verb, self._target = describe_call(name, arguments)
+        self._plan = checklist(arguments) if name == "todo" else ""
         self._started = started
         self._elapsed_s = 0.0
         self._depth = depth
@@ -93,9 +90,17 @@ class ToolCard(Block):
             self.state = "done" if success else "failed"
         self._elapsed_s = duration_s
         self._summary = safe_line(summary)
+        if self._target:  # "job 2: running" of job 2
+            self._summary = self._summary.removeprefix(f"{self._target}: ")
         self._output = safe_text(result).rstrip("\n")
         if not success:
             self._fail(safe_line(result.removeprefix("Error: ").split("\n", 1)[0]))
+        elif self._name == "bash" and _JOB.fullmatch(summary):
+            self.state = "background"
+        elif self._plan:
+            self._output = self._plan
+        elif self._name == "ask_user":  # question and answer, without the line for the model
+            self._output = self._output.partition("\n")[2] or self._output
         self._diffs = tuple((diff, diff_lines(diff)) for diff in diffs)
         self.changed()
 
@@ -133,6 +138,7 @@ class ToolCard(Block):
         colour = {
             "running": styles.accent,
             "done": styles.success,
+            "background": styles.accent,
             "failed": styles.error,
             "denied": styles.warning,
             "interrupted": styles.muted,
@@ -169,7 +175,9 @@ class ToolCard(Block):
         if self.state == "running":
             return "" if self._elapsed_s < 1 else seconds(float(int(self._elapsed_s))).replace(".0s", "s")
         return (
-            seconds(self._elapsed_s) if self.state in ("done", "failed") and self._elapsed_s >= 0.05 else ""
+            seconds(self._elapsed_s)
+            if self.state in ("done", "failed", "background") and self._elapsed_s >= 0.05
+            else ""
         )
 
     def _draw_diffs(self, canvas: Canvas, styles: TranscriptStyles) -> None:
@@ -207,26 +215,16 @@ class ToolCard(Block):
             return lines[:_OPEN_ROWS], max(0, len(lines) - _OPEN_ROWS)
         if self.state == "running":
             return [line for line in lines if line.strip()][-_TAIL_ROWS:], 0
+        if self.state == "background":
+            return [], 0
         if self._name not in _SHOWS_OUTPUT and not (self.state == "failed" and len(lines) > 1):
             return [], 0
-        return lines[-_FOLDED_ROWS:], max(0, len(lines) - _FOLDED_ROWS)
+        room = _ANSWER_ROWS if self._name == "ask_user" else _FOLDED_ROWS
+        return lines[-room:], max(0, len(lines) - room)
 
     def estimate(self, width: int) -> int:
         diff_rows = sum(len(lines) for _, lines in self._diffs)
         return self.gap + 1 + min(diff_rows, _FOLDED_DIFF_ROWS) + len(self._visible_output()[0])
-
-
-def describe_call(name: str, arguments: Mapping[str, Any]) -> tuple[str, str]:
-    """The verb and the target of a call, both one safe line."""
-    verb, keys = _VERBS.get(name, (name.replace("_", " ").capitalize() or "Tool", ()))
-    values = [arguments[key] for key in keys if isinstance(arguments.get(key), str)]
-    if not values and name not in _VERBS:
-        values = [value for value in arguments.values() if isinstance(value, str | int | float)]
-    target = str(values[0]) if values else "" if name != "ls" else "."
-    where = arguments.get("path")
-    if name in ("glob", "grep") and isinstance(where, str) and where not in ("", "."):
-        target = f"{target} in {where}"
-    return safe_line(verb), safe_line(target.strip())
 
 
 def _more(count: int, is_open: bool) -> str:

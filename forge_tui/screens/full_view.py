@@ -1,0 +1,69 @@
+"""All of what a prompt is about, on the whole screen. It only shows: no key answers here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+
+from forge_tui.screens.overlay import Overlay
+from forge_tui.widgets.exact_text import Line
+from forge_tui.widgets.exact_view import ExactView
+
+
+class FullView(Overlay[None]):
+    """Scrolls by line, page and to both ends; Esc, Q and Ctrl+E close it."""
+
+    DEFAULT_CSS = """
+    FullView {
+        background: $background;
+        & > ExactView {
+            width: 100%;
+            height: 100%;
+            max-height: 100%;
+            padding: 0 1;
+            background: $background;
+            border: round $forge-muted;
+            border-title-color: $foreground;
+            border-subtitle-color: $forge-muted;
+        }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+e,q", "leave", show=False),
+        Binding("down,j", "scroll(1)", show=False),
+        Binding("up,k", "scroll(-1)", show=False),
+        Binding("pagedown,space", "page(1)", show=False),
+        Binding("pageup", "page(-1)", show=False),
+        Binding("home,ctrl+home", "scroll(-100000000)", show=False),
+        Binding("end,ctrl+end", "scroll(100000000)", show=False),
+    ]
+
+    def __init__(self, title: str, lines: Sequence[Line]) -> None:
+        super().__init__()
+        self._title = title
+        self._view = ExactView(lines)
+
+    def compose(self) -> ComposeResult:
+        self._view.border_title = Content(self._title)
+        yield self._view
+
+    def on_mount(self) -> None:
+        self.watch(self._view, "scroll_y", self._say_place, init=False)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._say_place)
+
+    def action_scroll(self, by: int) -> None:
+        self._view.scroll_relative(y=by, animate=False)
+
+    def action_page(self, by: int) -> None:
+        self._view.scroll_relative(y=by * max(self._view.size.height - 2, 1), animate=False)
+
+    def _say_place(self) -> None:
+        rows, height, first = self._view.row_count, self._view.size.height, round(self._view.scroll_y)
+        place = f"rows {first + 1:,}–{min(first + height, rows):,} of {rows:,} · " if rows > height else ""
+        self._view.border_subtitle = Content(f"{place}Esc back to the answers")

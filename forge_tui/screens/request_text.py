@@ -1,0 +1,180 @@
+"""What an `ApprovalRequest` says on the screen: title, body, facts and answers, as text safe to show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.cells import cell_len
+
+from forge_core.approval import Answer, ApprovalRequest, Effect
+from forge_core.sanitize import safe_line
+from forge_tui.widgets.cells import clip
+from forge_tui.widgets.exact_text import Line, command_lines, diff_lines, exact_line, oddities
+
+PURPOSE = "Purpose, as the model says"
+"""The detail that the model itself has worded."""
+PURPOSE_CELLS = 200
+TOOL_CELLS = 24
+LEAST_CELLS = 16
+"""A fact is not cut shorter than this."""
+USUAL_TIMEOUT = ("Timeout", "120 s")
+EXACTLY = "exactly this command"
+SHORT_CHARACTERS = 80
+"""A command of one line up to this length needs no word about its size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One answer on offer."""
+
+    digit: int
+    """The key that gives it: the same answer has the same key in every prompt."""
+    label: str
+    answer: Answer
+    hint: str = ""
+    rule: str = ""
+    """What a yes for longer would allow."""
+    asks_why: bool = False
+
+
+def title_of(request: ApprovalRequest) -> str:
+    """What Forge wants, in words."""
+    verbs = {
+        Effect.RUN: "run a command",
+        Effect.READ: "read a file",
+        Effect.NETWORK: "use the network",
+        Effect.WRITE: "edit a file",
+    }
+    if request.tool == "write":
+        verb = "create or replace a file"
+    elif request.effect is Effect.WRITE and len(request.diffs) > 1:
+        verb = f"edit {len(request.diffs)} files"
+    else:
+        verb = verbs[request.effect]
+    if request.tool not in ("bash", "read", "write", "edit", "multi_edit", "apply_patch"):
+        return f"Forge wants to {verb} with {clip(safe_line(request.tool), TOOL_CELLS)}"
+    return f"Forge wants to {verb}"
+
+
+def body_of(request: ApprovalRequest) -> list[Line]:
+    """What would be done, line by line, as it is."""
+    if request.effect is Effect.RUN:
+        return command_lines(request.target)
+    is_named_below = len(request.diffs) > 1
+    lines = [Line(request.target, is_code=True)] if request.target and not is_named_below else []
+    for diff in request.diffs:
+        if diff.path != request.target or is_named_below:
+            lines += [Line("")] if lines else []
+            lines.append(Line(diff.path, is_code=True))
+        lines += diff_lines(diff.diff)
+    if not request.diffs:
+        for name, value in request.arguments.items():
+            text = value if isinstance(value, str) else repr(value)
+            if text != request.target:
+                shown = f"{name}: {text}".split("\n")
+                lines += [Line(part, is_code=True) for part in shown]
+    return lines
+
+
+def rule_lines(request: ApprovalRequest) -> list[Line]:
+    """All of the rules, for the body's end."""
+    lines: list[Line] = []
+    for option in options_of(request):
+        if option.rule and option.hint != EXACTLY:
+            heading = Line(f"Answer {option.digit} would allow:", role="heading")
+            lines += [Line(""), heading, *(Line(part, is_code=True) for part in option.rule.split("\n"))]
+    return lines
+
+
+def warning_of(request: ApprovalRequest) -> str:
+    """What in it does not show or passes for another; empty when all is plain."""
+    added = "\n".join(
+        line[1:] for diff in request.diffs for line in diff.diff.split("\n") if line.startswith("+")
+    )
+    named = "\n".join([request.target, *(diff.path for diff in request.diffs)])
+    return " ".join(text for text in (oddities(named), oddities(added, is_code=False)) if text)
+
+
+def facts_of(request: ApprovalRequest, workspace: Path, *, room: int, is_whole: bool = True) -> str:
+    """What is news about it, in about `room` cells; empty when nothing is. What the model says comes last,
+    so that it cannot push the rest away. `is_whole` tells whether all of the body shows."""
+    facts = _facts(request, workspace, is_whole=is_whole)
+    if purpose := _purpose(request):
+        facts.append(clip(f"The model says: {purpose}", PURPOSE_CELLS))
+    return _joined(facts, room)
+
+
+def all_facts(request: ApprovalRequest, workspace: Path) -> list[Line]:
+    """The facts whole, one a line: for the view of everything."""
+    facts = _facts(request, workspace, is_whole=False)
+    if purpose := _purpose(request):
+        facts.append(f"The model says: {purpose}")
+    return [Line(fact, role="heading") for fact in facts]
+
+
+def _facts(request: ApprovalRequest, workspace: Path, *, is_whole: bool) -> list[str]:
+    facts = [] if request.is_usual_reason else [safe_line(request.reason)]
+    if request.diffs:
+        facts.append(f"+{sum(d.added for d in request.diffs)} −{sum(d.removed for d in request.diffs)}")
+    elif not is_whole or "\n" in request.target or len(request.target) > SHORT_CHARACTERS:
+        facts.append(_size(request.target))
+    for name, value in request.details.items():
+        is_usual = (name, value) == USUAL_TIMEOUT or (name == "Folder" and Path(value) == workspace)
+        if name != PURPOSE and not is_usual:
+            facts.append(f"{safe_line(name)}: {safe_line(value)}")
+    return [fact for fact in facts if fact]
+
+
+def _purpose(request: ApprovalRequest) -> str:
+    return safe_line(request.details.get(PURPOSE, "")).strip()
+
+
+def _size(text: str) -> str:
+    lines = text.count("\n") + 1
+    return f"{lines:,} line{'s'[: lines != 1]}, {len(text):,} character{'s'[: len(text) != 1]}"
+
+
+def _joined(facts: list[str], room: int) -> str:
+    """The facts in one line, the longest cut until all have a place."""
+    while sum(cell_len(fact) + 3 for fact in facts) > room:
+        longest = max(facts, key=cell_len)
+        over = sum(cell_len(fact) + 3 for fact in facts) - room
+        cells = max(cell_len(longest) - over, cell_len(longest) // 2, LEAST_CELLS)
+        if cells >= cell_len(longest):
+            break
+        facts[facts.index(longest)] = clip(longest, cells)
+    return " · ".join(facts)
+
+
+def is_only_the_command(request: ApprovalRequest, rule: str) -> bool:
+    """Whether the rule covers nothing but this very line. The pattern `*`, one that ends in `:*` and one that
+    starts with `=` mean something else than their text."""
+    command = request.target.strip()
+    if request.effect is not Effect.RUN or not command:
+        return False
+    is_plain = command != "*" and not command.startswith("=") and not command.endswith(":*")
+    exact = f"{request.tool}(={command})"
+    return rule == exact or (is_plain and rule == exact.replace("(=", "(", 1))
+
+
+def options_of(request: ApprovalRequest) -> list[Option]:
+    """The answers, in their order."""
+    longer = (
+        (2, "Yes, for this session:", Answer.SESSION, request.session_rule),
+        (3, "Always in this project:", Answer.ALWAYS, request.always_rule),
+    )
+    return [
+        Option(1, "Yes, once", Answer.ONCE),
+        *(
+            Option(digit, label, answer, hint=_hint(request, rule), rule=rule)
+            for digit, label, answer, rule in longer
+            if rule
+        ),
+        Option(4, "No", Answer.NO),
+        Option(5, "No, and tell it why", Answer.NO, asks_why=True),
+    ]
+
+
+def _hint(request: ApprovalRequest, rule: str) -> str:
+    return EXACTLY if is_only_the_command(request, rule) else exact_line(rule)

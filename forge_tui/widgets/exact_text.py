@@ -1,0 +1,195 @@
+"""Text as it is, for a decision: nothing folded away, nothing invisible, nothing reordered.
+
+In a command or a path each character that shows nothing, or that passes for another, is written `‹U+202E›`;
+a control character as its picture (␛), a tab as →, blanks that could be missed as dots. What would look
+like these is itself written out, so two texts that differ never look the same.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from rich.cells import cell_len
+
+from forge_tui.widgets.cells import hard_wrap
+from forge_tui.widgets.look_alikes import is_hidden, is_mark_like, is_right_to_left, like_ascii, odd_marks
+
+Piece: TypeAlias = "tuple[str, str]"
+"""(role, text)."""
+Row: TypeAlias = "tuple[Piece, ...]"
+"""The pieces of one screen row."""
+
+NAMED_AT_MOST = 4
+CHANGED = ("added", "removed")
+TAB_SHOWN = "→   "
+BLANK_SHOWN = "·"
+MANY_BLANKS = 4
+"""So many in a row are counted out in a command: they can push what follows out of sight."""
+
+_WORDS = re.compile(r"[ ]+|[^\W_][\w]*|.", re.DOTALL)
+_PICTURE = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "␡"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of what is shown."""
+
+    text: str
+    role: str = "plain"
+    gutter: str = ""
+    is_code: bool = False
+    """Whether signs matter as letters do (a command, a path), not only letters (a file's text)."""
+
+
+def command_lines(command: str) -> list[Line]:
+    """A command line, with a prompt sign before its first line."""
+    return [
+        Line(text, gutter="$ " if number == 0 else "  ", is_code=True)
+        for number, text in enumerate(command.split("\n"))
+    ]
+
+
+def diff_lines(diff: str) -> list[Line]:
+    """A unified diff, each line in the role of its sign."""
+    return [_diff_line(text) for text in diff.removesuffix("\n").split("\n")]
+
+
+def _diff_line(text: str) -> Line:
+    match text[:1]:
+        case "+":
+            return Line(text[1:], "added", "+ ")
+        case "-":
+            return Line(text[1:], "removed", "- ")
+        case " ":
+            return Line(text[1:], "plain", "  ")
+        case _:
+            return Line(text, "hunk")
+
+
+def exact_rows(lines: Iterable[Line], width: int) -> list[Row]:
+    """The screen rows of these lines; a continued line is marked in the gutter."""
+    return [row for line in lines for row in _line_rows(line, width)]
+
+
+def exact_line(text: str) -> str:
+    """A command or path in one line, line ends as ⏎."""
+    lines = ("".join(shown for _, shown in pieces(Line(line, is_code=True))) for line in text.split("\n"))
+    return "⏎".join(lines)
+
+
+def pieces(line: Line) -> Iterator[Piece]:
+    """How the line is drawn, in roles: the line's own, "blank", "strange" or "foreign"."""
+    text = line.text
+    if text.isascii() and text.isprintable() and not text.endswith(" ") and " " * MANY_BLANKS not in text:
+        yield line.role, text
+        return
+    solid = len(text.rstrip(" "))
+    marks = odd_marks(text)
+    for word in _WORDS.finditer(text):
+        if word[0][0] == " ":
+            is_told = word.start() >= solid or (line.is_code and 0 < word.start() <= word.end() - MANY_BLANKS)
+            yield ("blank", BLANK_SHOWN * len(word[0])) if is_told else (line.role, word[0])
+        elif word[0].isascii() and word[0].isprintable():
+            yield line.role, word[0]
+        else:
+            alike = like_ascii(word[0])
+            for index, character in enumerate(word[0], word.start()):
+                yield _piece(character, line, character in alike, index in marks)
+
+
+def _piece(character: str, line: Line, is_alike: bool, is_odd_mark: bool) -> Piece:
+    if character == "\t":
+        return "blank", TAB_SHOWN
+    if character.isascii() and character.isprintable():
+        return line.role, character
+    is_strange = is_hidden(character) or is_odd_mark or (is_alike and (line.is_code or character.isalpha()))
+    if line.is_code:
+        is_strange = is_strange or is_mark_like(character) or is_right_to_left(character)
+    if is_strange:
+        return "strange", _PICTURE.get(ord(character), f"‹U+{ord(character):04X}›")
+    return ("foreign" if line.is_code else line.role), character
+
+
+def _line_rows(line: Line, width: int) -> Iterator[Row]:
+    room = max(width - cell_len(line.gutter), 4)
+    for number, row in enumerate(_wrapped(line, room)):
+        gutter = line.gutter if number == 0 else "↪".ljust(cell_len(line.gutter))[: cell_len(line.gutter)]
+        yield ((line.role if line.role in CHANGED else "gutter", gutter), *row)
+
+
+def _wrapped(line: Line, room: int) -> Iterator[Row]:
+    row: list[Piece] = []
+    used = 0
+    for role, shown in pieces(line):
+        if not cell_len(shown):  # a letter's own mark stays with it
+            _append(row, role, shown)
+            continue
+        if not used:
+            parts = hard_wrap(shown, room)
+        else:
+            first = hard_wrap(shown, room - used)[0] if used < room else ""
+            if cell_len(first) > room - used or (role == "strange" and first != shown):
+                first = ""  # an escape is not torn while it has a row of its own
+            parts = [first, *(hard_wrap(shown[len(first) :], room) if first != shown else ())]
+        for number, part in enumerate(parts):
+            if number:
+                yield tuple(row)
+                row, used = [], 0
+            if part:
+                _append(row, role, part)
+                used += cell_len(part)
+    yield tuple(row)
+
+
+def _append(row: list[Piece], role: str, text: str) -> None:
+    if row and row[-1][0] == role:
+        row[-1] = (role, row[-1][1] + text)
+    else:
+        row.append((role, text))
+
+
+def oddities(text: str, *, is_code: bool = True) -> str:
+    """A sentence about characters that do not show, or that can be taken for others; empty without any.
+    Of a file's text (not `is_code`) only what hides or passes for a Latin letter is news."""
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return ""
+    hidden: dict[str, None] = {}
+    alike: dict[str, None] = {}
+    foreign: dict[str, None] = {}
+    for line in text.split("\n"):
+        for role, shown, character in _told(Line(line, is_code=is_code)):
+            if role == "foreign" and character.isalnum():
+                foreign[character] = None
+            elif role == "strange":
+                (hidden if is_hidden(character) or shown == "mark" else alike)[character] = None
+    return " ".join(
+        f"{what}: {_named(tuple(found))}."
+        for what, found in (
+            ("Does not show", hidden),
+            ("Passes for another", alike),
+            ("Not plain ASCII", foreign),
+        )
+        if found
+    )
+
+
+def _told(line: Line) -> Iterator[tuple[str, str, str]]:
+    """(role, "mark" of a combining mark, character) of what is no plain ASCII."""
+    marks = odd_marks(line.text)
+    for word in _WORDS.finditer(line.text):
+        if word[0].isascii() and word[0].isprintable():
+            continue
+        alike = like_ascii(word[0])
+        for index, character in enumerate(word[0], word.start()):
+            role, _ = _piece(character, line, character in alike, index in marks)
+            yield role, "mark" if index in marks else "", character
+
+
+def _named(characters: Sequence[str]) -> str:
+    names = [f"U+{ord(c):04X} {unicodedata.name(c, 'control')}" for c in characters[:NAMED_AT_MOST]]
+    more = len(characters) - NAMED_AT_MOST
+    return ", ".join(names) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,38 @@
+"""A line to write in, where a prompt asks for words."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.widgets import Input
+
+from forge_core.sanitize import safe_line
+
+
+class LineInput(Input):
+    """One line, without a border or a blinking cursor; what is pasted comes in as one line, safe to show."""
+
+    DEFAULT_CSS = """
+    LineInput, LineInput:focus {
+        border: none;
+        padding: 0 2;
+        height: 1;
+        background: $panel;
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(compact=True, select_on_focus=False)
+        self.cursor_blink = False
+
+    def begin(self, text: str, placeholder: str = "") -> None:
+        """Take the keys, with this to start from. Only for text that is safe to show."""
+        self.placeholder = placeholder
+        self.value = text
+        self.cursor_position = len(text)
+        self.focus()
+
+    def _on_paste(self, event: events.Paste) -> None:
+        event.prevent_default()
+        event.stop()
+        line = " ".join(part.strip() for part in event.text.splitlines() if part.strip())
+        self.replace(safe_line(line), *self.selection)

@@ -1,0 +1,135 @@
+"""Characters that can be taken for ASCII ones, or that show nothing: what a deceptive text is made of.
+
+The tables hold the usual suspects of Unicode's confusables (UTS 39); whatever folds to ASCII by compatibility
+(fullwidth, mathematical, superscript forms) needs no entry.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from forge_core.sanitize import exact_text
+
+_LETTERS = frozenset(
+    "аАВсСеЕНһіІјЈКкМоОрРѕЅТуУхХԁԛԝѵѴѡЗзЬьгпӏӀԑҮүԌԚԜвмнтԍҺЅ"  # Cyrillic
+    "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧαγηικνορσςτυχωϲϳϒϹϺ"  # Greek
+    "ոօսհզցյլսՏՕԼՍաղոպքֆ"  # Armenian
+    "ᎠᎡᎢᎥᎪᎫᎬᎳᎷᎻᎽᏀᏃᏆᏎᏏᏐᏒᏔᏕᏙᏚᏞᏟᏢᏦᏧᏴᏳ"  # Cherokee
+    "ıȷɑɡɩɪʋƅƽɴʀʏʙʜʟꞁǀǃ"  # Latin
+    "ⲟⲞⲣⲢⲥⲤⲕⲘⲎⲒⲦⲬⲨ"  # Coptic
+    "ꓐꓑꓒꓓꓔꓖꓗꓙꓚꓜꓝꓟꓠꓡꓢꓣꓦꓧꓪꓫꓬꓮꓰꓲꓳꓴ"  # Lisu
+)
+"""Letters that look like an ASCII letter or digit."""
+
+_MARKS = frozenset(
+    "‐‑‒–—―−⁃˗➖﹘"  # hyphen
+    "⁄∕⧸╱⟋〳∖⧵╲⟍"  # slashes
+    "‘’‚‛“”„‟′″‵‶ʹʺʻʼʽˈˊˋ´˴׳״❛❜❝❞〝〞"  # quotes
+    "ː˸꞉∶ː։׃⁏;؛،"  # colon, semicolon, comma
+    "․·•∙⋅ꓸ۔"  # dots, and the sign for a trailing blank
+    "│┃∣❘׀¦ǀ"  # bar
+    "˜∼∽⁓〜"  # tilde
+    "∗⁎٭✱✲⚹"  # asterisk
+    "‹›❮❯˂˃〈〉⟨⟩⧼⧽‹›«»"  # angles, and the frame of our own escapes
+    "═꞊᐀⩵﹦"  # equals
+    "ˍ‗"  # underscore
+    "❨❩❲❳❴❵⟮⟯⦅⦆⁅⁆"  # brackets
+    "˄ˆ‸٪⁒ʔ﹟♯→"  # the rest, and the sign for a tab
+)
+"""Signs that look like what a shell or a path gives a meaning to."""
+
+_DRAW_NOTHING = frozenset(
+    (
+        0x034F,
+        0x115F,
+        0x1160,
+        0x17B4,
+        0x17B5,
+        0x2800,
+        0x3164,
+        0xFFA0,
+        0x16FE4,
+        0x1D159,
+        *range(0x180B, 0x1810),
+        *range(0xFE00, 0xFE10),
+        *range(0xE0100, 0xE01F0),
+    )
+)
+"""Fillers, joiners and variation selectors: letters and marks by their class, and still not to be seen."""
+
+_PICTURES = range(0x2400, 0x2427)
+"""The stand-ins that control characters are shown by."""
+
+_OWN_SCRIPT = re.compile(r"LATIN|CJK|HIRAGANA|KATAKANA|HANGUL|BOPOMOFO|THAI|DEVANAGARI")
+"""Scripts whose letters do not pass for Latin ones of the same word."""
+
+_MARKS_IN_A_ROW = 2
+
+
+def is_hidden(character: str) -> bool:
+    """Whether it draws nothing, or nothing of its own (the space bar's own space aside)."""
+    return (
+        exact_text(character) != character
+        or not character.isprintable()
+        or ord(character) in _DRAW_NOTHING
+        or ord(character) in _PICTURES
+    )
+
+
+def is_mark_like(character: str) -> bool:
+    """Whether it is a sign that can be taken for one of ASCII's."""
+    return character in _MARKS or (not character.isalnum() and _folds_to_ascii(character))
+
+
+@lru_cache(maxsize=2048)
+def is_right_to_left(character: str) -> bool:
+    """Whether a terminal may reorder what stands beside it."""
+    return unicodedata.bidirectional(character) in ("R", "AL", "AN")
+
+
+def like_ascii(word: str) -> frozenset[str]:
+    """The letters of a word that pass for ASCII ones: those of another script beside Latin letters, all of a
+    word that has no others, and every form that folds to ASCII."""
+    others = {c for c in word if not c.isascii() and c.isalnum()}
+    if not others:
+        return frozenset()
+    folding = {c for c in others if c in "ǀǃ" or _folds_to_ascii(c) or "SMALL CAPITAL" in _name(c)}
+    passing = others & _LETTERS
+    if any(c.isascii() and c.isalnum() for c in word):
+        passing |= {c for c in others if not _OWN_SCRIPT.match(_name(c))}
+    elif passing | folding != others:
+        passing = set()
+    return frozenset(folding | passing)
+
+
+def odd_marks(text: str) -> frozenset[int]:
+    """Where a combining mark is more than the letter's own: on ASCII, where one letter would do instead, or
+    so many that they cover their neighbours."""
+    odd: set[int] = set()
+    run = 0
+    for index, character in enumerate(text):
+        if not unicodedata.combining(character):
+            run = 0
+            continue
+        run += 1
+        before = text[index - run] if index >= run else ""
+        if not before or before.isascii() or run > _MARKS_IN_A_ROW or _composes(before, character):
+            odd.add(index)
+    return frozenset(odd)
+
+
+def _composes(before: str, mark: str) -> bool:
+    return len(unicodedata.normalize("NFC", before + mark)) == 1
+
+
+@lru_cache(maxsize=2048)
+def _folds_to_ascii(character: str) -> bool:
+    folded = unicodedata.normalize("NFKC", character)
+    return folded != character and folded.isascii() and bool(folded.strip())
+
+
+@lru_cache(maxsize=2048)
+def _name(character: str) -> str:
+    return unicodedata.name(character, "")

@@ -1,0 +1,120 @@
+"""What the model has set out to do, above the activity line: a few quiet rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
+
+from rich.segment import Segment
+from textual.geometry import Size
+from textual.strip import Strip
+from textual.widget import Widget
+
+from forge_core.sanitize import safe_line
+from forge_tui.widgets.cells import clip
+
+MAX_ROWS = 6
+"""Tasks that show; the others are counted in one row more."""
+
+State: TypeAlias = Literal["pending", "in_progress", "completed"]
+SIGNS: dict[State, str] = {"pending": "○", "in_progress": "●", "completed": "✓"}
+
+
+@dataclass(frozen=True, slots=True)
+class Todo:
+    """One task; its text is foreign."""
+
+    text: str
+    state: State = "pending"
+    active_form: str = ""
+
+    @property
+    def doing(self) -> str:
+        """What is being done, while it is."""
+        return safe_line(self.active_form or self.text)
+
+
+def window(todos: Sequence[Todo], rows: int = MAX_ROWS) -> tuple[int, int]:
+    """The first and the end of the tasks that show: one that is done, then what is and comes next."""
+    if len(todos) <= rows:
+        return 0, len(todos)
+    current = next((i for i, todo in enumerate(todos) if todo.state == "in_progress"), None)
+    if current is None:
+        current = next((i for i, todo in enumerate(todos) if todo.state == "pending"), len(todos) - 1)
+    first = min(max(current - 1, 0), len(todos) - rows)
+    return first, first + rows
+
+
+class TodoPanel(Widget):
+    """Draws the tasks; away while there are none."""
+
+    DEFAULT_CSS = """
+    TodoPanel {
+        height: auto;
+        margin-top: 1;
+        padding: 0 2;
+        color: $foreground;
+        display: none;
+        &.-shown { display: block; }
+        & > .todo--pending { color: $forge-muted; }
+        & > .todo--completed { color: $forge-muted; }
+        & > .todo--in_progress { color: $accent; }
+    }
+    """
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"todo--pending", "todo--completed", "todo--in_progress"}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._todos: tuple[Todo, ...] = ()
+        self.is_wanted = True
+        """Whether the person wants to see it."""
+
+    @property
+    def todos(self) -> tuple[Todo, ...]:
+        return self._todos
+
+    @property
+    def current(self) -> Todo | None:
+        """The task that is being worked on."""
+        return next((todo for todo in self._todos if todo.state == "in_progress"), None)
+
+    @property
+    def is_done(self) -> bool:
+        return all(todo.state == "completed" for todo in self._todos)
+
+    def show(self, todos: Sequence[Todo]) -> None:
+        """Put these tasks in; a layout only where their number of rows changes."""
+        if tuple(todos) == self._todos:
+            return
+        before, self._todos = self._row_count(), tuple(todos)
+        self.refresh(layout=before != self._row_count())
+        self._settle()
+
+    def toggle(self) -> None:
+        self.is_wanted = not self.is_wanted
+        self._settle()
+
+    def _settle(self) -> None:
+        self.set_class(bool(self._todos) and self.is_wanted, "-shown")
+
+    def _row_count(self) -> int:
+        return min(len(self._todos), MAX_ROWS) + (len(self._todos) > MAX_ROWS)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return self._row_count()
+
+    def render_line(self, y: int) -> Strip:
+        base, width = self.rich_style, self.size.width
+        first, end = window(self._todos)
+        muted = base + self.get_component_rich_style("todo--pending", partial=True)
+        if first + y >= end:
+            more = len(self._todos) - (end - first)
+            return Strip([Segment(f"  +{more} more", muted)]).adjust_cell_length(width, base)
+        todo = self._todos[first + y]
+        colour = base + self.get_component_rich_style(f"todo--{todo.state}", partial=True)
+        text = clip(safe_line(todo.text), max(width - 2, 0))
+        words = colour if todo.state == "completed" else base
+        return Strip([Segment(f"{SIGNS[todo.state]} ", colour), Segment(text, words)]).adjust_cell_length(
+            width, base
+        )

@@ -1,0 +1,190 @@
+"""A yes for longer: the rule shows, can be changed before it is granted, and a wrong one is said at once."""
+
+from __future__ import annotations
+
+import pytest
+from textual import events
+
+from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
+from forge_core.config.models import ForgeConfig
+from forge_tui.screens.full_view import FullView
+from forge_tui.screens.permission import PermissionPrompt
+from forge_tui.screens.request_text import body_of, options_of, warning_of
+from forge_tui.widgets.line_input import LineInput
+from tests.support.chat_app import ChatApp, command_request, edit_request, shown, type_text, until
+from tests.tui.test_approval import ask, asking
+
+ALWAYS = "bash(pytest:*)"
+
+
+def request(**changes: object) -> ApprovalRequest:
+    return command_request(always_rule=ALWAYS, **changes)
+
+
+def answered(app: ChatApp, *replies: ApprovalReply) -> bool:
+    return app.scripted.replies == list(replies)
+
+
+def test_an_answer_has_the_same_key_in_every_prompt() -> None:
+    for asked in (
+        request(),
+        request(session_rule=""),
+        command_request(),
+        command_request(session_rule="", is_destructive=True),
+    ):
+        digits = {(option.answer, option.asks_why): option.digit for option in options_of(asked)}
+        assert digits[Answer.ONCE, False] == 1
+        assert digits.get((Answer.SESSION, False), 2) == 2
+        assert digits.get((Answer.ALWAYS, False), 3) == 3
+        assert digits[Answer.NO, False] == 4 and digits[Answer.NO, True] == 5
+
+
+@pytest.mark.parametrize(
+    ("keys", "wanted"),
+    [
+        (["2"], ApprovalReply(Answer.SESSION)),
+        (["3"], ApprovalReply(Answer.ALWAYS)),
+        (["down", "down", "enter"], ApprovalReply(Answer.ALWAYS)),
+        (["down", "e", "enter"], ApprovalReply(Answer.SESSION)),
+        (["down", "e", "home", "X", "enter"], ApprovalReply(Answer.SESSION, rule="Xbash(pytest *)")),
+        (["down", "down", "tab", "backspace", "space", "x", ")", "enter"], "bash(pytest:* x)"),
+        (["down", "down", "right", "left", "backspace", "enter"], "bash(pytest:)"),
+    ],
+)
+async def test_a_rule_is_granted_as_it_stands(
+    config: ForgeConfig, keys: list[str], wanted: ApprovalReply | str
+) -> None:
+    app = asking(config, request())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot)
+        await pilot.press(*keys)
+        reply = ApprovalReply(Answer.ALWAYS, rule=wanted) if isinstance(wanted, str) else wanted
+        await until(pilot, lambda: answered(app, reply))
+
+
+async def test_a_rule_that_cannot_be_read_is_said_and_stays_to_be_mended(config: ForgeConfig) -> None:
+    app = asking(config, request())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ask(pilot)
+        await pilot.press("down", "down", "e", "backspace", "enter")
+        await until(pilot, lambda: "'bash(pytest:*' is no rule. Write tool(pattern)." in shown(app))
+        assert app.scripted.replies == []
+        assert app.chat.query_one(LineInput).value == "bash(pytest:*"
+        await pilot.press("ctrl+u", "enter")
+        await until(pilot, lambda: "There is no rule here" in shown(app))
+        await type_text(pilot, "bash(ls)")
+        await pilot.press("enter")
+        await until(pilot, lambda: answered(app, ApprovalReply(Answer.ALWAYS, rule="bash(ls)")))
+
+
+async def test_escape_leaves_the_rule_as_it_was_offered(config: ForgeConfig) -> None:
+    app = asking(config, request())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ask(pilot)
+        await pilot.press("down", "down", "e", "x", "y", "escape")
+        await until(pilot, lambda: isinstance(app.focused, PermissionPrompt))
+        assert app.scripted.replies == [] and f"project: {ALWAYS}" in shown(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: answered(app, ApprovalReply(Answer.ALWAYS)))
+
+
+async def test_a_key_that_changes_a_rule_is_text_where_no_rule_is_chosen(config: ForgeConfig) -> None:
+    app = asking(config, request())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ask(pilot)
+        await pilot.press("e")
+        await pilot.pause()
+        assert app.chat.composer.text == "e" and not app.chat.query_one(PermissionPrompt).is_writing
+
+
+async def test_a_rule_that_cannot_be_typed_is_granted_as_it_is_or_not_at_all(config: ForgeConfig) -> None:
+    app = asking(config, request(session_rule="bash(=ls \x1b[2K\u202e\nrm)"))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot)
+        await pilot.press("down", "e")
+        await until(pilot, lambda: "cannot be typed in one line" in shown(app))
+        assert "␛[2K‹U+202E›" in shown(app) and "\u202e" not in shown(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: answered(app, ApprovalReply(Answer.SESSION)))
+
+
+async def test_what_is_pasted_into_a_rule_or_a_reason_is_one_harmless_line(config: ForgeConfig) -> None:
+    app = asking(config, request())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot)
+        await pilot.press("5")
+        app.chat.query_one(LineInput).post_message(
+            events.Paste("use\x1b[2K make\n  and [red]not\u202e this\n")
+        )
+        await until(pilot, lambda: "make and [red]not" in shown(app))
+        assert "\u202e" not in shown(app) and "\x1b" not in shown(app)
+        await pilot.press("enter")
+        await until(
+            pilot, lambda: answered(app, ApprovalReply(Answer.NO, "use␛[2K make and [red]not\\u202e this"))
+        )
+
+
+# All of it
+
+
+async def test_all_of_it_can_be_read_on_the_whole_screen_where_no_key_answers(config: ForgeConfig) -> None:
+    command = "\n".join(f"echo line {number}" for number in range(100))
+    app = asking(config, request(target=command, reason="because " * 100))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: "more rows: PageDown, Ctrl+E" in shown(app))
+        await pilot.press("ctrl+e")
+        await until(pilot, lambda: isinstance(app.screen, FullView))
+        await until(pilot, lambda: "echo line 20" in shown(app) and "Esc back to the answers" in shown(app))
+        await pilot.press("1", "2", "3", "4", "5", "enter", "y", "n", "end")
+        await until(pilot, lambda: "Answer 3 would allow:" in shown(app) and ALWAYS in shown(app))
+        assert "because because" in shown(app)
+        await pilot.press("home")
+        await until(pilot, lambda: "$ echo line 0" in shown(app))
+        await pilot.press("ctrl+e")
+        await until(pilot, lambda: isinstance(app.focused, PermissionPrompt))
+        assert app.scripted.replies == []
+        await pilot.press("1")  # the grace begins anew
+        await pilot.pause()
+        assert app.scripted.replies == []
+        app.clock.pass_(1)
+        await pilot.press("1")
+        await until(pilot, lambda: answered(app, ApprovalReply(Answer.ONCE)))
+
+
+async def test_the_whole_view_goes_with_its_question(config: ForgeConfig) -> None:
+    app = asking(config, request())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ask(pilot)
+        await pilot.press("ctrl+e")
+        await until(pilot, lambda: isinstance(app.screen, FullView))
+        app.chat.interrupt()
+        await until(pilot, lambda: not app.chat.has_turn and len(app.screen_stack) == 1)
+        await until(pilot, lambda: app.focused is app.chat.composer)
+
+
+async def test_the_rows_below_are_counted_down(config: ForgeConfig) -> None:
+    command = "\n".join(f"echo line {number}" for number in range(20))
+    app = asking(config, command_request(command))
+    async with app.run_test(size=(100, 24)) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: "12 more rows" in shown(app))
+        await pilot.press("pagedown")
+        await until(pilot, lambda: "5 more rows" in shown(app))
+        await pilot.press("pagedown")
+        await until(pilot, lambda: "more row" not in shown(app) and "echo line 19" in shown(app))
+
+
+# Several files
+
+
+def test_a_change_of_several_files_names_each(config: ForgeConfig) -> None:
+    one = edit_request().diffs[0]
+    asked = edit_request(
+        tool="apply_patch",
+        target="2 files",
+        diffs=(one, type(one)("src/[red]\u202eb.py", "@@ -1 +1 @@\n-a\n+\u0430dmin\n", 1, 1)),
+    )
+    lines = [line.text for line in body_of(asked)]
+    assert "src/greet.py" in lines and "src/[red]\u202eb.py" in lines
+    assert "RIGHT-TO-LEFT OVERRIDE" in warning_of(asked) and "CYRILLIC" not in warning_of(edit_request())
