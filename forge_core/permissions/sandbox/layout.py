@@ -70,10 +70,11 @@ def mounts(scene: Scene) -> list[str]:
     arguments: list[str] = []
     for veil in veils:
         arguments += ["--tmpfs", str(veil)]
-    for path in _shown_again(scene, veils):
+    covered = [*veils, Path("/dev")]
+    for path in _shown_again(scene, covered):
         arguments += ["--ro-bind", str(path), str(path)]
     inside: list[str] = []
-    for path, part in [*_caches(scene.homes), *_hidden(scene, veils)]:
+    for path, part in [*_caches(scene.homes), *_hidden(scene, covered)]:
         (inside if _is_in_any(path, writable) else arguments).extend(part)
     for path in writable:
         arguments += ["--bind", str(path), str(path)]
