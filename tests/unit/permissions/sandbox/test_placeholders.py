@@ -1,0 +1,185 @@
+"""Stand-ins for missing protected paths: they hold, and leave nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from forge_core.permissions.sandbox import Sandbox, SandboxKind, SandboxState
+from forge_core.permissions.sandbox.placeholders import Placeholders
+from forge_core.permissions.sandbox.protected import protection
+from tests.unit.permissions.sandbox.conftest import bwrap_works, needs_bwrap
+from tests.unit.permissions.sandbox.world import everything_in
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder.resolve()
+
+
+@pytest.fixture
+def stand(tmp_path: Path, work: Path) -> Placeholders:
+    return Placeholders(work, tmp_path / "state")
+
+
+def test_what_is_missing_stands_while_somebody_needs_it_and_no_longer(
+    stand: Placeholders, work: Path
+) -> None:
+    first, second = stand.join(), stand.join()
+    standing = stand.put_up(
+        {work / ".forge": "folder", work / "file": "file", work / "commondir": "commondir"}
+    )
+    assert sorted(path.name for path in standing) == [".forge", "commondir", "file"]
+    assert (work / "commondir").read_text() == ".\n"
+    os.close(first)
+    assert not stand.take_down()
+    assert (work / ".forge").is_dir()
+    os.close(second)
+    assert stand.take_down()
+    assert everything_in(work) == {}
+
+
+def test_what_the_person_put_in_meanwhile_stays(stand: Placeholders, work: Path) -> None:
+    held = stand.join()
+    stand.put_up({work / ".forge": "folder", work / "config": "file", work / "gone": "folder"})
+    (work / ".forge/config.toml").write_text("mine")
+    (work / "config").write_text("mine too")
+    (work / "gone").rmdir()
+    os.close(held)
+    assert stand.take_down()
+    assert sorted(everything_in(work)) == [".forge", ".forge/config.toml", "config"]
+
+
+def test_a_link_put_in_its_place_is_not_followed(stand: Placeholders, work: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text("")
+    held = stand.join()
+    stand.put_up({work / "config": "file"})
+    (work / "config").unlink()
+    (work / "config").symlink_to(tmp_path / "empty")
+    os.close(held)
+    stand.take_down()
+    assert (work / "config").is_symlink()
+    assert (tmp_path / "empty").exists()
+
+
+def test_a_folder_that_is_not_ours_to_write_needs_no_stand_in(stand: Placeholders, work: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    work.chmod(0o555)
+    held = stand.join()
+    assert stand.put_up({work / ".forge": "folder"}) == []
+    os.close(held)
+
+
+def test_a_missing_parent_is_held_instead_of_what_would_lie_in_it(work: Path) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=work, check=True)
+    subprocess.run(["git", "config", "core.hooksPath", "tools/git/hooks"], cwd=work, check=True)
+    assert protection(work).missing[work / "tools"] == "folder"
+
+
+def test_an_empty_git_folder_does_not_become_a_repository(work: Path) -> None:
+    (work / ".git").mkdir()
+    held = protection(work)
+    assert work / ".git" in held.read_only
+    assert list(held.missing) == [work / ".forge"]
+
+
+@pytest.mark.parametrize("name", [".forge", ".git/hooks", ".git"])
+def test_a_link_where_something_protected_should_be_is_named(work: Path, name: str) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=work, check=True)
+    (work / ".forge").mkdir()
+    (work / name).rename(work / "elsewhere")
+    (work / name).symlink_to(work / "elsewhere")
+    assert protection(work).unheld == [work / name]
+
+
+KILLED = """
+import os, signal, subprocess, sys
+from pathlib import Path
+from forge_core.permissions.sandbox import Sandbox, SandboxKind, SandboxState
+box = Sandbox(SandboxState(SandboxKind.BUBBLEWRAP, program=sys.argv[3]), Path(sys.argv[1]), state_dir=Path(sys.argv[2]))
+with box.launch(["bash", "-c", "echo started; sleep 60"], Path(sys.argv[1]), os.environ) as launch:
+    process = subprocess.Popen(launch.argv, env=launch.environment, pass_fds=launch.pass_fds, stdout=subprocess.PIPE)
+    print(process.stdout.readline().decode(), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def bubblewrap() -> SandboxState:
+    import shutil
+
+    if not bwrap_works():
+        pytest.skip(needs_bwrap)
+    return SandboxState(SandboxKind.BUBBLEWRAP, program=shutil.which("bwrap") or "")
+
+
+def test_a_later_command_clears_what_a_killed_forge_has_left(work: Path, tmp_path: Path) -> None:
+    state = bubblewrap()
+    words = [sys.executable, "-c", KILLED, str(work), str(tmp_path / "state"), state.program]
+    killed = subprocess.run(words, stdout=subprocess.PIPE, cwd=Path.cwd(), check=False)
+    assert (killed.returncode, killed.stdout) == (-signal.SIGKILL, b"started\n\n")
+    assert sorted(everything_in(work)) == [".forge", ".git"], "nobody was left to clear up"
+    box = Sandbox(state, work, state_dir=tmp_path / "state")
+    assert run(box, work, "true") == 0
+    assert everything_in(work) == {}
+
+
+def test_a_running_job_keeps_its_protection_when_another_command_ends(work: Path, tmp_path: Path) -> None:
+    box = Sandbox(bubblewrap(), work, state_dir=tmp_path / "state")
+    waiting = "echo ready; read -r go; mkdir -p .forge; echo evil > .forge/config.toml; echo tried"
+    with box.launch(["bash", "-c", waiting], work, os.environ) as launch:
+        job = subprocess.Popen(
+            launch.argv,
+            env=dict(launch.environment),
+            pass_fds=launch.pass_fds,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        assert job.stdin and job.stdout
+        assert job.stdout.readline() == b"ready\n"
+        other = Sandbox(box.state, work, state_dir=tmp_path / "state")
+        for one in (box, other):
+            assert run(one, work, "touch made; test -d .forge") == 0
+        assert (work / ".forge").is_dir()
+        assert job.communicate(b"go\n")[0] == b"tried\n"
+    assert sorted(everything_in(work)) == ["made"]
+
+
+def test_leaving_early_is_safe_and_tidied_later(work: Path, tmp_path: Path) -> None:
+    box = Sandbox(bubblewrap(), work, state_dir=tmp_path / "state")
+    with box.launch(["bash", "-c", "read -r go; mkdir .forge/x"], work, os.environ) as launch:
+        job = subprocess.Popen(
+            launch.argv,
+            env=dict(launch.environment),
+            pass_fds=launch.pass_fds,
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+    assert (work / ".forge").is_dir()
+    assert not box.tidy()
+    assert b"Read-only" in job.communicate(b"go\n")[1]
+    assert box.tidy()
+    assert everything_in(work) == {}
+
+
+def test_no_command_runs_when_the_state_folder_cannot_be_written_to(work: Path, tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("a file")
+    box = Sandbox(bubblewrap(), work, state_dir=tmp_path / "state")
+    with pytest.raises(OSError, match="state"), box.launch(["true"], work, os.environ):
+        pass
+
+
+def run(box: Sandbox, folder: Path, command: str) -> int:
+    with box.launch(["bash", "-c", command], folder, os.environ) as launch:
+        done = subprocess.run(
+            launch.argv, env=dict(launch.environment), pass_fds=launch.pass_fds, cwd=folder, check=False
+        )
+    return done.returncode
