@@ -34,7 +34,7 @@ START_GRACE_S = 0.5
 """How long a command that is to run in the background is watched for an early end."""
 MAX_COMMAND_BYTES = 100_000
 """The kernel takes at most 128 KiB in one argument."""
-_RESERVED = 1_500
+_RESERVED = 3_000
 """Characters of a result left for what is said about the output."""
 _SCREEN_EDITORS = frozenset({"vi", "vim", "view", "vimdiff", "nvim", "rvim"})
 """They take standard error for a keyboard when there is none, and wait on it for ever."""

@@ -95,6 +95,8 @@ class Job:
         self.state = JobState.RUNNING
         self.notes: list[str] = []
         """What is to be told to the model with the next output."""
+        self.seen_off = asyncio.Event()
+        """Set when it has ended as a job and everything about that is known."""
         self.is_end_told = False
         """Whether the model has been told of its end."""
         self.output_came = asyncio.Event()

@@ -91,6 +91,8 @@ class JobTable:
         Raises ToolError for an unknown number."""
         job = self._job(job_id)
         await _something_new(job, wait_s, interrupted)
+        if job.process.all_ended.is_set():
+            await job.seen_off.wait()
         await job.process.look()
         has_ended = job.state is not JobState.RUNNING
         text = job.capture.take(is_final=has_ended)
@@ -237,9 +239,10 @@ class JobTable:
             self._tell_end(job)
             is_told = True
         await job.process.all_ended.wait()
-        job.mark_exited()
         job.capture.close()
         job.notes += await job.watch.end()
+        job.mark_exited()
+        job.seen_off.set()
         if not is_told:
             self._tell_end(job)
 

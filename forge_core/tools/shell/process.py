@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING
 from forge_core.errors import ToolError
 from forge_core.tools.shell.environment import child_environment
 from forge_core.tools.shell.pipe_reader import PipeReader, output_pipe
-from forge_core.tools.shell.process_end import any_end, exit_of
-from forge_core.tools.shell.process_tree import Running, descendants, has_only, marked, send
+from forge_core.tools.shell.process_end import any_end, exit_of, readable
+from forge_core.tools.shell.process_tree import Running, descendants, has_only, marked, only_child, send
 from forge_core.tools.shell.supervisor import EXIT, STARTED, supervised
 
 if TYPE_CHECKING:
@@ -81,6 +81,9 @@ class ShellProcess:
         self._call = call
         self._output = output
         self._status = bytearray()
+        self._has_begun = False
+        self._namespace: int | None = None
+        """A pidfd of its first process."""
         self._told = asyncio.Event()
         self._status_reader = PipeReader(status, self._hear)
         self._is_contained = is_contained
@@ -88,46 +91,25 @@ class ShellProcess:
         """Of the sandbox: let go when the command has ended."""
         self._loop = asyncio.get_running_loop()
         self._kill_timer: asyncio.TimerHandle | None = None
+        self._signals: set[asyncio.Future[None]] = set()
         self._life = self._loop.create_task(self._live())
 
     def terminate(self) -> None:
-        """Sends TERM to everything it has started, and KILL two seconds later to what is left."""
+        """Sends TERM to everything it has started, and KILL two seconds later to what is left. Returns at
+        once: finding them is left to a thread."""
         if self.all_ended.is_set() or self._kill_timer is not None:
             return
-        for one in self._members():
-            send(one, signal.SIGTERM)
-        if sys.platform != "linux":
-            self._signal_group(signal.SIGTERM)
-        self._kill_timer = self._loop.call_later(KILL_AFTER_S, self.kill)
-
-    def kill(self) -> None:
-        """Sends KILL to everything."""
-        if self.all_ended.is_set():
-            return
-        root = self._process.pid
-        if self._is_contained:
-            members = descendants(root)
-            self._signal_group(signal.SIGKILL)
-            for one in members:
-                send(one, signal.SIGKILL)
-            return
-        killed: set[Running] = set()
-        for _ in range(_KILL_ROUNDS):
-            new = set(self._members()) - killed
-            if not new:
-                break
-            for one in new:
-                send(one, signal.SIGKILL)
-            killed |= new
-        self._signal_group(signal.SIGKILL)
+        self._kill_timer = self._loop.call_later(KILL_AFTER_S, self._in_thread, self._kill)
+        self._in_thread(self._terminate)
 
     async def killed(self) -> None:
         """Kills it and waits until it is gone, two seconds at most: nobody can end a process that hangs in
         the kernel."""
-        self.kill()
+        if not self.all_ended.is_set():
+            self._in_thread(self._kill)
         await asyncio.wait({self._life}, timeout=_GONE_WITHIN_S)
         self._life.cancel()
-        await asyncio.wait({self._life})
+        await asyncio.wait({self._life, *self._signals})
 
     def read_rest(self) -> None:
         """Takes the output that already lies in the pipe."""
@@ -148,6 +130,8 @@ class ShellProcess:
             self.left = ()
             self._close_input()
             await exit_of(self._process)
+            if self._namespace is not None:
+                await readable(self._namespace, _GONE_WITHIN_S)
             self._output.read_rest()
             self._end()
             await asyncio.to_thread(self._resources.close)
@@ -174,20 +158,65 @@ class ShellProcess:
             return
         code = await exit_of(self._process)
         self.exit_code = 128 - code if code < 0 else code
-        if STARTED not in self._status:
+        if not self._has_begun:
             self.failed_to_start = self._status.decode("utf-8", "replace").strip() or f"exit code {code}"
 
     def _hear(self, data: bytes) -> None:
         self._status += data[: _MAX_STATUS_BYTES - len(self._status)]
+        if not self._has_begun and STARTED in self._status:
+            self._begin()
         if self.exit_code is None and (found := _EXIT.search(self._status + data)):
             self.exit_code = int(found[1])
             self._told.set()
+
+    def _begin(self) -> None:
+        """Lets the command run, once it is known by whose end the end of all of it can be told: the first
+        process of a namespace is gone only after every other."""
+        self._has_begun = True
+        if self._is_contained and (first := only_child(self._process.pid)) is not None:
+            with contextlib.suppress(AttributeError, OSError):
+                self._namespace = os.pidfd_open(first)
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.write(b"\n")
+                self._process.stdin.flush()
 
     def _members(self) -> list[Running]:
         """What runs of it, supervisor and sandbox left out."""
         if self._process.returncode is not None:
             return [] if self._is_contained else marked(self._call)
         return descendants(self._process.pid, besides=self._call if self._is_contained else "")
+
+    def _terminate(self) -> None:
+        for one in self._members():
+            send(one, signal.SIGTERM)
+        if sys.platform != "linux":
+            self._signal_group(signal.SIGTERM)
+
+    def _kill(self) -> None:
+        root = self._process.pid
+        if self._is_contained:
+            members = descendants(root)
+            self._signal_group(signal.SIGKILL)
+            for one in members:
+                send(one, signal.SIGKILL)
+            return
+        killed: set[Running] = set()
+        for _ in range(_KILL_ROUNDS):
+            new = set(self._members()) - killed
+            if not new:
+                break
+            for one in new:
+                send(one, signal.SIGKILL)
+            killed |= new
+        self._signal_group(signal.SIGKILL)
+
+    def _in_thread(self, work: Callable[[], None]) -> None:
+        """Runs `work` beside the loop; it belongs to this process until it is done."""
+        if not self.all_ended.is_set():
+            future = self._loop.run_in_executor(None, work)
+            self._signals.add(future)
+            future.add_done_callback(self._signals.discard)
 
     def _signal_group(self, number: signal.Signals) -> None:
         if self._process.returncode is None:
@@ -204,7 +233,7 @@ class ShellProcess:
         if self.all_ended.is_set():
             return
         if self._process.poll() is None:
-            self.kill()
+            self._kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=0.5)
         if self._kill_timer is not None:
@@ -212,6 +241,9 @@ class ShellProcess:
         self._close_input()
         self._status_reader.close()
         self._output.close()
+        if self._namespace is not None:
+            os.close(self._namespace)
+            self._namespace = None
         if self.exit_code is None:
             self.exit_code = 128 + signal.SIGKILL
         self.shell_ended.set()

@@ -34,6 +34,20 @@ async def exit_of(process: subprocess.Popen[bytes]) -> int:
     return process.wait()
 
 
+async def readable(descriptor: int, within_s: float) -> bool:
+    """Whether it becomes readable (a pidfd: when the process has ended) in time."""
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(descriptor, ready.set)
+    try:
+        await asyncio.wait_for(ready.wait(), within_s)
+    except TimeoutError:
+        return False
+    finally:
+        loop.remove_reader(descriptor)
+    return True
+
+
 async def any_end(pids: Iterable[int]) -> None:
     """Returns when one of the processes, which need not be children of this one, has ended; after a quarter
     of a second in any case where that cannot be watched."""

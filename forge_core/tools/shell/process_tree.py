@@ -60,6 +60,15 @@ def descendants(root: int, besides: str = "") -> list[Running]:
     ]
 
 
+def only_child(pid: int) -> int | None:
+    """The only child of a program with one thread; None where that cannot be told."""
+    try:
+        children = _children(pid)
+    except OSError:
+        return None
+    return int(children[0]) if len(children) == 1 else None
+
+
 def has_only(root: int, depth: int) -> bool:
     """Whether below `root` there is a chain of `depth` processes and nothing else, by a look at those alone.
     False also where the kernel does not list children."""

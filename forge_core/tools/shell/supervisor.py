@@ -1,10 +1,10 @@
 """The small shell program over every command: it tells how the command ended, and stays until it may go.
 
 A sandbox ends all that is in it as soon as its first process ends, and outside one a background child loses
-its tie to the command. So the first process is this supervisor. It runs the command in the foreground, says
-"forge-exit CODE" on its standard error (a pipe of Forge's own; the command has another), and then waits for
-the end of its standard input, which Forge closes when nothing that the command started is left. Being a
-shell it costs about 1 ms.
+its tie to the command. So the first process is this supervisor. It says "forge-start" on its standard error
+(a pipe of Forge's own; the command has another), waits for a line of input, runs the command in the
+foreground, says "forge-exit CODE", and then waits for the end of its input, which Forge closes when nothing
+that the command started is left. Being a shell it costs about 1 ms.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import shutil
 import sys
 
 STARTED = b"forge-start"
-"""The line that says that the sandbox stands and the command is about to begin."""
+"""The line that says that the sandbox stands and the command can begin."""
 EXIT = b"forge-exit "
 """Begins the line that tells the command's exit code."""
 
 _SUPERVISOR = r"""
 trap : HUP INT QUIT TERM
 echo forge-start >&2
+read _ || exit 0
 (exec "$@" </dev/null 2>&1)
 code=$?
 exec >/dev/null

@@ -87,43 +87,6 @@ async def test_it_returns_when_the_shell_is_done_though_a_child_keeps_the_pipe(
     assert "sleep 7002" in result.output
 
 
-async def test_a_background_child_lives_on_and_can_write(tool: BashTool, tmp_path: Path) -> None:
-    """A closed pipe would end it with SIGPIPE at its first word."""
-    await bash(tool, tmp_path, "(sleep 0.6; echo a; echo b; echo done > mark; sleep 7003) & true")
-    deadline = time.monotonic() + 5
-    while not (tmp_path / "mark").exists() and time.monotonic() < deadline:
-        await asyncio.sleep(0.02)
-    assert (tmp_path / "mark").exists()
-
-
-DAEMONS = [
-    "sleep 7004 & echo $! > pid",
-    "nohup sleep 7005 > /dev/null 2>&1 & echo $! > pid",
-    "setsid sleep 7006 & echo $! > pid",
-    "(setsid sh -c 'echo $$ > pid; exec sleep 7007' &) ; sleep 0.1",
-    "sh -c 'trap \"\" TERM HUP INT; echo $$ > pid; sleep 7008; sleep 7008' & sleep 0.1",
-    "python3 -c \"import os,time\nif os.fork()==0:\n os.setsid()\n if os.fork()==0:\n  open('pid','w').write(str(os.getpid())); time.sleep(7009)\n os._exit(0)\nos.wait()\"; sleep 0.2",
-]
-
-
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds daemons through /proc")
-@pytest.mark.parametrize("command", DAEMONS)
-async def test_nothing_is_left_after_the_session(tool: BashTool, tmp_path: Path, command: str) -> None:
-    await bash(tool, tmp_path, command)
-    pid = int((tmp_path / "pid").read_text())
-    assert is_alive(pid)
-    await tool.aclose()
-    assert await gone(pid, 1)
-
-
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds daemons through /proc")
-@pytest.mark.parametrize("command", DAEMONS[:1] + DAEMONS[2:])
-async def test_nothing_is_left_after_a_timeout(tool: BashTool, tmp_path: Path, command: str) -> None:
-    result = await bash(tool, tmp_path, f"{command}; sleep 7010", timeout_s=0.8)
-    assert result.summary == "timed out"
-    assert await gone(int((tmp_path / "pid").read_text()), 3)
-
-
 async def test_a_timeout_returns_at_once_with_what_there_is(tool: BashTool, tmp_path: Path) -> None:
     started = time.perf_counter()
     result = await bash(
