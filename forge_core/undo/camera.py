@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from forge_core.undo.git_objects import GitObjects
@@ -76,6 +76,6 @@ class Camera:
         if image.kind is not Kind.FILE or not content.data:
             return Shot(image)
         if held and self._git.object_id(content.data) == held:
-            return Shot(Image(image.kind, image.mode, image.digest, image.size, git=held))
+            return Shot(replace(image, git=held))
         why = keeper.keep(content.data, image.digest)
         return Shot(None, why) if why else Shot(image)

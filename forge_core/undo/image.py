@@ -34,6 +34,9 @@ class Image:
     """What a symbolic link says."""
     git: str = field(default="", compare=False)
     """The git object that holds the bytes; empty when the store holds them."""
+    inode: int = field(default=0, compare=False)
+    links: int = field(default=1, compare=False)
+    """How many names the file had."""
 
     def as_record(self) -> dict[str, Any]:
         """The fields that say something, for JSON."""
@@ -41,6 +44,8 @@ class Image:
         for name in ("mode", "digest", "size", "target", "git"):
             if value := getattr(self, name):
                 record[name] = value
+        if self.links > 1:
+            record |= {"inode": self.inode, "links": self.links}
         return record
 
     @classmethod
@@ -53,6 +58,8 @@ class Image:
             int(record.get("size", 0)),
             str(record.get("target", "")),
             str(record.get("git", "")),
+            int(record.get("inode", 0)),
+            int(record.get("links", 1)),
         )
         if image.kind is Kind.FILE and len(image.digest) != 64:
             raise ValueError(f"{record!r} is no file's image")

@@ -109,6 +109,11 @@ class Recorder:
         self._pending.clear()
         self._log.end()
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether `settle` has anything to do."""
+        return bool(self._pending)
+
     def capture(self, path: Path) -> None:
         """Keeps what stands at `path`; where that is a link, also what it leads to."""
         self.open()

@@ -165,14 +165,31 @@ class Restorer:
         image = change.after
         if image.kind is Kind.LINK:
             self._tree.put_link(change.path, image.target)
-        elif change.before.kind is Kind.FILE and change.before.digest == image.digest:
+        elif self._differs_in_mode_alone(change):
             self._tree.set_mode(change.path, image.mode, Kind.FILE)
         else:
             data = self._bytes(image)
             if data is None:
                 raise OSError(errno.EIO, "its other content can't be read")
-            self._tree.put_file(change.path, data, image.mode)
+            self._tree.put_file(change.path, data, image.mode, in_place=self._shares_its_names(change))
         return True
+
+    def _differs_in_mode_alone(self, change: Change) -> bool:
+        if change.before.kind is not Kind.FILE or change.before.digest != change.after.digest:
+            return False
+        status = self._tree.status(change.path)
+        return status is not None and (status.st_nlink == 1 or self._shares_its_names(change))
+
+    def _shares_its_names(self, change: Change) -> bool:
+        """Whether the turn wrote through all names of a file that still has just these: undo then does the
+        same. In any other case the path gets a file of its own, and other names keep what they hold."""
+        before, status = change.before, self._tree.status(change.path)
+        return (
+            before.links > 1
+            and before.inode == change.after.inode
+            and status is not None
+            and (status.st_ino, status.st_nlink) == (before.inode, before.links)
+        )
 
     def _set_folder_mode(self, change: Change) -> bool:
         self._tree.set_mode(change.path, change.after.mode, Kind.FOLDER)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from forge_core.workspace.ignore import IgnoreRules
@@ -58,9 +58,19 @@ def scan(
     `hidden` are paths (relative) that are left out with all that is below.
     """
     listing = Listing()
-    stamps, ignored = listing.stamps, listing.ignored
     deadline = time.monotonic() + max_seconds
     trusted = known if is_trusted else {}
+    ignored = known_ignored if is_trusted else ()
+
+    def is_left_out(path: str, is_folder: bool, entry: os.DirEntry[str]) -> bool:
+        """Of an entry that is not trusted; notes what is ignored."""
+        slashed = path + "/" if is_folder else path
+        if slashed in ignored or rules.is_ignored_itself(path, is_folder):
+            if entry.name != ".git":
+                listing.ignored[slashed] = _whole_stamp(entry)
+            return True
+        return path in hidden
+
     stack = [""]
     while stack:
         folder = stack.pop()
@@ -72,38 +82,44 @@ def scan(
             listing.unreadable.append(folder)
             continue
         try:
-            with os.scandir(descriptor) as entries:
-                for entry in entries:
-                    path = folder + entry.name
-                    is_folder = entry.is_dir(follow_symlinks=False)
-                    if path not in trusted:
-                        slashed = path + "/" if is_folder else path
-                        if (is_trusted and slashed in known_ignored) or rules.is_ignored_itself(
-                            path, is_folder
-                        ):
-                            if entry.name != ".git":
-                                ignored[slashed] = _whole_stamp(entry)
-                            continue
-                        if path in hidden:
-                            continue
-                    try:
-                        status = entry.stat(follow_symlinks=False)
-                    except OSError:
-                        continue
-                    stamp = stamps[path] = stamp_of(status)
-                    if known.get(path) != stamp:
-                        listing.status[path] = status
-                    if is_folder:
-                        stack.append(path + "/")
+            stack += _list(descriptor, folder, listing, known, trusted, is_left_out)
         finally:
             os.close(descriptor)
-        if len(stamps) > max_entries:
+        if len(listing.stamps) > max_entries:
             listing.gave_up = f"the folder holds more than {max_entries:,} files"
-            return listing
+            break
         if time.monotonic() > deadline:
             listing.gave_up = f"looking over the folder took longer than {max_seconds:g} s"
-            return listing
+            break
     return listing
+
+
+def _list(
+    descriptor: int,
+    folder: str,
+    listing: Listing,
+    known: Mapping[str, int],
+    trusted: Mapping[str, int],
+    is_left_out: Callable[[str, bool, os.DirEntry[str]], bool],
+) -> list[str]:
+    """Notes the entries of one folder; gives the folders among them."""
+    folders: list[str] = []
+    with os.scandir(descriptor) as entries:
+        for entry in entries:
+            path = folder + entry.name
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if path not in trusted and is_left_out(path, is_folder, entry):
+                continue
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except OSError:
+                continue
+            stamp = listing.stamps[path] = stamp_of(status)
+            if known.get(path) != stamp:
+                listing.status[path] = status
+            if is_folder:
+                folders.append(path + "/")
+    return folders
 
 
 def _whole_stamp(entry: os.DirEntry[str]) -> int:

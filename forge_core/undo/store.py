@@ -65,7 +65,8 @@ class UndoStore:
     async def settle(self) -> None:
         """Notes what the captured files are now. To be called when a tool's call has ended, so that a later
         edit by the person is told apart from the tool's."""
-        await self._guarded(self._recorder.settle)
+        if self._recorder.is_waiting:
+            await self._guarded(self._recorder.settle)
 
     async def before_command(self) -> object:
         """Keeps everything that a command could change. Give what comes back to `after_command`."""

@@ -119,17 +119,18 @@ class Tree:
             os.symlink(target, temporary, dir_fd=fd)
             os.rename(temporary, name, src_dir_fd=fd, dst_dir_fd=fd)
 
-    def put_file(self, path: str, data: bytes, mode: int) -> None:
+    def put_file(self, path: str, data: bytes, mode: int, *, in_place: bool = False) -> None:
         """Puts a file at `path`: it holds the old or the new bytes at every moment, also after a kill.
 
-        The owner and attributes of a file that stands there are kept. One with several names, or in a folder
-        where nothing can be made, is written in place, which a kill may leave half done. Raises OSError.
+        The owner and attributes of a file that stands there are kept. `in_place` writes into the file that
+        stands there, and so into all its names; a kill may leave that half done. The same is done in a folder
+        where nothing can be made. Raises OSError.
         """
         with self.parent(path, make=True) as (fd, name):
             old = None
             with contextlib.suppress(FileNotFoundError):
                 old = os.stat(name, dir_fd=fd, follow_symlinks=False)
-            if old is not None and stat.S_ISREG(old.st_mode) and old.st_nlink > 1:
+            if in_place:
                 _write_in_place(fd, name, data, mode)
                 return
             try:
@@ -143,7 +144,7 @@ class Tree:
                         os.fsync(file.fileno())
                     os.rename(temporary, name, src_dir_fd=fd, dst_dir_fd=fd)
             except PermissionError:
-                if old is None or not stat.S_ISREG(old.st_mode):
+                if old is None or not stat.S_ISREG(old.st_mode) or old.st_nlink > 1:
                     raise
                 _write_in_place(fd, name, data, mode)
 
@@ -169,7 +170,9 @@ def read_file(fd: int, max_bytes: int) -> Content:
     finally:
         os.close(fd)
     digest = hashlib.sha256(data).hexdigest()
-    return Content(Image(Kind.FILE, stat.S_IMODE(status.st_mode), digest, len(data)), data)
+    mode = stat.S_IMODE(status.st_mode)
+    image = Image(Kind.FILE, mode, digest, len(data), inode=status.st_ino, links=status.st_nlink)
+    return Content(image, data)
 
 
 def write_all(fd: int, data: bytes) -> None:

@@ -182,6 +182,46 @@ async def test_files_outside_the_workspace_that_a_tool_changed_come_back(
     assert outside.read_text() == "old"
 
 
+async def test_undo_of_a_hard_link_leaves_the_file_alone_whose_name_it_had_become(ws: Workspace) -> None:
+    (ws.root / "a").write_text("a")
+    (ws.root / "c").write_text("c")
+    (ws.root / "same").write_text("a")
+    (ws.root / "same").chmod(0o600)
+    before, stamp = shapes(ws.root), times(ws.root)["a"]
+    await ws.turn("link", "ln -f a c; ln -f a same")
+    assert (await ws.store.undo()).conflicts == ()
+    assert (shapes(ws.root), times(ws.root)["a"]) == (before, stamp)
+
+
+async def test_a_name_that_the_person_gave_a_file_since_keeps_its_content(ws: Workspace) -> None:
+    (ws.root / "a").write_text("old")
+    await ws.turn("change", "echo tool > a")
+    (ws.root / "kept").hardlink_to(ws.root / "a")
+    await ws.store.undo()
+    assert ((ws.root / "a").read_text(), (ws.root / "kept").read_text()) == ("old", "tool\n")
+
+
+async def test_a_file_with_names_outside_is_written_through_them_as_the_tool_did(
+    ws: Workspace, tmp_path: Path
+) -> None:
+    (ws.root / "a").write_text("old")
+    (tmp_path / "outside").hardlink_to(ws.root / "a")
+    await ws.turn("change", "echo tool > a")
+    assert (tmp_path / "outside").read_text() == "tool\n"
+    await ws.store.undo()
+    assert (tmp_path / "outside").read_text() == "old"
+
+
+async def test_a_tool_that_writes_through_a_link_changes_its_target(ws: Workspace) -> None:
+    (ws.root / "a").write_text("old")
+    (ws.root / "link").symlink_to("a")
+    await ws.store.begin_turn("edit")
+    await ws.edit("link", lambda path: path.write_text("new"))
+    await ws.store.end_turn()
+    assert (await ws.store.undo()).restored == ("a",)
+    assert (ws.root / "a").read_text() == "old"
+
+
 async def test_a_planted_link_never_leads_undo_out_of_the_workspace(ws: Workspace, tmp_path: Path) -> None:
     (ws.root / "d").mkdir()
     (ws.root / "d" / "f").write_text("in")
