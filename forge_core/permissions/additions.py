@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from forge_core.permissions.paths import is_secret, place
+from forge_core.permissions.read_only_tables import READERS
 from forge_core.permissions.runners import runner_of
 from forge_core.permissions.shell_words import Word
 from forge_core.permissions.tables import table
@@ -24,7 +25,7 @@ _RUNS_OR_WRITES = table(
     " --config-env --exec-path --rootdir --basetemp --confcutdir --python-executable --install-types"
     " --manifest-path --target-dir --prefix --makefile --file --directory --in-place --hostname-bin --git-dir"
     " --work-tree --no-index --force-with-lease --junit-xml --junitxml --pastebin --report-log"
-    " --rcfile"
+    " --rcfile --show-signature --search-zip --files0-from"
 )
 _WHOLE_WORDS = table("--check --target --install --report --work --python --manifest --in --out-dir")
 """Options in their own right that happen to begin a risky one."""
@@ -33,7 +34,7 @@ _SHORT: dict[str, frozenset[str]] = {
     "make": table("-f -C -I"),
     "pytest": table("-c -p -o"),
     "go": table("-exec -toolexec -vettool -o -overlay -modfile -C"),
-    "rg": frozenset(),
+    "rg": frozenset({"-z"}),
     "grep": frozenset(),
     "ls": frozenset(),
     "ps": frozenset(),
@@ -58,6 +59,9 @@ _RUNNING_WORDS = {
     "uv": table("install run"),
 }
 
+_RUNNING_TEXT = re.compile(r"system|getline|[|>@`]|/[gpiI\d]*[ew]|(?:^|[;\d/$}\s])[ewWr](?:\s|$)")
+"""In a program for awk or sed: runs a command, or reads or writes a file."""
+
 
 def is_harmless(words: Sequence[str], added: Sequence[Word], root: Path) -> bool:
     """Whether what is `added` to a granted command of these `words` may run: only options known to be
@@ -73,7 +77,16 @@ def is_risky(prefix: Sequence[str], added: Sequence[Word], root: Path) -> bool:
     """Whether what is `added` to a command that begins with `prefix` runs another program, writes, or names a
     file with keys, so that a rule which the person wrote does not cover it."""
     programs = [word.rpartition("/")[2] for word in prefix]
-    return any(_runs_or_writes(word.text, programs) or _shows_keys(word, root) for word in added)
+    return any(
+        _runs_or_writes(word.text, programs) or _shows_keys(word, root) or _may_be_option(word, programs[0])
+        for word in added
+    )
+
+
+def _may_be_option(word: Word, program: str) -> bool:
+    """Whether a glob may meet a file that has the name of an option, where options matter."""
+    reader = READERS.get(program)
+    return word.has_glob and re.match(r"[*?\[]", word.text) is not None and not (reader and reader.is_free)
 
 
 def _is_known(word: str, options: frozenset[str]) -> bool:
@@ -102,6 +115,10 @@ def _stays(word: Word, root: Path) -> bool:
 def _runs_or_writes(word: str, programs: list[str]) -> bool:
     program = "pytest" if "pytest" in programs else programs[0] if programs else ""
     name = word.partition("=")[0]
+    if program == "git" and re.search(r"%G|%\(signature", word):  # asks the program that gpg.program names
+        return True
+    if program in ("awk", "gawk", "mawk", "sed") and _RUNNING_TEXT.search(word.replace("||", "")):
+        return True
     if word in _RUNNING_WORDS.get(program, frozenset()) or word.startswith("ext::"):
         return True
     if program == "make" and re.match(r"[A-Z_]+[:?+]?=", word):

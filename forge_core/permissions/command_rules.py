@@ -10,8 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from forge_core.permissions.additions import is_harmless, is_risky
-from forge_core.permissions.plain_programs import NEVER_RUN, WITH_SUBCOMMANDS
-from forge_core.permissions.read_only import HARMLESS_WRAPPERS, writes_nothing
+from forge_core.permissions.plain_programs import NEVER_RUN, SCRIPT_RUNNERS, WITH_SUBCOMMANDS
+from forge_core.permissions.read_only import is_harmlessly_wrapped, writes_nothing
 from forge_core.permissions.rules import Rule
 from forge_core.permissions.shell_syntax import Reading, SimpleCommand, read_line
 from forge_core.permissions.shell_words import Word
@@ -64,7 +64,7 @@ def covers(rule: Rule, command: SimpleCommand, root: Path, *, is_granted: bool =
     if command.wrappers and wanted[0] == command.written[0]:
         own = command.written
         parts = tuple(Word(word) for word in own)
-    elif not set(command.wrappers) <= HARMLESS_WRAPPERS:
+    elif not is_harmlessly_wrapped(command):
         return False
     head = parts[: len(wanted)]
     if tuple(own[: len(wanted)]) != wanted or any(word.has_glob or word.has_tilde for word in head):
@@ -144,6 +144,8 @@ def _places(command: SimpleCommand) -> Iterator[Sequence[Word]]:
     if program in NEVER_RUN and not command.wrappers:
         return
     first = 2 if program in WITH_SUBCOMMANDS else 1
+    if program in SCRIPT_RUNNERS and command.words[1:2] in (("run",), ("run-script",)):
+        first = 3  # a script of the project's, by its name
     limit = 400
     for at in range(first, min(len(written), limit)):
         if not written[at].is_dynamic:

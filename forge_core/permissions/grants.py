@@ -114,6 +114,22 @@ def check_grant(text: str) -> Rule:
     return rule
 
 
+def check_session_grant(rule: str) -> Rule:
+    """A rule for the session: one that a prompt offered is fine as it is, one with a beginning is looked
+    at."""
+    parsed = parse_rule(rule)
+    is_command = parsed.tool in (SHELL_TOOL, NETWORK)
+    if (
+        is_command
+        and (parsed.pattern is None or parsed.pattern.endswith(":*"))
+        and not (parsed.pattern or "").startswith("=")
+    ):
+        return check_grant(rule)
+    if parsed.tool == "*":
+        raise ConfigError(f"Rule {rule!r} would allow every call of every tool. Name the tool: edit(src/**).")
+    return parsed
+
+
 def _is_everything(pattern: str | None) -> bool:
     return (
         pattern is None

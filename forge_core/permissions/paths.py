@@ -30,7 +30,7 @@ _SECRET_NAMES = frozenset(
 )
 _SECRET_ENDINGS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".asc.key")
 _SECRET_TAILS = re.compile(
-    r"(?:^|/)(?:\.ssh/(?!known_hosts|config$|.*\.pub$).+|\.gnupg/.+|\.aws/(?:credentials|config)"
+    r"(?:^|/)(?:etc/g?shadow-?|\.(?:ssh|gnupg|aws)/?|\.ssh/(?!known_hosts|config$|.*\.pub$).+|\.gnupg/.+|\.aws/(?:credentials|config)"
     r"|\.docker/config\.json|\.kube/config|\.config/gh/hosts\.yml|\.azure/.+|\.config/gcloud/.+|proc/[^/]+/(?:task/[^/]+/)?environ)$"
 )
 _PROTECTED = frozenset({".git", ".forge"})

@@ -21,3 +21,4 @@ WITH_SUBCOMMANDS = table(
     " az gh"
     " helm terraform conda poetry uv gem go"
 )
+SCRIPT_RUNNERS = table("npm pnpm yarn bun")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from forge_core.approval import Effect
 from forge_core.config.models import PermissionMode
-from forge_core.errors import ConfigError
 from forge_core.permissions.explain import Explanation, explained
-from forge_core.permissions.grants import check_grant, command_rule, file_rule
+from forge_core.permissions.grants import check_grant, check_session_grant, command_rule, file_rule
 from forge_core.permissions.lines import judge
 from forge_core.permissions.paths import Place, place, real_path
 from forge_core.permissions.rule_book import Kind, RuleBook, RuleEntry
@@ -93,23 +93,25 @@ class PermissionPolicy:
         return self._book.remove(parse_rule(rule))
 
     def allow_for_session(self, rule: str) -> None:
-        """Adds an allow rule until the session ends; raises ConfigError for one that would allow too much."""
-        self._book.add("session", _checked(rule))
+        """Adds an allow rule until the session ends; ConfigError for one that allows too much."""
+        self._book.add("session", check_session_grant(rule))
 
     def allow_always(self, rule: str) -> None:
-        """Adds an allow rule and saves it for this project; raises ConfigError for one that would allow too
-        much."""
+        """Adds an allow rule and saves it for this project; ConfigError for one that allows too much."""
         self._book.add("allow", check_grant(rule))
         if self._save_rule is not None:
             self._save_rule(rule)
+
+    def set_project_rules(self, allow: Iterable[str], ask: Iterable[str], deny: Iterable[str]) -> None:
+        """Takes the project's rules in place of those it had: the folder's trust has changed."""
+        self._book.set_project(allow, ask, deny)
 
     def allow_reading(self, folder: Path) -> None:
         """Lets the read tools into a folder of Forge's own (where full outputs are kept)."""
         self._readable.append(real_path(folder))
 
     def hidden(self, tool_name: str) -> Callable[[Path], bool] | None:
-        """Tells a search which files to leave out: those that deny rules keep from `tool_name` or from read.
-        None when there are no such rules."""
+        """Tells a search which files deny rules keep from `tool_name` or read; None when there are none."""
         rules = [
             rule for rule in (*self._book.denying(tool_name), *self._book.denying("read")) if rule.pattern
         ]
@@ -122,12 +124,13 @@ class PermissionPolicy:
         if use.effect is Effect.RUN:
             return self._line(tool_name, use)
         places = [place(path, self.root) for path in use.paths]
-        return (
+        verdict = (
             self._refused(tool_name, use, places)
             or self._always_asks(tool_name, use, places)
             or self._allowed_by_rule(tool_name, use, places)
             or self._by_mode(tool_name, use, places)
         )
+        return replace(verdict, real_paths=tuple(one.real for one in places))
 
     def explain(self, command: str) -> Explanation:
         """How a bash line would be decided, with each of its commands."""
@@ -148,7 +151,13 @@ class PermissionPolicy:
             is_destructive=found.is_destructive or (found.decision is Decision.ASK and use.is_destructive),
             always_rule=self._always_rule(found, use) if is_asking else "",
             is_read_only=found.is_read_only,
+            is_usual=is_asking and self._is_usual(found, use),
         )
+
+    def _is_usual(self, found: LineVerdict, use: ToolUse) -> bool:
+        """In mode auto, and of what cannot be read, the reason is news."""
+        is_auto = self.sandbox == "full" and self.mode is PermissionMode.AUTO
+        return not (is_auto or found.rule or found.problem or use.needs_network)
 
     def _session_rule(self, tool_name: str, use: ToolUse) -> str:
         if not use.target.strip():
@@ -179,9 +188,8 @@ class PermissionPolicy:
         rule = _first(self._book.asking(tool_name), use, places)
         if rule is not None:
             is_private = any(one.is_secret or not one.is_inside for one in places)
-            return Verdict(
-                Decision.ASK, f"the ask rule {rule} covers it", str(rule), "rule", is_private=is_private
-            )
+            reason = f"the ask rule {rule} covers it"
+            return Verdict(Decision.ASK, reason, str(rule), "rule", is_private=is_private)
         if use.effect is not Effect.WRITE or self.mode is PermissionMode.YOLO:
             return None
         held = next((one for one in places if one.is_protected), None)
@@ -225,6 +233,7 @@ class PermissionPolicy:
             session_rule=session_rule,
             is_destructive=use.is_destructive or use.effect is Effect.NETWORK,
             always_rule="" if use.is_destructive or not places else file_rule(tool_name, places),
+            is_usual=use.effect is Effect.WRITE,
         )
 
     def _may_enter(self, one: Place, use: ToolUse) -> bool:
@@ -238,22 +247,6 @@ def warm_up() -> None:
     from forge_core.permissions.shell_syntax import read_line
 
     read_line("true")
-
-
-def _checked(rule: str) -> Rule:
-    """A rule for the session: one that a prompt offered is fine as it is, one with a beginning is looked
-    at."""
-    parsed = parse_rule(rule)
-    is_command = parsed.tool in (SHELL_TOOL, NETWORK)
-    if (
-        is_command
-        and (parsed.pattern is None or parsed.pattern.endswith(":*"))
-        and not (parsed.pattern or "").startswith("=")
-    ):
-        return check_grant(rule)
-    if parsed.tool == "*":
-        raise ConfigError(f"Rule {rule!r} would allow every call of every tool. Name the tool: edit(src/**).")
-    return parsed
 
 
 def _first(rules: list[Rule], use: ToolUse, places: list[Place]) -> Rule | None:

@@ -26,6 +26,7 @@ HARMLESS_WRAPPERS = table("time timeout gtimeout nice command stdbuf")
 """They run what follows and nothing else."""
 _FED = table("grep egrep fgrep wc ls stat file basename dirname head tail cat du md5sum sha256sum sort echo")
 """What may be given names from a pipe or from find: no option can make it do more than read."""
+_FEEDERS = table("xargs find !")
 _LOOSE = table("echo printf [ test true false : exit return")
 """Their words may be values that are not known: they only print or compare them."""
 _GLUE = table("cd echo printf true false : test [ exit pwd return")
@@ -51,11 +52,8 @@ def is_reader(command: SimpleCommand, root: Path, folders: Sequence[Path] = ()) 
     """Whether one command plainly only reads; `folders` are those it may run in."""
     if command.assignments or command.is_opaque or not writes_nothing(command):
         return False
-    wrappers = [
-        one for one in command.wrappers if one not in HARMLESS_WRAPPERS and one not in ("!", "find", "xargs")
-    ]
     is_fed = "xargs" in command.wrappers or "find" in command.wrappers
-    if wrappers or (is_fed and command.program not in _FED):
+    if not is_harmlessly_wrapped(command, is_fed=is_fed) or (is_fed and command.program not in _FED):
         return False
     where = folders or (root,)
     if not command.words:
@@ -70,6 +68,17 @@ def is_reader(command: SimpleCommand, root: Path, folders: Sequence[Path] = ()) 
 def is_glue(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> bool:
     """Whether it only moves about, compares or prints between commands that a rule allows."""
     return command.program in _GLUE and is_reader(command, root, folders)
+
+
+def is_harmlessly_wrapped(command: SimpleCommand, *, is_fed: bool = False) -> bool:
+    """Whether what stands before the program runs it and does nothing else."""
+    taken = command.written[: len(command.written) - len(command.words)]
+    if any("/" in word for word in taken) or not set(command.wrappers) <= HARMLESS_WRAPPERS | _FEEDERS:
+        return False
+    options = [word for word in taken if word.startswith("-")]
+    if "time" in command.wrappers and any(word != "-p" for word in options):
+        return False
+    return is_fed or _FEEDERS.isdisjoint(set(command.wrappers) - {"!"})
 
 
 def writes_nothing(command: SimpleCommand) -> bool:
@@ -153,6 +162,8 @@ def _paths(words: Sequence[Word], reader: Reader) -> list[Word] | None:
                 paths += [] if text.startswith(("--include", "--exclude", "--format", "--color")) else [word]
         else:
             operands += 1
+            if not text.startswith(reader.beginning):
+                return None
             if operands > texts and not reader.is_text:
                 paths.append(word)
     return paths if operands <= max(reader.most, texts) else None

@@ -21,6 +21,8 @@ class Reader:
     """More operands than that do more than read."""
     values: frozenset[str] = frozenset()
     """Options whose value, the next word, is no path."""
+    beginning: str = ""
+    """With what operands that are no paths must begin."""
     is_text: bool = False
     """No operand is a path."""
     is_free: bool = False
@@ -32,7 +34,6 @@ _FREE = table(
     " sha384sum"
     " sha512sum b2sum cksum cmp comm paste join strings od hexdump readlink realpath du df"
 )
-_FREE_VALUES = table("-n -c -d -f -w -t -s -b -I --include --exclude --max-depth --time-style")
 _PRINTERS = table(
     "echo true false : pwd whoami id groups uptime nproc arch uname seq sleep expr printenv locale getconf"
     " free"
@@ -40,7 +41,7 @@ _PRINTERS = table(
 )
 
 READERS = {
-    **{name: Reader(is_free=True, values=_FREE_VALUES) for name in _FREE},
+    **{name: Reader(is_free=True) for name in _FREE},
     **{name: Reader(is_text=True, is_free=True) for name in _PRINTERS},
     "[": Reader(short=frozenset("vR"), is_free=False),
     "test": Reader(short=frozenset("vR")),
@@ -49,7 +50,9 @@ READERS = {
     "type": Reader(is_text=True),
     "whereis": Reader(is_text=True),
     "hostname": Reader(most=0, short=frozenset("FbB")),
-    "date": Reader(short=frozenset("sf"), long=table("--set --file"), is_text=True, values=table("-d -r")),
+    "date": Reader(
+        short=frozenset("sf"), long=table("--set --file"), is_text=True, beginning="+", values=table("-d -r")
+    ),
     "ps": Reader(is_text=True),
     "tr": Reader(is_text=True),
     "env": Reader(most=0, long=table("--split-string --chdir")),
@@ -77,7 +80,7 @@ READERS = {
         long=table("--file"),
         texts=1,
         is_free=True,
-        values=table("-e -A -B -C -m --include --exclude --exclude-dir --context --color --regexp"),
+        values=table("-e -A -B -C -m --include --exclude --exclude-dir --regexp"),
     ),
     "rg": Reader(
         short=frozenset("zf"),
@@ -103,6 +106,7 @@ READERS = {
     "sed": Reader(
         short=frozenset("isfIw"), long=table("--in-place --file --separate"), texts=1, values=table("-e")
     ),
+    "cut": Reader(is_free=True, values=table("-d -f -c -b")),
     "find": Reader(),
     "git": Reader(),
     "cd": Reader(most=1),

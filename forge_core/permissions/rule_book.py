@@ -44,6 +44,14 @@ class RuleBook:
                 found = True
         return found
 
+    def set_project(self, allow: Iterable[str], ask: Iterable[str], deny: Iterable[str]) -> None:
+        """Takes these rules in place of the project's. All are read before any is changed."""
+        self._rules |= {
+            "project allow": [parse_rule(rule) for rule in allow],
+            "project ask": [parse_rule(rule) for rule in ask],
+            "project deny": [parse_rule(rule) for rule in deny],
+        }
+
     def denying(self, tool: str) -> list[Rule]:
         return [rule for rule in self._of("deny", "project deny") if rule.names(tool, is_strict=True)]
 

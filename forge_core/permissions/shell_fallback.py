@@ -29,6 +29,8 @@ def crude_commands(line: str) -> list[tuple[str, ...]]:
                 words = words[1:]
             if words:
                 found[words] = None
+            if words and "," in words[0]:  # {rm,x}
+                found[(*words[0].split(","), *words[1:])] = None
     return (
         sorted(found, key=lambda words: not _GRAVE.search(" ".join(words[:8])))
         if len(found) > MAX_COMMANDS

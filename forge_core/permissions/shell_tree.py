@@ -106,7 +106,10 @@ class _Walk(WordReader):
         self.tree.commands.append(bare)
 
     def flat(self, node: Node, bare: BareCommand) -> None:
+        is_bracket = self.source[node.start_byte : node.start_byte + 2] not in (b"[[", b"((")
         for child in node.children:
+            if is_bracket and re.fullmatch(r"[<>]+[&|]?", self.text(child)):
+                bare.redirects.append((">", (self.text(node),)))  # `[ a > b ]` writes b
             if child.type == "variable_assignment":
                 self.assignment(child, bare)
                 bare.words.append((plain(self.text(child)),))

@@ -103,6 +103,10 @@ def _look_into(found: Unwrapped, program: str) -> None:
         found.commands += _executed(words)
     elif program in (".", "source"):
         found.is_opaque = any(word.is_dynamic or word.text.startswith("/dev/") for word in words[1:2])
+    elif program in ("make", "gmake"):
+        found.scripts += [
+            (text.partition("=")[2], False) for text in texts[1:20] if re.match(r"\w+[:?+]?=", text)
+        ]
     elif program == "git":
         found.scripts += _git(words)
     elif program in INTERPRETERS or re.match(r"(?:python|perl|ruby|php|lua)[\d.]+$", program):

@@ -41,6 +41,10 @@ class Verdict:
     one."""
     is_read_only: bool = False
     """It plainly only reads: nothing need be kept to undo it."""
+    is_usual: bool = False
+    """When asking: the reason says no more than what the call is."""
+    real_paths: tuple[Path, ...] = ()
+    """Where the call's paths really led when they were judged."""
 
 
 class Policy(Protocol):

@@ -94,6 +94,10 @@ class WordReader(ABC):
                 name = self.text(child)
             elif not child.is_named and not operator:
                 operator = child.type
+            elif child.type == "subscript" and not name and not operator:
+                array = child.child_by_field_name("name")
+                name = self.text(array) if array else ""
+                self.visit(child, depth, scope)
             elif child.is_named:
                 pieces = self.pieces(child, depth, scope) if child.type in WORDS else []
                 if child.type not in WORDS:

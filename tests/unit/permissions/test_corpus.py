@@ -1,0 +1,186 @@
+"""Hard lines, denied spellings and plain reading: no unsafe yes, no deny that a spelling evades, few questions."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from forge_core.approval import Effect
+from forge_core.config.models import PermissionMode
+from forge_core.permissions import Decision, PermissionPolicy
+from forge_core.tools.base import ToolUse
+from tests.unit.permissions.hard_lines import DENIED, HARD, OUTSIDE, READ_ONLY
+
+ALLOWED = [
+    f"bash({one}:*)"
+    for one in (
+        "git status", "git log", "git diff", "git show", "npm test", "ls", "cat", "rg", "find", "pytest", "echo",
+        "grep", "sort", "head", "cd",
+    )
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("corpus") / "project"
+    (root / "src").mkdir(parents=True)
+    for name in ("src/a.py", "src/b.py", "README.md", "server.pem", ".env"):
+        (root / name).write_text("x")
+    (root / "plain.txt").symlink_to(".env")
+    (root / "away").symlink_to("/etc")
+    (root / "src/away").symlink_to("/etc")
+    return root
+
+
+def lines(text: str) -> list[str]:
+    return [
+        line.replace("⏎", "\n") for line in text.strip().splitlines() if line and not line.startswith("## ")
+    ]
+
+
+def denied() -> Iterator[tuple[str, str]]:
+    rule = ""
+    for line in DENIED.strip().splitlines():
+        if line.startswith("## "):
+            rule = line.removeprefix("## ")
+        else:
+            yield rule, line.replace("⏎", "\n")
+
+
+def decide(policy: PermissionPolicy, command: str) -> Decision:
+    return policy.decide("bash", ToolUse(Effect.RUN, command)).decision
+
+
+@pytest.mark.parametrize("sandbox", ["full", "off"])
+def test_no_hard_line_runs_unasked(root: Path, sandbox: str) -> None:
+    policies = [
+        PermissionPolicy(root, allow=rules, sandbox=sandbox)  # type: ignore[arg-type]
+        for rules in ([], ALLOWED)
+    ]
+    unsafe = [
+        (line, policy.rules()[:1])
+        for policy in policies
+        for line in lines(HARD)
+        if decide(policy, line) is Decision.ALLOW
+    ]
+    assert unsafe == []
+    assert len(lines(HARD)) >= 300
+
+
+def test_what_lies_outside_asks(root: Path) -> None:
+    policy = PermissionPolicy(root, sandbox="full")
+    assert [line for line in lines(OUTSIDE) if decide(policy, line) is not Decision.ASK] == []
+
+
+@pytest.mark.parametrize(
+    "blank", ["\u00a0", "\u2003", "\u2028", "\u200b", "\u3000", "\r", "\v", "\f", "\0", "\x85"]
+)
+def test_a_blank_that_is_none_to_bash_is_never_taken_for_one(root: Path, blank: str) -> None:
+    policy = PermissionPolicy(root, allow=ALLOWED, sandbox="full")
+    for line in (f"git{blank}status", f"git status{blank}", f"git status{blank}evil", f"ls{blank}&& ls"):
+        assert decide(policy, line) is Decision.ASK
+
+
+def test_a_hard_line_is_no_yes_for_good_either(root: Path) -> None:
+    policy = PermissionPolicy(root, sandbox="full")
+    for line in lines(HARD):
+        verdict = policy.decide("bash", ToolUse(Effect.RUN, line))
+        if verdict.always_rule:
+            fresh = PermissionPolicy(root, sandbox="full")
+            fresh.allow_always(verdict.always_rule)
+
+
+@pytest.mark.parametrize("mode", [PermissionMode.ASK, PermissionMode.AUTO, PermissionMode.YOLO])
+def test_no_spelling_evades_a_deny_rule(root: Path, mode: PermissionMode) -> None:
+    evaded = []
+    for rule, line in denied():
+        policy = PermissionPolicy(root, mode, allow=["bash"], deny=[f"bash({rule})"], sandbox="full")
+        if decide(policy, line) is not Decision.DENY:
+            evaded.append((rule, line, decide(policy, line)))
+    assert evaded == []
+    assert len(list(denied())) >= 180
+
+
+UNKNOWABLE = r"""
+$X x
+"$X" x
+$(echo r)m x
+`echo rm` x
+${X}m x
+echo cm0geA== | base64 -d | sh
+base64 -d x | bash
+eval "$X"
+eval "$(cat x)"
+bash -c "$X"
+. <(echo x)
+source /dev/stdin
+"$@"
+set -- rm x; "$@"
+git $X
+r$Xm x
+${X:0:2} x
+${X//a/} x
+${!X} x
+xxd -r -p x | sh
+python -c "exec(__import__('base64').b64decode('x'))"
+python -c 'import os; os.system(chr(114)+chr(109)+" x")'
+perl -e 'system(reverse "x mr")'
+echo push | xargs git
+printf '\x72m x' | sh
+"""
+
+
+@pytest.mark.parametrize("mode", list(PermissionMode))
+def test_what_cannot_be_told_asks_where_a_deny_rule_might_cover_it(root: Path, mode: PermissionMode) -> None:
+    policy = PermissionPolicy(
+        root, mode, allow=["bash"], deny=["bash(rm:*)", "bash(git push:*)"], sandbox="full"
+    )
+    passed = [line for line in lines(UNKNOWABLE) if decide(policy, line) is Decision.ALLOW]
+    assert passed == []
+
+
+MENTIONED = r"""
+echo rm
+echo 'rm -rf x'
+grep -rn rm src
+git commit -m 'rm the old curl'
+git log --grep=push
+git log push
+git stash push
+cat rm.txt
+npm run rm
+ls rm
+# rm x
+git pull && pushd x
+printf '%s' "curl"
+docker rm x
+git add curl
+rg 'git push' README.md
+"""
+
+
+def test_a_deny_rule_leaves_what_is_only_mentioned_alone(root: Path) -> None:
+    policy = PermissionPolicy(
+        root, PermissionMode.YOLO, deny=["bash(rm:*)", "bash(curl:*)", "bash(git push:*)"]
+    )
+    assert [line for line in lines(MENTIONED) if decide(policy, line) is not Decision.ALLOW] == []
+
+
+def test_plain_reading_needs_few_questions(
+    root: Path, record_property: Callable[[str, object], None]
+) -> None:
+    policy = PermissionPolicy(root, sandbox="full")
+    plain = lines(READ_ONLY)
+    asked = [line for line in plain if decide(policy, line) is not Decision.ALLOW]
+    rate = len(asked) / len(plain)
+    record_property("needless questions", f"{len(asked)} of {len(plain)}")
+    print(f"needless questions: {len(asked)} of {len(plain)} ({rate:.1%}): {asked}")
+    assert len(plain) >= 150
+    assert rate <= 0.10, asked
+
+
+def test_without_a_full_sandbox_nothing_runs_unasked(root: Path) -> None:
+    for sandbox in ("off", "weak"):
+        for mode in (PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, PermissionMode.AUTO):
+            policy = PermissionPolicy(root, mode, sandbox=sandbox)  # type: ignore[arg-type]
+            assert [line for line in lines(READ_ONLY) if decide(policy, line) is Decision.ALLOW] == []
