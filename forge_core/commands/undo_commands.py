@@ -16,6 +16,7 @@ MAX_FILES = 40
 """Of one kind in a report; the rest is counted."""
 MAX_TURNS = 20
 _MAX_TEXT = 60
+_VERBS = ("changed", "created", "moved", "deleted", "mode changed")
 _OFF = "Undo is off in this session: nothing was kept of what tools changed."
 
 
@@ -120,10 +121,8 @@ def _head(view: TurnView, is_next: bool) -> str:
 
 
 def _summary(view: TurnView) -> str:
-    counts = Counter(what for _, what in view.changes)
-    parts = [
-        f"{counts[what]} {what}" for what in ("changed", "created", "deleted", "mode changed") if counts[what]
-    ]
+    counts = Counter(what.partition(" from ")[0] for _, what in view.changes)
+    parts = [f"{counts[verb]} {verb}" for verb in _VERBS if counts[verb]]
     if view.not_undoable:
         parts.append("not all covered" if parts else "not covered")
     return ", ".join(parts) + ("  (undone)" if view.is_undone else "")

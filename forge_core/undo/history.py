@@ -25,6 +25,11 @@ class Turn:
     def is_empty(self) -> bool:
         return not self.changes and not self.lost
 
+    def digests(self) -> set[str]:
+        """Every blob that the turn needs."""
+        images = (image for change in self.changes.values() for image in (change.before, change.after))
+        return {image.digest for image in images if image.digest and not image.git}
+
     def record(self, path: str, before: Image, after: Image) -> Change:
         """Joins a change to what the turn did to the path before; gives the net change.
 
@@ -83,10 +88,4 @@ class History:
 
     def digests(self) -> set[str]:
         """Every blob that a turn needs."""
-        images = (
-            image
-            for turn in self._turns
-            for change in turn.changes.values()
-            for image in (change.before, change.after)
-        )
-        return {image.digest for image in images if image.digest and not image.git}
+        return set().union(*(turn.digests() for turn in self._turns))

@@ -36,7 +36,7 @@ class TurnView:
     at: float
     """Seconds since the epoch."""
     changes: tuple[tuple[str, str], ...]
-    """Name and what happened to it: created, changed, mode changed, deleted."""
+    """Name and what happened to it: created, changed, mode changed, moved from NAME, deleted."""
     not_undoable: tuple[str, ...]
     is_undone: bool
 

@@ -9,6 +9,7 @@ first.
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -18,6 +19,7 @@ from forge_core.undo.report import Conflict
 from forge_core.undo.scan import stamp_of
 from forge_core.undo.tree import TooLargeError, Tree
 
+_SYNCED_EACH = 100
 _OPEN_MODE = 0o700
 """What a folder's owner needs while things are put into it or taken out."""
 
@@ -45,6 +47,7 @@ class Restorer:
     def run(self) -> Outcome:
         """Raises nothing for a path that can't be brought back: that is a conflict, and it stays as it is."""
         steps = self._plan()
+        self._tree.syncs_each = len(steps) <= _SYNCED_EACH
         self._open_folders(steps)
         deepest_first = sorted(steps, key=lambda change: change.path.count("/"), reverse=True)
         for change in deepest_first:
@@ -62,6 +65,8 @@ class Restorer:
         for change in deepest_first:
             if change.after.kind is Kind.FOLDER:
                 self._attempt(change, self._set_folder_mode)
+        if not self._tree.syncs_each:
+            os.sync()
         return self._outcome
 
     def _plan(self) -> list[Change]:

@@ -114,8 +114,8 @@ class UndoStore:
         """Runs `work`; a failure of the disk is told once and costs undo, never the caller's call."""
         try:
             return await self._run(work, *args, **kwargs)
-        except OSError as error:
-            reason = error.strerror or str(error)
+        except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
+            reason = getattr(error, "strerror", None) or str(error)
             if reason != self._failure:
                 self._failure = reason
                 self._on_trouble(f"What tools change can't be undone for now: {reason}.")

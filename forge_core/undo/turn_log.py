@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from forge_core.undo.history import History, Turn
-from forge_core.undo.image import Change
+from forge_core.undo.image import ABSENT, Change, Image, Kind
 from forge_core.undo.index import UndoIndex
 from forge_core.undo.naming import not_undoable
 from forge_core.undo.report import TurnView
@@ -68,6 +68,10 @@ class TurnLog:
         self.history.forget_oldest()
         return True
 
+    def running_digests(self) -> set[str]:
+        """The blobs that the running turn needs."""
+        return self.running.digests() if self.running is not None else set()
+
     def compact(self) -> None:
         self._write(lambda: self._index.rewrite(self.history))
 
@@ -100,6 +104,23 @@ class TurnLog:
 
 
 def _view(turn: Turn) -> TurnView:
-    changes = tuple(sorted((change.path, change.verb) for change in tuple(turn.changes.values())))
+    changes = tuple(sorted(_told(tuple(turn.changes.values()))))
     lost = not_undoable(dict(turn.lost), [])
     return TurnView(turn.number, turn.text, turn.at, changes, lost, turn.undone is not None)
+
+
+def _told(changes: tuple[Change, ...]) -> Iterator[tuple[str, str]]:
+    """Name and what happened; a file that went and one that came with the same bytes are one move."""
+    gone: dict[Image, list[str]] = {}
+    for change in changes:
+        if change.after == ABSENT and change.before.kind is Kind.FILE and change.before.size:
+            gone.setdefault(change.before, []).append(change.path)
+    moved: set[str] = set()
+    for change in changes:
+        if change.before == ABSENT and gone.get(change.after):
+            old = gone[change.after].pop()
+            moved |= {change.path, old}
+            yield change.path, f"moved from {old}"
+    for change in changes:
+        if change.path not in moved:
+            yield change.path, change.verb

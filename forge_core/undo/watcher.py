@@ -87,7 +87,7 @@ class Watcher:
         rules, rules_stamp, listing = self._walk()
         if listing.gave_up:
             return Look(gave_up=listing.gave_up)
-        keeper.begin()
+        keeper.begin(is_first=old_rules is None)
         look = Look()
         leaving: set[str] = set()
         gone = self._gone(listing, look, leaving)
@@ -157,14 +157,9 @@ class Watcher:
         )
 
     def _rules_differ(self, listing: Listing) -> bool:
-        if any(path.endswith(".gitignore") for path in listing.status):
-            return True
-        return any(
-            path.endswith(".gitignore") and path not in listing.stamps for path in self._stamps
-        ) or any(
-            path.endswith(".gitignore") and self._ignored.get(path) != stamp
-            for path, stamp in listing.ignored.items()
-        )
+        ignored = (path for path, stamp in listing.ignored.items() if self._ignored.get(path) != stamp)
+        missing = self._stamps.keys() - listing.stamps.keys()
+        return any(path.endswith(".gitignore") for path in (*listing.status, *missing, *ignored))
 
     def _outer_rules_stamp(self) -> int:
         """Changes with the ignore rules that lie outside the walk."""

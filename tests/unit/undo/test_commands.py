@@ -85,12 +85,12 @@ async def test_the_list_shows_turns_latest_first_and_marks_the_next(
     (ws.root / ".gitignore").write_text("out/\n")
     (ws.root / "out").mkdir()
     await ws.turn("first " * 30, "echo 1 > a; echo 2 > b")
-    await ws.turn("second", "rm a; chmod 600 b")
-    await ws.turn("third", "echo 3 > c")
+    await ws.turn("second", "rm a; mv b c; echo 3 > d; chmod 600 d")
+    await ws.turn("third", "echo 4 > e")
     await undo("", session)
     lines = [line for line in (await read(undo("list", session))).splitlines() if line]
     assert lines[0].startswith("  ") and lines[0].endswith("1 created  (undone)")
-    assert lines[1].startswith("› ") and lines[1].endswith("1 deleted, 1 mode changed")
+    assert lines[1].startswith("› ") and lines[1].endswith("1 created, 1 moved, 1 deleted")
     assert lines[2].endswith("…  2 created")
     assert lines[3] == "Not covered here: out/ (ignored by git)"
 

@@ -271,6 +271,18 @@ async def test_the_store_stays_within_its_limit_and_forgets_the_oldest_turns(tmp
     await again.store.aclose()
 
 
+async def test_a_file_that_finds_no_room_costs_no_earlier_turn(tmp_path: Path) -> None:
+    ws = make_workspace(tmp_path, limit_bytes=100_000)
+    await ws.turn("small", "echo x > a")
+    shell(ws.root, "head -c 95000 /dev/urandom > large; head -c 60000 /dev/urandom > other")
+    [effects] = await ws.turn("next", "rm large; rm other; echo y > b")
+    assert effects.not_undoable == ("large (the store for undo is full)",)
+    assert [view.text for view in ws.store.turns()] == ["small", "next"]
+    assert (await ws.store.undo()).restored == ("other",)
+    assert (await ws.store.undo()).deleted == ("a",)
+    await ws.store.aclose()
+
+
 async def test_files_are_private_and_a_second_process_does_not_share_the_store(tmp_path: Path) -> None:
     ws = make_workspace(tmp_path)
     await ws.turn("x", "echo x > a")
