@@ -66,7 +66,7 @@ def build_session(
     client = build_client(config, notify)
     make_llm = llm_factory(config, client, session_id)
     tracker = TokenTrackingCallback()
-    bench = build_workbench(config, session_id, approver, questioner)
+    bench = build_workbench(config, session_id, approver, questioner, notify)
     agent = build_agent(config, make_llm(config.model), bench)
     logger = open_log(log_path(config.state_dir), config.log_level, f"forge.{session_id}")
     agent.tracker, agent.callbacks = tracker, [tracker, LoggingCallback(logger, redact=_redactor(config))]
@@ -84,7 +84,7 @@ def build_session(
             bench=bench,
             journal=Journal(journal_path(config.state_dir, session_id), notify.trouble),
             make_llm=make_llm,
-            system_prompt=prompt_maker(config),
+            system_prompt=prompt_maker(config, bench.sandbox_state),
             close=close,
             **provider_facts(config, client),
         )

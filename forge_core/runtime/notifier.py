@@ -30,6 +30,9 @@ class Notifier:
         """Something happened beside the turns: a job has ended."""
         self._tell("info", text)
 
+    def warning(self, text: str) -> None:
+        self._tell("warning", text)
+
     def trouble(self, text: str) -> None:
         self._tell("error", text)
 

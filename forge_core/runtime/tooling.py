@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,26 +12,55 @@ if TYPE_CHECKING:
     from forge_core.approval import Approver, Questioner
     from forge_core.config.models import ForgeConfig, PermissionMode
     from forge_core.langchain.agent import ForgeAgent
+    from forge_core.permissions.policy import PermissionPolicy
+    from forge_core.permissions.sandbox import SandboxState
+    from forge_core.runtime.notifier import Notifier
     from forge_core.session.workbench import Workbench
 
 
 def build_workbench(
-    config: ForgeConfig, session_id: str, approver: Approver, questioner: Questioner | None
+    config: ForgeConfig, session_id: str, approver: Approver, questioner: Questioner | None, notify: Notifier
 ) -> Workbench:
-    """The policy, and everything that calls share."""
-    from forge_core.permissions.policy import PermissionPolicy
+    """The policy, the sandbox, and everything that calls share."""
+    from forge_core.permissions.sandbox import Sandbox, SandboxKind, probe_now
     from forge_core.session.person import Person
     from forge_core.session.workbench import Workbench
-    from forge_core.store.paths import outputs_dir
+    from forge_core.store.paths import outputs_dir, undo_dir
+    from forge_core.tools.shell.jobs import JobTable
+    from forge_core.undo import UndoStore
 
-    policy = PermissionPolicy(
-        root=config.working_dir, mode=config.permission_mode, allow=config.allow, deny=config.deny
-    )
+    root, state_dir = config.working_dir, config.state_dir
+    state = probe_now(config.sandbox, root)
+    sandbox = None
+    if state.kind is not SandboxKind.OFF:
+        sandbox = Sandbox(state, root, state_dir=state_dir, hidden=(config.config_dir,))
     return Workbench(
-        working_dir=config.working_dir,
-        policy=policy,
+        working_dir=root,
+        policy=_policy(config, state),
         person=Person(approver, questioner),
-        output_dir=outputs_dir(config.state_dir, session_id),
+        output_dir=outputs_dir(state_dir, session_id),
+        sandbox_state=state,
+        sandbox=sandbox,
+        undo=UndoStore(root, undo_dir(state_dir, session_id), private=state_dir, on_trouble=notify.warning),
+        jobs=JobTable(notify.news),
+    )
+
+
+def _policy(config: ForgeConfig, state: SandboxState) -> PermissionPolicy:
+    from forge_core.config.save import save_project_rule
+    from forge_core.permissions.policy import PermissionPolicy
+
+    return PermissionPolicy(
+        root=config.working_dir,
+        mode=config.permission_mode,
+        allow=(*config.allow, *config.saved_allow),
+        ask=(*config.ask, *config.saved_ask),
+        deny=(*config.deny, *config.saved_deny),
+        sandbox=state.strength,
+        project_allow=config.project_allow,
+        project_ask=config.project_ask,
+        project_deny=config.project_deny,
+        save_rule=partial(save_project_rule, config.state_dir, config.working_dir),
     )
 
 
@@ -55,10 +85,17 @@ def build_agent(config: ForgeConfig, llm: BaseChatModel, bench: Workbench) -> Fo
     return agent
 
 
-def prompt_maker(config: ForgeConfig) -> Callable[[PermissionMode], str]:
+def prompt_maker(config: ForgeConfig, state: SandboxState) -> Callable[[PermissionMode], str]:
     """Gives the system prompt of a mode."""
+    from forge_core.context.instructions import project_instructions
     from forge_core.context.system_prompt import system_prompt
     from forge_core.workspace.git import branch
+    from forge_core.workspace.trust import is_trusted
 
     root = config.working_dir
-    return lambda mode: system_prompt(root, mode, branch=branch(root))
+
+    def prompt(mode: PermissionMode) -> str:
+        instructions = project_instructions(root) if is_trusted(config) else ()
+        return system_prompt(root, mode, branch=branch(root), instructions=instructions, sandbox=state)
+
+    return prompt

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from forge_core.config.models import PermissionMode
 from forge_core.errors import ForgeError
 from forge_core.events import AgentEnd, AgentEvent, Error, LLMEnd, Notice
 from forge_core.llm.models import Message, TokenUsage
+from forge_core.permissions.grants import check_grant
 from forge_core.permissions.policy import PermissionPolicy
+from forge_core.permissions.sandbox.state import SandboxState
 from forge_core.redact import Redactor
 from forge_core.result import AgentResult
+from forge_core.session.accounts import Accounts
 from forge_core.session.parts import SessionParts
 from forge_core.session.record import TurnRecorder
 from forge_core.session.status import ModelChoice, SessionStatus
 from forge_core.tools.registry import ToolRegistry
+from forge_core.tools.shell.jobs import JobTable
 from forge_core.tools.todo import TodoList
+
+if TYPE_CHECKING:
+    from forge_core.undo.store import UndoStore
 
 QUEUE_SIZE = 256
 """Events that may wait for a slow reader before the turn waits for it."""
@@ -40,9 +47,7 @@ class ForgeSession:
         self._notices: asyncio.Queue[Notice] = asyncio.Queue()
         self._context_used = 0
         self._has_begun = False
-        self._abandoned: str | None = None
-        self._background: list[asyncio.Task[None]] = []
-        """Beside the turns: bills of cut answers, the catalogue."""
+        self._accounts = Accounts(parts.tracker, parts.bill, parts.refresh)
         self._news: list[str] = []
         self._is_interrupted = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -54,7 +59,7 @@ class ForgeSession:
             model=self._model,
             provider_label=parts.provider_label,
             mode=parts.bench.policy.mode,
-            sandbox="sandbox: off",
+            sandbox=parts.bench.sandbox_state.label,
             is_away=parts.bench.person.is_away,
             usage=parts.tracker.get_usage(),
             context_used=self._context_used,
@@ -70,6 +75,21 @@ class ForgeSession:
     @property
     def policy(self) -> PermissionPolicy:
         return self._parts.bench.policy
+
+    @property
+    def jobs(self) -> JobTable:
+        """The commands that run beside the turns."""
+        return self._parts.bench.jobs
+
+    @property
+    def undo(self) -> UndoStore | None:
+        """What files were before each turn; None when that is not kept."""
+        return self._parts.bench.undo
+
+    @property
+    def sandbox(self) -> SandboxState:
+        """Where commands run."""
+        return self._parts.bench.sandbox_state
 
     @property
     def todos(self) -> TodoList:
@@ -140,7 +160,7 @@ class ForgeSession:
 
     def generation_abandoned(self, generation_id: str) -> None:
         """Notes the id of the stream that was left; the cut call's estimate is replaced by its bill."""
-        self._abandoned = generation_id
+        self._accounts.abandoned(generation_id)
 
     def tell_model(self, line: str) -> None:
         """Lets the model know, with the next message, what has happened beside the conversation."""
@@ -148,8 +168,15 @@ class ForgeSession:
 
     def forget_reads(self, paths: Iterable[Path]) -> None:
         """The model has to read these again before it overwrites them."""
-        for path in paths:
-            self._parts.bench.files.pop(str(path), None)
+        self._parts.bench.forget_reads(paths)
+
+    def check_rule(self, rule: str) -> str | None:
+        """Why a rule cannot be granted, in words for the person; None when it can."""
+        try:
+            check_grant(rule)
+        except ForgeError as error:
+            return str(error)
+        return None
 
     def set_model(self, model: str) -> None:
         """Answers come from `model` from the next model call on."""
@@ -180,11 +207,10 @@ class ForgeSession:
         if (task := self._task) is not None:
             task.cancel()
             await asyncio.wait([task])
-        for beside in self._background:
-            beside.cancel()
-        await asyncio.gather(*self._background, return_exceptions=True)
+        await self._accounts.aclose()
         for tool in self.tools:
             await tool.aclose()
+        await self._parts.bench.aclose()
         await asyncio.to_thread(self._parts.journal.close)
         closing = self._parts.close()
         if closing is not None:
@@ -200,7 +226,8 @@ class ForgeSession:
     async def _turn(self, text: str, queue: asyncio.Queue[AgentEvent | None]) -> None:
         self._begin(text)
         recorder = TurnRecorder(self._parts.journal)
-        agent = self._parts.agent
+        agent, bench = self._parts.agent, self._parts.bench
+        await bench.begin_turn(text)
         try:
             async with aclosing(agent.stream(self._with_news(text))) as events:
                 async for event in events:
@@ -216,10 +243,11 @@ class ForgeSession:
         finally:
             self.last_result = agent.last_result
             recorder.close(agent.last_result, self._parts.tracker.get_usage())
+            await bench.end_turn()
         await queue.put(None)
 
     def _with_news(self, text: str) -> str:
-        news, self._news = self._news, []
+        news, self._news = [*self._news, *self.jobs.news()], []
         if not news:
             return text
         lines = "\n".join(news)
@@ -228,38 +256,20 @@ class ForgeSession:
     def _follow(self, event: AgentEvent) -> None:
         if isinstance(event, LLMEnd):
             self._context_used = event.usage.total_tokens
-            generation_id, self._abandoned = self._abandoned, None
-            if generation_id and event.usage.estimated and self._parts.bill is not None:
-                self._background.append(asyncio.create_task(self._settle(generation_id, event)))
+            self._accounts.answered(event)
         elif isinstance(event, AgentEnd):
             self.last_result = event.result
-
-    async def _settle(self, generation_id: str, cut: LLMEnd) -> None:
-        assert self._parts.bill is not None
-        try:
-            usage = await self._parts.bill(generation_id)
-        except ForgeError:
-            return  # the estimate stays, and says that it is one
-        if usage is not None:
-            self._parts.tracker.replace_estimate(cut.usage, usage, cut.model)
 
     def _begin(self, text: str) -> None:
         journal, config = self._parts.journal, self._parts.config
         if not self._has_begun:
             self._has_begun = True
-            if self._parts.refresh is not None:
-                self._background.append(asyncio.create_task(_quietly(self._parts.refresh())))
+            self._accounts.begin()
             about = {"id": self.id, "working_dir": str(config.working_dir), "provider": config.endpoint.kind}
             journal.record("session", about)
         journal.record(
             "user", {"text": text, "model": self._model, "mode": str(self._parts.bench.policy.mode)}
         )
-
-
-async def _quietly(work: Awaitable[None]) -> None:
-    """Does without what could not be had: a convenience is no reason to trouble the person."""
-    with contextlib.suppress(ForgeError):
-        await work
 
 
 def _end_reading(task: asyncio.Task[None], queue: asyncio.Queue[AgentEvent | None]) -> None:

@@ -32,5 +32,10 @@ def outputs_dir(state_dir: Path, session_id: str) -> Path:
     return journal_path(state_dir, session_id).with_suffix("") / "outputs"
 
 
+def undo_dir(state_dir: Path, session_id: str) -> Path:
+    """The folder for what files were before the session changed them."""
+    return journal_path(state_dir, session_id).with_suffix("") / "undo"
+
+
 def log_path(state_dir: Path) -> Path:
     return state_dir / "logs" / "forge.log"

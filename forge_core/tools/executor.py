@@ -179,7 +179,7 @@ def _decide(policy: Policy, tool: BaseTool, arguments: dict[str, Any], context: 
 
 def _settle(verdict: Verdict, tool: BaseTool, context: ExecutionContext) -> None:
     """Reports what needed no person; raises ToolError when it is a no."""
-    context.agreed = _judged(verdict)
+    context.agreed = frozenset(verdict.real_paths)
     _report(context, verdict.decision is Decision.ALLOW, verdict.rule or verdict.reason, verdict.by)
     if verdict.decision is not Decision.ALLOW:
         raise ToolError(refused_by_policy(tool, verdict))
@@ -246,7 +246,7 @@ def _request(
         arguments=arguments,
         target=use.target,
         reason=verdict.reason,
-        is_usual_reason=getattr(verdict, "is_usual", False),
+        is_usual_reason=verdict.is_usual,
         session_rule=verdict.session_rule,
         always_rule=verdict.always_rule,
         diffs=diffs,
@@ -271,12 +271,7 @@ async def _unchanged(
             "what the call would change is no longer what the user agreed to: the file was changed "
             "meanwhile. Nothing was done. Read it again and make the call anew."
         )
-    context.agreed = _judged(again)
-
-
-def _judged(verdict: Verdict) -> frozenset[Path] | None:
-    paths: tuple[Path, ...] | None = getattr(verdict, "real_paths", None)
-    return None if paths is None else frozenset(paths)
+    context.agreed = frozenset(again.real_paths)
 
 
 def _report(

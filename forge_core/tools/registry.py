@@ -50,10 +50,13 @@ def builtin_tools() -> list[BaseTool]:
     from forge_core.tools.edit import EditTool
     from forge_core.tools.glob import GlobTool
     from forge_core.tools.grep import GrepTool
+    from forge_core.tools.job_output import JobOutputTool
+    from forge_core.tools.job_stop import JobStopTool
     from forge_core.tools.ls import LsTool
     from forge_core.tools.read import ReadTool
     from forge_core.tools.todo import TodoTool
     from forge_core.tools.write import WriteTool
 
     looking: list[BaseTool] = [ReadTool(), GlobTool(), GrepTool(), LsTool()]
-    return [*looking, WriteTool(), EditTool(), BashTool(), TodoTool(), AskUserTool()]
+    running: list[BaseTool] = [BashTool(), JobOutputTool(), JobStopTool()]
+    return [*looking, WriteTool(), EditTool(), *running, TodoTool(), AskUserTool()]
