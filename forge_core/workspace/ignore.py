@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from forge_core.workspace.globs import compile_glob
 from forge_core.workspace.repository import find_repository, read_small
 
 _LITERAL = re.compile(r"[^\\*?\[\]]+")
+_NAME = attrgetter("name")
 _SUFFIX = re.compile(r"\*\.[^\\*?\[\].]+")
 
 
@@ -28,11 +30,8 @@ class Found(NamedTuple):
     path: str
     """Relative to the walk's root, with forward slashes."""
     entry: os.DirEntry[str]
-
-    @property
-    def is_folder(self) -> bool:
-        """A real folder; a link to one is not."""
-        return self.entry.is_dir(follow_symlinks=False)
+    is_folder: bool
+    """A real folder; a link to one is not."""
 
     @property
     def is_file(self) -> bool:
@@ -58,6 +57,8 @@ class PatternFile:
     suffixes: dict[str, list[_Line]] = field(default_factory=dict)
     """By the text after the last dot, for lines such as `*.pyc`."""
     others: list[_Line] = field(default_factory=list)
+    last_names: set[str] = field(default_factory=set)
+    """Every name that a line of `names` or `paths` can speak of."""
 
     @classmethod
     def parse(cls, text: str) -> PatternFile:
@@ -99,6 +100,7 @@ class PatternFile:
         if not pattern:
             return
         if _LITERAL.fullmatch(pattern):
+            self.last_names.add(pattern.rpartition("/")[2])
             (self.paths if anchored else self.names).setdefault(pattern, []).append(known)
         elif not anchored and _SUFFIX.fullmatch(pattern):
             self.suffixes.setdefault(pattern[2:], []).append(known)
@@ -107,6 +109,34 @@ class PatternFile:
         else:
             expression = compile_glob(pattern, braces=False, any_depth=not anchored)
             self.others.append(_Line(index, ignores, folders_only, expression))
+
+
+class _Chain:
+    """The pattern files that speak of a folder's entries, the nearest first; shared with folders below that
+    have none of their own. Most entries cost two look-ups."""
+
+    __slots__ = ("_has_others", "_names", "_suffixes", "files")
+
+    def __init__(self, files: list[tuple[PatternFile, int]]) -> None:
+        self.files = files
+        """Each with how much of a path from the repository's top it leaves out."""
+        self._names = frozenset().union(*(patterns.last_names for patterns, _ in files), (".git",))
+        self._suffixes = frozenset().union(*(patterns.suffixes for patterns, _ in files))
+        self._has_others = any(patterns.others for patterns, _ in files)
+
+    def ignores(self, prefix: str, name: str, is_folder: bool) -> bool:
+        """Whether the entry `name` of the folder `prefix` (from the top, with a slash at its end) is ignored,
+        given that the folder is not."""
+        if not self._has_others and name not in self._names and name.rpartition(".")[2] not in self._suffixes:
+            return False
+        if name == ".git":
+            return True
+        full = prefix + name
+        for patterns, cut in self.files:
+            verdict = patterns.verdict(full[cut:], name, is_folder)
+            if verdict is not None:
+                return verdict
+        return False
 
 
 class IgnoreRules:
@@ -119,45 +149,56 @@ class IgnoreRules:
         self._top = repository.top if repository else self.root
         inside = self.root.relative_to(self._top).as_posix()
         self._prefix = "" if inside == "." else inside + "/"
-        self._files: dict[str, PatternFile | None] = {}
+        self._from_top: dict[str, _Chain] = {}
+        self._chains: dict[str, _Chain] = {}
+        self._ignored_folders: dict[str, bool] = {"": False}
         excludes = read_small(repository.common_dir / "info" / "exclude") if repository else None
         self._excludes = PatternFile.parse(excludes) if excludes else None
 
     def is_ignored(self, path: str, is_folder: bool) -> bool:
         """Whether `path` (relative to the root, forward slashes) or a folder above it is ignored."""
-        parts = path.split("/")
-        return any(
-            self.is_ignored_itself("/".join(parts[:count]), is_folder or count < len(parts))
-            for count in range(1, len(parts) + 1)
-        )
+        return self._is_ignored_folder(path.rpartition("/")[0]) or self.is_ignored_itself(path, is_folder)
 
     def is_ignored_itself(self, path: str, is_folder: bool) -> bool:
         """The same for the entry alone, given that no folder above it is ignored."""
-        name = path.rpartition("/")[2]
-        if name == ".git":
-            return True
-        full = self._prefix + path
-        folder = full.rpartition("/")[0]
-        while True:
-            patterns = self._patterns(folder)
-            if patterns is not None:
-                relative = full[len(folder) + 1 :] if folder else full
-                verdict = patterns.verdict(relative, name, is_folder)
-                if verdict is not None:
-                    return verdict
-            if not folder:
-                break
-            folder = folder.rpartition("/")[0]
-        return bool(self._excludes and self._excludes.verdict(full, name, is_folder))
+        folder, slash, name = path.rpartition("/")
+        return self._chain(folder).ignores(self._prefix + folder + slash, name, is_folder)
+
+    def in_folder(self, folder: str) -> Callable[[str, bool], bool]:
+        """`is_ignored_itself` for the entries of one folder ("" for the root), by their bare name."""
+        prefix = self._prefix + (folder + "/" if folder else "")
+        return partial(self._chain(folder).ignores, prefix)
+
+    def _is_ignored_folder(self, folder: str) -> bool:
+        known = self._ignored_folders.get(folder)
+        if known is None:
+            known = self._ignored_folders[folder] = self.is_ignored(folder, True)
+        return known
+
+    def _chain(self, folder: str) -> _Chain:
+        known = self._chains.get(folder)
+        if known is None:
+            known = self._chains[folder] = self._make_chain((self._prefix + folder).rstrip("/"))
+        return known
+
+    def _make_chain(self, full: str) -> _Chain:
+        """The chain of a folder, given from the top."""
+        known = self._from_top.get(full)
+        if known is not None:
+            return known
+        patterns = self._patterns(full)
+        if full:
+            above = self._make_chain(full.rpartition("/")[0])
+            chain = _Chain([(patterns, len(full) + 1), *above.files]) if patterns else above
+        else:
+            chain = _Chain([(one, 0) for one in (patterns, self._excludes) if one])
+        self._from_top[full] = chain
+        return chain
 
     def _patterns(self, folder: str) -> PatternFile | None:
-        try:
-            return self._files[folder]
-        except KeyError:
-            path = self._top / folder / ".gitignore"
-            text = None if path.is_symlink() else read_small(path)
-            patterns = self._files[folder] = PatternFile.parse(text) if text else None
-            return patterns
+        path = f"{self._top}/{folder}/.gitignore" if folder else f"{self._top}/.gitignore"
+        text = None if os.path.islink(path) else read_small(path)  # noqa: PTH114  met in every folder
+        return PatternFile.parse(text) if text else None
 
 
 def walk(
@@ -175,42 +216,37 @@ def walk(
     rules = rules or IgnoreRules(root)
     stack: list[Iterator[Found]] = [iter(_entries(rules, start))]
     while stack:
-        if stop is not None and stop():
-            return
-        found = next(stack[-1], None)
-        if found is None:
+        for found in stack[-1]:
+            if stop is not None and stop():
+                return
+            yield found
+            if found.is_folder:
+                stack.append(iter(_entries(rules, found.path)))
+                break
+        else:
             stack.pop()
-            continue
-        yield found
-        if found.is_folder:
-            stack.append(iter(_entries(rules, found.path)))
 
 
 def _entries(rules: IgnoreRules, folder: str) -> list[Found]:
     try:
-        with os.scandir(rules.root / folder) as scan:
-            entries = sorted(scan, key=lambda entry: entry.name)
+        with os.scandir(f"{rules.root}/{folder}") as scan:
+            entries = list(scan)
     except OSError:
         return []
+    entries.sort(key=_NAME)
     prefix = folder + "/" if folder else ""
-    return [
-        Found(prefix + entry.name, entry)
-        for entry in entries
-        if not rules.is_ignored_itself(prefix + entry.name, _is_folder(entry))
-    ]
+    ignores = rules.in_folder(folder)
+    found = []
+    for entry in entries:
+        is_folder = _is_folder(entry)
+        if not ignores(entry.name, is_folder):
+            found.append(Found(prefix + entry.name, entry, is_folder))
+    return found
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir(follow_symlinks=False)
-    except OSError:
-        return False
-
-
-def is_regular(path: Path) -> bool:
-    """Whether `path` itself, links not followed, is a regular file."""
-    try:
-        return stat.S_ISREG(path.lstat().st_mode)
     except OSError:
         return False
 

@@ -34,7 +34,7 @@ def find_repository(path: Path) -> Repository | None:
     return None
 
 
-def read_small(path: Path) -> str | None:
+def read_small(path: Path | str) -> str | None:
     """The text of a small regular file; None when it is missing, something else, or over 64 KB.
 
     Never blocks on a FIFO: a hostile repository may hold one under any name.

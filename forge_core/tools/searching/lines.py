@@ -13,9 +13,11 @@ _MAX_ROW = 1024 * 1024
 
 
 class LineReader:
-    """Collects `Line`s until `matches` of them are matches, and the context after the last one."""
+    """Collects `Line`s until `matches` of them are matches, and the context after the last one; at most
+    `most` lines."""
 
-    def __init__(self, matches: int | None) -> None:
+    def __init__(self, matches: int | None, most: int) -> None:
+        self._most = most
         self.lines: list[Line] = []
         self.matches = 0
         self._wanted = matches
@@ -34,6 +36,8 @@ class LineReader:
                     return False
                 self.matches += 1
             self.lines.append(line)
+            if len(self.lines) >= self._most:
+                return False
         if len(self._rest) > _MAX_ROW:
             self._rest = self._rest[:_MAX_ROW]
         return True

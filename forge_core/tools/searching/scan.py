@@ -31,6 +31,8 @@ _POSIX = {
     "punct": r"!-/:-@\[-`{-~",
     "xdigit": "0-9a-fA-F",
 }
+_LOOKS_AROUND = re.compile(r"\(\?[^:P]|\\[AzZ]|[*+?}]\+")
+"""What may match in a line alone but not in the same line within its text."""
 _LITERAL = re.compile(r"[\w \t\"'=,:;<>/%&@!~`-]+", re.ASCII)
 
 
@@ -74,10 +76,11 @@ class _Search:
             re.MULTILINE | (re.IGNORECASE if query.ignore_case else 0) | (re.DOTALL if query.multiline else 0)
         )
         self._query = query
-        self._root = Path(query.root)
+        self._prefix = query.root.rstrip("/") + "/"
         self._expression = re.compile(translate(query.pattern), flags)
         is_literal = not query.ignore_case and _LITERAL.fullmatch(query.pattern) is not None
         self._literal = query.pattern.encode() if is_literal else None
+        self._is_local = _LOOKS_AROUND.search(query.pattern) is None
 
     def count(self, path: str) -> int:
         text = self._text(path)
@@ -86,6 +89,8 @@ class _Search:
         if self._query.multiline:
             return sum(1 for _ in self._expression.finditer(text))
         search = self._expression.search
+        if self._is_local and not search(text.replace("\r\n", "\n")):
+            return 0
         return sum(1 for line in _lines(text) if search(line))
 
     def lines(self, path: str) -> Iterator[bytes]:
@@ -121,12 +126,8 @@ class _Search:
 
     def _text(self, path: str) -> str | None:
         """The file's text; None for one that is binary, too large or unreadable, or surely has no match."""
-        try:
-            with (self._root / path).open("rb") as file:
-                if os.fstat(file.fileno()).st_size > MAX_FILE_BYTES:
-                    return None
-                data = file.read()
-        except OSError:
+        data = _bytes_of(self._prefix + path)
+        if data is None:
             return None
         for bom, encoding in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
             if data.startswith(bom):
@@ -134,6 +135,23 @@ class _Search:
         if b"\0" in data or (self._literal is not None and self._literal not in data):
             return None
         return data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
+
+
+def _bytes_of(path: str) -> bytes | None:
+    """The file's content; None when it cannot be read or is too large. By bare calls: `open` costs thrice."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        size = os.fstat(descriptor).st_size
+        if size > MAX_FILE_BYTES:
+            return None
+        return os.read(descriptor, size + 1)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
 
 
 def _lines(text: str) -> list[str]:
