@@ -25,7 +25,7 @@ from forge_core.undo.watcher import Look, Watcher
 
 MAX_CAPTURE_BYTES = 64 * 1024 * 1024
 """A larger file that a file tool changes is not kept."""
-_PATIENCE_S = 10.0
+_PATIENCE_S = 5.0
 """A file tool writes at once after `capture`; what has not changed by then is no longer waited for."""
 _HISTORY = "git's own history: commits and branches"
 
@@ -45,6 +45,8 @@ class Watch:
 class _Pending:
     before: Image
     at: float
+    call: frozenset[str]
+    """The names that the tool was about to change: once one has, the others are no longer waited for."""
 
 
 class Recorder:
@@ -120,11 +122,11 @@ class Recorder:
         self.settle()
         self._keeper.begin()
         real = Path(os.path.realpath(path))
-        for one in dict.fromkeys((Path(os.path.realpath(path.parent)) / path.name, real)):
-            self._capture(one)
+        names = frozenset(self._name(one) for one in (Path(os.path.realpath(path.parent)) / path.name, real))
+        for name in sorted(names):
+            self._capture(name, names)
 
-    def _capture(self, path: Path) -> None:
-        name = self._name(path)
+    def _capture(self, name: str, call: frozenset[str]) -> None:
         try:
             if ".git" in name.split("/"):
                 image, why = None, "it is git's own"
@@ -134,15 +136,16 @@ class Recorder:
             image, why = None, error.strerror or str(error)
         if image is None:
             self._log.lose(name, why)
-            self._log.tell(f"The change of {path.name!r} can't be undone: {why}.")
+            self._log.tell(f"The change of {name!r} can't be undone: {why}.")
             return
-        self._pending[name] = _Pending(image, time.monotonic())
+        self._pending[name] = _Pending(image, time.monotonic(), call)
         for folder in self._missing_folders(name):
-            self._pending.setdefault(folder, _Pending(ABSENT, time.monotonic()))
+            self._pending.setdefault(folder, _Pending(ABSENT, time.monotonic(), call))
 
     def settle(self) -> None:
         """Takes the after-images of what was captured and has changed since."""
         now = time.monotonic()
+        acted: set[frozenset[str]] = set()
         for name, pending in list(self._pending.items()):
             try:
                 image, why = self._watcher.look_at(name, self._keeper, MAX_CAPTURE_BYTES)
@@ -152,9 +155,12 @@ class Recorder:
                 self._log.lose(name, why)
             elif image != pending.before:
                 self._log.record(Change(name, pending.before, image))
+                if name in pending.call:
+                    acted.add(pending.call)
             elif now - pending.at < _PATIENCE_S:
                 continue
             del self._pending[name]
+        self._pending = {name: one for name, one in self._pending.items() if one.call not in acted}
 
     def before_command(self) -> Watch:
         self.open()

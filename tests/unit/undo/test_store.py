@@ -222,6 +222,17 @@ async def test_a_tool_that_writes_through_a_link_changes_its_target(ws: Workspac
     assert (ws.root / "a").read_text() == "old"
 
 
+async def test_a_tool_that_removes_a_link_has_nothing_to_do_with_its_target(ws: Workspace) -> None:
+    (ws.root / "a").write_text("old")
+    (ws.root / "link").symlink_to("a")
+    await ws.store.begin_turn("remove")
+    await ws.edit("link", os.unlink)
+    (ws.root / "a").write_text("mine")
+    await ws.store.end_turn()
+    assert (await ws.store.undo()).restored == ("link",)
+    assert (ws.root / "a").read_text() == "mine"
+
+
 async def test_a_planted_link_never_leads_undo_out_of_the_workspace(ws: Workspace, tmp_path: Path) -> None:
     (ws.root / "d").mkdir()
     (ws.root / "d" / "f").write_text("in")
