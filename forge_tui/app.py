@@ -62,7 +62,8 @@ class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
         self._theme_files: ThemeFiles | None = None
         self._early: list[events.Event] | None = []
         """Keys that came before the composer had the focus; None from then on."""
-        self.chat = ChatScreen(config, surroundings or Surroundings(), self.theme_names, save_setting)
+        self._surroundings = surroundings or Surroundings()
+        self.chat = ChatScreen(config, self._surroundings, self.theme_names, save_setting)
         queue = PromptQueue(self.chat.prompts.show_waiting)
         self.approver = ModalApprover(self.chat.prompts, queue)
         self.questioner = ModalQuestioner(self.chat.prompts, queue)
@@ -142,7 +143,20 @@ class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
             self.chat.session_failed(str(error))
         else:
             self.chat.session_ready(session)
+        await self._ask_for_trust()
         await in_thread(self.chat.transcript.warm)
+
+    async def _ask_for_trust(self) -> None:
+        """Say what the folder brings that does not count yet; the answer is a command, whenever it suits."""
+        from forge_tui.screens.trust import trust_notice
+
+        try:
+            question = await in_thread(lambda: self._surroundings.trust_question(self._config))
+        except ForgeError as error:
+            self.chat.complain(str(error))
+            return
+        if question is not None:
+            self.chat.transcript.add_notice(trust_notice(question), "warning")
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         if event.state is WorkerState.ERROR and event.worker.error is not None:

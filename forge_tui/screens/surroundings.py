@@ -6,8 +6,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from forge_core import __version__
+
+if TYPE_CHECKING:
+    from forge_core.config.models import ForgeConfig
+    from forge_core.workspace.trust import TrustQuestion
 
 
 def git_branch(folder: Path) -> str:
@@ -15,6 +20,13 @@ def git_branch(folder: Path) -> str:
     from forge_core.workspace.git import branch  # after the first frame: it brings subprocess
 
     return branch(folder) or ""
+
+
+def trust_question(config: ForgeConfig) -> TrustQuestion | None:
+    """What of the folder counts only once the person trusts it; None when there is nothing to ask."""
+    from forge_core.workspace import trust  # after the first frame: it reads files
+
+    return trust.trust_question(config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +38,4 @@ class Surroundings:
     """Seconds; only differences count."""
     branch: Callable[[Path], str] = git_branch
     home: Path = field(default_factory=Path.home)
+    trust_question: Callable[[ForgeConfig], TrustQuestion | None] = trust_question

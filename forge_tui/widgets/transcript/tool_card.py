@@ -184,7 +184,9 @@ class ToolCard(Block):
         room = _OPEN_ROWS if self.is_open else _FOLDED_DIFF_ROWS
         for diff, lines in self._diffs:
             if len(self._diffs) > 1:
-                canvas.text([(safe_line(diff.path), styles.muted)])
+                counts = f"  +{diff.added} −{diff.removed}"
+                path = cut_middle(safe_line(diff.path), max(4, canvas.width - cells(counts)))
+                canvas.text([(path, styles.text), (counts, styles.muted)])
             shown = lines[: max(0, room)]
             draw_diff(shown, canvas, styles)
             room -= len(lines)

@@ -1,0 +1,87 @@
+"""Random keys while prompts come and go: no fault, no typed letter lost, no answer in the grace."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+import pytest
+
+from forge_core.approval import Question, QuestionOption, QuestionReply, QuestionRequest
+from forge_core.config.models import ForgeConfig
+from tests.support.chat_app import command_request, edit_request, make_app, ready, type_text, until
+
+HOSTILE = "[red]x[/] [@click=app.quit] \x1b[2J\x1b]52;c;eA==\x07 \u202e [/]\n\u200b日本"
+KEYS = (
+    *"123456789eqy ",
+    *("enter", "escape", "tab", "shift+tab", "up", "down", "left", "right", "pageup", "pagedown"),
+    *("ctrl+e", "ctrl+t", "ctrl+o", "backspace", "home", "end", "f1", "ctrl+p", "ctrl+u", "space"),
+)
+REQUESTS: tuple[Any, ...] = (
+    command_request(HOSTILE, always_rule=f"bash({HOSTILE})", reason=HOSTILE, details={HOSTILE: HOSTILE}),
+    command_request("pytest -q", always_rule="bash(pytest:*)"),
+    command_request("rm -rf x", is_destructive=True, session_rule=""),
+    edit_request(target=HOSTILE, tool=HOSTILE),
+    QuestionRequest(
+        "q",
+        tuple(
+            Question(HOSTILE, HOSTILE, (QuestionOption(HOSTILE, HOSTILE), QuestionOption("b")), several)
+            for several in (True, False)
+        ),
+    ),
+)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_random_keys_while_prompts_come_and_go(config: ForgeConfig, seed: int) -> None:
+    chance = random.Random(seed)
+    app = make_app(config)
+    async with app.run_test(size=chance.choice([(80, 24), (60, 15), (120, 36)])) as pilot:
+        await ready(pilot)
+        for _ in range(8):
+            request = chance.choice(REQUESTS)
+            asked = app.questioner(request) if isinstance(request, QuestionRequest) else app.approver(request)
+            waiting = asyncio.ensure_future(asked)
+            await until(pilot, lambda: app.chat.query("#permission, #questions"))
+            for _ in range(chance.randint(0, 12)):
+                if chance.random() < 0.6:
+                    app.clock.pass_(1)
+                await pilot.press("space" if (key := chance.choice(KEYS)) == " " else key)
+                if chance.random() < 0.1:
+                    await pilot.resize_terminal(chance.randint(20, 130), chance.randint(5, 40))
+            if chance.random() < 0.5:
+                waiting.cancel()
+            else:
+                for _ in range(4):  # out of a line, a page, and at last out of the prompt
+                    app.clock.pass_(1)
+                    await pilot.press("escape")
+            await asyncio.wait([waiting], timeout=10)
+            assert waiting.done()
+            await until(pilot, lambda: not app.chat.query("#permission, #questions"))
+            while len(app.screen_stack) > 1:
+                await pilot.press("escape")
+        await until(pilot, lambda: app.focused is app.chat.composer)
+        assert app.crash is None
+
+
+async def test_no_letter_of_a_message_is_lost_while_prompts_come_and_go(config: ForgeConfig) -> None:
+    app = make_app(config)
+    text = "please do not forget a single letter of this line, not 1 or 2 or 3"
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        for start in range(0, len(text), 11):
+            request = REQUESTS[(start // 11) % len(REQUESTS)]
+            is_question = isinstance(request, QuestionRequest)
+            waiting = asyncio.ensure_future(app.questioner(request) if is_question else app.approver(request))
+            piece = text[start : start + 11]
+            await type_text(pilot, piece[:4])
+            await until(pilot, lambda: app.chat.query("#permission, #questions"))
+            await type_text(pilot, piece[4:8])
+            assert not waiting.done()
+            app.clock.pass_(1)
+            await pilot.press("escape")
+            assert not isinstance(await waiting, QuestionReply) or waiting.result().declined
+            await type_text(pilot, piece[8:])
+        await until(pilot, lambda: app.focused is app.chat.composer)
+        assert app.chat.composer.text == text

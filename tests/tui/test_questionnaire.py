@@ -1,0 +1,243 @@
+"""The model's questions: in the prompt's place and queue, answered by keys, own words, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from textual import events
+from textual.pilot import Pilot
+
+from forge_core.approval import (
+    Answer,
+    ApprovalReply,
+    Question,
+    QuestionOption,
+    QuestionReply,
+    QuestionRequest,
+)
+from forge_core.config.models import ForgeConfig
+from forge_core.events import LLMStart
+from forge_tui.screens.answer_sheet import AnswerSheet
+from forge_tui.screens.permission import PermissionPrompt
+from forge_tui.screens.questionnaire import Questionnaire
+from tests.support.chat_app import ChatApp, command_request, make_app, ready, say, shown, type_text, until
+from tests.support.scripted_session import answer
+
+DATABASE = Question(
+    "Which database?",
+    "Database",
+    (QuestionOption("SQLite", "One file, no server"), QuestionOption("PostgreSQL", "For many writers")),
+)
+CHECKS = Question(
+    "Which checks?",
+    "Checks",
+    (QuestionOption("Lint"), QuestionOption("Types"), QuestionOption("Tests", "Four minutes")),
+    multi_select=True,
+)
+ONE = QuestionRequest("q1", (DATABASE,))
+SEVERAL = QuestionRequest("q1", (CHECKS,))
+BOTH = QuestionRequest("q1", (DATABASE, CHECKS))
+
+
+def asking(config: ForgeConfig, *requests: QuestionRequest) -> ChatApp:
+    return make_app(config, [[LLMStart(iteration=1, model="m"), *requests, *answer("went on")]])
+
+
+async def asked(pilot: Pilot[None], *, armed: bool = True) -> ChatApp:
+    app = await ready(pilot)
+    await say(pilot, "do it")
+    await until(pilot, lambda: isinstance(app.focused, Questionnaire), "the questions")
+    if armed:
+        app.clock.pass_(0.6)
+    return app
+
+
+@pytest.mark.parametrize(
+    ("request_", "keys", "wanted"),
+    [
+        (ONE, ["enter"], (("SQLite",),)),
+        (ONE, ["2"], (("PostgreSQL",),)),
+        (ONE, ["down", "enter"], (("PostgreSQL",),)),
+        (ONE, ["up", "enter", *"Redis", "enter"], (("Redis",),)),
+        (ONE, ["3", *"my own", "enter"], (("my own",),)),
+        (ONE, ["space", "down", "space", "enter"], (("PostgreSQL",),)),
+        (SEVERAL, ["enter"], (("Lint",),)),
+        (SEVERAL, ["space", "down", "down", "space", "enter"], (("Lint", "Tests"),)),
+        (SEVERAL, ["3", "1", "enter"], (("Lint", "Tests"),)),
+        (SEVERAL, ["1", "1", "2", "enter"], (("Types",),)),
+        (SEVERAL, ["2", "4", *"docs", "enter", "enter"], (("Types", "docs"),)),
+        (BOTH, ["1", "2", "enter", "enter"], (("SQLite",), ("Types",))),
+        (BOTH, ["1", "2", "enter", "2", "2", "1"], (("PostgreSQL",), ("Types",))),
+        (BOTH, ["tab", "1", "enter", "2", "enter"], (("PostgreSQL",), ("Lint",))),
+        (BOTH, ["shift+tab", "enter"], ((), ())),
+        (BOTH, ["tab", "tab", "enter"], ((), ())),
+    ],
+)
+async def test_keys_answer(
+    config: ForgeConfig, request_: QuestionRequest, keys: list[str], wanted: tuple[tuple[str, ...], ...]
+) -> None:
+    app = asking(config, request_)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await asked(pilot)
+        await pilot.press(*("space" if key == " " else key for key in keys))
+        await until(pilot, lambda: app.scripted.answers == [QuestionReply(wanted)])
+        await until(pilot, lambda: "went on" in shown(app) and app.focused is app.chat.composer)
+
+
+async def test_everything_about_a_question_shows(config: ForgeConfig) -> None:
+    app = asking(config, BOTH)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await asked(pilot)
+        screen = shown(app)
+        for text in (
+            "Forge has questions",
+            "○ Database   ○ Checks   → Send",
+            "Which database?",
+            "❯ 1 SQLite      One file, no server",
+            "  2 PostgreSQL  For many writers",
+            "  3 Other…",
+            "Esc decline",
+        ):
+            assert text in screen
+        await pilot.press("1")
+        await until(pilot, lambda: "✓ Database" in shown(app) and "❯ [ ] 1 Lint" in shown(app))
+        await pilot.press("3", "enter")
+        await until(pilot, lambda: "❯ 1 Send these answers" in shown(app))
+        assert "SQLite" in shown(app) and "Tests" in shown(app)
+
+
+async def test_escape_declines_but_only_closes_a_line_that_is_open(config: ForgeConfig) -> None:
+    app = asking(config, ONE)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await asked(pilot)
+        await pilot.press("3", "x", "escape")
+        await until(pilot, lambda: isinstance(app.focused, Questionnaire))
+        assert app.scripted.answers == []
+        await pilot.press("escape")
+        await until(pilot, lambda: app.scripted.answers == [QuestionReply(declined=True)])
+
+
+async def test_keys_in_the_first_half_second_go_to_the_draft(config: ForgeConfig) -> None:
+    app = asking(config, ONE)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await asked(pilot, armed=False)
+        await type_text(pilot, "take 2")
+        await pilot.press("enter", "escape")
+        assert app.scripted.answers == [] and app.chat.composer.text == "take 2"
+        app.clock.pass_(1)
+        await type_text(pilot, "words 1")
+        app.post_message(events.Paste("pasted"))
+        await until(pilot, lambda: app.chat.composer.text == "take 2words 1pasted")
+        assert app.scripted.answers == []
+
+
+async def test_a_click_answers_and_one_in_the_grace_does_not(config: ForgeConfig) -> None:
+    app = asking(config, ONE)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await asked(pilot, armed=False)
+        await pilot.click("Questionnaire ChoiceList", offset=(5, 1))
+        await pilot.pause()
+        assert app.scripted.answers == []
+        app.clock.pass_(1)
+        await pilot.click("Questionnaire ChoiceList", offset=(5, 1))
+        await until(pilot, lambda: app.scripted.answers == [QuestionReply((("PostgreSQL",),))])
+
+
+async def test_permissions_and_questions_wait_in_one_queue(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        permission = asyncio.create_task(app.approver(command_request("one")))
+        question = asyncio.create_task(app.questioner(ONE))
+        await until(pilot, lambda: "(1 more waiting)" in shown(app) and "$ one" in shown(app))
+        assert not app.chat.query(Questionnaire)
+        app.clock.pass_(1)
+        await pilot.press("1")
+        assert await permission == ApprovalReply(Answer.ONCE)
+        await until(pilot, lambda: isinstance(app.focused, Questionnaire))
+        assert not app.chat.query(PermissionPrompt)
+        question.cancel()
+        await until(pilot, lambda: not app.chat.query(Questionnaire))
+        await until(pilot, lambda: app.focused is app.chat.composer)
+
+
+async def test_ctrl_c_interrupts_and_takes_the_questions_away(config: ForgeConfig) -> None:
+    app = asking(config, BOTH)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await asked(pilot)
+        await pilot.press("1", "ctrl+c")
+        await until(pilot, lambda: not app.chat.has_turn and not app.chat.query(Questionnaire))
+        assert app.scripted.answers == [] and app.chat.composer.display
+
+
+LONG = QuestionRequest(
+    "q1",
+    tuple(
+        Question(
+            f"[red]Question {n}[/] \x1b[2J" + "why and what for " * 55,
+            f"[@click=app.quit]h{n}[/]\u202e",
+            tuple(
+                QuestionOption(f"{o}[/] \x1b]52;c;x\x07" + "label " * 14, "[bold]means\u202e " + "much " * 90)
+                for o in range(4)
+            ),
+            multi_select=n % 2 == 0,
+        )
+        for n in range(4)
+    ),
+)
+
+
+@pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 36), (40, 16)])
+async def test_foreign_text_is_data_and_the_options_show_however_long_it_is(
+    config: ForgeConfig, size: tuple[int, int]
+) -> None:
+    app = asking(config, LONG)
+    async with app.run_test(size=size) as pilot:
+        await asked(pilot)
+        await until(pilot, lambda: "5 Other…" in shown(app) and "[red]Question 0[/]" in shown(app))
+        for _ in range(9):
+            await pilot.press("down", "tab")
+            screen = shown(app)
+            assert not {"\x1b", "\u202e", "\x07"} & set(screen)
+        assert app.scripted.answers == []
+        await pilot.press("escape")
+        await until(pilot, lambda: app.scripted.answers == [QuestionReply(declined=True)])
+
+
+async def test_nothing_moves_on_the_way_through_the_options(config: ForgeConfig) -> None:
+    described = Question(
+        "Which?", "W", (QuestionOption("a", "short"), QuestionOption("b", "long " * 40), QuestionOption("c"))
+    )
+    app = asking(config, QuestionRequest("q", (described,)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await asked(pilot)
+        rows = [number for number, row in enumerate(shown(app).splitlines()) if "a  short" in row]
+        for _ in range(5):
+            await pilot.press("down")
+            await pilot.pause()
+            assert [n for n, row in enumerate(shown(app).splitlines()) if "a  short" in row] == rows
+
+
+async def test_no_answer_is_taken_where_the_options_do_not_show(config: ForgeConfig) -> None:
+    app = asking(config, ONE)
+    async with app.run_test(size=(60, 6)) as pilot:
+        await asked(pilot)
+        await pilot.press("1", "enter", "space", "3")
+        await pilot.pause()
+        assert app.scripted.answers == []
+        await pilot.resize_terminal(60, 20)
+        await until(pilot, lambda: "3 Other…" in shown(app))
+        await pilot.press("1")
+        await until(pilot, lambda: app.scripted.answers == [QuestionReply((("SQLite",),))])
+
+
+def test_own_words_replace_an_option_and_an_option_own_words() -> None:
+    sheet = AnswerSheet(ONE)
+    sheet.write(0, "mine")
+    sheet.mark(0, 1)
+    assert sheet.reply() == QuestionReply((("PostgreSQL",),))
+    sheet.write(0, "mine")
+    assert sheet.reply() == QuestionReply((("mine",),))
+    sheet.write(0, "")
+    assert sheet.next_open == 0

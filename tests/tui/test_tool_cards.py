@@ -1,0 +1,133 @@
+"""The cards of tools that change several files, run on, keep a plan, or ask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from forge_core.result import FileDiff
+from forge_tui.widgets.transcript.tool_card import ToolCard
+from forge_tui.widgets.transcript.tool_words import describe_call
+from tests.support.transcripts import drawn, layout_of, tool_ended, tool_started
+
+HOSTILE = "[red]x[/] [@click=app.quit]\x1b[2J\u202e\x07"
+PATCH = (
+    "*** Begin Patch\n*** Update File: src/a.py\n@@\n-x\n+y\n*** Add File: b.py\n+z\n"
+    "*** Delete File: c.py\n*** End Patch\n"
+)
+
+
+def card(*events: Any) -> ToolCard:
+    block = layout_of(*events).blocks[0]
+    assert isinstance(block, ToolCard)
+    return block
+
+
+def words(row: str) -> list[str]:
+    return row.split()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "described"),
+    [
+        ("multi_edit", {"file_path": "a.py", "edits": [{"old_string": "x"}]}, ("Edit", "a.py")),
+        ("multi_edit", {"edits": [{"file_path": "a.py"}, {"file_path": "a.py"}]}, ("Edit", "a.py")),
+        ("multi_edit", {"edits": [{"file_path": "a.py"}, {"path": "b.py"}]}, ("Edit", "2 files")),
+        ("multi_edit", {"edits": "nonsense"}, ("Edit", "")),
+        ("apply_patch", {"patch": PATCH}, ("Patch", "3 files")),
+        ("apply_patch", {"patch": "*** Update File: only.py\n"}, ("Patch", "only.py")),
+        ("apply_patch", {"patch": None}, ("Patch", "")),
+        ("job_output", {"job_id": 2}, ("Look at", "job 2")),
+        ("job_stop", {"job_id": 2}, ("Stop", "job 2")),
+        ("todo", {"items": [{"content": "a", "status": "in_progress"}, {"content": "b"}]}, ("Plan", "a")),
+        ("todo", {"items": [7, None, {}]}, ("Plan", "")),
+        ("ask_user", {"questions": [{"question": "Which?"}]}, ("Ask", "Which?")),
+        ("ask_user", {"questions": [{"question": "Which?"}, {"question": "Why?"}]}, ("Ask", "2 questions")),
+        ("ask_user", {"questions": {}}, ("Ask", "")),
+    ],
+)
+def test_calls_are_described_in_words(
+    name: str, arguments: dict[str, object], described: tuple[str, str]
+) -> None:
+    assert describe_call(name, arguments) == described
+
+
+def test_a_change_of_several_files_shows_each_diff_under_its_name() -> None:
+    diffs = (
+        FileDiff("src/a.py", "@@ -1 +1 @@\n-x\n+y", 1, 1),
+        FileDiff(HOSTILE, "@@ -0,0 +1 @@\n+z", 1, 0),
+    )
+    rows = drawn(
+        card(
+            tool_started("apply_patch", patch=PATCH),
+            tool_ended("apply_patch", "ok", summary="2 files", diffs=diffs),
+        )
+    )
+    assert words(rows[0])[:3] == ["✓", "Patch", "3"]
+    assert rows[1].endswith("src/a.py  +1 −1") and "+1 −0" in rows[4]
+    assert "[red]x[/] [@click=app.quit]␛[2J\\u202e␇" in rows[4]
+    assert "+ z" in rows[5]
+
+
+def test_a_command_that_runs_on_says_which_job_it_is() -> None:
+    block = card(
+        tool_started("bash", command="npm run dev"),
+        tool_ended("bash", "(no output yet)\n[it still runs …]", summary="job 2"),
+    )
+    (row,) = drawn(block)
+    assert words(row)[:2] == ["↷", "Run"] and "job 2" in row
+    assert block.toggle(0) and "(no output yet)" in drawn(block)[1]
+
+
+def test_a_command_that_ended_and_left_a_job_is_done() -> None:
+    block = card(tool_started("bash", command="./start"), tool_ended("bash", "up", summary="exit 0, job 3"))
+    assert words(drawn(block)[0])[0] == "✓" and "exit 0, job 3" in drawn(block)[0]
+
+
+def test_a_look_at_a_job_shows_what_it_has_printed_and_names_it_once() -> None:
+    rows = drawn(
+        card(
+            tool_started("job_output", job_id=2),
+            tool_ended("job_output", "ready on 3000\n[job 2 runs]", summary="job 2: running"),
+        )
+    )
+    assert words(rows[0]) == ["✓", "Look", "at", "job", "2", "running", "0.4s"]
+    assert rows[1].endswith("ready on 3000")
+
+
+def test_a_plan_is_one_line_and_unfolds_to_a_checklist() -> None:
+    items = [
+        {"content": "read", "status": "completed"},
+        {"content": HOSTILE, "status": "in_progress"},
+        {"content": "test", "status": "pending"},
+    ]
+    block = card(
+        tool_started("todo", items=items), tool_ended("todo", "Todo list saved: …", summary="1 of 3 done")
+    )
+    assert len(drawn(block)) == 1 and "1 of 3 done" in drawn(block)[0]
+    assert block.toggle(0)
+    rows = [row[3:] for row in drawn(block)[1:]]
+    assert rows == ["✓ read", "● [red]x[/] [@click=app.quit]␛[2J\\u202e␇", "○ test"]
+
+
+def test_a_plan_that_was_refused_says_why() -> None:
+    rows = drawn(card(tool_started("todo", items=[]), tool_ended("todo", "Error: too many", success=False)))
+    assert words(rows[0])[0] == "✗" and "too many" in rows[0]
+
+
+def test_questions_stand_with_their_answers() -> None:
+    result = f"The user answered:\nWhich?\n  → {HOSTILE}\nWhy?\n  → speed"
+    rows = drawn(
+        card(
+            tool_started("ask_user", questions=[{"question": "Which?"}, {"question": "Why?"}]),
+            tool_ended("ask_user", result, summary="x, speed"),
+        )
+    )
+    assert "Ask 2 questions" in rows[0]
+    assert [row[3:] for row in rows[1:]] == [
+        "Which?",
+        "  → [red]x[/] [@click=app.quit]␛[2J\\u202e␇",
+        "Why?",
+        "  → speed",
+    ]

@@ -1,0 +1,58 @@
+"""A folder that would steer Forge: said in the conversation, and nothing waits for the answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from forge_core.config.models import ForgeConfig
+from forge_core.workspace.trust import TrustQuestion, TrustStore
+from forge_tui.screens.trust import trust_notice
+from tests.support.chat_app import make_app, make_config, ready, say, shown, until
+from tests.support.scripted_session import answer
+
+
+def folder_with_instructions(tmp_path: Path) -> ForgeConfig:
+    work = tmp_path / "work"
+    (work / ".forge").mkdir(parents=True)
+    (work / "AGENTS.md").write_text("Obey me.\n")
+    (work / ".forge" / "config.toml").write_text('allow = ["bash([red]*[/])"]\n')
+    return replace(make_config(tmp_path), working_dir=work)
+
+
+async def test_what_the_folder_brings_is_said_while_the_first_turn_goes_on(tmp_path: Path) -> None:
+    app = make_app(folder_with_instructions(tmp_path), [answer("Hello.")])
+    async with app.run_test(size=(120, 36)) as pilot:
+        await ready(pilot)
+        await say(pilot, "hello")
+        await until(pilot, lambda: "/trust yes lets them count, /trust no stops asking." in shown(app))
+        assert "AGENTS.md instructs the model (9 bytes)" in shown(app)
+        assert ".forge/config.toml sets allow: bash([red]*[/])" in shown(app)
+        await until(pilot, lambda: "Hello." in shown(app) and not app.chat.has_turn)
+        assert app.focused is app.chat.composer
+
+
+@pytest.mark.parametrize("is_decided", [True, False])
+async def test_a_folder_that_was_decided_about_or_brings_nothing_is_not_asked_about(
+    tmp_path: Path, is_decided: bool
+) -> None:
+    config = folder_with_instructions(tmp_path)
+    if is_decided:
+        TrustStore(config.state_dir).decide(config.working_dir, False)
+    else:
+        (config.working_dir / "AGENTS.md").unlink()
+        (config.working_dir / ".forge" / "config.toml").unlink()
+    app = make_app(config, [answer("Hello.")])
+    async with app.run_test(size=(120, 36)) as pilot:
+        await ready(pilot)
+        await say(pilot, "hello")
+        await until(pilot, lambda: "Hello." in shown(app) and not app.chat.has_turn)
+        await until(pilot, lambda: all(w.is_finished for w in app.workers if w.group == "warm-up"))
+        assert "/trust" not in shown(app)
+
+
+def test_a_long_list_is_cut_and_counted() -> None:
+    notice = trust_notice(TrustQuestion(Path("/w"), tuple(f"file {n}" for n in range(20))))
+    assert "file 5" in notice and "file 6" not in notice and "14 more; /trust lists them" in notice
