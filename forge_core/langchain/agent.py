@@ -65,9 +65,10 @@ class ForgeAgent:
     callbacks: Sequence[BaseCallbackHandler] = ()
     make_watch: Callable[[], CallWatch] | None = None
     """Gives each run a watch, which ends it with "loop" when it says so; None: only `max_iterations` does."""
-    go_on: Callable[[str], Awaitable[bool]] | None = None
+    go_on: Callable[[str], Awaitable[bool | str]] | None = None
     """Asks the person, with what is the matter, whether a run that loops or has reached `max_iterations`
-    should go on; None: it ends. The time that takes is not counted."""
+    should go on; words of theirs go to the model, and the run goes on. None: it ends. The time that takes is
+    not counted."""
 
     def __post_init__(self) -> None:
         if self.max_iterations < 1:

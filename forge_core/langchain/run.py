@@ -127,9 +127,14 @@ class AgentRun:
         try:
             with self.clock.paused():
                 came = await first(asking, interrupted, None)
-            return came == "done" and not asking.cancelled() and not asking.exception() and asking.result()
+            if came != "done" or asking.cancelled() or asking.exception():
+                return False
+            answer = asking.result()
         finally:
             await ended(asking)
+        if answer and isinstance(answer, str):
+            self._remember(Message.user(answer))
+        return bool(answer)
 
     async def _ask(self, chain: AsyncCallbackManagerForChainRun) -> AsyncGenerator[AgentEvent, None]:
         model = _configured_model(self._agent)

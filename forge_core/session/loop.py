@@ -77,14 +77,18 @@ def error_class(result: str) -> str:
     return " | ".join(_PARTICULARS.sub("…", line) for line in ends)
 
 
-def asking_to_go_on(questioner: Questioner) -> Callable[[str], Awaitable[bool]]:
-    """A hook for `ForgeAgent.go_on` that puts the matter to the person; no answer means to stop."""
+def asking_to_go_on(questioner: Questioner) -> Callable[[str], Awaitable[bool | str]]:
+    """A hook for `ForgeAgent.go_on` that puts the matter to the person. No answer means to stop; their own
+    words are for the model."""
 
-    async def go_on(what: str) -> bool:
+    async def go_on(what: str) -> bool | str:
         options = (QuestionOption(STOP, "End here; nothing is lost."), QuestionOption(GO_ON))
         request = QuestionRequest("", (Question(f"{what} Go on?", "Go on?", options),))
         reply = await questioner(request)
-        return not reply.declined and bool(reply.answers) and GO_ON in reply.answers[0]
+        if reply.declined or not reply.answers or not reply.answers[0]:
+            return False
+        answer = reply.answers[0][0]
+        return answer if answer not in (GO_ON, STOP) else answer == GO_ON
 
     return go_on
 

@@ -173,6 +173,17 @@ async def test_the_person_may_let_it_go_on_and_is_asked_again_when_nothing_chang
     assert all("same call" in what for what in person.asked)
 
 
+async def test_what_the_person_says_instead_goes_to_the_model_and_the_run_goes_on() -> None:
+    async def advise(what: str) -> str:
+        return "try the other file"
+
+    llm = ScriptedLLM(replies=[[Call("echo", {"text": "x"})]] * 3 + [["I will."]])
+    agent = ForgeAgent(llm=llm, tools=[Echo()], make_watch=LoopDetector, go_on=advise)
+    result = await agent.run("go")
+    assert (result.stopped_reason, result.output) == ("complete", "I will.")
+    assert str(llm.seen[-1][-1].content) == "try the other file"
+
+
 async def test_every_turn_is_counted_for_itself() -> None:
     replies: list[list[Piece]] = [[Call("echo", {"text": "x"})], ["done"]] * 4
     agent = ForgeAgent(llm=ScriptedLLM(replies=replies), tools=[Echo()], make_watch=LoopDetector)
@@ -260,13 +271,14 @@ async def test_a_hook_that_fails_means_no() -> None:
     [
         (QuestionReply((("Go on",),)), True),
         (QuestionReply((("Stop",),)), False),
-        (QuestionReply((("try the other file",),)), False),
+        (QuestionReply((("try the other file",),)), "try the other file"),
+        (QuestionReply(((),)), False),
         (QuestionReply(), False),
         (QuestionReply((("Go on",),), declined=True), False),
     ],
 )
-async def test_the_question_offers_to_stop_first_and_only_a_plain_yes_goes_on(
-    reply: QuestionReply, goes_on: bool
+async def test_the_question_offers_to_stop_first_and_only_an_answer_goes_on(
+    reply: QuestionReply, goes_on: bool | str
 ) -> None:
     seen: list[QuestionRequest] = []
 
@@ -274,7 +286,7 @@ async def test_the_question_offers_to_stop_first_and_only_a_plain_yes_goes_on(
         seen.append(request)
         return reply
 
-    assert await asking_to_go_on(person)("It loops.") is goes_on
+    assert await asking_to_go_on(person)("It loops.") == goes_on
     (question,) = seen[0].questions
     assert question.text == "It loops. Go on?"
     assert [option.label for option in question.options] == ["Stop", "Go on"]
