@@ -41,15 +41,11 @@ def home_folders(environment: Mapping[str, str]) -> tuple[Path, ...]:
 
 def secrets_outside(homes: Iterable[Path], more: Iterable[Path]) -> list[Path]:
     """The real paths of what is there of the well-known secrets and of `more`."""
-    named = [home / name for home in homes for name in sorted(SECRETS_AT_HOME)]
-    named += [Path(one) for one in sorted(_SYSTEM_SECRETS)]
-    named += more
-    found: dict[Path, None] = {}
-    for one in named:
-        real = Path(os.path.realpath(one))
-        if os.access(real, os.R_OK) and real != Path("/"):
-            found[real] = None
-    return list(found)
+    named = [f"{home}/{name}" for home in homes for name in sorted(SECRETS_AT_HOME)]
+    named += sorted(_SYSTEM_SECRETS)
+    named += [str(one) for one in more]
+    found = {os.path.realpath(one): None for one in named if os.access(one, os.R_OK)}
+    return [Path(one) for one in found if one != "/"]
 
 
 def listening_sockets() -> Iterator[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from forge_core.permissions.sandbox.protected import Protection
@@ -111,7 +112,7 @@ def _shown_again(scene: Scene, veils: Sequence[Path]) -> list[Path]:
     in, the programs on PATH, the active virtual environment, name resolution."""
     wanted = [*scene.homes, scene.folder]
     named = [scene.environment.get("VIRTUAL_ENV", ""), *scene.environment.get("PATH", "").split(os.pathsep)]
-    wanted += [Path(os.path.realpath(one)) for one in named if one.startswith("/")]
+    wanted += [_real(one) for one in named if one.startswith("/")]
     wanted += [Path(one) for one in _SHOWN_THROUGH]
     wanted += [Path(os.path.realpath(one)) for one in _RESOLVER]
     veiled = {one for one in wanted if _is_in_any(one, veils) and not _is_in_any(one, scene.writable)}
@@ -151,7 +152,14 @@ def _caches(homes: Sequence[Path]) -> Iterable[tuple[Path, list[str]]]:
 
 
 def _is_in_any(path: Path, folders: Iterable[Path]) -> bool:
-    return any(path.is_relative_to(folder) for folder in folders)
+    whole = f"{path}/"
+    return any(whole.startswith(f"{folder}/") for folder in folders)
+
+
+@lru_cache(maxsize=256)
+def _real(path: str) -> Path:
+    """Remembered: the folders on PATH are the same for every command."""
+    return Path(os.path.realpath(path))
 
 
 def _depth(path: Path) -> int:

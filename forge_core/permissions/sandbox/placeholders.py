@@ -24,7 +24,7 @@ from forge_core.permissions.sandbox.protected import PlaceholderKind
 
 _CONTENTS: Mapping[PlaceholderKind, bytes] = {"file": b"", "commondir": b".\n"}
 """A common directory of "." is the repository itself: git works on as if nothing stood there."""
-_POLL_S = 0.001
+_POLL_S = 0.004
 _NOT_OURS_TO_WRITE = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR})
 
 

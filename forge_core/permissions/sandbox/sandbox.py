@@ -20,9 +20,9 @@ from forge_core.permissions.sandbox.layout import Masks, Scene, environment_insi
 from forge_core.permissions.sandbox.placeholders import Placeholders
 from forge_core.permissions.sandbox.protected import protection
 from forge_core.permissions.sandbox.state import SandboxKind, SandboxState
-from forge_core.permissions.sandbox.survey import survey
+from forge_core.permissions.sandbox.survey import Survey
 
-_PATIENCE_S = 0.1
+_PATIENCE_S = 1.0
 _NOTE = b"# The contents of this file are hidden from sandboxed commands.\n"
 
 
@@ -66,6 +66,7 @@ class Sandbox:
         self._hidden = (state_dir, *hidden)
         self._folder = Path(os.path.realpath(state_dir)) / "sandbox"
         self._placeholders = Placeholders(self._root, self._folder)
+        self._survey = Survey(self._root)
         self._temporary: Path | None = None
         self._running = 0
         self._counting = threading.Lock()
@@ -92,10 +93,19 @@ class Sandbox:
                     yield self._wrapped(stack, argv, folder, environment, network=network)
 
     def tidy(self) -> bool:
-        """Removes stand-ins that no running command needs any more. False when one still does."""
+        """Removes stand-ins that no running command needs any more, waiting a moment for one that is about
+        to be gone. False when one still needs them."""
         with self._counting:
             alone = not self._running
         return alone and self._placeholders.take_down(_PATIENCE_S)
+
+    def _tidy_soon(self) -> None:
+        """As `tidy`, but nobody waits: the last process of a sandbox takes some milliseconds to be gone. No
+        daemon thread, so that Forge doesn't end before it."""
+        with self._counting:
+            alone = not self._running
+        if alone and not self._placeholders.take_down():
+            threading.Thread(target=self.tidy, name="forge-tidy").start()
 
     @contextlib.contextmanager
     def _counted(self) -> Iterator[None]:
@@ -121,7 +131,7 @@ class Sandbox:
         from forge_core.permissions.sandbox.landlock import SCOPE_ABI, without_abstract_sockets
         from forge_core.permissions.sandbox.seccomp import seccomp_filter
 
-        stack.callback(self.tidy)
+        stack.callback(self._tidy_soon)
         stack.enter_context(self._counted())
         sync = self._placeholders.join()
         stack.callback(os.close, sync)
@@ -141,7 +151,7 @@ class Sandbox:
 
     def _scene(self, folder: Path, environment: Mapping[str, str]) -> Scene:
         homes = home_folders(environment)
-        found = survey(self._root)
+        found = self._survey.look()
         held = protection(self._root, found.repositories, homes)
         standing = self._placeholders.put_up(held.missing)
         writable = (self._root, *self._extra, *held.writable)

@@ -208,4 +208,5 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
             start_new_session=True,
             check=False,
         )
+    assert box.tidy()
     return {"code": done.returncode, "output": done.stdout.decode("utf-8", "replace")}

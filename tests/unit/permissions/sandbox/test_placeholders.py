@@ -128,6 +128,7 @@ def test_a_later_command_clears_what_a_killed_forge_has_left(work: Path, tmp_pat
     assert sorted(everything_in(work)) == [".forge", ".git"], "nobody was left to clear up"
     box = Sandbox(state, work, state_dir=tmp_path / "state")
     assert run(box, work, "true") == 0
+    assert box.tidy()
     assert everything_in(work) == {}
 
 
@@ -150,6 +151,7 @@ def test_a_running_job_keeps_its_protection_when_another_command_ends(work: Path
             assert run(one, work, "touch made; test -d .forge") == 0
         assert (work / ".forge").is_dir()
         assert job.communicate(b"go\n")[0] == b"tried\n"
+    assert box.tidy()
     assert sorted(everything_in(work)) == ["made"]
 
 
