@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import Any
 
 from forge_core.approval import Effect
@@ -16,11 +17,10 @@ from forge_core.tools.base import (
     ToolResult,
     ToolUse,
 )
-from forge_core.tools.editing.change import Change, check_fresh, commit, target_of
-from forge_core.tools.editing.checks import refuse_placeholders
-from forge_core.tools.editing.replace import replace
-from forge_core.tools.editing.store import check_writable, lock_for
-from forge_core.tools.paths import locate, read_bytes
+from forge_core.tools.editing.change import Change, commit, current, target_of
+from forge_core.tools.editing.draft import Draft
+from forge_core.tools.editing.locks import locked
+from forge_core.tools.paths import locate, shown
 
 
 class EditTool(BaseTool):
@@ -51,8 +51,8 @@ class EditTool(BaseTool):
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         path = locate(params["file_path"], context)
-        async with lock_for(target_of(path, context)[0]):
-            return await commit(await asyncio.to_thread(_plan, params, context), context)
+        async with locked([target_of(path, context)[0].path]):
+            return await commit([await asyncio.to_thread(_plan, params, context)], context)
 
     def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
         return ToolUse(Effect.WRITE, params["file_path"], (locate(params["file_path"], context),))
@@ -64,19 +64,8 @@ class EditTool(BaseTool):
 
 def _plan(params: dict[str, Any], context: ExecutionContext) -> Change:
     path = locate(params["file_path"], context)
-    real, name = target_of(path, context)
-    if not real.exists() and not params["old_string"]:
-        raise ToolError(f"{name!r} does not exist. Use write to make a new file.")
-    before = read_bytes(path, context)
-    check_writable(real)
-    check_fresh(real, name, before, context)
-    refuse_placeholders(params["new_string"], params["old_string"])
-    try:
-        done = replace(
-            before, params["old_string"], params["new_string"], replace_all=params.get("replace_all", False)
-        )
-    except ToolError as error:
-        raise ToolError(f"{name}: {error}") from error
-    note = f" ({done.count} places)" if done.count > 1 else ""
-    note += " (matched with other line ends)" if done.tier == "line ends" else ""
-    return Change(real, name, done.data, before, done.before.text, done.after, note)
+    if not params["old_string"] and not os.path.lexists(path):
+        raise ToolError(f"{shown(path, context)!r} does not exist. Use write to make a new file.")
+    draft = Draft(current(path, context))
+    draft.edit(params["old_string"], params["new_string"], replace_all=params.get("replace_all", False))
+    return draft.change()

@@ -17,11 +17,14 @@ from forge_core.tools.base import (
     ToolResult,
     ToolUse,
 )
-from forge_core.tools.editing.change import Change, check_fresh, commit, target_of
+from forge_core.tools.editing.change import Change, commit, current, target_of
 from forge_core.tools.editing.checks import refuse_placeholders
-from forge_core.tools.editing.store import check_writable, lock_for
+from forge_core.tools.editing.locks import locked
+from forge_core.tools.editing.store import Target
 from forge_core.tools.editing.text import decode, is_binary, usual_terminator, with_newlines
-from forge_core.tools.paths import locate, read_bytes, shown
+from forge_core.tools.paths import locate, shown
+
+_LINK = "Name the file that is to be made, or delete the link first."
 
 
 class WriteTool(BaseTool):
@@ -43,7 +46,7 @@ class WriteTool(BaseTool):
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         path = locate(params["file_path"], context)
-        async with lock_for(target_of(path, context)[0]):
+        async with locked([target_of(path, context)[0].path]):
             change = await asyncio.to_thread(_plan, params, context)
             if change.before == change.data:
                 return ToolResult(
@@ -51,7 +54,7 @@ class WriteTool(BaseTool):
                     f"{change.name} already has exactly this content. Nothing was written.",
                     summary="no change",
                 )
-            return await commit(change, context)
+            return await commit([change], context)
 
     def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
         return ToolUse(Effect.WRITE, params["file_path"], (locate(params["file_path"], context),))
@@ -64,32 +67,38 @@ class WriteTool(BaseTool):
 def _plan(params: dict[str, Any], context: ExecutionContext) -> Change:
     given, content = params["file_path"], params["content"]
     path = locate(given, context)
-    real, name = target_of(path, context)
-    if not given.strip() or given.rstrip().endswith("/") or real.is_dir():
+    target, name = target_of(path, context)
+    if not given.strip() or given.rstrip().endswith("/") or target.path.is_dir():
         raise ToolError(f"{given!r} is a directory or names none. Give the path of a file.")
-    if not real.exists():
-        refuse_placeholders(content, "")
-        _check_parent(real, context)
-        return Change(real, name, _encoded(content), None, "", content)
-    return _replacing(path, real, name, content, context)
+    if not target.path.exists():
+        if path.is_symlink():
+            raise ToolError(f"{name!r} is a link to {str(path.readlink())!r}, which does not exist. {_LINK}")
+        return new_file(target, name, content, context)
+    return _replacing(path, content, context)
 
 
-def _replacing(path: Path, real: Path, name: str, content: str, context: ExecutionContext) -> Change:
-    before = read_bytes(path, context)
-    check_writable(real)
-    if str(real) not in context.files:
+def new_file(target: Target, name: str, content: str, context: ExecutionContext) -> Change:
+    """A file that does not exist yet. Raises ToolError for content that no file can hold."""
+    refuse_placeholders(content, "")
+    _check_parent(target.path, context)
+    return Change(target, name, _encoded(content), None, "", content)
+
+
+def _replacing(path: Path, content: str, context: ExecutionContext) -> Change:
+    there = current(path, context)
+    if str(there.target.path) not in context.files:
         raise ToolError(
-            f"{name!r} exists and you have not read it in this session. Nothing was written. "
+            f"{there.name!r} exists and you have not read it in this session. Nothing was written. "
             "Read it first, or use edit to change a part of it."
         )
-    check_fresh(real, name, before, context)
-    if is_binary(before):
-        raise ToolError(f"{name!r} is a binary file and is not overwritten with text.")
-    old = decode(before)
+    if is_binary(there.data):
+        raise ToolError(f"{there.name!r} is a binary file and is not overwritten with text.")
+    old = decode(there.data)
     refuse_placeholders(content, old.text)
     end = usual_terminator(old.text)
     text = content if end == "\n" else with_newlines(content).replace("\n", end)
-    return Change(real, name, old.bom + old.encode(text), before, old.text, text)
+    data = old.bom + old.encode(text)
+    return Change(there.target, there.name, data, there.data, old.text, text, looks=there.looks)
 
 
 def _encoded(content: str) -> bytes:

@@ -1,10 +1,12 @@
-"""A change to one file, worked out before anything is written: what edit and write share."""
+"""Changes to files, worked out before anything is written, and then made together or not at all."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from forge_core.errors import ToolError
 from forge_core.permissions.paths import real_path
@@ -12,71 +14,125 @@ from forge_core.result import FileDiff
 from forge_core.tools.base import ExecutionContext, ToolResult
 from forge_core.tools.editing.checks import syntax_warning
 from forge_core.tools.editing.diff import file_diff
-from forge_core.tools.editing.store import check_writable, write_file
+from forge_core.tools.editing.store import Looks, Target, check_writable, read_file, remove_file, write_file
 from forge_core.tools.editing.text import sha256
-from forge_core.tools.paths import shown
+from forge_core.tools.paths import MAX_TEXT_BYTES, file_status, read_bytes, shown
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """New bytes for a file."""
+    """What one file is to become."""
 
-    path: Path
-    """The real path, links resolved."""
+    target: Target
     name: str
     """For people and the model."""
-    data: bytes
+    data: bytes | None
+    """None: the file is deleted."""
     before: bytes | None
-    """None for a new file."""
+    """None: the file is new."""
     old_text: str
     new_text: str
     note: str = ""
     """What the model should know of how it was matched."""
+    looks: Looks | None = None
+    """Of the file that was there, else those that a new one is to have."""
+    tiers: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> Path:
+        return self.target.path
 
     def diff(self) -> FileDiff:
         return file_diff(self.name, self.old_text, self.new_text)
 
 
-def target_of(path: Path, context: ExecutionContext) -> tuple[Path, str]:
+@dataclass(frozen=True, slots=True)
+class Current:
+    """A file as it is."""
+
+    target: Target
+    name: str
+    data: bytes
+    looks: Looks
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a change is told."""
+
+    diff: FileDiff
+    warning: str | None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def target_of(path: Path, context: ExecutionContext) -> tuple[Target, str]:
     """The real path to write to, and its name for people."""
-    return real_path(path), shown(path, context)
+    real, root = real_path(path), real_path(context.root)
+    return Target(real, root if real.is_relative_to(root) else Path(real.anchor)), shown(path, context)
 
 
-def check_fresh(real: Path, name: str, data: bytes, context: ExecutionContext) -> None:
-    """Raises ToolError when the model has seen other bytes than are there now."""
-    seen = context.files.get(str(real))
+def current(path: Path, context: ExecutionContext) -> Current:
+    """The file at `path`, links followed once, when it may be changed. Raises ToolError for what is no
+    regular file, too large, read-only, or has changed since the model saw it."""
+    if file_status(path, context).st_size > MAX_TEXT_BYTES:
+        read_bytes(path, context)
+    target, name = target_of(path, context)
+    try:
+        data, looks = read_file(target, MAX_TEXT_BYTES + 1)
+    except OSError as error:
+        raise ToolError(f"{name!r} cannot be opened: {error.strerror or error}.") from error
+    if len(data) > MAX_TEXT_BYTES:
+        raise ToolError(f"{name!r} has grown over {MAX_TEXT_BYTES // 2**20} MB and is not edited.")
+    check_writable(target.path)
+    seen = context.files.get(str(target.path))
     if seen is not None and seen != sha256(data):
         raise ToolError(
             f"{name!r} has changed since you read it. Nothing was written. Read it again, then make the "
             "edit anew."
         )
+    return Current(target, name, data, looks)
 
 
-async def commit(change: Change, context: ExecutionContext) -> ToolResult:
-    """Writes the change. Once writing has begun it is finished, also when the call is cancelled meanwhile."""
-    await asyncio.to_thread(check_writable, change.path)
+async def commit(changes: Sequence[Change], context: ExecutionContext) -> ToolResult:
+    """Makes the changes, all or none. Once writing has begun it is finished, also when the call is cancelled
+    meanwhile."""
+    for change in changes:
+        _check_agreed(change, context)
+        await asyncio.to_thread(check_writable, change.path)
     if context.before_images is not None:
-        await context.before_images.capture(change.path)
-    expected = None if change.before is None else sha256(change.before)
-    await _to_the_end(change, expected, context)
-    context.files[str(change.path)] = sha256(change.data)
-    diff, warning = await asyncio.to_thread(_afterthoughts, change)
-    verb = "Created" if change.before is None else "Edited"
-    lines = [f"{verb} {change.name}: +{diff.added} \u2212{diff.removed}{change.note}"]
-    lines += [warning] if warning else []
-    return ToolResult(
-        success=True,
-        output="\n".join(lines) + (f"\n{diff.diff}" if change.before is not None else ""),
-        summary=f"+{diff.added} \u2212{diff.removed}",
-        diffs=(diff,),
-        metadata={"path": str(change.path), "sha256": sha256(change.data)},
-    )
+        for change in changes:
+            await context.before_images.capture(change.path)
+    await _to_the_end(changes, context)
+    for change in changes:
+        if change.data is None:
+            context.files.pop(str(change.path), None)
+        else:
+            context.files[str(change.path)] = sha256(change.data)
+    outcomes = [await asyncio.to_thread(_outcome, change) for change in changes]
+    return _result(changes, outcomes)
 
 
-async def _to_the_end(change: Change, expected: str | None, context: ExecutionContext) -> None:
+def _check_agreed(change: Change, context: ExecutionContext) -> None:
+    """Raises ToolError when the path has come to lead elsewhere than where it did when it was judged. Where
+    nobody judged, a link must not lead out of the workspace."""
+    if context.agreed is not None:
+        if change.path not in context.agreed:
+            raise ToolError(
+                f"{change.name!r} now leads to {str(change.path)!r}, which is not what was allowed: a link "
+                "was put into its path meanwhile. Nothing was written."
+            )
+        return
+    if not Path(change.name).is_absolute() and not change.path.is_relative_to(real_path(context.root)):
+        raise ToolError(
+            f"{change.name!r} leads out of the workspace, to {str(change.path)!r}. Nothing was written. Name "
+            "that path itself if it is meant."
+        )
+
+
+async def _to_the_end(changes: Sequence[Change], context: ExecutionContext) -> None:
     """Writes without being torn away from it. After an interrupt the call then ends as if there had been
-    none, so that what is told is what happened; a hard cancel goes on once the file is whole."""
-    writing = asyncio.ensure_future(asyncio.to_thread(write_file, change.path, change.data, expected))
+    none, so that what is told is what happened; a hard cancel goes on once the files are whole."""
+    writing = asyncio.ensure_future(asyncio.to_thread(_write_all, changes))
     try:
         await asyncio.shield(writing)
     except asyncio.CancelledError:
@@ -89,6 +145,74 @@ async def _to_the_end(change: Change, expected: str | None, context: ExecutionCo
         writing.result()
 
 
-def _afterthoughts(change: Change) -> tuple[FileDiff, str | None]:
+def _write_all(changes: Sequence[Change]) -> None:
+    """Files that are to go are deleted last: nothing is lost before everything else stands."""
+    done: list[Change] = []
+    for change in sorted(changes, key=lambda one: one.data is None):
+        try:
+            _write(change)
+        except ToolError as error:
+            raise ToolError(_taken_back(done, change, error)) from error
+        done.append(change)
+
+
+def _write(change: Change) -> None:
+    expected = None if change.before is None else sha256(change.before)
+    if change.data is not None:
+        write_file(change.target, change.data, expected, change.looks)
+    elif expected is not None:
+        remove_file(change.target, expected)
+
+
+def _taken_back(done: Sequence[Change], failed: Change, error: ToolError) -> str:
+    """Puts back what was written already, and says what became of it."""
+    left: list[str] = []
+    for change in reversed(done):
+        try:
+            if change.before is None:
+                remove_file(change.target, sha256(change.data or b""))
+            else:
+                now = None if change.data is None else sha256(change.data)
+                write_file(change.target, change.before, now, change.looks)
+        except ToolError as trouble:
+            left.append(f"{change.name} ({trouble})")
+    if left:
+        return (
+            f"{failed.name}: {error} These files had been changed before that and could not be put back: "
+            f"{'; '.join(left)}. Tell the user, and read them before going on."
+        )
+    return f"{failed.name}: {error}" + (
+        f" The other {len(done)} file{'s' if len(done) > 1 else ''} of this call were put back as they were."
+        if done
+        else ""
+    )
+
+
+def _outcome(change: Change) -> Outcome:
+    facts = {"path": str(change.path), "tiers": change.tiers}
+    if change.data is None:
+        return Outcome(change.diff(), None, facts)
     before = None if change.before is None else change.old_text
-    return change.diff(), syntax_warning(change.name, before, change.new_text)
+    warning = syntax_warning(change.name, before, change.new_text)
+    return Outcome(change.diff(), warning, facts | {"sha256": sha256(change.data)})
+
+
+def _result(changes: Sequence[Change], outcomes: Sequence[Outcome]) -> ToolResult:
+    blocks: list[str] = []
+    for change, outcome in zip(changes, outcomes, strict=True):
+        verb = "Created" if change.before is None else "Deleted" if change.data is None else "Edited"
+        lines = [f"{verb} {change.name}: +{outcome.diff.added} \u2212{outcome.diff.removed}{change.note}"]
+        lines += [outcome.warning] if outcome.warning else []
+        lines += [outcome.diff.diff] if verb == "Edited" and outcome.diff.diff else []
+        blocks.append("\n".join(lines))
+    added = sum(outcome.diff.added for outcome in outcomes)
+    removed = sum(outcome.diff.removed for outcome in outcomes)
+    files = f" in {len(changes)} files" if len(changes) > 1 else ""
+    facts = dict(outcomes[0].facts) if len(outcomes) == 1 else {"files": [one.facts for one in outcomes]}
+    return ToolResult(
+        success=True,
+        output="\n\n".join(blocks),
+        summary=f"+{added} \u2212{removed}{files}",
+        diffs=tuple(outcome.diff for outcome in outcomes),
+        metadata=facts,
+    )

@@ -1,32 +1,55 @@
-"""Puts new bytes in a file's place so that a crash, a full disk or a second writer never leaves half of
-them."""
+"""Puts new bytes in a file's place so that a crash, a full disk, a second writer or a link slipped into the
+path never leaves half of them, nor any of them elsewhere."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import errno
 import os
+import secrets
 import stat
-import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
-from weakref import WeakValueDictionary
 
 from forge_core.errors import ToolError
 from forge_core.tools.editing.text import sha256
-from forge_core.tools.output import write_all
+from forge_core.workspace.beneath import opened_folder
 
-_locks: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_CHANGED = "the file was changed by somebody else just now. Nothing was written. Read it again."
 
 
-def lock_for(path: Path) -> asyncio.Lock:
-    """The lock that edits of this (real) path take, one at a time."""
-    key = (id(asyncio.get_running_loop()), str(path))
-    lock = _locks.get(key)
-    if lock is None:
-        lock = _locks[key] = asyncio.Lock()
-    return lock
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A file by its real path."""
+
+    path: Path
+    base: Path = Path("/")
+    """A folder above it. From there on no link is followed: the workspace, or the root."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """What a file has besides its bytes."""
+
+    mode: int
+    owner: tuple[int, int]
+    attributes: tuple[tuple[str, bytes], ...]
+
+
+def read_file(target: Target, limit: int) -> tuple[bytes, Looks]:
+    """At most `limit` bytes of a regular file, and its looks. Never blocks on a FIFO. Raises OSError."""
+    with opened_folder(target.path.parent, target.base) as folder:
+        descriptor = os.open(target.path.name, _READ, dir_fd=folder)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError(errno.EINVAL, "not a regular file", str(target.path))
+            return _read_all(descriptor, limit), _looks(descriptor, status)
+        finally:
+            os.close(descriptor)
 
 
 def check_writable(path: Path) -> None:
@@ -43,120 +66,170 @@ def check_writable(path: Path) -> None:
         )
 
 
-def write_file(path: Path, data: bytes, expected: str | None) -> None:
-    """Replaces the content of `path` (a real path, links resolved) by `data`; on any failure the old bytes
-    stay.
+def write_file(target: Target, data: bytes, expected: str | None, looks: Looks | None = None) -> None:
+    """Replaces the content of the file by `data`; on any failure the old bytes stay.
 
     `expected` is the sha256 of the bytes that must still be there, None for a file that must not exist yet.
-    Mode, owner and extended attributes are kept; a file with several names, or in a folder where no new file
-    can be made, is written in place. Raises ToolError.
+    Mode, owner and extended attributes are kept (a new file gets `looks`, else the usual ones); a file with
+    several names, or in a folder where no new file can be made, is written in place. Raises ToolError.
     """
+    name = target.path.name
     try:
-        if expected is None:
-            _create(path, data)
-        elif not _replace(path, data, expected):
-            _write_in_place(path, data, expected)
+        with opened_folder(target.path.parent, target.base, make=expected is None) as folder:
+            if expected is None:
+                _create(folder, name, data, looks)
+            elif not _replace(folder, name, data, expected):
+                _write_in_place(folder, name, data, expected)
     except OSError as error:
-        raise ToolError(_failure(path, error)) from error
+        raise ToolError(_failure(target.path, error)) from error
 
 
-def _create(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary, file = _temporary(path)
+def remove_file(target: Target, expected: str) -> None:
+    """Deletes the file when it still has the bytes of sha256 `expected`. Raises ToolError."""
     try:
-        with file:
-            write_all(file, data)
-            os.fchmod(file.fileno(), 0o666 & ~_umask())
-            os.fsync(file.fileno())
-        try:
-            path.hardlink_to(temporary)  # unlike a rename, this never replaces a file that has just appeared
+        with opened_folder(target.path.parent, target.base) as folder:
+            _check_unchanged(folder, target.path.name, expected)
+            os.unlink(target.path.name, dir_fd=folder)
+            _sync(folder)
+    except OSError as error:
+        raise ToolError(_failure(target.path, error)) from error
+
+
+def _create(folder: int, name: str, data: bytes, looks: Looks | None) -> None:
+    with _temporary(folder) as (temporary, descriptor):
+        _write_all(descriptor, data)
+        if looks is None or not _give(descriptor, looks):
+            os.fchmod(descriptor, (looks.mode if looks else 0o666 & ~_umask()))
+        os.fsync(descriptor)
+        try:  # unlike a rename, a link never replaces a file that has just appeared
+            os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
         except FileExistsError:
-            raise ToolError(f"{path.name!r} exists by now. Nothing was written. Read it first.") from None
-        except OSError:
-            temporary.rename(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+            raise ToolError(f"{name!r} exists by now. Nothing was written. Read it first.") from None
+        except OSError:  # a file system without hard links
+            os.close(os.open(name, _NEW, 0o600, dir_fd=folder))
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    _sync(folder)
 
 
-def _replace(path: Path, data: bytes, expected: str) -> bool:
+def _replace(folder: int, name: str, data: bytes, expected: str) -> bool:
     """Writes a new file and renames it over the old one; False where that would lose something."""
-    status = path.stat()
-    if status.st_nlink > 1:
-        return False
+    old = os.open(name, _READ, dir_fd=folder)
     try:
-        temporary, file = _temporary(path)
+        status = os.fstat(old)
+        _refuse_odd(name, status)
+        if status.st_nlink > 1:
+            return False
+        looks = _looks(old, status)
+    finally:
+        os.close(old)
+    try:
+        with _temporary(folder) as (temporary, descriptor):
+            _write_all(descriptor, data)
+            if not _give(descriptor, looks):
+                return False
+            os.fsync(descriptor)
+            _check_unchanged(folder, name, expected)
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             return False
         raise
-    try:
-        with file:
-            write_all(file, data)
-            if not _take_over(file.fileno(), path, status):
-                return False
-            os.fsync(file.fileno())
-        _check_unchanged(path, expected)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    _sync(folder)
     return True
 
 
-def _take_over(descriptor: int, path: Path, status: os.stat_result) -> bool:
-    """Gives the new file the old one's owner, mode and attributes; False when that is not allowed."""
+def _refuse_odd(name: str, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise ToolError(f"{name!r} is no regular file by now. Nothing was written.")
+    if not status.st_mode & 0o222:
+        raise ToolError(f"{name!r} is read-only. Nothing was written. Ask the user before changing its mode.")
+
+
+def _looks(descriptor: int, status: os.stat_result) -> Looks:
+    attributes: list[tuple[str, bytes]] = []
+    if hasattr(os, "listxattr"):
+        with contextlib.suppress(OSError):  # a file system without them
+            attributes = [(name, os.getxattr(descriptor, name)) for name in os.listxattr(descriptor)]
+    return Looks(stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid), tuple(attributes))
+
+
+def _give(descriptor: int, looks: Looks) -> bool:
+    """Gives a file its looks; False when that is not allowed."""
     own = os.fstat(descriptor)
     try:
-        if (own.st_uid, own.st_gid) != (status.st_uid, status.st_gid):
-            os.fchown(descriptor, status.st_uid, status.st_gid)
-        os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
-        if hasattr(os, "listxattr"):
-            for name in os.listxattr(path):
-                os.setxattr(descriptor, name, os.getxattr(path, name))
+        if (own.st_uid, own.st_gid) != looks.owner:
+            os.fchown(descriptor, *looks.owner)
+        os.fchmod(descriptor, looks.mode)
+        for name, value in looks.attributes:
+            os.setxattr(descriptor, name, value)
     except OSError as error:
         return error.errno == errno.ENOTSUP
     return True
 
 
-def _write_in_place(path: Path, data: bytes, expected: str) -> None:
+def _write_in_place(folder: int, name: str, data: bytes, expected: str) -> None:
     """Overwrites the bytes of the same inode; puts the old ones back when that fails half-way."""
-    with path.open("r+b", buffering=0) as file:
-        before = path.read_bytes()
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(name, flags, dir_fd=folder)
+    try:
+        _refuse_odd(name, os.fstat(descriptor))
+        before = _read_all(descriptor)
         if sha256(before) != expected:
             raise ToolError(_CHANGED)
         try:
-            _overwrite(file, data)
+            _overwrite(descriptor, data)
         except OSError:
             with contextlib.suppress(OSError):
-                _overwrite(file, before)
+                _overwrite(descriptor, before)
             raise
+    finally:
+        os.close(descriptor)
 
 
-def _overwrite(file: BinaryIO, data: bytes) -> None:
-    file.seek(0)
-    write_all(file, data)
-    file.truncate(len(data))
-    os.fsync(file.fileno())
+def _overwrite(descriptor: int, data: bytes) -> None:
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    _write_all(descriptor, data)
+    os.ftruncate(descriptor, len(data))
+    os.fsync(descriptor)
 
 
-_CHANGED = "the file was changed by somebody else just now. Nothing was written. Read it again."
+def _check_unchanged(folder: int, name: str, expected: str) -> None:
+    descriptor = os.open(name, _READ, dir_fd=folder)
+    try:
+        if sha256(_read_all(descriptor)) != expected:
+            raise ToolError(_CHANGED)
+    finally:
+        os.close(descriptor)
 
 
-def _check_unchanged(path: Path, expected: str) -> None:
-    if sha256(path.read_bytes()) != expected:
-        raise ToolError(_CHANGED)
+@contextlib.contextmanager
+def _temporary(folder: int) -> Iterator[tuple[str, int]]:
+    """A new file in the folder, which is gone afterwards unless it was renamed."""
+    name = f".forge-{secrets.token_hex(6)}.tmp"
+    descriptor = os.open(name, _NEW, 0o600, dir_fd=folder)
+    try:
+        yield name, descriptor
+    finally:
+        os.close(descriptor)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=folder)
 
 
-def _temporary(path: Path) -> tuple[Path, BinaryIO]:
-    descriptor, name = tempfile.mkstemp(prefix=".forge-", suffix=".tmp", dir=path.parent)
-    return Path(name), os.fdopen(descriptor, "wb", buffering=0)
+def _read_all(descriptor: int, limit: int | None = None) -> bytes:
+    with os.fdopen(os.dup(descriptor), "rb") as file:
+        return file.read() if limit is None else file.read(limit)
 
 
-def _sync_folder(folder: Path) -> None:
-    """Makes the rename itself last; not every file system can."""
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _sync(folder: int) -> None:
+    """Makes the change of the folder itself last; not every file system can."""
     with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
         try:
             os.fsync(descriptor)
         finally:
@@ -173,12 +246,14 @@ def _umask() -> int:
 
 def _failure(path: Path, error: OSError) -> str:
     match error.errno:
-        case errno.ENOSPC | errno.EDQUOT:
+        case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
             return f"the disk is full: {path.name!r} could not be written and is as it was."
         case errno.EACCES | errno.EPERM | errno.EROFS:
             return f"{str(path)!r} may not be written: {error.strerror}."
         case errno.ENOTDIR | errno.EEXIST:
-            return f"{str(path)!r} cannot be made: a part of its path is a file."
+            return f"{str(path)!r} cannot be made: a part of its path is a file, or has become a link."
+        case errno.ELOOP | errno.EXDEV:
+            return f"{str(path)!r} was not written: a part of its path has become a link meanwhile."
         case errno.ENAMETOOLONG:
             return f"the name {path.name[:60]!r}… is too long for the file system."
         case _:

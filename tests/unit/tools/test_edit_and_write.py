@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from forge_core.tools import EditTool, ExecutionContext, ReadTool, ToolExecutor, ToolResult, WriteTool
-from forge_core.tools.editing.store import write_file
+from forge_core.tools.base import CommandEffects
+from forge_core.tools.editing.store import Target, write_file
 from forge_core.tools.editing.text import sha256
 
 
@@ -240,16 +241,25 @@ async def test_the_state_before_is_captured_first(tmp_path: Path) -> None:
         async def capture(self, path: Path) -> None:
             captured.append((path, path.read_text()))
 
+        async def before_command(self) -> object:
+            raise AssertionError("no command runs")
+
+        async def after_command(self, watch: object) -> CommandEffects:
+            raise AssertionError("no command runs")
+
+        async def settle(self) -> None:
+            captured.append((tmp_path, "settled"))
+
     (tmp_path / "a.txt").write_text("one\n")
     await edit(ExecutionContext(tmp_path, before_images=Images()), "a.txt", "one", "two")
-    assert captured == [(tmp_path.resolve() / "a.txt", "one\n")]
+    assert captured == [(tmp_path.resolve() / "a.txt", "one\n"), (tmp_path, "settled")]
 
 
 def test_a_file_changed_at_the_last_moment_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("theirs")
     with pytest.raises(Exception, match="changed by somebody else"):
-        write_file(path, b"ours", sha256(b"what we saw"))
+        write_file(Target(path), b"ours", sha256(b"what we saw"))
     assert path.read_text() == "theirs"
     assert [one.name for one in tmp_path.iterdir()] == ["a.txt"]
 
@@ -258,7 +268,7 @@ def test_a_file_that_appeared_at_the_last_moment_is_not_overwritten(tmp_path: Pa
     path = tmp_path / "a.txt"
     path.write_text("theirs")
     with pytest.raises(Exception, match="exists by now"):
-        write_file(path, b"ours", None)
+        write_file(Target(path), b"ours", None)
     assert path.read_text() == "theirs"
     assert [one.name for one in tmp_path.iterdir()] == ["a.txt"]
 

@@ -1,0 +1,134 @@
+"""A file on its way through several edits, of which nothing is written yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from forge_core.errors import ToolError
+from forge_core.tools.editing.change import Change, Current
+from forge_core.tools.editing.checks import refuse_placeholders
+from forge_core.tools.editing.lines import line_opcodes
+from forge_core.tools.editing.match import find
+from forge_core.tools.editing.places import Tier
+from forge_core.tools.editing.replace import Piece, Replacement, replace
+from forge_core.tools.editing.text import decode, lines_of
+
+NOTES: dict[Tier, str] = {
+    "line ends": "matched with other line ends",
+    "trailing blanks": "matched but for blanks at the ends of lines",
+    "look-alike characters": "matched but for kinds of quotes, dashes or blanks; unchanged lines kept theirs",
+    "blanks within lines": "matched but for the number of blanks within lines; unchanged lines kept theirs",
+    "indentation": "matched but for the indentation; new_string was indented as the file is",
+    "line numbers": "matched without the line numbers of read",
+    "blank edges": "matched without a blank line too many at an edge",
+}
+"""What the model is told of a match that was not exact."""
+
+
+class Draft:
+    """Takes edits one after the other: each applies to the result of those before it.
+
+    An edit may work on text that an earlier one has put there, when it says so plainly: its old text stands
+    there as sent, and stood nowhere in the file before. Where it stood there too, "the text as it was" and
+    "the text as I made it" are two readings with two results, and the edit is refused.
+    """
+
+    def __init__(self, there: Current) -> None:
+        self._there = there
+        self._data = there.data
+        self._after: str | None = None
+        self._written: list[tuple[int, int]] = []
+        """Ranges of the text that are the work of earlier edits; an empty one is where something went."""
+        self._notes: list[str] = []
+        self._tiers: list[str] = []
+
+    def edit(self, old: str, new: str, *, replace_all: bool = False) -> None:
+        """Raises ToolError naming the file when the edit does not apply."""
+        try:
+            refuse_placeholders(new, old)
+            done = replace(self._data, old, new, replace_all=replace_all)
+            if any(_touches(piece, span) for piece in done.pieces for span in self._written):
+                self._check_meant(done, old, new)
+        except ToolError as error:
+            raise ToolError(f"{self._there.name}: {error}") from error
+        self.take(done)
+
+    def take(self, done: Replacement) -> None:
+        """Goes on with the result of an edit of `data`."""
+        self._written = _moved(self._written, done)
+        self._data, self._after = done.data, done.after
+        if done.count > 1:
+            self._notes.append(f"{done.count} places")
+        if note := NOTES.get(done.tier):
+            self._notes.append(note)
+        self._tiers.append(done.tier)
+
+    def change(self) -> Change:
+        there = self._there
+        before = decode(there.data).text
+        after = before if self._after is None else self._after
+        note = f" ({'; '.join(dict.fromkeys(self._notes))})" if self._notes else ""
+        return Change(
+            there.target,
+            there.name,
+            self._data,
+            there.data,
+            before,
+            after,
+            note,
+            there.looks,
+            tuple(self._tiers),
+        )
+
+    def _check_meant(self, done: Replacement, old: str, new: str) -> None:
+        is_plain = done.tier in ("exact", "line ends")
+        if not is_plain or (old and find(decode(self._there.data).text, old, new).starts):
+            raise ToolError(
+                "old_string stands in text that an earlier edit of this call has changed, and whether the "
+                "text before or after that is meant is not clear. Nothing was written. Join the two edits "
+                "into one, or make them in two calls."
+            )
+
+
+def _touches(piece: Piece, span: tuple[int, int]) -> bool:
+    start, end = span
+    if start == end:
+        return piece.start < start < piece.end
+    return piece.start < end and piece.end > start
+
+
+def _moved(written: Sequence[tuple[int, int]], done: Replacement) -> list[tuple[int, int]]:
+    """Where the ranges lie after an edit, with those of the edit itself. What it touches becomes its own."""
+    ranges = [span for span in written if not any(_touches(piece, span) for piece in done.pieces)]
+    touched = {piece for piece in done.pieces if any(_touches(piece, span) for span in written)}
+    result = [(_shifted(start, done.pieces), _shifted(end, done.pieces)) for start, end in ranges]
+    offset = 0
+    for piece in done.pieces:
+        start = piece.start + offset
+        if piece in touched:
+            result.append((start, start + len(piece.text)))
+        else:
+            before = done.before.text[piece.start : piece.end]
+            result += [(start + a, start + b) for a, b in _changed(before, piece.text)]
+        offset += len(piece.text) - (piece.end - piece.start)
+    return result
+
+
+def _shifted(position: int, pieces: Sequence[Piece]) -> int:
+    return position + sum(
+        len(piece.text) - (piece.end - piece.start) for piece in pieces if piece.end <= position
+    )
+
+
+def _changed(before: str, after: str) -> Iterator[tuple[int, int]]:
+    """The ranges of `after` that differ from `before`, lines first, then within them."""
+    old, new = lines_of(before), lines_of(after)
+    at = 0
+    for tag, i, j, k, m in line_opcodes(old, new):
+        ours, theirs = "".join(old[i:j]), "".join(new[k:m])
+        if tag != "equal":
+            most = min(len(ours), len(theirs))
+            head = next((n for n in range(most) if ours[n] != theirs[n]), most)
+            tail = next((n for n in range(most - head) if ours[-1 - n] != theirs[-1 - n]), most - head)
+            yield at + head, at + len(theirs) - tail
+        at += len(theirs)

@@ -1,0 +1,132 @@
+"""The multi_edit tool: several edits, in one file or many, made together or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from forge_core.approval import Effect
+from forge_core.errors import ToolError
+from forge_core.result import FileDiff
+from forge_core.tools.base import (
+    BaseTool,
+    ExecutionContext,
+    ToolCategory,
+    ToolParameter,
+    ToolResult,
+    ToolUse,
+)
+from forge_core.tools.editing.change import Change, commit, current, target_of
+from forge_core.tools.editing.draft import Draft
+from forge_core.tools.editing.locks import locked
+from forge_core.tools.paths import locate
+
+MAX_EDITS = 200
+
+_EDIT = {
+    "type": "object",
+    "properties": {
+        "file_path": {"type": "string", "description": "Path of the file. Default: file_path of the call."},
+        "old_string": {"type": "string", "description": "The exact text to replace, unique in the file."},
+        "new_string": {"type": "string", "description": "The text to put there."},
+        "replace_all": {"type": "boolean", "description": "Replace every place. Default false."},
+    },
+    "required": ["old_string", "new_string"],
+    "additionalProperties": False,
+}
+
+
+class MultiEditTool(BaseTool):
+    """Several edits, each as `edit` makes it. Those of one file apply one after the other, each to the result
+    of those before it; nothing is written unless all of them apply (see `Draft` for edits of edits)."""
+
+    name = "multi_edit"
+    description = (
+        f"Makes up to {MAX_EDITS} edits at once, in one file or several: all of them, or none when one does "
+        "not apply. Each is as with edit: old_string must stand in the file exactly and once, or set its "
+        "replace_all. Edits of the same file apply one after the other, each to the result of those before "
+        "it. Use edit for a single change, and write for a new file."
+    )
+    parameters = (
+        ToolParameter(
+            "file_path",
+            "string",
+            "Path of the file for edits that name none, relative to the workspace or absolute.",
+            required=False,
+        ),
+        ToolParameter(
+            "edits",
+            "array",
+            f"The edits in order, 1 to {MAX_EDITS}: old_string, new_string, and as needed file_path and "
+            "replace_all (default false).",
+            items=_EDIT,
+        ),
+    )
+    category = ToolCategory.FILE
+    effect = Effect.WRITE
+
+    async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
+        paths = [path for path, _ in _by_file(params, context)]
+        async with locked(target_of(path, context)[0].path for path in paths):
+            return await commit(await asyncio.to_thread(_plan, params, context), context)
+
+    def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
+        names = list(dict.fromkeys(_names(params)))
+        paths = tuple(dict.fromkeys(locate(name, context) for name in names))
+        return ToolUse(Effect.WRITE, ", ".join(names), paths or (context.root,))
+
+    async def preview(self, params: dict[str, Any], context: ExecutionContext) -> tuple[FileDiff, ...]:
+        changes = await asyncio.to_thread(_plan, params, context)
+        return tuple([await asyncio.to_thread(change.diff) for change in changes])
+
+
+def _edits(params: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    edits = params.get("edits")
+    return [one for one in edits if isinstance(one, Mapping)] if isinstance(edits, list | tuple) else []
+
+
+def _names(params: Mapping[str, Any]) -> list[str]:
+    """The file of each edit as it was named; "" where none was."""
+    usual = params.get("file_path") or ""
+    return [str(one.get("file_path") or usual) for one in _edits(params)] or [str(usual)]
+
+
+def _by_file(
+    params: Mapping[str, Any], context: ExecutionContext
+) -> list[tuple[Path, list[tuple[int, Mapping[str, Any]]]]]:
+    """The edits of each file with their numbers; two names of one file are the same file."""
+    edits = _edits(params)
+    if not 1 <= len(edits) <= MAX_EDITS:
+        raise ToolError(f"edits holds {len(edits)} edits; it takes 1 to {MAX_EDITS}.")
+    files: dict[Path, tuple[Path, list[tuple[int, Mapping[str, Any]]]]] = {}
+    for number, (name, edit) in enumerate(zip(_names(params), edits, strict=True), 1):
+        if not name.strip():
+            raise ToolError(f"Edit {number} names no file: give file_path in it, or for the whole call.")
+        path = locate(name, context)
+        files.setdefault(target_of(path, context)[0].path, (path, []))[1].append((number, edit))
+    return list(files.values())
+
+
+def _plan(params: Mapping[str, Any], context: ExecutionContext) -> list[Change]:
+    changes: list[Change] = []
+    count = len(_edits(params))
+    for path, edits in _by_file(params, context):
+        draft: Draft | None = None
+        for number, edit in edits:
+            try:
+                draft = draft or Draft(current(path, context))
+                draft.edit(
+                    edit["old_string"], edit["new_string"], replace_all=bool(edit.get("replace_all", False))
+                )
+            except ToolError as error:
+                raise ToolError(
+                    f"Edit {number} of {count}: {error} No edit of this call was made."
+                ) from error
+        if draft is not None:
+            changes.append(draft.change())
+    changed = [change for change in changes if change.data != change.before]
+    if not changed:
+        raise ToolError("The edits cancel each other out: no file would change. Nothing was written.")
+    return changed
