@@ -24,7 +24,7 @@ from forge_core.tools.shell.capture import Capture
 from forge_core.tools.shell.effects import EffectsWatch
 from forge_core.tools.shell.job import Job
 from forge_core.tools.shell.jobs import Attended, JobTable
-from forge_core.tools.shell.process import Order
+from forge_core.tools.shell.spawning import Order
 
 DEFAULT_TIMEOUT_S = 120
 MAX_TIMEOUT_S = 600

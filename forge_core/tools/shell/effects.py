@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from forge_core.permissions.shell_rules import is_read_only
 from forge_core.tools.base import ExecutionContext
 from forge_core.tools.editing.text import sha256
 from forge_core.tools.paths import MAX_TEXT_BYTES, shown
@@ -16,11 +17,11 @@ _Stamp = tuple[int, int, int]
 
 
 class EffectsWatch:
-    """Looks at files before a command and after it."""
+    """Looks at files before a command and after it; not at all where the command is known only to read."""
 
     def __init__(self, command: str, context: ExecutionContext) -> None:
         self._context = context
-        self._writes = bool(command)
+        self._may_write = not is_read_only(command, context.root)
         self._stamps: dict[str, _Stamp | None] = {}
         self._before: object = None
         self._lock = asyncio.Lock()
@@ -28,7 +29,7 @@ class EffectsWatch:
 
     async def begin(self) -> None:
         """Before the command runs."""
-        if not self._writes:
+        if not self._may_write:
             return
         self._is_open = True
         self._stamps = await asyncio.to_thread(_stamps, list(self._context.files))

@@ -12,8 +12,9 @@ from pathlib import Path
 from forge_core.sanitize import safe_line
 from forge_core.tools.shell.capture import Capture
 from forge_core.tools.shell.effects import EffectsWatch
-from forge_core.tools.shell.process import Order, ShellProcess, start
+from forge_core.tools.shell.process import ShellProcess, start
 from forge_core.tools.shell.process_tree import Running
+from forge_core.tools.shell.spawning import Order
 
 PIPE_GRACE_S = 0.3
 """How long what the shell left running is awaited after its end."""

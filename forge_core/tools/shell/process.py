@@ -15,21 +15,16 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from forge_core.errors import ToolError
 from forge_core.tools.shell.environment import child_environment
 from forge_core.tools.shell.pipe_reader import PipeReader, output_pipe
 from forge_core.tools.shell.process_end import any_end, exit_of, readable
 from forge_core.tools.shell.process_tree import Running, descendants, has_only, marked, only_child, send
+from forge_core.tools.shell.spawning import Order, spawned
 from forge_core.tools.shell.supervisor import EXIT, STARTED, supervised
-
-if TYPE_CHECKING:
-    from forge_core.permissions.sandbox import Launch, Sandbox
 
 KILL_AFTER_S = 2.0
 """Between TERM and KILL."""
@@ -40,18 +35,6 @@ _GONE_WITHIN_S = 2.0
 _SANDBOX_DEPTH = 2
 """bwrap, the first process of its namespace, the supervisor."""
 _EXIT = re.compile(rb"^" + EXIT + rb"(\d+)$", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What to run, and where."""
-
-    command: str
-    folder: Path
-    environment: Mapping[str, str] | None = None
-    """None: the scrubbed one of this process."""
-    sandbox: Sandbox | None = None
-    network: bool = False
 
 
 class ShellProcess:
@@ -260,8 +243,7 @@ async def start(order: Order, take: Callable[[bytes], None]) -> ShellProcess:
     status_end, status = os.pipe()
     resources = ExitStack()
     try:
-        launch = await _launch(order, argv, environment, resources)
-        process = _spawn(launch, order.folder, output, status)
+        process = await spawned(order, argv, environment, resources, output, status)
     except BaseException as error:
         os.close(output_end)
         os.close(status_end)
@@ -274,36 +256,3 @@ async def start(order: Order, take: Callable[[bytes], None]) -> ShellProcess:
         os.close(status)
     reader = PipeReader(output_end, take)
     return ShellProcess(process, call, reader, status_end, resources, is_contained=is_contained)
-
-
-async def _launch(
-    order: Order, argv: Sequence[str], environment: dict[str, str], resources: ExitStack
-) -> Launch:
-    """What the sandbox starts instead of `argv`, looked up in a thread: it surveys the workspace."""
-    from forge_core.permissions.sandbox import Launch
-
-    if order.sandbox is None:
-        return Launch(tuple(argv), environment)
-    entry = order.sandbox.launch(argv, order.folder, environment, network=order.network)
-    entering = asyncio.ensure_future(asyncio.to_thread(resources.enter_context, entry))
-    try:
-        return await asyncio.shield(entering)
-    except asyncio.CancelledError:
-        await asyncio.wait({entering})
-        raise
-
-
-def _spawn(launch: Launch, folder: Path, output: int, status: int) -> subprocess.Popen[bytes]:
-    """The process, with its input held open: the supervisor ends when that is closed. Not in a thread: a
-    sandbox ends with the thread that has started it."""
-    return subprocess.Popen(
-        launch.argv,
-        cwd=folder,
-        env=launch.environment,
-        pass_fds=launch.pass_fds,
-        preexec_fn=launch.preexec,  # noqa: PLW1509  the sandbox vouches for it
-        stdin=subprocess.PIPE,
-        stdout=output,
-        stderr=status,
-        start_new_session=True,
-    )
