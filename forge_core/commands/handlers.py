@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from decimal import Decimal
 
 from forge_core.approval import Effect
+from forge_core.commands.columns import columns, table
+from forge_core.commands.permission_commands import mode, permissions, sandbox
 from forge_core.commands.result import (
     ChangeSetting,
     Cleared,
@@ -16,11 +18,14 @@ from forge_core.commands.result import (
     Text,
 )
 from forge_core.commands.specs import SPECS, find, nearest
+from forge_core.commands.trust_command import trust
+from forge_core.commands.undo_commands import redo, undo
+from forge_core.commands.work_commands import afk, jobs, todo
 from forge_core.errors import ForgeError
 from forge_core.llm.models import TokenUsage
 from forge_core.permissions.policy import Decision
 from forge_core.session.session import ForgeSession
-from forge_core.tools.base import BaseTool, ToolParameter, ToolUse
+from forge_core.tools.base import BaseTool, ToolCategory, ToolParameter, ToolUse
 
 Handler = Callable[[str, ForgeSession], Awaitable[CommandResult]]
 
@@ -46,7 +51,7 @@ def unknown(name: str) -> Failure:
 
 async def _help(argument: str, session: ForgeSession) -> CommandResult:
     rows = [(_usage(spec.name, spec.argument_hint), spec.summary) for spec in SPECS]
-    return Text(_columns(rows), "Commands")
+    return Text(columns(rows), "Commands")
 
 
 async def _tools(argument: str, session: ForgeSession) -> CommandResult:
@@ -73,7 +78,7 @@ async def _model(argument: str, session: ForgeSession) -> CommandResult:
     status = session.status
     if not argument:
         rows = [(_marked(choice.id, status.model), choice.note) for choice in session.known_models()]
-        return Text(f"{_columns(rows)}\n\n/model NAME changes it, from the next answer on.", "Model")
+        return Text(f"{columns(rows)}\n\n/model NAME changes it, from the next answer on.", "Model")
     if status.provider_label == "offline":
         return Failure(
             "The offline model is the only one without a connection. Set OPENROUTER_API_KEY, or start with "
@@ -97,7 +102,7 @@ async def _cost(argument: str, session: ForgeSession) -> CommandResult:
     rows = [_cost_row(model, usage, session) for model, usage in session.usage_by_model.items()]
     if len(rows) != 1:
         rows.append(_cost_row("Total", total, session))
-    return Text(_table([header, *rows]), "Cost")
+    return Text(table([header, *rows]), "Cost")
 
 
 async def _exit(argument: str, session: ForgeSession) -> CommandResult:
@@ -111,6 +116,15 @@ _HANDLERS: dict[str, Handler] = {
     "model": _model,
     "theme": _theme,
     "cost": _cost,
+    "undo": undo,
+    "redo": redo,
+    "todo": todo,
+    "jobs": jobs,
+    "permissions": permissions,
+    "mode": mode,
+    "sandbox": sandbox,
+    "trust": trust,
+    "afk": afk,
     "exit": _exit,
 }
 
@@ -125,15 +139,36 @@ def _usage(name: str, hint: str) -> str:
 
 def _permission(session: ForgeSession, tool: BaseTool) -> str:
     """What the policy would say to a plain use of the tool inside the folder."""
-    inside = () if tool.effect is Effect.RUN else (session.config.working_dir / "file",)
+    if tool.effect is Effect.RUN:
+        return _permission_to_run(session, tool)
+    has_path = tool.category in (ToolCategory.FILE, ToolCategory.SEARCH)
+    inside = (session.config.working_dir / "file",) if has_path else ()
     verdict = session.policy.decide(tool.name, ToolUse(tool.effect, target="file", paths=inside))
     match verdict.decision:
         case Decision.ALLOW:
-            return "runs unasked in this folder"
+            return "runs unasked in this folder" if has_path else "runs unasked"
         case Decision.ASK:
             return "asks first"
         case Decision.DENY:
             return f"refused: {verdict.reason}"
+
+
+def _permission_to_run(session: ForgeSession, tool: BaseTool) -> str:
+    """The same for commands: those that plainly read may run where others ask."""
+    reading, writing = (
+        session.policy.decide(tool.name, ToolUse(tool.effect, target=command)) for command in ("ls", "make")
+    )
+    match reading.decision, writing.decision:
+        case _, Decision.ALLOW:
+            return "runs unasked"
+        case Decision.ALLOW, Decision.ASK:
+            return "plainly reading commands run unasked, others ask"
+        case Decision.ALLOW, Decision.DENY:
+            return "plainly reading commands run unasked, others are refused"
+        case _, Decision.DENY:
+            return f"refused: {writing.reason}"
+        case _:
+            return "asks first"
 
 
 def _tool_details(tool: BaseTool, permission: str) -> str:
@@ -142,7 +177,7 @@ def _tool_details(tool: BaseTool, permission: str) -> str:
 
 def _parameters(tool: BaseTool) -> list[str]:
     rows = [(_parameter_head(parameter), parameter.description) for parameter in tool.parameters]
-    return _columns(rows).splitlines() if rows else ["no parameters"]
+    return columns(rows).splitlines() if rows else ["no parameters"]
 
 
 def _parameter_head(parameter: ToolParameter) -> str:
@@ -165,18 +200,3 @@ def _money(cost_usd: Decimal | None, session: ForgeSession) -> str:
     if label in ("offline", "local") and not cost_usd:
         return label
     return "?" if cost_usd is None else f"${cost_usd:.4f}"
-
-
-def _columns(rows: list[tuple[str, str]]) -> str:
-    width = max((len(left) for left, _ in rows), default=0)
-    return "\n".join(f"{left:<{width}}  {right}".rstrip() for left, right in rows)
-
-
-def _table(rows: list[tuple[str, ...]]) -> str:
-    """Columns; the first to the left, figures to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        figures = "  ".join(f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
-        lines.append(f"{row[0]:<{widths[0]}}  {figures}")
-    return "\n".join(lines)

@@ -8,6 +8,8 @@ import pytest
 
 from forge_core.commands.handlers import run_command
 from forge_core.commands.result import ChangeSetting, Cleared, Failure, OpenScreen, Quit, Text
+from forge_core.commands.specs import SPECS
+from forge_core.config.models import PermissionMode
 from forge_core.tools.registry import builtin_tools
 from tests.support.sessions import scripted_session
 
@@ -16,8 +18,8 @@ async def test_help_lists_every_command(tmp_path: Path) -> None:
     session = scripted_session(tmp_path, [["x"]])
     result = await run_command("/help", session)
     assert isinstance(result, Text)
-    for name in ("/help", "/tools", "/reset", "/model", "/theme", "/cost", "/exit"):
-        assert name in result.body
+    for spec in SPECS:
+        assert f"/{spec.name}" in result.body
 
 
 async def test_tools_lists_every_tool_with_its_parameters_and_permission(tmp_path: Path) -> None:
@@ -32,12 +34,34 @@ async def test_tools_lists_every_tool_with_its_parameters_and_permission(tmp_pat
     assert "unasked" in lines["read"]
     assert "asks" in lines["bash"]
     assert "asks" in lines["edit"]
+    for name in ("todo", "ask_user", "job_output", "job_stop"):
+        assert lines[name].endswith("runs unasked")
     detail = await run_command("/tools read", session)
     assert isinstance(detail, Text)
     assert "file_path: string" in detail.body
 
 
-@pytest.mark.parametrize(("line", "near"), [("/rest", "/reset"), ("/modle x", "/model")])
+async def test_the_permission_of_commands_follows_mode_and_sandbox(tmp_path: Path) -> None:
+    session = scripted_session(tmp_path, [["x"]], tools=builtin_tools())
+
+    async def permission_of(name: str) -> str:
+        result = await run_command(f"/tools {name}", session)
+        assert isinstance(result, Text)
+        return next(line for line in result.body.splitlines() if line.startswith("Permission: "))[12:]
+
+    assert await permission_of("bash") == "asks first"
+    session.policy.sandbox = "full"
+    assert await permission_of("bash") == "plainly reading commands run unasked, others ask"
+    session.set_mode(PermissionMode.AUTO)
+    assert await permission_of("bash") == "runs unasked"
+    assert await permission_of("write") == "runs unasked in this folder"
+    session.set_mode(PermissionMode.PLAN)
+    assert "refused" in await permission_of("bash")
+    assert "refused" in await permission_of("write")
+    assert await permission_of("todo") == "runs unasked"
+
+
+@pytest.mark.parametrize(("line", "near"), [("/rest", "/reset"), ("/modell x", "/model")])
 async def test_an_unknown_command_is_a_failure_with_the_nearest_name(
     tmp_path: Path, line: str, near: str
 ) -> None:

@@ -31,7 +31,7 @@ def test_suggestions_put_names_before_hidden_words(typed: str, first: str) -> No
     assert specs.suggest(typed)[0].name == first
 
 
-@pytest.mark.parametrize(("typed", "name"), [("rest", "reset"), ("modle", "model"), ("tol", "tools")])
+@pytest.mark.parametrize(("typed", "name"), [("rest", "reset"), ("modell", "model"), ("tol", "tools")])
 def test_a_typo_leads_to_the_nearest_command(typed: str, name: str) -> None:
     near = specs.nearest(typed)
     assert near is not None

@@ -245,7 +245,7 @@ class TestForgeToolForLangChain:
     async def test_a_child_process_runs_from_inside_a_running_loop(self, tmp_path: Path) -> None:
         context = ExecutionContext(working_dir=tmp_path)
         adapter = LangChainToolAdapter(forge_tool=BashTool(), context=context)
-        assert "from a child" in adapter.invoke({"command": "echo from a child"})
+        assert "from a child" in adapter.invoke({"command": "echo from a child", "description": "say a word"})
 
     def test_a_single_text_is_the_first_argument(self) -> None:
         recorder = Recorder()

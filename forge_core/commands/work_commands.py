@@ -1,0 +1,56 @@
+"""`/todo`, `/jobs` and `/afk`: what goes on beside the conversation."""
+
+from __future__ import annotations
+
+from forge_core.commands.columns import columns
+from forge_core.commands.result import CommandResult, Failure, Text
+from forge_core.session.session import ForgeSession
+from forge_core.tools.todo import TodoStatus
+
+_MARKS = {TodoStatus.COMPLETED: "✓", TodoStatus.IN_PROGRESS: "▸", TodoStatus.PENDING: "○"}
+
+
+async def todo(argument: str, session: ForgeSession) -> CommandResult:
+    """The plan, a line a step."""
+    items = session.todos.items
+    if not items:
+        return Text("There is no plan. The model makes one for tasks of several steps.", "Todo")
+    lines = [
+        f"{_MARKS[item.status]} "
+        + ((item.active_form or item.content) if item.status is TodoStatus.IN_PROGRESS else item.content)
+        for item in items
+    ]
+    return Text("\n".join([*lines, "", session.todos.summary]), "Todo")
+
+
+async def jobs(argument: str, session: ForgeSession) -> CommandResult:
+    """The background jobs; `stop N` ends one."""
+    action, _, number = argument.partition(" ")
+    if action == "stop":
+        if not number.strip().isdecimal():
+            return Failure("Which job? /jobs lists them; /jobs stop 1 ends the first.")
+        view = await session.jobs.stop(int(number))
+        return Text(f"{view.label} {view.outcome}.", "Jobs")
+    if argument:
+        return Failure(f"/jobs does not know {argument!r}. Use /jobs, or /jobs stop N.")
+    rows = [
+        (str(view.id), f"{view.outcome}  {' '.join(view.command.split())}") for view in session.jobs.list()
+    ]
+    if not rows:
+        return Text("Nothing runs in the background.", "Jobs")
+    return Text(f"{columns(rows)}\n\n/jobs stop N ends one.", "Jobs")
+
+
+async def afk(argument: str, session: ForgeSession) -> CommandResult:
+    """Switches whether the person is asked."""
+    wanted = {"": not session.is_away, "on": True, "off": False}.get(argument.lower())
+    if wanted is None:
+        return Failure(f"/afk is on or off, not {argument!r}.")
+    session.is_away = wanted
+    if wanted:
+        return Text(
+            "You are away: nothing asks you now. What would ask is refused and the model told so. /afk again "
+            "when you are back.",
+            "Away",
+        )
+    return Text("Welcome back: what needs you asks again.", "Away")

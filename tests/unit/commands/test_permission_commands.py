@@ -1,0 +1,185 @@
+"""/permissions, /mode, /sandbox and /trust on a real session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from forge_core.approval import Answer, deny_all
+from forge_core.commands.handlers import run_command
+from forge_core.commands.result import CommandResult, Failure, Text
+from forge_core.config.models import PermissionMode
+from forge_core.permissions.policy import Decision
+from forge_core.runtime import build_session, load_session_config
+from forge_core.session.session import ForgeSession
+from forge_core.tools.base import ExecutionContext
+from forge_core.tools.registry import builtin_tools
+from forge_core.workspace.trust import is_trusted
+from tests.support.scripted_llm import Call, ScriptedLLM
+from tests.support.sessions import Answering, scripted_session
+
+
+def body(result: CommandResult) -> str:
+    assert isinstance(result, Text), result
+    return result.body
+
+
+def fails(result: CommandResult) -> str:
+    assert isinstance(result, Failure), result
+    return result.text
+
+
+def decided(session: ForgeSession, command: str) -> Decision:
+    bash = next(tool for tool in builtin_tools() if tool.name == "bash")
+    use = bash.describe_use({"command": command}, ExecutionContext(session.config.working_dir))
+    return session.policy.decide("bash", use).decision
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> ForgeSession:
+    return scripted_session(tmp_path, [["x"]], tools=builtin_tools())
+
+
+async def test_a_rule_that_is_added_holds_at_once_and_the_next_time(session: ForgeSession) -> None:
+    assert decided(session, "make all") is Decision.ASK
+    assert "from now on" in body(await run_command("/permissions add allow bash(make:*)", session))
+    assert decided(session, "make all") is Decision.ALLOW
+    assert "never runs" in body(await run_command("/permissions add deny bash(make install:*)", session))
+    assert decided(session, "make install x") is Decision.DENY
+    again = load_session_config(
+        session.config.working_dir, environ={"FORGE_HOME": str(session.config.state_dir.parent)}
+    )
+    assert (again.saved_allow, again.saved_deny) == (("bash(make:*)",), ("bash(make install:*)",))
+
+
+async def test_the_rules_are_listed_with_mode_sandbox_and_where_they_are_kept(session: ForgeSession) -> None:
+    session.policy.allow_for_session("bash(=ls x)")
+    await run_command("/permissions add ask read(docs/**)", session)
+    text = body(await run_command("/permissions", session))
+    assert "Mode     ask" in text
+    assert "Sandbox" in text and "Away     no" in text
+    lines = [line.split(maxsplit=1) for line in text.splitlines() if "(" in line]
+    assert ["session", "bash(=ls x)"] in lines
+    assert ["ask", "read(docs/**)  (kept for this folder)"] in lines
+
+
+async def test_a_rule_can_be_removed_and_an_unknown_one_is_said_to_be_unknown(session: ForgeSession) -> None:
+    await run_command("/permissions add allow bash(make:*)", session)
+    assert "removed" in body(await run_command("/permissions remove bash(make:*)", session))
+    assert decided(session, "make all") is Decision.ASK
+    assert "no rule" in fails(await run_command("/permissions remove bash(make:*)", session))
+    session.policy.allow_for_session("bash(=ls x)")
+    assert "for this session" in body(await run_command("/permissions remove bash(=ls x)", session))
+
+
+@pytest.mark.parametrize(
+    "line", ["add", "add allow", "add perhaps bash(x)", "remove", "test", "nonsense", "add allow bash(("]
+)
+async def test_what_cannot_be_read_is_a_failure_and_changes_nothing(session: ForgeSession, line: str) -> None:
+    fails(await run_command(f"/permissions {line}", session))
+    assert session.policy.rules() == ()
+
+
+@pytest.mark.parametrize("typed", ["git status && rm -rf build", "'git status && rm -rf build'"])
+async def test_a_command_is_explained_part_by_part(session: ForgeSession, typed: str) -> None:
+    text = body(await run_command(f"/permissions test {typed}", session))
+    assert text.startswith("ASK")
+    assert "git status" in text and "rm -rf build" in text and "decides" in text
+
+
+async def test_modes_are_listed_and_changed_but_yolo_only_by_flag(session: ForgeSession) -> None:
+    assert "› ask" in body(await run_command("/mode", session))
+    assert "Mode plan" in body(await run_command("/mode PLAN", session))
+    assert session.status.mode is PermissionMode.PLAN
+    assert "--permission-mode" in fails(await run_command("/mode yolo", session))
+    assert "accept-edits" in fails(await run_command("/mode never", session))
+    assert session.status.mode is PermissionMode.PLAN
+
+
+async def test_the_sandbox_says_how_it_stands_and_what_to_do(session: ForgeSession) -> None:
+    text = body(await run_command("/sandbox", session))
+    assert text.startswith(session.sandbox.label)
+    assert "--sandbox strict" in text
+
+
+async def trusting(root: Path, **flags: object) -> ForgeSession:
+    session = build_session(load_session_config(root, flags=flags), deny_all)
+    session._parts.agent.set_llm(ScriptedLLM(replies=[["yes"]]))
+    return session
+
+
+def project(root: Path) -> None:
+    (root / ".forge").mkdir()
+    (root / ".forge/config.toml").write_text(
+        'permission_mode = "accept-edits"\nallow = ["bash(make:*)"]\ndeny = ["read(secrets/**)"]\n'
+    )
+    (root / "AGENTS.md").write_text("Always answer in verse.")
+
+
+async def system_prompt(session: ForgeSession) -> str:
+    async for _ in session.send("hello"):
+        pass
+    llm = session._parts.agent.llm
+    assert isinstance(llm, ScriptedLLM)
+    return str(llm.seen[-1][0].content)
+
+
+async def test_trust_lets_rules_mode_and_instructions_count_at_once_and_no_ends_it(tmp_path: Path) -> None:
+    project(tmp_path)
+    session = await trusting(tmp_path)
+    try:
+        assert "is not trusted" in body(await run_command("/trust", session))
+        assert "in verse" not in await system_prompt(session)
+        told = body(await run_command("/trust yes", session))
+        assert "2 rules" in told and "mode accept-edits" in told and "AGENTS.md" in told
+        assert "in verse" in await system_prompt(session)
+        assert session.status.mode is PermissionMode.ACCEPT_EDITS
+        assert {rule for _, rule in session.policy.rules()} == {"bash(make:*)", "read(secrets/**)"}
+        assert is_trusted(session.config)
+        assert "is trusted" in body(await run_command("/trust", session))
+        await run_command("/trust no", session)
+        assert "in verse" not in await system_prompt(session)
+        assert session.policy.rules() == ()
+    finally:
+        await session.aclose()
+
+
+async def test_a_mode_that_the_person_has_chosen_stays(tmp_path: Path) -> None:
+    project(tmp_path)
+    by_flag = await trusting(tmp_path, permission_mode=PermissionMode.PLAN)
+    changed = await trusting(tmp_path)
+    try:
+        await run_command("/trust yes", by_flag)
+        assert by_flag.status.mode is PermissionMode.PLAN
+        await run_command("/mode plan", changed)
+        await run_command("/trust yes", changed)
+        assert changed.status.mode is PermissionMode.PLAN
+    finally:
+        await by_flag.aclose()
+        await changed.aclose()
+
+
+async def test_trust_says_when_there_is_nothing_to_trust(tmp_path: Path) -> None:
+    session = await trusting(tmp_path)
+    assert "Nothing in" in body(await run_command("/trust", session))
+    assert "yes or no" in fails(await run_command("/trust maybe", session))
+    await session.aclose()
+
+
+async def test_away_nothing_asks_and_back_it_does_again(tmp_path: Path) -> None:
+    person = Answering(Answer.NO)
+    call = [Call("write", {"file_path": "a.txt", "content": "x"})]
+    session = scripted_session(
+        tmp_path, [call, ["done"], call, ["done"]], tools=builtin_tools(), approver=person
+    )
+    assert "You are away" in body(await run_command("/afk", session))
+    async for _ in session.send("go"):
+        pass
+    assert (person.asked, (tmp_path / "a.txt").exists()) == ([], False)
+    assert "Welcome back" in body(await run_command("/afk off", session))
+    async for _ in session.send("go"):
+        pass
+    assert len(person.asked) == 1
+    assert "on or off" in fails(await run_command("/afk maybe", session))
+    await session.aclose()
