@@ -69,3 +69,25 @@ async def test_a_question_is_put_to_the_person(talk: Talk) -> None:
 
 async def test_with_nobody_there_a_question_is_left_open(talk: Talk) -> None:
     assert "Nobody answered" in await talk("ask me whether to go on")
+
+
+async def test_a_rename_over_all_files_is_one_step(talk: Talk) -> None:
+    answer = await talk("rename pour_tea to pour in all files")
+    assert talk.names() == ["grep", "multi_edit"]
+    assert "in 2 files" in answer and "/undo" in answer
+    texts = [path.read_text() for path in talk.folder.rglob("*.py")]
+    assert not any("pour_tea" in text for text in texts)
+    assert sum(text.count("pour(") for text in texts) == 2
+
+
+async def test_a_name_inside_longer_words_is_left_alone_and_shown(talk: Talk) -> None:
+    before = {path: path.read_bytes() for path in talk.folder.rglob("*.py")}
+    answer = await talk("rename pour to brew in all files")
+    assert talk.names() == ["grep"]
+    assert "inside longer words" in answer and "pour_tea" in answer
+    assert {path: path.read_bytes() for path in talk.folder.rglob("*.py")} == before
+
+
+async def test_a_text_that_is_nowhere_is_replaced_nowhere(talk: Talk) -> None:
+    assert "No file here holds" in await talk("replace 'zzz' by 'y' in all files")
+    assert talk.names() == ["grep"]
