@@ -19,10 +19,10 @@ from forge_core.tools.base import (
 )
 from forge_core.tools.editing.change import Change, commit, current, target_of
 from forge_core.tools.editing.checks import refuse_placeholders
+from forge_core.tools.editing.creation import new_file
 from forge_core.tools.editing.locks import locked
-from forge_core.tools.editing.store import Target
 from forge_core.tools.editing.text import decode, is_binary, usual_terminator, with_newlines
-from forge_core.tools.paths import locate, shown
+from forge_core.tools.paths import locate
 
 _LINK = "Name the file that is to be made, or delete the link first."
 
@@ -77,13 +77,6 @@ def _plan(params: dict[str, Any], context: ExecutionContext) -> Change:
     return _replacing(path, content, context)
 
 
-def new_file(target: Target, name: str, content: str, context: ExecutionContext) -> Change:
-    """A file that does not exist yet. Raises ToolError for content that no file can hold."""
-    refuse_placeholders(content, "")
-    _check_parent(target.path, context)
-    return Change(target, name, _encoded(content), None, "", content)
-
-
 def _replacing(path: Path, content: str, context: ExecutionContext) -> Change:
     there = current(path, context)
     if str(there.target.path) not in context.files:
@@ -99,19 +92,3 @@ def _replacing(path: Path, content: str, context: ExecutionContext) -> Change:
     text = content if end == "\n" else with_newlines(content).replace("\n", end)
     data = old.bom + old.encode(text)
     return Change(there.target, there.name, data, there.data, old.text, text, looks=there.looks)
-
-
-def _encoded(content: str) -> bytes:
-    try:
-        return content.encode()
-    except UnicodeEncodeError as error:
-        raise ToolError("The content holds half of a surrogate pair, which no text file can hold.") from error
-
-
-def _check_parent(real: Path, context: ExecutionContext) -> None:
-    """Raises ToolError when a part of the path is a file."""
-    for parent in real.parents:
-        if parent.exists():
-            if not parent.is_dir():
-                raise ToolError(f"{shown(parent, context)!r} is a file, so nothing can be made below it.")
-            return

@@ -37,13 +37,18 @@ class Change:
     looks: Looks | None = None
     """Of the file that was there, else those that a new one is to have."""
     tiers: tuple[str, ...] = ()
+    moved_from: str = ""
+    """The name of the file that goes when this one is made."""
+    is_told: bool = False
+    """Another change of the call tells of it."""
 
     @property
     def path(self) -> Path:
         return self.target.path
 
     def diff(self) -> FileDiff:
-        return file_diff(self.name, self.old_text, self.new_text)
+        name = f"{self.moved_from} \u2192 {self.name}" if self.moved_from else self.name
+        return file_diff(name, self.old_text, self.new_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +113,8 @@ async def commit(changes: Sequence[Change], context: ExecutionContext) -> ToolRe
             context.files.pop(str(change.path), None)
         else:
             context.files[str(change.path)] = sha256(change.data)
-    outcomes = [await asyncio.to_thread(_outcome, change) for change in changes]
-    return _result(changes, outcomes)
+    told = [change for change in changes if not change.is_told]
+    return _result(told, [await asyncio.to_thread(_outcome, change) for change in told])
 
 
 def _check_agreed(change: Change, context: ExecutionContext) -> None:
@@ -192,18 +197,26 @@ def _outcome(change: Change) -> Outcome:
     facts = {"path": str(change.path), "tiers": change.tiers}
     if change.data is None:
         return Outcome(change.diff(), None, facts)
-    before = None if change.before is None else change.old_text
+    before = None if change.before is None and not change.moved_from else change.old_text
     warning = syntax_warning(change.name, before, change.new_text)
     return Outcome(change.diff(), warning, facts | {"sha256": sha256(change.data)})
+
+
+def _verb(change: Change) -> str:
+    if change.moved_from:
+        return "Moved"
+    return "Created" if change.before is None else "Deleted" if change.data is None else "Edited"
 
 
 def _result(changes: Sequence[Change], outcomes: Sequence[Outcome]) -> ToolResult:
     blocks: list[str] = []
     for change, outcome in zip(changes, outcomes, strict=True):
-        verb = "Created" if change.before is None else "Deleted" if change.data is None else "Edited"
-        lines = [f"{verb} {change.name}: +{outcome.diff.added} \u2212{outcome.diff.removed}{change.note}"]
+        verb = _verb(change)
+        lines = [
+            f"{verb} {outcome.diff.path}: +{outcome.diff.added} \u2212{outcome.diff.removed}{change.note}"
+        ]
         lines += [outcome.warning] if outcome.warning else []
-        lines += [outcome.diff.diff] if verb == "Edited" and outcome.diff.diff else []
+        lines += [outcome.diff.diff] if verb in ("Edited", "Moved") and outcome.diff.diff else []
         blocks.append("\n".join(lines))
     added = sum(outcome.diff.added for outcome in outcomes)
     removed = sum(outcome.diff.removed for outcome in outcomes)

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from forge_core.errors import ToolError
 from forge_core.tools.editing.change import Change, Current
 from forge_core.tools.editing.checks import refuse_placeholders
+from forge_core.tools.editing.hunks import apply_hunks
 from forge_core.tools.editing.lines import line_opcodes
 from forge_core.tools.editing.match import find
+from forge_core.tools.editing.patch import Hunk
 from forge_core.tools.editing.places import Tier
 from forge_core.tools.editing.replace import Piece, Replacement, replace
 from forge_core.tools.editing.text import decode, lines_of
@@ -51,17 +53,24 @@ class Draft:
                 self._check_meant(done, old, new)
         except ToolError as error:
             raise ToolError(f"{self._there.name}: {error}") from error
-        self.take(done)
-
-    def take(self, done: Replacement) -> None:
-        """Goes on with the result of an edit of `data`."""
         self._written = _moved(self._written, done)
+        self._notes += [f"{done.count} places"] if done.count > 1 else []
+        self._take(done, [done.tier])
+
+    def patch(self, hunks: Sequence[Hunk]) -> None:
+        """Makes the hunks of a patch. Raises ToolError naming the file when one does not fit."""
+        try:
+            for hunk in hunks:
+                refuse_placeholders("\n".join(hunk.new), "\n".join(hunk.old))
+            done, tiers = apply_hunks(self._data, hunks)
+        except ToolError as error:
+            raise ToolError(f"{self._there.name}: {error}") from error
+        self._take(done, tiers)
+
+    def _take(self, done: Replacement, tiers: Sequence[Tier]) -> None:
         self._data, self._after = done.data, done.after
-        if done.count > 1:
-            self._notes.append(f"{done.count} places")
-        if note := NOTES.get(done.tier):
-            self._notes.append(note)
-        self._tiers.append(done.tier)
+        self._notes += [note for tier in tiers if (note := NOTES.get(tier))]
+        self._tiers += tiers
 
     def change(self) -> Change:
         there = self._there

@@ -78,6 +78,14 @@ def whole_lines(
     yield _of_any(tier or "indentation", views[Key.STRIPPED], pairs, every)
 
 
+def whole_lines_as_sent(views: Views, pair: Pair) -> Iterator[Match]:
+    """Hits of whole lines, from exact to indented otherwise."""
+    yield _whole("exact", views[Key.BARE], pair, False)
+    yield _whole("trailing blanks", views[Key.TRIMMED], pair, False)
+    yield _whole("look-alike characters", views[Key.FOLDED], pair, False)
+    yield from whole_lines(views, [pair], every=False)
+
+
 def _of_any(tier: Tier, view: View, pairs: Sequence[Pair], every: bool) -> Match:
     found = [match for pair in pairs if (match := _whole(tier, view, pair, every)).starts]
     match = together(tier, found)

@@ -18,12 +18,15 @@ _RUN = re.compile(r"[ \t]+")
 class Key(Enum):
     """What is left of a line."""
 
+    BARE = "all but the line end"
     TRIMMED = "without trailing blanks"
     FOLDED = "and with look-alike characters made equal"
     COLLAPSED = "and with each run of blanks after the indentation as one"
     STRIPPED = "folded, without indentation"
 
     def of(self, lines: Sequence[str]) -> list[str]:
+        if self is Key.BARE:
+            return list(lines)
         if self is not Key.TRIMMED:
             lines = [line if line.isascii() else folded(line) for line in lines]
         if self is Key.STRIPPED:

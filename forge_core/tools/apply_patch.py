@@ -1,0 +1,155 @@
+"""The apply_patch tool: files made, changed, moved and deleted by one patch, together or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from forge_core.approval import Effect
+from forge_core.errors import ToolError
+from forge_core.result import FileDiff
+from forge_core.tools.base import (
+    BaseTool,
+    ExecutionContext,
+    ToolCategory,
+    ToolParameter,
+    ToolResult,
+    ToolUse,
+)
+from forge_core.tools.editing.change import Change, Current, commit, current, target_of
+from forge_core.tools.editing.creation import check_parent, new_file
+from forge_core.tools.editing.draft import Draft
+from forge_core.tools.editing.locks import locked
+from forge_core.tools.editing.patch import Section, parse_patch
+from forge_core.tools.editing.text import decode
+from forge_core.tools.paths import locate, shown
+
+
+class ApplyPatchTool(BaseTool):
+    """A patch in the `*** Begin Patch` grammar, by the same engine as `edit`."""
+
+    name = "apply_patch"
+    description = (
+        "Applies a patch to one or more files: all of it, or nothing. Form: '*** Begin Patch', then per file "
+        "'*** Add File: path' (lines with +), '*** Delete File: path', or '*** Update File: path' (then "
+        "'*** Move to: path' if it moves) with hunks of lines that begin with a blank (context), - or +, and "
+        "at last '*** End Patch'. Each hunk must fit exactly one place: give about three lines of context, "
+        "and where that is not unique, '@@ ' with the line of the function or section it stands in. "
+        "'*** End of File' after a hunk ties it to the end. Use edit for a single small change."
+    )
+    parameters = (
+        ToolParameter("patch", "string", "The whole patch, from '*** Begin Patch' to '*** End Patch'."),
+    )
+    category = ToolCategory.FILE
+    effect = Effect.WRITE
+
+    async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
+        paths = _paths(parse_patch(params["patch"]), context)
+        async with locked(target_of(path, context)[0].path for path in paths):
+            return await commit(await asyncio.to_thread(_plan, params["patch"], context), context)
+
+    def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
+        try:
+            sections = parse_patch(str(params.get("patch", "")))
+        except ToolError:  # the call will fail with these words; until then it touches nothing
+            return ToolUse(Effect.WRITE, "a patch that cannot be read", (context.root,))
+        return ToolUse(
+            Effect.WRITE,
+            ", ".join(_label(section) for section in sections),
+            tuple(dict.fromkeys(_paths(sections, context))),
+            is_destructive=any(section.kind == "delete" or section.move_to for section in sections),
+            details={"Deletes": ", ".join(gone)} if (gone := _gone(sections)) else {},
+        )
+
+    async def preview(self, params: dict[str, Any], context: ExecutionContext) -> tuple[FileDiff, ...]:
+        changes = await asyncio.to_thread(_plan, params["patch"], context)
+        return tuple([await asyncio.to_thread(change.diff) for change in changes if not change.is_told])
+
+
+def _label(section: Section) -> str:
+    return f"{section.path} \u2192 {section.move_to}" if section.move_to else section.path
+
+
+def _gone(sections: Iterable[Section]) -> list[str]:
+    return [section.path for section in sections if section.kind == "delete"]
+
+
+def _paths(sections: Iterable[Section], context: ExecutionContext) -> list[Path]:
+    names = [name for one in sections for name in (one.path, one.move_to) if name is not None]
+    return [locate(name, context) for name in names]
+
+
+def _plan(patch: str, context: ExecutionContext) -> list[Change]:
+    sections = parse_patch(patch)
+    seen: set[Path] = set()
+    for path in _paths(sections, context):
+        real = target_of(path, context)[0].path
+        if real in seen:
+            raise ToolError(
+                f"{shown(path, context)!r} is named twice in the patch. Nothing was written. Put all that "
+                "is to become of it in one section."
+            )
+        seen.add(real)
+    return [change for section in sections for change in _changes(section, context)]
+
+
+def _changes(section: Section, context: ExecutionContext) -> list[Change]:
+    path = locate(section.path, context)
+    if section.kind == "add":
+        return [_made(path, section.content, context)]
+    if path.is_symlink() and (section.kind == "delete" or section.move_to):
+        raise ToolError(
+            f"{shown(path, context)!r} is a link to {str(path.readlink())!r}. A patch deletes and moves "
+            "files, not links. Nothing was written."
+        )
+    there = current(path, context)
+    if section.kind == "delete":
+        return [_deleted(there)]
+    draft = Draft(there) if section.hunks else None
+    if draft is not None:
+        draft.patch(section.hunks)
+        if section.move_to is None:
+            return [draft.change()]
+    return _moved(there, draft, locate(section.move_to or section.path, context), context)
+
+
+def _made(path: Path, content: str, context: ExecutionContext) -> Change:
+    _refuse_existing(path, context)
+    target, name = target_of(path, context)
+    return new_file(target, name, content, context)
+
+
+def _refuse_existing(path: Path, context: ExecutionContext) -> None:
+    if path.is_symlink() or path.exists():
+        raise ToolError(
+            f"{shown(path, context)!r} exists already. Nothing was written. Use '*** Update File:' to change "
+            "it, or take another name."
+        )
+
+
+def _deleted(there: Current) -> Change:
+    return Change(there.target, there.name, None, there.data, _text(there.data), "", looks=there.looks)
+
+
+def _moved(there: Current, draft: Draft | None, path: Path, context: ExecutionContext) -> list[Change]:
+    _refuse_existing(path, context)
+    target, name = target_of(path, context)
+    check_parent(target.path, context)
+    after = draft.change() if draft is not None else _unchanged(there)
+    made = replace(after, target=target, name=name, before=None, moved_from=there.name)
+    return [made, replace(_deleted(there), is_told=True)]
+
+
+def _unchanged(there: Current) -> Change:
+    text = _text(there.data)
+    return Change(there.target, there.name, there.data, there.data, text, text, looks=there.looks)
+
+
+def _text(data: bytes) -> str:
+    try:
+        return decode(data).readable
+    except ToolError:
+        return ""
