@@ -79,7 +79,6 @@ def _skills() -> Mapping[Intent, Serve]:
         search,
         talk,
         topics,
-        working,
     )
 
     return {
@@ -110,11 +109,6 @@ def _skills() -> Mapping[Intent, Serve]:
         Intent.DELETE_FILE: creating.delete,
         Intent.MAKE_FOLDER: creating.make_folder,
         Intent.RUN: running.run,
-        Intent.BACKGROUND: working.background,
-        Intent.JOB_OUTPUT: working.job_output,
-        Intent.JOB_STOP: working.job_stop,
-        Intent.PLAN: working.plan,
-        Intent.ASK_ME: working.ask_me,
         Intent.TESTS: running.tests,
         Intent.CHANGES: git.changes,
         Intent.DIFF: git.diff,
@@ -126,4 +120,17 @@ def _skills() -> Mapping[Intent, Serve]:
         Intent.TOPIC: topics.topic,
         Intent.BEYOND: talk.beyond,
         Intent.UNKNOWN: talk.unknown,
+        **_working_skills(),
+    }
+
+
+def _working_skills() -> Mapping[Intent, Serve]:
+    from forge_core.llm.offline.skills import working
+
+    return {
+        Intent.BACKGROUND: working.background,
+        Intent.JOB_OUTPUT: working.job_output,
+        Intent.JOB_STOP: working.job_stop,
+        Intent.PLAN: working.plan,
+        Intent.ASK_ME: working.ask_me,
     }
