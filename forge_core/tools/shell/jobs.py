@@ -130,8 +130,8 @@ class JobTable:
         for job in jobs:
             job.stop()
         await asyncio.gather(*(job.process.killed() for job in jobs))
-        if self._watchers:
-            await asyncio.wait(set(self._watchers))
+        if watchers := {task for task in self._watchers if not task.done()}:
+            await asyncio.wait(watchers)
         for job in jobs:
             job.capture.close()
         self._news.clear()
@@ -238,11 +238,13 @@ class JobTable:
             job.forget_timeout()
             self._tell_end(job)
             is_told = True
-        await job.process.all_ended.wait()
-        job.capture.close()
-        job.notes += await job.watch.end()
-        job.mark_exited()
-        job.seen_off.set()
+        try:
+            await job.process.all_ended.wait()
+            job.notes += await job.watch.end()
+        finally:
+            job.capture.close()
+            job.mark_exited()
+            job.seen_off.set()
         if not is_told:
             self._tell_end(job)
 

@@ -11,9 +11,9 @@ import asyncio
 import contextlib
 import os
 import re
+import select
 import signal
 import subprocess
-import sys
 import uuid
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -32,6 +32,8 @@ KILL_AFTER_S = 2.0
 _MAX_STATUS_BYTES = 64 * 1024
 _KILL_ROUNDS = 100
 _GONE_WITHIN_S = 2.0
+_BLOCKED_S = 0.5
+"""How long a closing loop is held up, at most, by an end that it can no longer await."""
 _SANDBOX_DEPTH = 2
 """bwrap, the first process of its namespace, the supervisor."""
 _EXIT = re.compile(rb"^" + EXIT + rb"(\d+)$", re.MULTILINE)
@@ -88,8 +90,9 @@ class ShellProcess:
     async def killed(self) -> None:
         """Kills it and waits until it is gone, two seconds at most: nobody can end a process that hangs in
         the kernel."""
-        if not self.all_ended.is_set():
-            self._in_thread(self._kill)
+        if self._life.done():
+            return
+        self._in_thread(self._kill)
         await asyncio.wait({self._life}, timeout=_GONE_WITHIN_S)
         self._life.cancel()
         await asyncio.wait({self._life, *self._signals})
@@ -173,8 +176,6 @@ class ShellProcess:
     def _terminate(self) -> None:
         for one in self._members():
             send(one, signal.SIGTERM)
-        if sys.platform != "linux":
-            self._signal_group(signal.SIGTERM)
 
     def _kill(self) -> None:
         root = self._process.pid
@@ -218,7 +219,11 @@ class ShellProcess:
         if self._process.poll() is None:
             self._kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(timeout=0.5)
+                self._process.wait(timeout=_BLOCKED_S)
+            if self._namespace is not None:
+                waiting = select.poll()
+                waiting.register(self._namespace, select.POLLIN)
+                waiting.poll(_BLOCKED_S * 1000)
         if self._kill_timer is not None:
             self._kill_timer.cancel()
         self._close_input()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from forge_core.tools.shell.environment import CALL_VARIABLE
 _PROC = Path("/proc")
 _MAX_SCANS = 5
 _MAX_SHOWN = 200
+_PS_TIMEOUT_S = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class Running:
     pid: int
     command: str
     started: int = 0
-    """Clock ticks since boot: tells it from a later process with the same id."""
+    """Clock ticks since boot: tells it from a later process with the same id. 0 where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,10 @@ class _Status:
 
 
 def descendants(root: int, besides: str = "") -> list[Running]:
-    """The live processes below `root`, itself and those with the argument `besides` left out. Empty where
-    there is no /proc."""
+    """The live processes below `root`, itself and those with the argument `besides` left out. Where
+    there is no /proc, what `ps` lists of its tree and its process group."""
+    if not _PROC.is_dir():
+        return _listed_by_ps(root)
     table: dict[int, _Status] = {}
     for _ in range(_MAX_SCANS):
         table, is_whole = _table()
@@ -100,8 +104,8 @@ def marked(call: str) -> list[Running]:
 def send(one: Running, number: signal.Signals) -> None:
     """Sends a signal to that process, and to no later one with its id."""
     with contextlib.suppress(OSError, ValueError, IndexError):
-        if not hasattr(os, "pidfd_open"):
-            if _status(one.pid).started == one.started:
+        if not hasattr(os, "pidfd_open") or not one.started:
+            if not one.started or _status(one.pid).started == one.started:
                 os.kill(one.pid, number)
             return
         descriptor = os.pidfd_open(one.pid)
@@ -110,6 +114,33 @@ def send(one: Running, number: signal.Signals) -> None:
                 signal.pidfd_send_signal(descriptor, number)
         finally:
             os.close(descriptor)
+
+
+def _listed_by_ps(root: int) -> list[Running]:
+    """Without the kernel's adoption of orphans, the process group is the best tie that there is."""
+    columns = ["ps", "-A", "-o", "pid=", "-o", "ppid=", "-o", "pgid=", "-o", "stat=", "-o", "args="]
+    try:
+        listing = subprocess.run(columns, capture_output=True, check=False, timeout=_PS_TIMEOUT_S).stdout
+    except (OSError, subprocess.SubprocessError):
+        return []
+    family, found = {root}, dict[int, Running]()
+    rows = [
+        row
+        for line in listing.decode("utf-8", "replace").splitlines()
+        if len(row := line.split(None, 4)) == 5
+    ]
+    while True:
+        new = [
+            row
+            for row in rows
+            if int(row[0]) not in family and (int(row[1]) in family or int(row[2]) == root)
+        ]
+        if not new:
+            return [found[pid] for pid in sorted(found)]
+        for pid, _, _, state, command in new:
+            family.add(int(pid))
+            if not state.startswith("Z"):
+                found[int(pid)] = Running(int(pid), command[:_MAX_SHOWN])
 
 
 def _table() -> tuple[dict[int, _Status], bool]:

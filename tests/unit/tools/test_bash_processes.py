@@ -6,6 +6,10 @@ goes by.
 
 import asyncio
 import os
+import shutil
+import signal
+import subprocess
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +18,7 @@ import pytest
 
 from forge_core.permissions.sandbox import Sandbox, SandboxKind, SandboxState, probe_now
 from forge_core.tools import BashTool, ExecutionContext, ToolExecutor, ToolResult
+from forge_core.tools.shell import process_tree
 from forge_core.tools.shell.job import JobState
 from forge_core.tools.shell.jobs import JobTable
 
@@ -186,6 +191,35 @@ async def test_a_command_that_kills_its_supervisor_is_ended_too(
     await jobs.aclose()
     assert not life.is_there
     life.close()
+
+
+def test_what_a_call_leaves_running_ends_with_its_event_loop(folder: Path, sandbox: Sandbox | None) -> None:
+    """A caller that cannot await has a loop for each call, and nobody left to watch a job afterwards."""
+    tool = BashTool()
+    life = Life(folder, 999)
+    for _ in range(2):
+        context = ExecutionContext(folder, sandbox=sandbox)
+        command = {"command": f"exec 9> {life.name}; setsid sleep 7205 & true"}
+        result = asyncio.run(ToolExecutor().execute(tool, command, context))
+        assert "still running" in result.output
+        assert not life.is_there
+    asyncio.run(tool.aclose())
+    life.close()
+
+
+@pytest.mark.skipif(shutil.which("ps") is None, reason="there is no ps")
+def test_without_proc_the_process_list_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = subprocess.Popen(["sh", "-c", "sleep 7206 & sleep 7206; true"], start_new_session=True)
+    try:
+        while len(found := process_tree.descendants(root.pid)) < 2 or "sh" in {one.command for one in found}:
+            time.sleep(0.01)
+        monkeypatch.setattr(process_tree, "_PROC", Path("/nonexistent"))
+        listed = process_tree.descendants(root.pid)
+        assert [(one.pid, one.command) for one in listed] == [(one.pid, one.command) for one in found]
+        for one in listed:
+            process_tree.send(one, signal.SIGKILL)
+    finally:
+        root.wait()
 
 
 async def test_the_network_is_there_only_where_it_was_asked_for(

@@ -1,0 +1,107 @@
+"""What a command did to files: what is kept before it, and what the model is told after it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from forge_core.approval import Effect
+from forge_core.tools import BashTool, ExecutionContext, ReadTool, ToolExecutor
+from forge_core.tools import bash as bash_module
+from forge_core.tools.shell.jobs import JobTable
+
+
+@dataclass
+class Effects:
+    changed: tuple[str, ...] = ()
+    not_undoable: tuple[str, ...] = ()
+
+
+class Images:
+    """Notes when it is asked to look, and tells what it was told to."""
+
+    def __init__(self, *not_undoable: str) -> None:
+        self.looks: list[str] = []
+        self._effects = Effects(not_undoable=not_undoable)
+
+    async def capture(self, path: Path) -> None:
+        self.looks.append(f"file {path.name}")
+
+    async def before_command(self) -> object:
+        self.looks.append("before")
+        return len(self.looks)
+
+    async def after_command(self, watch: object) -> Effects:
+        self.looks.append(f"after {watch}")
+        return self._effects
+
+    async def settle(self) -> None:
+        """Nothing to note here."""
+
+
+async def bash(root: Path, command: str, images: Images | None = None, **more: object) -> str:
+    context = ExecutionContext(root, before_images=images)
+    return (await ToolExecutor().execute(BashTool(), {"command": command, **more}, context)).for_model()
+
+
+async def test_a_command_that_may_write_is_watched_and_what_cannot_come_back_is_named(tmp_path: Path) -> None:
+    images = Images("big.bin", "build/ (ignored)")
+    told = await bash(tmp_path, "echo x > new.txt", images)
+    assert images.looks == ["before", "after 1"]
+    assert "[/undo cannot bring back: big.bin, build/ (ignored)]" in told
+
+
+@pytest.mark.parametrize("command", ["ls", "git status", "cat a.txt | head -3"])
+async def test_a_command_that_only_reads_costs_no_look(tmp_path: Path, command: str) -> None:
+    images = Images("big.bin")
+    assert "undo" not in await bash(tmp_path, command, images)
+    assert images.looks == []
+
+
+async def test_a_command_that_fails_or_times_out_is_watched_to_its_end(tmp_path: Path) -> None:
+    images = Images()
+    await bash(tmp_path, "echo x > new.txt; exit 3", images)
+    assert images.looks == ["before", "after 1"]
+    tool, context = BashTool(), ExecutionContext(tmp_path, before_images=images)
+    images.looks.clear()
+    command = {"command": "echo y > new.txt; sleep 7301", "timeout_s": 0.2}
+    await ToolExecutor().execute(tool, command, context)
+    await tool.aclose()
+    assert images.looks == ["before", "after 1"]
+
+
+async def test_a_job_is_looked_at_when_its_call_returns_and_when_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bash_module, "START_GRACE_S", 0.1)
+    (tmp_path / "seen.txt").write_text("one\n")
+    images, jobs = Images(), JobTable()
+    context = ExecutionContext(tmp_path, before_images=images, jobs=jobs)
+    executor = ToolExecutor()
+    await executor.execute(ReadTool(), {"file_path": "seen.txt"}, context)
+    command = "while [ ! -e go ]; do sleep 0.02; done; echo two >> seen.txt"
+    await executor.execute(BashTool(), {"command": command, "run_in_background": True}, context)
+    assert images.looks == ["before", "after 1", "before"]
+    (tmp_path / "go").touch()
+    news = await jobs.output(1, wait_s=10)
+    assert images.looks == ["before", "after 1", "before", "after 3"]
+    assert news.notes == ("[changed by the command, read again before editing: seen.txt]",)
+    await jobs.aclose()
+
+
+def test_the_network_is_part_of_what_a_call_would_touch(tmp_path: Path) -> None:
+    tool, context = BashTool(), ExecutionContext(tmp_path)
+    quiet = tool.describe_use({"command": "make"}, context)
+    loud = tool.describe_use({"command": "make", "network": True}, context)
+    assert (quiet.needs_network, loud.needs_network) == (False, True)
+    assert "Network" not in quiet.details
+    assert loud.details["Network"] == "it asks to reach other machines"
+    assert quiet.effect is loud.effect is Effect.RUN
+
+
+def test_the_prompt_says_how_long_it_may_run(tmp_path: Path) -> None:
+    tool, context = BashTool(), ExecutionContext(tmp_path)
+    assert tool.describe_use({"command": "make"}, context).details["Timeout"] == "120 s"
+    job = {"command": "make", "run_in_background": True}
+    assert tool.describe_use(job, context).details["Timeout"] == "none, it runs in the background"
+    assert tool.describe_use(job | {"timeout_s": 30}, context).details["Timeout"] == "30 s"
