@@ -117,15 +117,18 @@ async def test_a_torn_record_costs_that_record_alone(tmp_path: Path) -> None:
             file.write(b'{"type":"turn","tur' if path.suffix == ".jsonl" else b"FUB1\x00torn")
     again = make_workspace(tmp_path)
     await again.turn("three", "echo z > c")
+    await again.store.aclose()
+    again = make_workspace(tmp_path)
     for _ in range(3):
         assert (await again.store.undo()).conflicts == ()
     assert shapes(again.root) == {"a": ("file", 0o644, b"old")}
     await again.store.aclose()
 
 
-async def test_damaged_bytes_in_the_store_are_told_and_never_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["precious " * 50, "short and precious"])
+async def test_damaged_bytes_in_the_store_are_told_and_never_written(tmp_path: Path, text: str) -> None:
     ws = make_workspace(tmp_path)
-    (ws.root / "a").write_text("precious " * 50)
+    (ws.root / "a").write_text(text)
     await ws.turn("one", "echo x > a")
     await ws.store.aclose()
     for path in (tmp_path / "state" / "s1" / "undo" / "blobs").iterdir():
@@ -249,6 +252,17 @@ async def test_a_change_of_the_ignore_rules_neither_deletes_nor_claims_files(ws:
     assert shapes(ws.root).keys() == {".gitignore", "secret", "seen"}
     [effects] = await ws.turn("y", "rm seen; echo more > secret")
     assert effects.changed == ("seen",)
+
+
+async def test_new_ignore_rules_hold_from_the_next_command_on(ws: Workspace) -> None:
+    (ws.root / ".gitignore").write_text("was/\n")
+    shell(ws.root, "mkdir was; echo old > was/f")
+    await ws.turn("x", "echo will/ > .gitignore")
+    [effects] = await ws.turn("y", "mkdir will; echo x > will/f; echo new > was/f")
+    assert effects.changed == ("was/f",)
+    assert effects.not_undoable == ("will/ (ignored by git)",)
+    assert (await ws.store.undo()).restored == ("was/f",)
+    assert (ws.root / "was" / "f").read_text() == "old\n"
 
 
 async def test_the_store_stays_within_its_limit_and_forgets_the_oldest_turns(tmp_path: Path) -> None:
