@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from forge_core.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from forge_core.tools.apply_patch import ApplyPatchTool as ApplyPatchTool
+    from forge_core.tools.ask_user import AskUserTool as AskUserTool
     from forge_core.tools.base import BaseTool as BaseTool
     from forge_core.tools.base import ExecutionContext as ExecutionContext
     from forge_core.tools.base import ToolCategory as ToolCategory
@@ -17,23 +19,33 @@ if TYPE_CHECKING:
     from forge_core.tools.executor import ToolExecutor as ToolExecutor
     from forge_core.tools.glob import GlobTool as GlobTool
     from forge_core.tools.grep import GrepTool as GrepTool
+    from forge_core.tools.job_output import JobOutputTool as JobOutputTool
+    from forge_core.tools.job_stop import JobStopTool as JobStopTool
     from forge_core.tools.ls import LsTool as LsTool
+    from forge_core.tools.multi_edit import MultiEditTool as MultiEditTool
     from forge_core.tools.read import ReadTool as ReadTool
     from forge_core.tools.registry import ToolRegistry as ToolRegistry
     from forge_core.tools.registry import builtin_tools as builtin_tools
+    from forge_core.tools.todo import TodoTool as TodoTool
     from forge_core.tools.write import WriteTool as WriteTool
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
+        "ApplyPatchTool": "forge_core.tools.apply_patch",
+        "AskUserTool": "forge_core.tools.ask_user",
         "BaseTool": "forge_core.tools.base",
         "BashTool": "forge_core.tools.bash",
         "EditTool": "forge_core.tools.edit",
         "ExecutionContext": "forge_core.tools.base",
         "GlobTool": "forge_core.tools.glob",
         "GrepTool": "forge_core.tools.grep",
+        "JobOutputTool": "forge_core.tools.job_output",
+        "JobStopTool": "forge_core.tools.job_stop",
         "LsTool": "forge_core.tools.ls",
+        "MultiEditTool": "forge_core.tools.multi_edit",
         "ReadTool": "forge_core.tools.read",
+        "TodoTool": "forge_core.tools.todo",
         "ToolCategory": "forge_core.tools.base",
         "ToolError": "forge_core.tools.base",
         "ToolExecutor": "forge_core.tools.executor",

@@ -45,6 +45,7 @@ class ToolRegistry:
 
 def builtin_tools() -> list[BaseTool]:
     """A fresh set of the built-in tools, those that only read first."""
+    from forge_core.tools.apply_patch import ApplyPatchTool
     from forge_core.tools.ask_user import AskUserTool
     from forge_core.tools.bash import BashTool
     from forge_core.tools.edit import EditTool
@@ -53,10 +54,12 @@ def builtin_tools() -> list[BaseTool]:
     from forge_core.tools.job_output import JobOutputTool
     from forge_core.tools.job_stop import JobStopTool
     from forge_core.tools.ls import LsTool
+    from forge_core.tools.multi_edit import MultiEditTool
     from forge_core.tools.read import ReadTool
     from forge_core.tools.todo import TodoTool
     from forge_core.tools.write import WriteTool
 
     looking: list[BaseTool] = [ReadTool(), GlobTool(), GrepTool(), LsTool()]
     running: list[BaseTool] = [BashTool(), JobOutputTool(), JobStopTool()]
-    return [*looking, WriteTool(), EditTool(), *running, TodoTool(), AskUserTool()]
+    writing: list[BaseTool] = [WriteTool(), EditTool(), MultiEditTool(), ApplyPatchTool()]
+    return [*looking, *writing, *running, TodoTool(), AskUserTool()]

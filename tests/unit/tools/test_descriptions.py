@@ -16,6 +16,7 @@ from forge_core.tools import glob as glob_module
 from forge_core.tools import grep as grep_module
 from forge_core.tools import job_output as job_output_module
 from forge_core.tools import ls as ls_module
+from forge_core.tools import multi_edit as multi_edit_module
 from forge_core.tools import read as read_module
 from forge_core.tools import todo as todo_module
 from forge_core.tools.output import OUTPUT_LIMIT
@@ -32,6 +33,7 @@ TOOLS = {tool.name: tool for tool in builtin_tools()}
         ("ls", [ls_module.DEFAULT_DEPTH, ls_module.MAX_DEPTH, ls_module.MAX_ENTRIES]),
         ("bash", [bash_module.DEFAULT_TIMEOUT_S, bash_module.MAX_TIMEOUT_S, OUTPUT_LIMIT]),
         ("bash", [bash_module.BACKGROUND_AFTER_S]),
+        ("multi_edit", [multi_edit_module.MAX_EDITS]),
         ("job_output", [job_output_module.MAX_WAIT_S, OUTPUT_LIMIT]),
         ("todo", [todo_module.MAX_ITEMS, todo_module.MAX_CONTENT_CHARS]),
         ("ask_user", [ask_user_module.MAX_QUESTIONS, ask_user_module.MAX_OPTIONS]),
@@ -74,7 +76,7 @@ def test_the_schema_is_json_and_names_what_is_required(tool: BaseTool) -> None:
 
 def test_what_runs_unasked_are_exactly_the_built_in_tools_that_only_read() -> None:
     assert {name for name, tool in TOOLS.items() if tool.effect is Effect.READ} - HARMLESS_TOOLS == READ_TOOLS
-    assert {name for name, tool in TOOLS.items() if tool.effect is Effect.WRITE} == WRITE_TOOLS & TOOLS.keys()
+    assert {name for name, tool in TOOLS.items() if tool.effect is Effect.WRITE} == WRITE_TOOLS
 
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS.keys())
