@@ -209,7 +209,8 @@ class AgentRun:
                         await chain.get_child().on_custom_event("permission", event.data, run_id=chain.run_id)
                     yield event
         finally:
-            self._answer(round_.records())
+            unread = {call.id for call in self._open_calls if call.problem is not None}
+            self._answer(round_.records(), own=round_.denied | unread)
         self._is_last_round_denied = len(round_.denied) == len(round_.records())
         if self._watch is not None:
             told = [self._watch.observe(record) for record in round_.records()]
@@ -217,11 +218,11 @@ class AgentRun:
         if any(record.name in agent.stop_tools for record in round_.records()):
             self._reason = "stop_tool"
 
-    def _answer(self, records: list[ToolCallRecord]) -> None:
-        """Every open call gets its result, in call order."""
+    def _answer(self, records: list[ToolCallRecord], own: set[str]) -> None:
+        """Every open call gets its result, in call order; those in `own` are words of Forge or the person."""
         for record in records:
             extra = {} if record.success else {"status": "error"}
-            text = self._as_data(record)
+            text = record.result if record.id in own else self._as_data(record)
             self._remember(Message.tool_result(record.id, text, name=record.name, **extra))
         self._records.extend(records)
         self._open_calls = []
@@ -242,7 +243,9 @@ class AgentRun:
             if self._call is not None:
                 self._keep_partial(self._call)
             if self._open_calls:
-                self._answer([not_run(call) for call in self._open_calls])
+                self._answer(
+                    [not_run(call) for call in self._open_calls], {call.id for call in self._open_calls}
+                )
             self._result = self._build_result()
         return self._result
 

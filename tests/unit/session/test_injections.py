@@ -270,6 +270,12 @@ async def test_what_a_file_says_reaches_the_model_inside_a_frame_that_it_cannot_
     assert '</tool-output mark="0">' in found[2]
 
 
+async def test_what_forge_itself_refuses_stands_outside_of_any_frame(place: Place) -> None:
+    _, seen = await obey(place, PermissionMode.PLAN, deny_all)
+    assert "\nError: write was not allowed" in seen
+    assert 'tool="write">' not in seen
+
+
 async def test_the_attacks_are_real_where_the_person_has_given_up_every_guard(place: Place) -> None:
     """In mode yolo without a sandbox they bite, so the tests above could fail."""
     _, seen = await obey(place, PermissionMode.YOLO, deny_all, "off")
