@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -64,8 +64,11 @@ class Scene:
         return sorted({self.root, *self.extra_writable, *self.protection.writable}, key=_depth)
 
 
-def mounts(scene: Scene) -> list[str]:
-    """The arguments for bubblewrap that build the view upon a read-only root with its own /dev and /proc."""
+def mounts(scene: Scene, hold: Callable[[str, Path], list[str]]) -> list[str]:
+    """The arguments for bubblewrap that build the view upon a read-only root with its own /dev and /proc.
+
+    `hold` gives those for what lies where commands may write: it gets "--bind" or "--ro-bind" and the path.
+    """
     writable = scene.writable
     veils = [Path(one) for one in VEILS if Path(one).is_dir() and not Path(one).is_symlink()]
     arguments: list[str] = []
@@ -82,7 +85,7 @@ def mounts(scene: Scene) -> list[str]:
     held = [(path, "--bind") for path in scene.protection.pinned]
     held += [(path, "--ro-bind") for path in (*scene.protection.read_only, *scene.standing)]
     for path, how in sorted(dict.fromkeys(held), key=lambda one: (_depth(one[0]), str(one[0]), one[1])):
-        arguments += [how, str(path), str(path)]
+        arguments += hold(how, path)
     return arguments + inside
 
 

@@ -20,6 +20,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from forge_core.permissions.sandbox.anchor import anchored
 from forge_core.permissions.sandbox.protected import PlaceholderKind
 
 _CONTENTS: Mapping[PlaceholderKind, bytes] = {"file": b"", "commondir": b".\n"}
@@ -101,16 +102,11 @@ def _lock(descriptor: int, patience_s: float) -> bool:
 
 def _create(path: Path, kind: PlaceholderKind) -> bool:
     try:
-        if kind == "folder":
-            path.mkdir()
-        else:
-            descriptor = os.open(
-                path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644
-            )
-            try:
-                os.write(descriptor, _CONTENTS[kind])
-            finally:
-                os.close(descriptor)
+        folder = anchored(path.parent)
+        try:
+            _create_in(folder, path.name, kind)
+        finally:
+            os.close(folder)
     except FileExistsError:
         return True
     except OSError as error:
@@ -118,6 +114,18 @@ def _create(path: Path, kind: PlaceholderKind) -> bool:
             return False
         raise
     return True
+
+
+def _create_in(folder: int, name: str, kind: PlaceholderKind) -> None:
+    if kind == "folder":
+        os.mkdir(name, 0o755, dir_fd=folder)
+        return
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(name, flags, 0o644, dir_fd=folder)
+    try:
+        os.write(descriptor, _CONTENTS[kind])
+    finally:
+        os.close(descriptor)
 
 
 def _remove(path: Path) -> None:

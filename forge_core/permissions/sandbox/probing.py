@@ -12,7 +12,7 @@ import tempfile
 import threading
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from forge_core.errors import ForgeError
@@ -98,20 +98,25 @@ def _find(root: Path, environment: Mapping[str, str]) -> SandboxState:
     state = SandboxState(SandboxKind.BUBBLEWRAP, program=str(program))
     trial = _try(state, root, environment)
     if trial.problem and "proc" in trial.error and "mount" in trial.error.lower():
-        state = SandboxState(SandboxKind.BUBBLEWRAP, program=str(program), host_proc=True)
+        state = replace(state, host_proc=True)
+        trial = _try(state, root, environment)
+    if trial.problem and "bind-fd" in trial.error:
+        state = replace(state, binds_paths=True)
         trial = _try(state, root, environment)
     if trial.problem:
         return _fallback(trial.problem, root, environment)
-    return SandboxState(state.kind, _what_is_not_held(root), state.program, state.host_proc)
+    return replace(state, reason=_what_is_not_held(state, root))
 
 
-def _what_is_not_held(root: Path) -> str:
+def _what_is_not_held(state: SandboxState, root: Path) -> str:
     """Why a working bubblewrap is "weak" for this workspace; empty when it is not."""
     from forge_core.permissions.sandbox.hidden import home_folders
     from forge_core.permissions.sandbox.protected import protection
 
     if machine(platform.machine()) is None:
         return f"no system call filter for {platform.machine() or 'this machine'}"
+    if state.binds_paths:
+        return "bwrap is too old to hold what a command may exchange (update bubblewrap)"
     if any(home.is_relative_to(root) for home in home_folders(os.environ)):
         return "the folder holds your home and its start-up files (start Forge in a project folder)"
     if unheld := protection(root).unheld:

@@ -73,6 +73,8 @@ def protection(root: Path, nested: Iterable[Path] = (), homes: Iterable[Path] = 
         _hold_linked(found, dot_git, root)
     else:
         found.hold(dot_git, "folder")
+        # Without a repository, four names in the folder itself make one, a bare one; this is the first.
+        found.hold(root / "HEAD", "folder")
     for entry in list(nested)[:MAX_REPOSITORIES]:
         _hold_nested(found, entry)
     for home in homes:
@@ -159,7 +161,6 @@ def _hold_linked(found: Protection, dot_git: Path, root: Path) -> None:
 def _hold_nested(found: Protection, entry: Path) -> None:
     mode = _mode(entry)
     if mode is not None and stat.S_ISDIR(mode) and (entry / "HEAD").exists():
-        found.pinned.append(entry)
         for name, kind in (("hooks", "folder"), ("config", "file"), ("commondir", "commondir")):
             found.hold(entry / name, kind)  # type: ignore[arg-type]
     elif mode is not None and stat.S_ISREG(mode) and "/modules/" in (read_small(entry) or ""):

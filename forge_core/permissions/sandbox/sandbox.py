@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forge_core.errors import WorkspaceError
+from forge_core.permissions.sandbox.anchor import anchored
 from forge_core.permissions.sandbox.bubblewrap import options
 from forge_core.permissions.sandbox.hidden import home_folders, listening_sockets, secrets_outside
 from forge_core.permissions.sandbox.layout import Masks, Scene, environment_inside, mounts
@@ -139,14 +140,23 @@ class Sandbox:
         can_scope = network and landlock_abi() >= SCOPE_ABI and not _is_setuid(self.state.program)
         program = seccomp_filter(platform.machine(), local_pairs_only=network and not can_scope)
         filter_fd = None if program is None else self._memory(stack, "seccomp", program)
+        anchors: list[int] = []
+
+        def hold(how: str, path: Path) -> list[str]:
+            if self.state.binds_paths:
+                return [how, str(path), str(path)]
+            anchors.append(anchored(path))
+            stack.callback(os.close, anchors[-1])
+            return [f"{how}-fd", str(anchors[-1]), str(path)]
+
         settings = options(
-            self.state, mounts(scene), scene.folder, network=network, seccomp=filter_fd, sync=sync
+            self.state, mounts(scene, hold), scene.folder, network=network, seccomp=filter_fd, sync=sync
         )
         settings_fd = self._memory(stack, "options", settings)
         command: tuple[str, ...] = (self.state.program, "--args", str(settings_fd), "--", *argv)
         if can_scope:
             command = without_abstract_sockets(command)
-        passed = [one for one in (sync, filter_fd, settings_fd) if one is not None]
+        passed = [one for one in (sync, filter_fd, settings_fd, *anchors) if one is not None]
         return Launch(command, environment_inside(scene), tuple(passed))
 
     def _scene(self, folder: Path, environment: Mapping[str, str]) -> Scene:

@@ -32,6 +32,8 @@ class SandboxState:
     it can't hold here; empty when it holds everything."""
     program: str = ""
     """The absolute path of bwrap."""
+    binds_paths: bool = False
+    """bwrap is too old to mount descriptors (`--bind-fd`), so a path could be exchanged in between."""
     host_proc: bool = False
     """The host's own /proc is shown, read-only, where a new one can't be mounted (inside containers)."""
 

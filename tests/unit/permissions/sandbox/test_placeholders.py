@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.permissions.sandbox import Sandbox, SandboxKind, SandboxState
+from forge_core.permissions.sandbox.anchor import anchored
 from forge_core.permissions.sandbox.placeholders import Placeholders
 from forge_core.permissions.sandbox.protected import protection
 from tests.unit.permissions.sandbox.conftest import bwrap_works, needs_bwrap
@@ -88,7 +89,7 @@ def test_an_empty_git_folder_does_not_become_a_repository(work: Path) -> None:
     (work / ".git").mkdir()
     held = protection(work)
     assert work / ".git" in held.read_only
-    assert list(held.missing) == [work / ".forge"]
+    assert sorted(held.missing) == [work / ".forge", work / "HEAD"]
 
 
 @pytest.mark.parametrize("name", [".forge", ".git/hooks", ".git"])
@@ -125,7 +126,7 @@ def test_a_later_command_clears_what_a_killed_forge_has_left(work: Path, tmp_pat
     words = [sys.executable, "-c", KILLED, str(work), str(tmp_path / "state"), state.program]
     killed = subprocess.run(words, stdout=subprocess.PIPE, cwd=Path.cwd(), check=False)
     assert (killed.returncode, killed.stdout) == (-signal.SIGKILL, b"started\n\n")
-    assert sorted(everything_in(work)) == [".forge", ".git"], "nobody was left to clear up"
+    assert sorted(everything_in(work)) == [".forge", ".git", "HEAD"], "nobody was left to clear up"
     box = Sandbox(state, work, state_dir=tmp_path / "state")
     assert run(box, work, "true") == 0
     assert box.tidy()
@@ -185,3 +186,28 @@ def run(box: Sandbox, folder: Path, command: str) -> int:
             launch.argv, env=dict(launch.environment), pass_fds=launch.pass_fds, cwd=folder, check=False
         )
     return done.returncode
+
+
+def test_a_link_put_in_between_is_noticed(tmp_path: Path) -> None:
+    """A job in the background exchanges a folder for a link after it was looked at and before it is mounted."""
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret/config").write_text("secret")
+    (tmp_path / "sub").symlink_to("secret")
+    for path in (tmp_path / "sub", tmp_path / "sub/config"):
+        with pytest.raises(OSError, match="put in its place"):
+            anchored(path)
+    held = anchored(tmp_path / "secret/config")
+    (tmp_path / "secret/config").rename(tmp_path / "old")
+    (tmp_path / "secret/config").write_text("another")
+    assert Path(f"/proc/self/fd/{held}").read_text() == "secret"
+    os.close(held)
+
+
+def test_a_stand_in_is_not_put_up_through_a_link(stand: Placeholders, work: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (work / "sub").symlink_to(tmp_path / "elsewhere")
+    held = stand.join()
+    with pytest.raises(OSError, match="put in its place"):
+        stand.put_up({work / "sub" / "hooks": "folder"})
+    os.close(held)
+    assert everything_in(tmp_path / "elsewhere") == {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 import time
@@ -180,6 +181,21 @@ other.kill(); other.wait()
     assert "canary-value" not in done.stdout
     assert "alive True" in lines
     assert "On branch main" in done.stdout
+
+
+OLD = """#!/bin/sh
+if tr '\\0' '\\n' < /proc/self/fd/$2 | grep -q -e '-bind-fd$'; then echo 'bwrap: Unknown option --ro-bind-fd' >&2; exit 1; fi
+exec {bwrap} "$@"
+"""
+
+
+def test_a_bwrap_too_old_to_hold_descriptors_is_weak_but_works(tmp_path: Path, work: Path) -> None:
+    if not bwrap_works():
+        pytest.skip(needs_bwrap)
+    environment = host(tmp_path, OLD.format(bwrap=shutil.which("bwrap")))
+    state = probe_now(root=work, environment=environment | {"PATH": f"{tmp_path}/programs:/usr/bin:/bin"})
+    assert (state.kind, state.strength) == (SandboxKind.BUBBLEWRAP, "weak")
+    assert "update bubblewrap" in state.label
 
 
 def test_off_by_choice_runs_nothing_and_says_so(work: Path) -> None:
