@@ -58,7 +58,7 @@ class BashTool(BaseTool):
     parameters = (
         ToolParameter("command", "string", "The command line."),
         ToolParameter(
-            "description", "string", "What it does, in five to ten words, for the person.", required=False
+            "description", "string", "What it does, in five to ten words, for the person.", default=""
         ),
         ToolParameter(
             "timeout_s",
