@@ -68,6 +68,8 @@ def test_every_tool_that_it_names_exists_and_so_does_every_parameter() -> None:
         "grep",
         "glob",
         "edit",
+        "multi_edit",
+        "apply_patch",
         "write",
         "bash",
         "todo",

@@ -15,7 +15,6 @@ from forge_core.llm.marking import tool_output
 from forge_core.llm.offline.transport import OfflineSyncTransport
 from forge_core.tools.base import BaseTool, ExecutionContext
 from forge_core.tools.executor import ToolExecutor
-from forge_core.tools.multi_edit import MultiEditTool
 from forge_core.tools.registry import builtin_tools
 from forge_core.tools.shell.jobs import JobTable
 from forge_core.tools.todo import TodoList
@@ -38,7 +37,7 @@ class Talk:
     """The calls of the last turn."""
 
     def __post_init__(self) -> None:
-        self._tools: dict[str, BaseTool] = {tool.name: tool for tool in [*builtin_tools(), MultiEditTool()]}
+        self._tools: dict[str, BaseTool] = {tool.name: tool for tool in builtin_tools()}
         self._executor, self._files = ToolExecutor(), {}
         transport = OfflineSyncTransport(self.folder)
         self._http = httpx.Client(transport=transport, base_url="http://offline.invalid/v1")
