@@ -6,6 +6,7 @@ from forge_core.errors import ToolError
 from forge_core.tools.editing.lines import line_opcodes, split_lines
 from forge_core.tools.editing.places import Place, Span
 from forge_core.tools.editing.text import TERMINATOR, usual_terminator, with_newlines
+from forge_core.tools.editing.views import Key
 
 
 def compose(text: str, place: Place, line_ends: LineEnds) -> str:
@@ -32,10 +33,11 @@ def _merged(block: str, place: Place, new: str, end: str) -> str:
     if len(file) != len(old):
         raise ToolError("old_string could not be laid over the file line by line. Nothing was written.")
     result: list[str] = []
-    for tag, i, j, k, m in line_opcodes(old, fresh):
+    for tag, i, j, k, m in line_opcodes(Key.STRIPPED.of(old), Key.STRIPPED.of(fresh)):
         if tag == "equal":
-            for at in range(i, j):
-                result += [file[at], file_ends[at] if at < len(file_ends) else end]
+            for at, line in zip(range(i, j), fresh[k:m], strict=True):
+                kept = file[at] if line == old[at] else _changed(line, place, block)
+                result += [kept, file_ends[at] if at < len(file_ends) else end]
             continue
         first, last = (i, j) if i < j else (max(i - 1, 0), i)
         ends = file_ends[first:last]

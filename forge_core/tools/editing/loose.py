@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from forge_core.errors import ToolError
 from forge_core.tools.editing.fold import folded
 from forge_core.tools.editing.indent import is_clear, keeps_unit, reindent
 from forge_core.tools.editing.lines import Lines
-from forge_core.tools.editing.places import Match, Pair, Place, Span, Tier, match_of, together
+from forge_core.tools.editing.places import Match, Pair, Place, Span, Tier, match_of, occurrences
 from forge_core.tools.editing.views import BLANKS, Key, View, Views
 
 
@@ -30,7 +30,10 @@ def half_lines(tier: Tier, view: View, pair: Pair, *, every: bool) -> Match:
             return None
         start = _start(view, at, starts_blank=starts_blank, is_longer=is_longer)
         stop = _end(view, end, reaches_end=reaches_end)
-        return None if start is None or stop is None else Place(Span(start, stop), pair)
+        if start is None or stop is None:
+            return None
+        is_cut = view.place(end)[0] == len(view.keys) and not view.lines.has_final_newline
+        return Place(Span(start, stop), _cut(pair) if is_cut else pair)
 
     return match_of(tier, view.text, wanted, place, every=every)
 
@@ -52,10 +55,17 @@ def _start(view: View, at: int, *, starts_blank: bool, is_longer: bool) -> int |
 def _end(view: View, at: int, *, reaches_end: bool) -> int | None:
     line, column = view.place(at)
     if line == len(view.keys):
-        return view.lines.part.stop if view.lines.has_final_newline else None
+        return view.lines.part.stop
+    if column == len(view.keys[line]):
+        return view.lines.content_end(line)  # blanks at the end of the line belong to it
     if reaches_end:
-        return view.lines.content_end(line) if column == len(view.keys[line]) else None
+        return None
     return view.source(line, column, is_end=True)
+
+
+def _cut(pair: Pair) -> Pair:
+    """The pair for the last line of a file that ends without a newline: it is to get none."""
+    return Pair(pair.old[:-1], pair.new.removesuffix("\n"))
 
 
 def splits_word(text: str, at: int) -> bool:
@@ -67,15 +77,13 @@ def _is_word(char: str) -> bool:
     return char.isalnum() or char == "_"
 
 
-def whole_lines(
-    views: Views, pairs: Sequence[Pair], tier: Tier | None = None, *, every: bool
-) -> Iterator[Match]:
+def whole_lines(views: Views, pair: Pair, tier: Tier | None = None, *, every: bool) -> Iterator[Match]:
     """Hits of whole lines: with other blanks within the lines, then indented otherwise. With a `tier` of its
     own, what the pair was freed of is the reason, and the lines may also stand as they are."""
     if tier is not None:
-        yield _of_any(tier, views[Key.FOLDED], pairs, every)
-    yield _of_any(tier or "blanks within lines", views[Key.COLLAPSED], pairs, every)
-    yield _of_any(tier or "indentation", views[Key.STRIPPED], pairs, every)
+        yield _whole(tier, views[Key.FOLDED], pair, every)
+    yield _whole(tier or "blanks within lines", views[Key.COLLAPSED], pair, every)
+    yield _whole(tier or "indentation", views[Key.STRIPPED], pair, every)
 
 
 def whole_lines_as_sent(views: Views, pair: Pair) -> Iterator[Match]:
@@ -83,13 +91,7 @@ def whole_lines_as_sent(views: Views, pair: Pair) -> Iterator[Match]:
     yield _whole("exact", views[Key.BARE], pair, False)
     yield _whole("trailing blanks", views[Key.TRIMMED], pair, False)
     yield _whole("look-alike characters", views[Key.FOLDED], pair, False)
-    yield from whole_lines(views, [pair], every=False)
-
-
-def _of_any(tier: Tier, view: View, pairs: Sequence[Pair], every: bool) -> Match:
-    found = [match for pair in pairs if (match := _whole(tier, view, pair, every)).starts]
-    match = together(tier, found)
-    return match if len(found) < 2 else replace(match, places=())  # which one is meant cannot be told
+    yield from whole_lines(views, pair, every=False)
 
 
 def _whole(tier: Tier, view: View, pair: Pair, every: bool) -> Match:
@@ -109,12 +111,16 @@ def _whole(tier: Tier, view: View, pair: Pair, every: bool) -> Match:
         last = first + len(wanted) - 1
         has_end = takes_end and (last + 1 < len(lines.bare) or lines.has_final_newline)
         span = Span(lines.starts[first], lines.starts[last + 1] if has_end else lines.content_end(last))
-        here = pair if has_end == takes_end else Pair(pair.old[:-1], pair.new.removesuffix("\n"))
+        here = pair if has_end == takes_end else _cut(pair)
         if view.key is not Key.STRIPPED:
             return Place(span, here)
         return _indented(lines, span, here, first)
 
-    return match_of(tier, view.text, "\n" + "\n".join(keys) + "\n", place, every=every)
+    block = "\n" + "\n".join(keys) + "\n"
+    match = match_of(tier, view.text, block, place, every=every)
+    if view.key is Key.STRIPPED and match.starts and len(occurrences(view.text, block)[0]) > 1 and not every:
+        return replace(match, places=())  # the same lines in another shape: which is meant is not sure
+    return match
 
 
 def _indented(lines: Lines, span: Span, pair: Pair, first: int) -> Place | None:

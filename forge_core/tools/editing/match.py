@@ -86,9 +86,10 @@ def _relaxed(views: Views, pair: Pair, is_ascii: bool, every: bool) -> Iterator[
     yield half_lines("trailing blanks", views[Key.TRIMMED], pair, every=every)
     if not is_ascii:
         yield half_lines("look-alike characters", views[Key.FOLDED], pair, every=every)
-    yield from whole_lines(views, [pair], every=every)
+    yield from whole_lines(views, pair, every=every)
     unnumbered = without_numbers(pair)
     if unnumbered is not None:
-        yield from whole_lines(views, [unnumbered], "line numbers", every=every)
-    for pairs in without_blank_edges(unnumbered or pair):
-        yield from whole_lines(views, pairs, "blank edges", every=every)
+        yield from whole_lines(views, unnumbered, "line numbers", every=every)
+    trimmed = without_blank_edges(unnumbered or pair)
+    if trimmed is not None:
+        yield from whole_lines(views, trimmed, "blank edges", every=every)

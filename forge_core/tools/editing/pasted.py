@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from forge_core.errors import ToolError
 from forge_core.tools.editing.places import Pair
@@ -38,14 +38,16 @@ def without_numbers(pair: Pair) -> Pair | None:
     return Pair("\n".join(old) + ending, new)
 
 
-def without_blank_edges(pair: Pair) -> Iterator[Sequence[Pair]]:
-    """The pair without one blank line at either edge: first the two with one taken off, then that with
-    both. The new text loses it where it has it too."""
-    first, last = _without_first(pair), _without_last(pair)
-    yield [one for one in (first, last) if one is not None]
-    both = _without_last(first) if first is not None else None
-    if both is not None:
-        yield [both]
+def without_blank_edges(pair: Pair) -> Pair | None:
+    """The pair without one blank line at each edge that has one; None when there is none, or the new text
+    has not the same: then the blank line may be what is to change."""
+    old, new = pair.old, pair.new
+    if _is_blank_first(old) and _is_blank_first(new):
+        old, new = old.partition("\n")[2], new.partition("\n")[2]
+    if (shorter := _last_off(old)) is not None and (new_shorter := _last_off(new)) is not None:
+        old, new = shorter, new_shorter
+    is_left = _is_blank_first(old) or _last_off(old) is not None
+    return None if old == pair.old or is_left or not old.strip() else Pair(old, new)
 
 
 def _rows(text: str) -> list[tuple[str, str]] | None:
@@ -79,20 +81,9 @@ def _joined(rows: Sequence[tuple[str, str]]) -> list[str]:
     return lines
 
 
-def _without_first(pair: Pair) -> Pair | None:
-    head, newline, rest = pair.old.partition("\n")
-    if not newline or head.strip() or not rest.strip():
-        return None
-    new_head, new_newline, new_rest = pair.new.partition("\n")
-    return Pair(rest, new_rest if new_newline and not new_head.strip() else pair.new)
-
-
-def _without_last(pair: Pair) -> Pair | None:
-    shorter = _last_off(pair.old)
-    if shorter is None or not shorter.strip():
-        return None
-    new = _last_off(pair.new)
-    return Pair(shorter, pair.new if new is None else new)
+def _is_blank_first(text: str) -> bool:
+    head, newline, _ = text.partition("\n")
+    return bool(newline) and not head.strip()
 
 
 def _last_off(text: str) -> str | None:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from forge_core.errors import ToolError
 from forge_core.tools.editing.compose import LineEnds, compose
-from forge_core.tools.editing.hint import not_found, several_places
+from forge_core.tools.editing.hint import not_found, several_places, text_line
 from forge_core.tools.editing.lines import split_lines
 from forge_core.tools.editing.match import find
 from forge_core.tools.editing.places import Place, Tier
 from forge_core.tools.editing.text import FileText, decode, with_newlines
+from forge_core.tools.editing.views import BLANKS, indent_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ def replace(data: bytes, old: str, new: str, *, replace_all: bool = False) -> Re
         raise ToolError(several_places(file.text, match))
     for place in match.places:
         _check_size(file.text, place)
+        _check_depth(file.text, place)
     ends = LineEnds(file.text)
     pieces = tuple(
         Piece(place.span.start, place.span.end, compose(file.text, place, ends)) for place in match.places
@@ -75,6 +77,32 @@ def _check_size(text: str, place: Place) -> None:
             f"old_string has {sent} lines, but what it would replace has {found}. Nothing was written. Read "
             "the file again and send the text as it stands."
         )
+
+
+def _check_depth(text: str, place: Place) -> None:
+    """Refuses what begins within or after the indentation of a line when how deep the new lines are to stand
+    is not clear: a model that leaves the indentation out may mean it for all lines, or for the first."""
+    start = max(text.rfind("\n", 0, place.span.start), text.rfind("\r", 0, place.span.start)) + 1
+    before = text[start : place.span.start]
+    if not before or before.strip(BLANKS):
+        return
+    old, new = (_solid(one) for one in (place.pair.old, place.pair.new))
+    if not old or not new or place.pair.old.startswith("\n"):
+        return
+    depth = before + indent_of(old[0])
+    is_same = indent_of(new[0]) == indent_of(old[0])
+    if is_same and (len(old) > 1 or all(line.startswith(depth) for line in new[1:])):
+        return
+    line = text_line(text, place.span.start)
+    raise ToolError(
+        f"old_string begins after the indentation of line {line}, so that it is not clear how deep the lines "
+        f"of new_string are to stand. Nothing was written. Send both with the whole indentation of "
+        f"{len(depth)} character{'s' if len(depth) > 1 else ''}: {depth!r}."
+    )
+
+
+def _solid(text: str) -> list[str]:
+    return [line for line in with_newlines(text).split("\n") if line.strip()]
 
 
 def _fill_empty(file: FileText, new: str) -> Replacement:
