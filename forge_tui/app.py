@@ -136,6 +136,7 @@ class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
             self.chat.complain(f"There is no theme {self._config.theme!r}; /theme chooses one.")
         for problem in self._themes().problems:
             self.chat.complain(problem)
+        await self._ask_for_trust()  # before a queued answer to it can run
         try:
             made = await in_thread(lambda: self._make_session(self.approver, self.questioner))
             session = await made if inspect.isawaitable(made) else made
@@ -143,7 +144,6 @@ class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
             self.chat.session_failed(str(error))
         else:
             self.chat.session_ready(session)
-        await self._ask_for_trust()
         await in_thread(self.chat.transcript.warm)
 
     async def _ask_for_trust(self) -> None:

@@ -66,6 +66,7 @@ KEYS: tuple[Key, ...] = (
     Key("ctrl+d", "leave_if_empty", "Ctrl+D", "Leave, when nothing is typed", Where.CHAT),
     Key("shift+tab", "cycle_mode", "Shift+Tab", "Change how much runs without asking", Where.CHAT),
     Key("ctrl+o", "toggle_cards", "Ctrl+O", "Open or fold the tools' output", Where.CHAT),
+    Key("ctrl+b", "background", "Ctrl+B", "Let the running command go on in the background", Where.CHAT),
     Key("ctrl+t", "toggle_todos", "Ctrl+T", "Show or hide the list of tasks", Where.CHAT),
     Key("ctrl+p", "palette", "Ctrl+P", "Find a command", Where.CHAT),
     Key("f1", "help", "F1", "Help", Where.CHAT),

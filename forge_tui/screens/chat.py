@@ -282,9 +282,6 @@ class ChatScreen(ChatKeys):
         current = self.todos.current
         self.activity.show_doing("" if current is None else current.doing)
 
-    def rule_problem(self, rule: str) -> str | None:
-        return None if self._session is None else self._session.check_rule(rule)
-
     def _show_figures(self) -> None:
         self.status_bar.figures = self._live.current()
         self.welcome.facts = self._facts()

@@ -16,6 +16,7 @@ from forge_tui.screens.prompt_place import PromptPlace
 from forge_tui.widgets.activity import ActivityLine
 
 if TYPE_CHECKING:
+    from forge_core.session.session import ForgeSession
     from forge_tui.widgets.completion import CompletionPopup
     from forge_tui.widgets.composer import Composer
     from forge_tui.widgets.todo_panel import TodoPanel
@@ -69,9 +70,14 @@ class ChatKeys(Screen[None], inherit_bindings=False):
     def cycle_mode(self) -> None:
         """The next permission mode."""
 
+    @property
     @abstractmethod
+    def session(self) -> ForgeSession | None:
+        """The session, once there is one."""
+
     def rule_problem(self, rule: str) -> str | None:
-        """What is wrong with a permission rule, or None."""
+        """What is wrong with a permission rule, or None; without a session nobody asks for one."""
+        return None if self.session is None else self.session.check_rule(rule)
 
     @abstractmethod
     def run_by_name(self, name: str) -> None:
@@ -117,6 +123,10 @@ class ChatKeys(Screen[None], inherit_bindings=False):
 
     def action_cycle_mode(self) -> None:
         self.cycle_mode()
+
+    def action_background(self) -> None:
+        if self.session is None or not self.session.jobs.background_now():
+            self.activity.note("No command runs that could go on in the background")
 
     def action_toggle_todos(self) -> None:
         if self.todos.todos:

@@ -43,15 +43,13 @@ def _box(is_marked: bool) -> str:
     return "[x] " if is_marked else "[ ] "
 
 
-def option_detail(question: Question, index: int, width: int, column: int) -> str:
-    """All of an option that its own row, with its second column there, cannot hold; else empty."""
-    if index >= len(question.options):
+def option_detail(question: Question, index: int, *, is_label_cut: bool, is_description_cut: bool) -> str:
+    """All of an option that its own row cannot hold; else empty."""
+    if index >= len(question.options) or not (is_label_cut or is_description_cut):
         return ""
     option = question.options[index]
     label, description = safe_line(option.label), safe_line(option.description)
-    if column + len(description) <= width and column <= width // 2 + len(label):
-        return ""
-    return f"{label}: {description}" if column > width else description
+    return ": ".join(text for text in (label if is_label_cut else "", description) if text)
 
 
 def review_rows(sheet: AnswerSheet) -> list[Choice]:

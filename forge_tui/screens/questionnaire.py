@@ -142,20 +142,22 @@ class Questionnaire(Prompt[QuestionReply]):
     def _place_detail(self, width: int, rows: int) -> int:
         """Show what the chosen option means; its place is as high as any option of the question needs, so
         that nothing moves on the way through them."""
-        if self._is_review:
-            texts = [""]
-        else:
-            question, column = self._sheet.questions[self._at], self._choices.detail_column
-            texts = [
-                option_detail(question, index, width, column) for index in range(len(self._choices.rows))
-            ]
+        texts = [self._detail_of(index, width) for index in range(len(self._choices.rows))]
         height = max(place(self._detail, text, width - 4, rows) for text in texts)
-        place(self._detail, texts[min(self._choices.chosen, len(texts) - 1)], width - 4, rows)
+        self._detail.update(Content(texts[self._choices.chosen]))
         self._detail.display = height > 0
         self._detail.styles.height = height
-        if not texts[min(self._choices.chosen, len(texts) - 1)]:
-            self._detail.update(Content(""))
         return height
+
+    def _detail_of(self, index: int, width: int) -> str:
+        if self._is_review:
+            return ""
+        return option_detail(
+            self._sheet.questions[self._at],
+            index,
+            is_label_cut=not self._choices.fits(index, width),
+            is_description_cut=not self._choices.detail_fits(index, width),
+        )
 
     @property
     def _is_answerable(self) -> bool:

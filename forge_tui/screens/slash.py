@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from forge_core.commands.specs import Tier
+from forge_core.config.models import PermissionMode
 from forge_core.sanitize import safe_line
 from forge_tui.commands import LOCAL_COMMANDS, Command
 
@@ -63,6 +64,9 @@ class SlashCommands:
             if session is None:
                 return [(self._screen.status_bar.figures.model, "now")]
             return [(choice.id, choice.note) for choice in session.known_models()]
+        if command == "mode":
+            now = self._screen.status_bar.figures.mode
+            return [(mode, "now" if mode == now else "") for mode in PermissionMode if mode != "yolo"]
         return ()
 
     async def _may_run(self, command: Command) -> bool:

@@ -18,6 +18,8 @@ from forge_tui.widgets.cells import clip
 
 MARK = "❯ "
 NO_MARK = "  "
+GAP = 2
+"""Cells between the columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +85,16 @@ class ChoiceList(Widget):
 
     def fits(self, index: int, width: int) -> bool:
         """Whether this row's label and hint show whole in `width` cells."""
-        return _cells_of(self.rows[index]) <= width
+        return _cells_of(self.rows[index]) <= self._label_room(width)
+
+    def detail_fits(self, index: int, width: int) -> bool:
+        """Whether the second column of this row shows whole in `width` cells."""
+        return cell_len(self.rows[index].detail) <= width - self._column(width)
 
     @property
     def shown_rows(self) -> int:
         """Rows that show at once, with enough room."""
         return min(len(self.rows), self._max_rows)
-
-    @property
-    def detail_column(self) -> int:
-        """The cell that the second column begins at."""
-        return self._label_cells() + 2
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return max(1, min(len(self.rows), self._max_rows))
@@ -105,20 +106,26 @@ class ChoiceList(Widget):
         row, is_chosen = self.rows[index], index == self.chosen
         chosen = base + self.get_component_rich_style("choices--chosen", partial=True)
         hint = base + self.get_component_rich_style("choices--hint", partial=True)
-        label = clip(row.label, width - 2)
-        hint_room = width - 3 - cell_len(label)
+        room = self._label_room(width)
+        label = clip(row.label, room - len(MARK))
+        hint_room = room - len(MARK) - 1 - cell_len(label)
         segments = [
             Segment((MARK if is_chosen else NO_MARK) + label, chosen if is_chosen else base),
             Segment(f" {clip(row.hint, hint_room)}" if row.hint else "", hint),
         ]
         if row.detail:
-            used = sum(cell_len(segment.text) for segment in segments)
-            gap = max(self._label_cells() + 2 - used, 2)
-            segments += [Segment(" " * gap, base), Segment(clip(row.detail, width - used - gap), hint)]
+            column = self._column(width)
+            gap = column - sum(cell_len(segment.text) for segment in segments)
+            segments += [Segment(" " * gap, base), Segment(clip(row.detail, width - column), hint)]
         return Strip(segments).adjust_cell_length(width, base)
 
-    def _label_cells(self) -> int:
-        return max(_cells_of(row) for row in self.rows)
+    def _label_room(self, width: int) -> int:
+        """Cells for mark, label and hint: all of the row, or the first column where there is a second."""
+        return self._column(width) - GAP if any(row.detail for row in self.rows) else width
+
+    def _column(self, width: int) -> int:
+        """The cell that the second column begins at: after the longest label, but not far to the right."""
+        return min(max(map(_cells_of, self.rows)), width * 9 // 20) + GAP
 
     def _keep_chosen_in_view(self) -> None:
         if self.chosen < self._first:

@@ -16,7 +16,14 @@ from typing import TypeAlias
 from rich.cells import cell_len
 
 from forge_tui.widgets.cells import hard_wrap
-from forge_tui.widgets.look_alikes import is_hidden, is_mark_like, is_right_to_left, like_ascii, odd_marks
+from forge_tui.widgets.look_alikes import (
+    is_hidden,
+    is_ideographic,
+    is_mark_like,
+    is_right_to_left,
+    like_ascii,
+    odd_marks,
+)
 
 Piece: TypeAlias = "tuple[str, str]"
 """(role, text)."""
@@ -154,7 +161,8 @@ def _append(row: list[Piece], role: str, text: str) -> None:
 
 def oddities(text: str, *, is_code: bool = True) -> str:
     """A sentence about characters that do not show, or that can be taken for others; empty without any.
-    Of a file's text (not `is_code`) only what hides or passes for a Latin letter is news."""
+    Letters that nobody takes for Latin ones (Chinese, Japanese, Korean) are not named; of a file's text (not
+    `is_code`) only what hides or passes for a Latin letter is."""
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return ""
     hidden: dict[str, None] = {}
@@ -162,7 +170,7 @@ def oddities(text: str, *, is_code: bool = True) -> str:
     foreign: dict[str, None] = {}
     for line in text.split("\n"):
         for role, shown, character in _told(Line(line, is_code=is_code)):
-            if role == "foreign" and character.isalnum():
+            if role == "foreign" and character.isalnum() and not is_ideographic(character):
                 foreign[character] = None
             elif role == "strange":
                 (hidden if is_hidden(character) or shown == "mark" else alike)[character] = None

@@ -65,6 +65,7 @@ _PICTURES = range(0x2400, 0x2427)
 _OWN_SCRIPT = re.compile(r"LATIN|CJK|HIRAGANA|KATAKANA|HANGUL|BOPOMOFO|THAI|DEVANAGARI")
 """Scripts whose letters do not pass for Latin ones of the same word."""
 
+_IDEOGRAPHIC = re.compile(r"CJK UNIFIED|HIRAGANA|KATAKANA|HANGUL|BOPOMOFO")
 _MARKS_IN_A_ROW = 2
 
 
@@ -81,6 +82,11 @@ def is_hidden(character: str) -> bool:
 def is_mark_like(character: str) -> bool:
     """Whether it is a sign that can be taken for one of ASCII's."""
     return character in _MARKS or (not character.isalnum() and _folds_to_ascii(character))
+
+
+def is_ideographic(character: str) -> bool:
+    """Whether it belongs to a script of East Asia, whose signs are as wide as two Latin ones."""
+    return bool(_IDEOGRAPHIC.match(_name(character)))
 
 
 @lru_cache(maxsize=2048)

@@ -23,6 +23,7 @@ from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, LLMStart, 
 from forge_core.llm.models import TokenUsage
 from forge_core.result import AgentResult, StoppedReason
 from forge_core.session.status import ModelChoice, SessionStatus
+from forge_core.tools.shell.jobs import JobTable
 from forge_core.tools.todo import TodoItem, TodoList
 
 
@@ -78,6 +79,7 @@ class ScriptedSession:
         self.replies: list[ApprovalReply] = []
         self.answers: list[QuestionReply] = []
         self.todos = TodoList()
+        self.jobs = JobTable()
         self.sandbox = "sandbox: on"
         self.is_away = False
         self.resets = 0

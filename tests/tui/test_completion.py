@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from forge_core.commands.specs import SPECS
 from forge_core.config.models import ForgeConfig
 from forge_tui.widgets.completion import candidates, no_values
 from tests.support.chat_app import make_app, ready, say, shown, type_text, until
@@ -13,7 +14,7 @@ def themes(command: str) -> list[tuple[str, str]]:
 
 def test_a_slash_offers_every_command() -> None:
     labels = [candidate.label for candidate in candidates("/", no_values)]
-    assert labels == ["/help", "/tools", "/reset", "/model", "/theme", "/cost", "/exit"]
+    assert labels == [f"/{spec.name}" for spec in SPECS]
 
 
 def test_letters_narrow_the_offer_and_a_keyword_finds_too() -> None:
@@ -74,7 +75,7 @@ async def test_enter_runs_the_chosen_command(config: ForgeConfig) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
         await say(pilot, "/he")
-        await until(pilot, lambda: "Close what is open" in shown(app))
+        await until(pilot, lambda: "Esc close" in shown(app) and "Commands" in shown(app))
         assert app.chat.composer.text == ""
         assert app.scripted.sent == []
 

@@ -192,6 +192,7 @@ def test_oddities_are_named_and_counted() -> None:
     assert oddities("echo é") == "Not plain ASCII: U+00E9 LATIN SMALL LETTER E WITH ACUTE."
     assert "and 6 more" in oddities("абвгдежзик")
     assert oddities("plain -l 'text'\n\tmore") == ""
+    assert oddities("cat 日本語 한국 ひらがな") == ""
 
 
 def test_of_a_files_text_only_what_deceives_is_news() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 from textual import events
@@ -180,6 +181,28 @@ async def test_shift_tab_cycles_the_permission_mode(config: ForgeConfig) -> None
             PermissionMode.AUTO,
             PermissionMode.ASK,
         ]
+
+
+async def test_shift_tab_goes_on_from_a_mode_that_a_command_chose_and_never_to_yolo(
+    config: ForgeConfig,
+) -> None:
+    app = make_app(replace(config, permission_mode=PermissionMode.YOLO))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await ready(pilot)
+        await until(pilot, lambda: "yolo" in shown(app).splitlines()[-1])
+        await pilot.press("shift+tab")
+        assert app.scripted.status.mode is PermissionMode.ASK
+        app.scripted.set_mode(PermissionMode.PLAN)
+        await pilot.press("shift+tab")
+        assert app.scripted.status.mode is PermissionMode.AUTO
+
+
+async def test_ctrl_b_says_so_when_no_command_runs(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await ready(pilot)
+        await pilot.press("ctrl+b")
+        await until(pilot, lambda: "No command runs that could go on in the background" in shown(app))
 
 
 async def test_escape_with_nothing_open_and_nothing_running_does_nothing(config: ForgeConfig) -> None:

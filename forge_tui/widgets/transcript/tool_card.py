@@ -24,6 +24,9 @@ _SHOWS_OUTPUT = frozenset({"bash", "job_output", "ask_user"})
 _JOB = re.compile(r"job \d+")
 """The summary of a command that runs on without its call."""
 
+_ENDED_WELL = re.compile(r"(?:^|\n)\[exit code 0, [^\]\n]*\]\Z")
+"""Last line of a command's result; the header says it."""
+
 UNREADABLE = "unreadable arguments"
 
 _TAIL_ROWS = 5
@@ -90,13 +93,16 @@ class ToolCard(Block):
             self.state = "done" if success else "failed"
         self._elapsed_s = duration_s
         self._summary = safe_line(summary)
-        if self._target:  # "job 2: running" of job 2
+        if self._target:  # the header says "job 2" and "2 files" already
             self._summary = self._summary.removeprefix(f"{self._target}: ")
+            self._summary = "" if self._summary == self._target else self._summary
         self._output = safe_text(result).rstrip("\n")
         if not success:
             self._fail(safe_line(result.removeprefix("Error: ").split("\n", 1)[0]))
         elif self._name == "bash" and _JOB.fullmatch(summary):
             self.state = "background"
+        elif self._name == "bash":
+            self._output = _ENDED_WELL.sub("", self._output)
         elif self._plan:
             self._output = self._plan
         elif self._name == "ask_user":  # question and answer, without the line for the model
@@ -222,6 +228,8 @@ class ToolCard(Block):
         if self._name not in _SHOWS_OUTPUT and not (self.state == "failed" and len(lines) > 1):
             return [], 0
         room = _ANSWER_ROWS if self._name == "ask_user" else _FOLDED_ROWS
+        if self._name == "ask_user" and len(lines) == 2:
+            return [], 0  # the header says both
         return lines[-room:], max(0, len(lines) - room)
 
     def estimate(self, width: int) -> int:
