@@ -1,0 +1,73 @@
+"""What undo costs: a checkpoint in time (as a ratio to the bare walk), and the store in bytes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from forge_core.undo.recorder import Recorder
+from tests.unit.undo.workspace import Workspace, make_repository, make_workspace, shell
+
+
+def least_cpu(work: Callable[[], object]) -> float:
+    taken = []
+    for _ in range(7):
+        start = time.process_time()
+        work()
+        taken.append(time.process_time() - start)
+    return min(taken)
+
+
+def bare_walk(root: Path) -> None:
+    """The least that any comparison has to do: one lstat for each entry."""
+    folders = [str(root)]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                entry.stat(follow_symlinks=False)
+                if entry.is_dir(follow_symlinks=False) and entry.name != ".git":
+                    folders.append(entry.path)
+
+
+def test_a_checkpoint_of_2000_files_costs_little_more_than_looking_at_each(tmp_path: Path) -> None:
+    root = tmp_path / "ws"
+    for number in range(2000):
+        path = root / f"package{number % 50}" / f"module{number}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"number = {number}\n" * 20)
+    make_repository(root)
+    recorder = Recorder(root, tmp_path / "state" / "s" / "undo", 1 << 28, None, print, None)
+    recorder.begin_turn("x")
+    recorder.after_command(recorder.before_command())
+    assert stored_bytes(tmp_path / "state") == 0, "git holds every file already"
+    assert least_cpu(recorder.before_command) <= 4 * least_cpu(lambda: bare_walk(root))
+    recorder.close()
+
+
+def stored_bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("in_git", [True, False], ids=["git", "plain"])
+@pytest.mark.parametrize("size", [2_000, 100_000])
+async def test_the_store_grows_by_what_changes(tmp_path: Path, in_git: bool, size: int) -> None:
+    ws: Workspace = make_workspace(tmp_path)
+    shell(ws.root, f"for n in {{1..20}}; do head -c {size} /dev/urandom > $n; done")
+    if in_git:
+        make_repository(ws.root)
+    state = tmp_path / "state"
+    await ws.turn("first checkpoint", "true")
+    before = stored_bytes(state)
+    for number in range(3):
+        await ws.turn(f"turn {number}", f"for n in {{1..20}}; do head -c {size} /dev/urandom > $n; done")
+    await ws.turn("next checkpoint", "true")
+    changed = 3 * 20 * size
+    overhead = 40_000  # the list of turns, a few hundred bytes for each of the 60 changes
+    assert stored_bytes(state) - before <= 1.1 * changed + (overhead if size < 10_000 else 0)
+    for _ in range(3):
+        assert (await ws.store.undo()).conflicts == ()
+    await ws.store.aclose()
