@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.sse_server import SseServer, answer, tool_answer
-from tests.wire.test_run_program import at, forge
+from tests.wire.test_run_program import FORGE, at, forge
 
 needs_bwrap = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 
@@ -91,3 +91,30 @@ def test_a_bad_rule_in_the_settings_blocks_no_start(tmp_path: Path) -> None:
     done = forge("run", "--model", "offline", "hi", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "'bash(('" in done.stderr
+
+
+def test_a_strict_chat_without_a_full_sandbox_ends_with_two_before_anything_is_painted(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "bin").mkdir()
+    screen, terminal = os.openpty()
+    try:
+        done = subprocess.run(
+            [*FORGE, "chat", "--sandbox", "strict"],
+            cwd=tmp_path,
+            stdin=terminal,
+            stdout=terminal,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            env={**os.environ, "PATH": str(tmp_path / "bin"), "TERM": "xterm-256color"},
+            check=False,
+        )
+        os.set_blocking(screen, False)
+        with pytest.raises(BlockingIOError):
+            os.read(screen, 1)
+    finally:
+        os.close(screen)
+        os.close(terminal)
+    assert done.returncode == 2
+    assert "--sandbox strict" in done.stderr and "bwrap" in done.stderr
