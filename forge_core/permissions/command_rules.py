@@ -13,6 +13,7 @@ from forge_core.permissions.additions import is_harmless, is_risky
 from forge_core.permissions.plain_programs import NEVER_RUN, SCRIPT_RUNNERS, WITH_SUBCOMMANDS
 from forge_core.permissions.read_only import is_harmlessly_wrapped, writes_nothing
 from forge_core.permissions.rules import Rule
+from forge_core.permissions.runners import runner_of
 from forge_core.permissions.shell_syntax import Reading, SimpleCommand, read_line
 from forge_core.permissions.shell_words import Word
 from forge_core.permissions.tables import table
@@ -41,19 +42,30 @@ def meets(rule: Rule, reading: Reading) -> Match:
     texts that are run in turn, quoted in whatever way."""
     if rule.pattern is None:
         return Match.YES
-    wanted = _wanted(rule.pattern)
-    if not wanted:
+    matches = _matches(rule.pattern, reading.line)
+    if not matches:
         return Match.YES if reading.line.strip() == rule.pattern.removeprefix("=") else Match.NO
-    found = [max((_in_command(words, one) for one in reading.commands), default=Match.NO) for words in wanted]
-    worst = min(found)
-    if worst is Match.NO and reading.problem:
-        return Match.MAYBE
-    return worst
+    worst = min(max(found, default=Match.NO) for found in matches)
+    return Match.MAYBE if worst is Match.NO and reading.problem else worst
+
+
+def is_met_by(rule: Rule, reading: Reading, number: int) -> bool:
+    """Whether the command of that number in the line is what a deny or ask rule names."""
+    if rule.pattern is None:
+        return True
+    return any(found[number] is Match.YES for found in _matches(rule.pattern, reading.line))
+
+
+@lru_cache(maxsize=64)
+def _matches(pattern: str, line: str) -> tuple[tuple[Match, ...], ...]:
+    """For each command that the pattern names, how each command of the line meets it."""
+    commands = read_line(line).commands
+    return tuple(tuple(_in_command(words, one) for one in commands) for words in _wanted(pattern))
 
 
 def covers(rule: Rule, command: SimpleCommand, root: Path, *, is_granted: bool = False) -> bool:
-    """Whether an allow rule covers one command. Only what is known word for word is covered; of a rule that
-    `is_granted` by a "yes, for this session", nothing but harmless words may follow."""
+    """Whether an allow rule covers one command. Only what is known word for word is covered; of a rule for a
+    runner that `is_granted` by a "yes, for this session", nothing but harmless words may follow."""
     if rule.pattern is None:
         return True
     prefix = prefix_of(rule.pattern)
@@ -70,7 +82,7 @@ def covers(rule: Rule, command: SimpleCommand, root: Path, *, is_granted: bool =
     if tuple(own[: len(wanted)]) != wanted or any(word.has_glob or word.has_tilde for word in head):
         return False
     added = parts[len(wanted) :]
-    if is_granted:
+    if is_granted and runner_of(list(wanted)) is not None:
         return is_harmless(own, added, root)
     return not is_risky(wanted, added, root)
 

@@ -131,11 +131,9 @@ def check_session_grant(rule: str) -> Rule:
 
 
 def _is_everything(pattern: str | None) -> bool:
-    return (
-        pattern is None
-        or re.fullmatch(r"[/~.*]*", pattern) is not None
-        or pattern.startswith(("/", "~", ".."))
-    )
+    if pattern is None or pattern.startswith(("/", "~", "..")):
+        return True
+    return pattern != "./*" and re.fullmatch(r"[/.*]*", pattern) is not None
 
 
 def _check_command(rule: Rule) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from forge_core.config.models import PermissionMode
 from forge_core.permissions.catastrophe import Doubt, catastrophe, doubt
-from forge_core.permissions.command_rules import Match, covers, is_exactly, meets
+from forge_core.permissions.command_rules import Match, covers, is_exactly, is_met_by, meets
 from forge_core.permissions.paths import place
-from forge_core.permissions.read_only import folders_before, is_glue, is_reader, reads_only
+from forge_core.permissions.read_only import folders_before, git_runs, is_glue, is_reader, reads_only
 from forge_core.permissions.rule_book import Origin
 from forge_core.permissions.rules import NETWORK, Rule, denies_paths
 from forge_core.permissions.shell_rules import is_destructive
@@ -22,7 +22,6 @@ from forge_core.permissions.strays import strays
 from forge_core.permissions.verdict import By, Decision
 from forge_core.permissions.word_paths import paths_in
 
-_MAX_PARTS = 200
 _UNKNOWN = "what it runs cannot be told from the line"
 
 
@@ -34,8 +33,9 @@ def judge(line: str, now: Situation) -> LineVerdict:
         return LineVerdict(
             Decision.DENY, f"{danger}, which Forge never runs, in no mode", problem=reading.problem
         )
-    commands = [one for one in reading.commands if not one.is_hint][:_MAX_PARTS]
-    parts = tuple(_part(one, reading, now) for one in commands)
+    shown = [] if reading.problem else [n for n, one in enumerate(reading.commands) if not one.is_hint]
+    commands = [reading.commands[number] for number in shown]
+    parts = tuple(_part(number, reading, now) for number in shown)
     for step in (_denied, _planned, _doubted, _told_to_ask, _allowed_whole):
         found = step(reading, now, parts)
         if found is not None:
@@ -131,7 +131,7 @@ def _by_parts(
         if part.decision is not Decision.ALLOW and not (is_named and _is_glue(command, reading, now))
     )
     reads = reads_only(reading, now.root)
-    if parts and not asking and len(parts) < _MAX_PARTS:
+    if parts and not asking:
         part = next((one for one in parts if one.is_named), parts[0])
         return LineVerdict(Decision.ALLOW, part.reason, part.rule, part.by, deciding=part, is_read_only=reads)
     if now.mode is PermissionMode.YOLO:
@@ -147,21 +147,25 @@ def _by_parts(
     )
 
 
-def _part(command: SimpleCommand, reading: Reading, now: Situation) -> Part:
-    decision, reason, rule, by = _decide_part(command, reading, now)
+def _part(number: int, reading: Reading, now: Situation) -> Part:
+    command = reading.commands[number]
+    decision, reason, rule, by = _decide_part(number, reading, now)
     is_named = decision is Decision.ALLOW and bool(rule)
     return Part(command.text, decision, reason, rule, by, tuple(_notes(command)), command.words, is_named)
 
 
-def _decide_part(command: SimpleCommand, reading: Reading, now: Situation) -> tuple[Decision, str, str, By]:
-    alone = replace(reading, commands=(command,), problem="")
+def _decide_part(number: int, reading: Reading, now: Situation) -> tuple[Decision, str, str, By]:
+    command = reading.commands[number]
     for kind, decision in (("deny", Decision.DENY), ("ask", Decision.ASK)):
         for rule in _rules_of(now, kind):
-            if meets(rule, alone) is Match.YES:
+            if is_met_by(rule, reading, number):
                 return decision, f"the {kind} rule {rule} covers it", str(rule), "rule"
+    alone = replace(reading, commands=(command,))
     if not reading.functions and not reading.features:
         tool = NETWORK if now.needs_network else now.tool
         for origin, rule in _allowing(now, tool):
+            if origin == "project allow" and rule.pattern is None:
+                continue
             if covers(rule, command, now.root, is_granted=origin == "session") and _may_cover(
                 origin, alone, now
             ):
@@ -184,10 +188,10 @@ def _decide_part(command: SimpleCommand, reading: Reading, now: Situation) -> tu
             if why
             else (Decision.ALLOW, "mode auto, in the sandbox", "", "mode")
         )
-    return Decision.ASK, _question(command, now), "", "policy"
+    return Decision.ASK, _question(command, reading, now), "", "policy"
 
 
-def _question(command: SimpleCommand, now: Situation) -> str:
+def _question(command: SimpleCommand, reading: Reading, now: Situation) -> str:
     if now.sandbox == "off":
         also = "even in mode auto " if now.mode is PermissionMode.AUTO else ""
         return f"there is no sandbox, so {also}each command asks"
@@ -195,6 +199,9 @@ def _question(command: SimpleCommand, now: Situation) -> str:
         return "the sandbox is weak here, so each command asks"
     if command.is_opaque or not command.words:
         return _UNKNOWN if command.is_opaque else "it sets variables or writes a file"
+    setting = git_runs(command, folders_before(reading, command, now.root))
+    if setting:
+        return f"the repository's git config runs programs: {setting}"
     return f"{command.program} is not on the list of commands that only read"
 
 

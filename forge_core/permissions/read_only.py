@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from forge_core.permissions.paths import place
@@ -17,6 +19,7 @@ from forge_core.permissions.read_only_tables import (
     VERSIONS,
     Reader,
 )
+from forge_core.permissions.repository_config import running_setting
 from forge_core.permissions.shell_syntax import Reading, SimpleCommand
 from forge_core.permissions.shell_words import Word
 from forge_core.permissions.tables import table
@@ -62,7 +65,16 @@ def is_reader(command: SimpleCommand, root: Path, folders: Sequence[Path] = ()) 
         return False
     if command.is_guessed and not is_fed:
         return False
-    return _is_listed(command, root, where)
+    return _is_listed(command, root, where) and not git_runs(command, where)
+
+
+def git_runs(command: SimpleCommand, folders: Sequence[Path]) -> str:
+    """The setting of the repository's own config by which this git command may run a program; "" for none."""
+    if command.program != "git" or len(command.words) < 2:
+        return ""
+    named = [word for before, word in pairwise(command.words) if before in ("-C", "--git-dir", "--work-tree")]
+    places = dict.fromkeys([*folders, *(folder / name for folder in folders for name in named)])
+    return next(filter(None, (running_setting(Path(os.path.normpath(one))) for one in places)), "")
 
 
 def is_glue(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> bool:
@@ -111,8 +123,8 @@ def _is_listed(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> b
         return False
     if program not in _LOOSE and not all(not word.is_dynamic for word in words):
         return False
-    if program in _LOOSE and not all(word.is_simple or not word.is_dynamic for word in words):
-        return False
+    if program in _LOOSE - {"echo"} and not all(word.is_simple or not word.is_dynamic for word in words):
+        return False  # what a substitution prints may be an option
     match program:
         case "git":
             paths = git_paths(words)

@@ -9,6 +9,7 @@ from forge_core.permissions.shell_words import ansi_c
 
 MAX_COMMANDS = 250
 """Different commands that are looked at; a line with more is in doubt anyway."""
+_MAX_WORDS = 100
 _BREAK = re.compile(r"[;&|()\r\n`{}<>]+|\$\(|&&")
 _ANSI = re.compile(r"\$'((?:\\.|[^'\\])*)'", re.DOTALL)
 _GRAVE = re.compile(r"(?:^|[ /])(?:rm|srm|dd|mkfs|git|find|mv|chmod|chown|shred|kill|cd)\b|/dev/")
@@ -24,7 +25,7 @@ def crude_commands(line: str) -> list[tuple[str, ...]]:
     found: dict[tuple[str, ...], None] = {}
     for text in (re.sub(r"[\\'\"]", "", line), re.sub(r"['\"]", " ; ", line).replace("\\", "")):
         for part in dict.fromkeys(_BREAK.split(text)):
-            words = tuple(part.split())
+            words = tuple(part.split(maxsplit=_MAX_WORDS)[:_MAX_WORDS])
             while words and re.match(r"(?:then|do|else|elif|if|while|until|!|\w+=.*)$", words[0]):
                 words = words[1:]
             if words:

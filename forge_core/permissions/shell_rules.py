@@ -54,9 +54,9 @@ def is_read_only(command: str, root: Path) -> bool:
 def session_pattern(command: str, root: Path) -> str:
     """The pattern that "yes, for this session" stores: exactly this line, but for test, lint and build
     runners and what git only shows, where other harmless words may follow the next time."""
+    reading = read_line(command)
     command = command.strip()
     exact = "=" + command if re.match(r"=|.*:\*$", command, re.DOTALL) else command
-    reading = read_line(command)
     if reading.problem or len(reading.commands) != 1:
         return exact
     one = reading.commands[0]

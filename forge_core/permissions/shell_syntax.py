@@ -23,7 +23,7 @@ from forge_core.permissions.tables import table
 from forge_core.permissions.wrapper_tables import FEEDERS, SHELLS
 
 _MAX_DEPTH = 6
-_MAX_TEXTS = 100
+_MAX_TEXTS = 60
 _MAX_FED_BYTES = 16_000
 _MAX_SHOWN = 500
 _RUNS_INPUT = SHELLS | table(". source eval at batch")
@@ -210,6 +210,8 @@ def read_line(line: str) -> Reading:
     reader = _Reader()
     reader.read(line, 0, (), is_nested=False, is_sure=True)
     reader.feed()
+    if len(reader.commands) > MAX_COMMANDS:
+        reader.problem = reader.problem or "it has too many commands"
     return Reading(
         line,
         tuple(reader.commands),
@@ -221,7 +223,7 @@ def read_line(line: str) -> Reading:
 
 def simple_commands(line: str) -> list[SimpleCommand]:
     """The commands that the line would run, in order, those in substitutions and in `sh -c` text included."""
-    return list(read_line(line).commands)
+    return [one for one in read_line(line).commands if not one.is_hint]
 
 
 def words_of(line: str) -> list[str]:

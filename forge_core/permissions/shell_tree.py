@@ -19,6 +19,7 @@ from forge_core.permissions.word_pieces import WordReader
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_MAX_WORDS = 500
 _JOINT = re.compile(r"(?:\\\n)*")
 
 _OWN_SHELL = table("subshell command_substitution process_substitution")
@@ -127,15 +128,24 @@ class _Walk(WordReader):
         self.gather(node, bare, parts)
         end = -1
         for part in sorted(parts, key=lambda one: one.start_byte):
+            if re.fullmatch(
+                r"\d+[<>]", self.source[part.start_byte : part.end_byte + 1].decode(errors="replace")
+            ):
+                continue  # `a \⏎ 2>b`: the number belongs to the redirection
             pieces = tuple(self.pieces(part, depth, scope))
             gap = self.source[end : part.start_byte].decode(errors="replace") if end >= 0 else " "
             if bare.words and _JOINT.fullmatch(gap):
-                if pieces[:1] and bare.words[-1][-1:] == ("$",) and part.type == "string":
+                if (
+                    bare.words[-1][-1:] == ("$",)
+                    and self.source[part.start_byte : part.start_byte + 1] == b'"'
+                ):
                     bare.words[-1] = bare.words[-1][:-1]  # $"…"
                 bare.words[-1] += pieces
             else:
                 bare.words.append(pieces)
             end = part.end_byte
+        if len(bare.words) > _MAX_WORDS:
+            self.tree.problem = "it has too many words"
         if not (bare.words or bare.assignments or bare.redirects or bare.fed):
             self.tree.commands.remove(bare)
 

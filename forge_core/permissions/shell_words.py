@@ -16,7 +16,10 @@ from math import prod
 _PRIVATE = 0xF0000
 _SPECIAL = "{},.~*?[]+@!()|= \t\n"
 _MARK = {ord(char): chr(_PRIVATE + ord(char)) for char in _SPECIAL}
-_UNMARK = {_PRIVATE + ord(char): char for char in _SPECIAL}
+QUOTED_NOTHING = chr(_PRIVATE + 0x1FF)
+"""Stands where quotes held nothing: such a word stays, though it is empty."""
+_UNMARK: dict[int, str | None] = {_PRIVATE + ord(char): char for char in _SPECIAL}
+_UNMARK[ord(QUOTED_NOTHING)] = None
 _BLANK = re.compile("[" + "".join(chr(_PRIVATE + ord(char)) for char in " \t\n") + "]+")
 _STAR, _ANY, _FROM, _TO = (chr(_PRIVATE + ord(char)) for char in "*?[]")
 _GLOB = re.compile(f"[{_STAR}{_ANY}]|{_FROM}.*{_TO}")
@@ -165,8 +168,10 @@ def _resolved(pieces: Pieces, values: Mapping[Hole, str]) -> Iterator[Word]:
     for part in parts:
         if not part and len(parts) > 1:
             continue
-        for one in braces(part):
-            yield _word(one, is_dynamic, is_simple)
+        found = braces(part)
+        for one in found:
+            if one or (len(found) == 1 and not has_hole):  # `{a,}` is one word, `{a,""}` two
+                yield _word(one, is_dynamic, is_simple)
 
 
 def _word(text: str, is_dynamic: bool, is_simple: bool) -> Word:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from forge_core.permissions.paths import place
-from forge_core.permissions.read_only import folders_before
+from forge_core.permissions.read_only import folders_before, git_runs
 from forge_core.permissions.shell_syntax import Reading, SimpleCommand
 from forge_core.permissions.word_paths import names_secret, paths_in
 
@@ -17,6 +17,9 @@ _SYSTEM = re.compile(r"/(?:usr|bin|sbin|lib\w*|opt|etc|proc|sys|dev|tmp|var/tmp)
 def strays(command: SimpleCommand, reading: Reading, root: Path, *, is_strict: bool = False) -> str:
     """Why a sandboxed command should still be asked about: it names keys, or what lies outside; "" if not."""
     folders = folders_before(reading, command, root)
+    setting = git_runs(command, folders)
+    if setting:
+        return f"the repository's git config runs programs: {setting}"
     for target in command.writes:
         where = place(root / target, root)
         if where.is_protected:
@@ -33,7 +36,7 @@ def strays(command: SimpleCommand, reading: Reading, root: Path, *, is_strict: b
             where = place(folders[-1] / here, root)
             if (
                 not where.is_inside
-                and (is_strict or not _SYSTEM.match(str(where.real)))
+                and (is_strict or not (part.startswith("/") and _SYSTEM.match(str(where.real))))
                 and re.match(r"\.\.|/|~", part)
             ):
                 return f"{part} lies outside the folder"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from forge_core.permissions.bare_commands import Tree
 from forge_core.permissions.shell_parser import WORDS
-from forge_core.permissions.shell_words import Hole, Piece, ansi_c, in_double_quotes, unquoted
+from forge_core.permissions.shell_words import QUOTED_NOTHING, Hole, Piece, ansi_c, in_double_quotes, unquoted
 from forge_core.permissions.tables import table
 
 if TYPE_CHECKING:
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _UNSEEN = re.compile(r"(?<!\\)(?:\\\\)*(?:`|\$[({\[])")
 """What would run or expand, in text that the parser took for plain."""
+_BARE = table("word number variable_name special_variable_name")
+_BORDER = re.compile(r"[\s;&|<>()`'\"]")
+"""Ends a word that is not quoted."""
 _DEFAULTS = table(":- - := = :+ +")
 
 
@@ -40,13 +43,18 @@ class WordReader(ABC):
         kind, text = node.type, self.text(node)
         match kind:
             case "raw_string":
-                return [text[1:-1]]
+                return [text[1:-1] or QUOTED_NOTHING]
             case "ansi_c_string":
-                return [ansi_c(text[2:-1])]
+                return [ansi_c(text[2:-1]) or QUOTED_NOTHING]
             case "string" | "translated_string":
-                return list(self.string(node, depth, scope))
+                return list(self.string(node, depth, scope)) or [QUOTED_NOTHING]
             case "concatenation":
-                return [piece for child in node.children for piece in self.pieces(child, depth, scope)]
+                return [
+                    piece
+                    for child in node.children
+                    if not (child.type == "$" and self.source[child.end_byte : child.end_byte + 1] == b'"')
+                    for piece in self.pieces(child, depth, scope)
+                ]
             case "simple_expansion":
                 name = text[1:]
                 return [Hole(text, name, is_quoted, is_simple=True)]
@@ -62,8 +70,10 @@ class WordReader(ABC):
                 return [Hole(text)]
             case "brace_expression":
                 return [unquoted(text)]
-        if _UNSEEN.search(text):
-            self.tree.problem = "its syntax is not clear"
+        if _UNSEEN.search(text) or (
+            kind in _BARE and _BORDER.search(re.sub(r"\\.", "", text, flags=re.DOTALL))
+        ):
+            self.tree.problem = "its syntax is not clear"  # the grammar takes `a⏎\b` for one command
         for child in node.named_children:
             self.visit(child, depth, scope)
         return [unquoted(text)]
@@ -75,10 +85,12 @@ class WordReader(ABC):
         for child in node.children[1:-1]:
             if child.type in ("string_content", "$"):
                 continue
-            yield self.literal(at, child.start_byte)
+            if at < child.start_byte:
+                yield self.literal(at, child.start_byte)
             yield from self.pieces(child, depth, scope, is_quoted=True)
             at = child.end_byte
-        yield self.literal(at, node.end_byte - 1)
+        if at < node.end_byte - 1:
+            yield self.literal(at, node.end_byte - 1)
 
     def literal(self, start: int, end: int) -> str:
         text = self.source[start:end].decode(errors="replace")

@@ -1,0 +1,54 @@
+"""How a line is decided, told part by part."""
+
+from pathlib import Path
+
+from forge_core.permissions import Decision, PermissionPolicy
+from forge_core.permissions.explain import as_text
+
+
+def test_each_command_is_told_with_its_own_decision_and_the_one_that_decides(tmp_path: Path) -> None:
+    policy = PermissionPolicy(tmp_path, allow=["bash(git status:*)"], deny=["bash(rm:*)"], sandbox="full")
+    found = policy.explain("git status && echo \"$(sudo 'rm' -f x)\" | tee log")
+    assert (found.decision, found.rule, found.is_parsed) == (Decision.DENY, "bash(rm:*)", True)
+    told = [(part.text, part.decision, part.rule) for part in found.parts]
+    assert told == [
+        ("git status", Decision.ALLOW, "bash(git status:*)"),
+        ("echo \"$(sudo 'rm' -f x)\"", Decision.ALLOW, ""),
+        ("sudo 'rm' -f x", Decision.DENY, "bash(rm:*)"),
+        ("tee log", Decision.ASK, ""),
+    ]
+    assert found.deciding is found.parts[2]
+    assert found.parts[2].words == ("rm", "-f", "x")
+    assert found.parts[2].notes == ("run by sudo", "in a substitution")
+
+
+def test_a_line_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+    found = PermissionPolicy(tmp_path, sandbox="full").explain("git status 'x")
+    assert (found.decision, found.is_parsed) == (Decision.ASK, False)
+    assert "could not be read" in found.reason
+    assert found.problem in as_text(found)
+
+
+def test_the_text_quotes_what_is_foreign(tmp_path: Path) -> None:
+    text = as_text(PermissionPolicy(tmp_path).explain("echo '\u0435' > 'a\nb'; rm x"))
+    assert text.startswith("ASK: ")
+    assert text.isascii()
+    assert "\\u0435" in text
+    assert "a\\nb" in text
+    assert "rm x" in text
+    for hidden in ("\x1b]52;c;x\x07", "\u202e"):
+        assert hidden not in as_text(PermissionPolicy(tmp_path).explain(f"echo '{hidden}'"))
+
+
+def test_the_text_shows_parse_rule_and_what_decides(tmp_path: Path) -> None:
+    policy = PermissionPolicy(tmp_path, ask=["bash(npm publish:*)"], sandbox="full")
+    assert as_text(policy.explain("cd src; X=1 npm pub'lish'")) == (
+        "ASK: the ask rule bash(npm publish:*) covers it\n"
+        "rule: bash(npm publish:*)\n"
+        " 1. allow cd src\n"
+        "      it only reads, inside the folder\n"
+        " 2. ask   X=1 npm pub'lish'  <- decides\n"
+        "      the ask rule bash(npm publish:*) covers it\n"
+        "      runs npm publish\n"
+        "      sets X"
+    )

@@ -1,0 +1,220 @@
+"""Modes, the sandbox, the network, ask rules and a project's rules: what they let run, and what they ask."""
+
+from pathlib import Path
+
+import pytest
+
+from forge_core.approval import Effect
+from forge_core.config.models import PermissionMode
+from forge_core.permissions import Decision, PermissionPolicy
+from forge_core.tools.base import ToolUse
+
+ALLOW, ASK, DENY = Decision.ALLOW, Decision.ASK, Decision.DENY
+AUTO, YOLO, PLAN = PermissionMode.AUTO, PermissionMode.YOLO, PermissionMode.PLAN
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    (root / "src").mkdir(parents=True)
+    (root / "src/a.py").write_text("x")
+    (root / ".env").write_text("KEY=1")
+    return root
+
+
+def running(command: str, *, needs_network: bool = False, is_destructive: bool = False) -> ToolUse:
+    return ToolUse(Effect.RUN, command, is_destructive=is_destructive, needs_network=needs_network)
+
+
+def writing(*paths: Path) -> ToolUse:
+    return ToolUse(Effect.WRITE, str(paths[0]), paths)
+
+
+def test_an_ask_rule_beats_every_allow_and_every_mode(root: Path) -> None:
+    for mode in (PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, AUTO, YOLO):
+        policy = PermissionPolicy(
+            root,
+            mode,
+            allow=["bash", "edit", "bash(=npm test)"],
+            ask=["bash(npm test:*)", "edit(src/**)"],
+            sandbox="full",
+        )
+        verdict = policy.decide("bash", running("cd src && npm 'test'"))
+        assert (verdict.decision, verdict.rule, verdict.session_rule) == (ASK, "bash(npm test:*)", "")
+        assert policy.decide("bash", running("npm test")).decision is ASK
+        assert policy.decide("edit", writing(root / "src/a.py")).decision is ASK
+
+
+def test_deny_beats_ask(root: Path) -> None:
+    policy = PermissionPolicy(
+        root, ask=["bash(rm:*)"], deny=["bash(rm:*)"], project_ask=["bash(mv:*)"], project_deny=["bash(mv:*)"]
+    )
+    assert policy.decide("bash", running("rm x")).decision is DENY
+    assert policy.decide("bash", running("mv x y")).decision is DENY
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("make build", ALLOW),
+        ("python x.py && rm -rf build", ALLOW),
+        ("echo $(git rev-parse HEAD) > src/version", ALLOW),
+        ("for f in src/*.py; do python $f; done", ALLOW),
+        ("gcc -I/usr/include src/a.c -o /tmp/a", ALLOW),
+        ("X=1 ./build.sh", ALLOW),
+        ("cat .env", ASK),
+        ("cp .env src", ASK),
+        ("echo x > ../y", ASK),
+        ("cat ../y", ASK),
+        ("ls ~/other", ASK),
+        ("echo x > .git/config", ASK),
+        ('rm -rf "$X"', ASK),
+        ("make 'build", ASK),
+        ("rm -rf .git", DENY),
+    ],
+)
+def test_mode_auto_runs_what_the_sandbox_holds_unless_it_strays(
+    root: Path, command: str, expected: Decision
+) -> None:
+    assert PermissionPolicy(root, AUTO, sandbox="full").decide("bash", running(command)).decision is expected
+    if expected is ALLOW:
+        for sandbox in ("off", "weak"):
+            assert (
+                PermissionPolicy(root, AUTO, sandbox=sandbox).decide("bash", running(command)).decision is ASK
+            )  # type: ignore[arg-type]
+
+
+def test_the_network_asks_unless_a_rule_grants_it(root: Path) -> None:
+    use = running("npm install", needs_network=True)
+    for mode in (PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, AUTO):
+        verdict = PermissionPolicy(
+            root, mode, allow=["bash", "bash(npm install:*)", "*"], sandbox="full"
+        ).decide("bash", use)
+        assert (verdict.decision, verdict.is_destructive, verdict.reason) == (
+            ASK,
+            True,
+            "it uses the network",
+        )
+        assert (verdict.session_rule, verdict.always_rule) == (
+            "network(npm install)",
+            "network(npm install:*)",
+        )
+        granted = PermissionPolicy(root, mode, allow=["network(npm install:*)"], sandbox="full")
+        assert granted.decide("bash", use).decision is ALLOW
+        assert granted.decide("bash", running("curl x", needs_network=True)).decision is ASK
+    denied = PermissionPolicy(root, YOLO, deny=["network"], sandbox="full")
+    assert denied.decide("bash", use).decision is DENY
+    assert denied.decide("bash", running("npm install")).decision is ALLOW
+
+
+def test_plan_mode_lets_only_reading_run(root: Path) -> None:
+    policy = PermissionPolicy(root, PLAN, allow=["bash"], sandbox="full")
+    assert policy.decide("bash", running("git log | head")).decision is ALLOW
+    assert policy.decide("bash", running("make")).decision is DENY
+    assert policy.decide("bash", running("git log", needs_network=True)).decision is DENY
+    assert PermissionPolicy(root, PLAN).decide("bash", running("git log")).decision is DENY
+
+
+@pytest.mark.parametrize("mode", list(PermissionMode))
+def test_the_tools_of_the_session_itself_run_unasked(root: Path, mode: PermissionMode) -> None:
+    policy = PermissionPolicy(root, mode)
+    for name in ("todo", "ask_user", "job_output", "job_stop"):
+        for effect in (Effect.READ, Effect.WRITE):
+            assert policy.decide(name, ToolUse(effect, "")).decision is ALLOW
+    assert (
+        PermissionPolicy(root, mode, deny=["todo"]).decide("todo", ToolUse(Effect.READ, "")).decision is DENY
+    )
+
+
+def test_a_project_may_tighten_and_allows_only_what_can_be_made_good(root: Path) -> None:
+    rules = [
+        "bash(make:*)",
+        "bash(git push:*)",
+        "bash(rm:*)",
+        "bash(cat:*)",
+        "bash",
+        "network",
+        "edit(**)",
+        "read",
+        "web_fetch",
+    ]
+    policy = PermissionPolicy(root, project_allow=rules, project_deny=["bash(make deploy:*)"], sandbox="full")
+    expected = {
+        "make test": ALLOW,
+        "make deploy": DENY,
+        "git push": ASK,
+        "rm x": ASK,
+        "cat ../x": ASK,
+        "cat .env": ASK,
+        "npm run x": ASK,
+    }
+    assert {line: policy.decide("bash", running(line)).decision for line in expected} == expected
+    assert policy.decide("bash", running("make test", needs_network=True)).decision is ASK
+    assert policy.decide("edit", writing(root / "src/a.py")).decision is ALLOW
+    assert policy.decide("edit", writing(root.parent / "x")).decision is ASK
+    assert policy.decide("edit", writing(root / ".env")).decision is ASK
+    assert policy.decide("web_fetch", ToolUse(Effect.NETWORK, "https://x")).decision is ASK
+    without = PermissionPolicy(root, project_allow=rules)
+    assert without.decide("bash", running("make test")).decision is ASK
+
+
+def test_every_path_of_a_call_has_to_pass(root: Path) -> None:
+    policy = PermissionPolicy(root, PermissionMode.ACCEPT_EDITS, deny=["edit(src/secret/**)"])
+    inside = (root / "a", root / "b")
+    for name in ("multi_edit", "apply_patch", "edit", "write"):
+        assert policy.decide(name, writing(*inside)).decision is ALLOW
+        assert policy.decide(name, writing(*inside, root.parent / "c")).decision is ASK
+        assert policy.decide(name, writing(*inside, root / ".git/config")).decision is ASK
+        assert policy.decide(name, writing(*inside, root / "src/secret/x")).decision is DENY
+
+
+def test_a_rule_for_edit_speaks_of_its_other_faces(root: Path) -> None:
+    policy = PermissionPolicy(root, allow=["edit(src/**)"])
+    for name in ("edit", "multi_edit", "apply_patch"):
+        assert policy.decide(name, writing(root / "src/a.py")).decision is ALLOW
+    assert policy.decide("write", writing(root / "src/a.py")).decision is ASK
+
+
+def test_a_command_may_not_name_a_file_that_is_denied(root: Path) -> None:
+    (root / "alias").symlink_to("src/a.py")
+    policy = PermissionPolicy(root, YOLO, deny=["read(src/a.py)", "write(*.lock)"], sandbox="full")
+    for line in (
+        "cat src/a.py",
+        "cat ./src/../src/a.py",
+        "cat alias",
+        "head -5 'src/a.py' | wc",
+        "x --file=src/a.py",
+        "echo > x.lock",
+    ):
+        assert policy.decide("bash", running(line)).decision is DENY, line
+    assert policy.decide("bash", running("cat src/b.py")).decision is ALLOW
+
+
+def test_glue_between_allowed_commands_needs_no_rule_of_its_own(root: Path) -> None:
+    policy = PermissionPolicy(root, allow=["bash(pytest:*)"])
+    assert policy.decide("bash", running("cd src && pytest -q; echo $?")).decision is ALLOW
+    assert policy.decide("bash", running("timeout 60 pytest -q 2>&1")).decision is ALLOW
+    for line in (
+        "echo hi",
+        "cd src",
+        "cd .. && pytest",
+        "pytest | tee x",
+        "pytest > x",
+        "cd src && pytest && make",
+    ):
+        assert policy.decide("bash", running(line)).decision is ASK, line
+
+
+def test_plain_reading_is_marked(root: Path) -> None:
+    policy = PermissionPolicy(root, sandbox="full")
+    assert policy.decide("bash", running("git status")).is_read_only
+    assert not policy.decide("bash", running("make")).is_read_only
+    assert policy.decide("read", ToolUse(Effect.READ, "x", (root / "src/a.py",))).is_read_only
+
+
+def test_deciding_twice_is_deciding_the_same(root: Path) -> None:
+    policy = PermissionPolicy(root, deny=["bash(rm:*)"], sandbox="full")
+    policy.decide("bash", running("X=rm; alias git=rm; cd /; git() { rm; }"))
+    assert policy.decide("bash", running("$X y")).decision is ASK
+    assert policy.decide("bash", running("git status")).decision is ALLOW
+    assert policy.decide("bash", running("cat src/a.py")).decision is ALLOW

@@ -1,0 +1,47 @@
+"""A small slice of the fuzz run against a real bash: what it executed and wrote, and what was read in the line."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.bench.shell_canaries import Run, run_lines
+from tests.bench.shell_fuzz import compare, fuzz
+
+needs_walls = pytest.mark.skipif(
+    shutil.which("bwrap") is None or not Path("/bin/bash").exists(),
+    reason="random lines are run only in bubblewrap, by /bin/bash; one of them is not installed",
+)
+
+
+@needs_walls
+def test_no_line_that_runs_unasked_does_what_was_not_read_and_no_deny_rule_is_passed_by(
+    tmp_path: Path,
+) -> None:
+    tally = fuzz(150, 20, tmp_path)
+    assert tally.unsafe == []
+    assert tally.evaded == []
+    assert tally.missed == []
+    assert tally.executed > 100
+    assert tally.allowed > 5
+
+
+@needs_walls
+def test_the_canaries_tell_what_bash_did(tmp_path: Path) -> None:
+    (run,) = run_lines(["git 'a b' | evil; echo x > src/w; $(rm \"\")"], tmp_path)
+    assert sorted(run.executed) == [("evil",), ("git", "a b"), ("rm", "")]
+    assert run.written == ("src/w",)
+
+
+def test_the_comparison_can_fail(tmp_path: Path) -> None:
+    tally = compare(
+        [
+            Run("git status", (("evil",),), ("w",)),
+            Run("foo", (("rm", "x"),), ()),
+            Run("foo x", (("bar",),), ()),
+        ],
+        tmp_path,
+    )
+    assert tally.unsafe == [("git status", "executed ('evil',)"), ("git status", "wrote w")]
+    assert tally.evaded == [("git status", "evil"), ("foo", "rm")]
+    assert len(tally.missed) == 2
