@@ -77,7 +77,7 @@ def _standing(job: Job, how: Attended, *, asked_for: bool) -> list[str]:
                 why = "the user moved it to the background: it is now"
             else:
                 why = "runs in the background as" if asked_for else "it still runs, in the background now as"
-            return [f"[{why} job {job.id}{until}; {ways}; you are told when it ends{file}]"]
+            return [f"[{why} job {job.id}{until}; {ways}; its end is told with the next message{file}]"]
         case _:
             return []
 

@@ -179,15 +179,17 @@ class JobTable:
                 if (how := self._standing(job, done, interrupt)) is not None:
                     changed.cancel()
                     return how
-                pause = min(max(background_at - loop.time(), 0), FLUSH_S)
+                patience = background_at - loop.time()
+                if patience <= 0 and self.has_room:
+                    changed.cancel()
+                    self.adopt(job)
+                    return Attended.TOOK_LONG
+                pause = patience if 0 < patience < FLUSH_S else FLUSH_S
                 await asyncio.wait(
                     {done, interrupt, changed}, timeout=pause, return_when=asyncio.FIRST_COMPLETED
                 )
                 changed.cancel()
                 job.capture.flush_live()
-                if loop.time() >= background_at and not done.done() and self.has_room:
-                    self.adopt(job)
-                    return Attended.TOOK_LONG
         finally:
             done.cancel()
             interrupt.cancel()
@@ -276,6 +278,8 @@ class JobTable:
 
 async def _something_new(job: Job, wait_s: float, interrupted: asyncio.Event | None) -> None:
     """Returns when there is output that was not taken yet, the job has ended, or the time is over."""
+    if not job.capture.has_news:
+        job.output_came.clear()
     loop = asyncio.get_running_loop()
     until = loop.time() + wait_s
     changed = loop.create_task(job.changed.wait())

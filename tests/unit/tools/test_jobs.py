@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,12 @@ async def test_a_look_gives_only_what_is_new(desk: Desk, tmp_path: Path) -> None
     assert re.match(r"three\n\[job 1 ended: exit code 3 after \d+ s]$", last.output)
     assert last.metadata["exit_code"] == 3
     assert (await desk.look(1)).output.startswith("(no new output)\n[job 1 ended: exit code 3")
+
+
+async def test_a_first_wait_is_not_over_for_what_the_call_has_shown(desk: Desk, tmp_path: Path) -> None:
+    await desk.start(f"echo one; {GO.format('a')}; echo two; sleep 7101")
+    asyncio.get_running_loop().call_later(0.3, (tmp_path / "a").touch)
+    assert (await desk.look(1, wait_s=30)).output.startswith("two\n[job 1 running")
 
 
 async def test_a_wait_ends_with_the_job(desk: Desk) -> None:
@@ -258,8 +265,10 @@ async def test_too_many_jobs_are_refused_and_the_running_ones_named(
     refused = await desk.start("sleep 7109")
     assert "2 jobs run already (1, 2)" in (refused.error or "")
     assert not desk.jobs.background_now()
-    stays = await desk.bash("sleep 0.6; echo whole")
+    used = time.process_time()
+    stays = await desk.bash("sleep 1; echo whole")
     assert stays.output.startswith("whole\n[exit code 0")
+    assert time.process_time() - used < 0.4, "it was waited for in a busy loop"
     left = await desk.bash("sleep 7109 & true")
     assert re.search(r"\[it left running: \d+ sleep 7109. This was ended", left.output)
     await desk.stop(1)
