@@ -20,8 +20,10 @@ from forge_core.workspace.repository import find_repository, read_small
 _SHORT_SHA = 7
 _KEPT_VARIABLES = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR")
 _DIFF_COMMANDS = frozenset({"diff", "log", "show", "diff-tree", "diff-files", "diff-index", "whatchanged"})
+_SUBMODULE_COMMANDS = _DIFF_COMMANDS | {"status"}
+"""A submodule has a config of its own, and may insist on being looked into."""
 _PROGRAM_KEYS = re.compile(
-    r"(?:filter|diff|merge)\..+\.(?:clean|smudge|process|textconv|command|driver)", re.IGNORECASE
+    r"(?:filter|diff|merge)\..+\.(?:clean|smudge|process|textconv|command|driver)", re.IGNORECASE | re.DOTALL
 )
 _SETTINGS = (
     "core.fsmonitor=",
@@ -34,8 +36,12 @@ _SETTINGS = (
     "diff.external=",
     "diff.ignoreSubmodules=all",
     "gpg.program=false",
+    "gpg.openpgp.program=false",
+    "gpg.ssh.program=false",
+    "gpg.x509.program=false",
     "log.showSignature=false",
     "protocol.allow=never",
+    "status.submoduleSummary=false",
     "submodule.recurse=false",
 )
 
@@ -74,23 +80,33 @@ async def run_git(folder: Path, *arguments: str, timeout_s: float = 10.0) -> Git
 
     Raises WorkspaceError when git is missing or takes longer than `timeout_s`.
     """
-    names = await _call(folder, ["config", "--name-only", "--null", "--list"], timeout_s)
-    programs = [name for name in names.stdout.split("\0") if _PROGRAM_KEYS.fullmatch(name)]
-    disarmed = [part for name in programs for part in ("-c", f"{name}=")]
-    required = {name.rsplit(".", 1)[0] for name in programs if name.lower().startswith("filter.")}
-    disarmed += [part for name in sorted(required) for part in ("-c", f"{name}.required=false")]
+    names = await _call(folder, ["config", "--name-only", "--null", "--list"], {}, timeout_s)
     command = list(arguments)
     if command and command[0] in _DIFF_COMMANDS:
         command[1:1] = ["--no-ext-diff", "--no-textconv"]
-    return await _call(folder, [*disarmed, *command], timeout_s)
+    if command and command[0] in _SUBMODULE_COMMANDS:
+        command[1:1] = ["--ignore-submodules=all"]
+    return await _call(folder, command, _disarmed(names.stdout.split("\0")), timeout_s)
 
 
-async def _call(folder: Path, arguments: list[str], timeout_s: float) -> GitOutput:
+def _disarmed(names: list[str]) -> dict[str, str]:
+    """Variables that set to nothing every key of `names` that holds a program. Not by `-c`: a key may hold an
+    equals sign, and git would cut it there."""
+    programs = [name for name in names if _PROGRAM_KEYS.fullmatch(name)]
+    filters = {name.rpartition(".")[0] for name in programs if name.lower().startswith("filter.")}
+    settings = [(name, "") for name in programs] + [(f"{name}.required", "false") for name in sorted(filters)]
+    variables = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings):
+        variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return variables
+
+
+async def _call(folder: Path, arguments: list[str], variables: dict[str, str], timeout_s: float) -> GitOutput:
     try:
         process = await asyncio.create_subprocess_exec(
             *("git", *hardened_git_args(), *arguments),
             cwd=folder,
-            env=_environment(),
+            env=_environment() | variables,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -119,5 +135,6 @@ def _environment() -> dict[str, str]:
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_NO_LAZY_FETCH": "1",
+        "GIT_ALLOW_PROTOCOL": "none",  # over any protocol.*.allow; older versions fetch what was promised
         "TERM": "dumb",
     }
