@@ -142,6 +142,15 @@ def _invented(lines: list[str]) -> list[str]:
     return [*lines[:middle], f"{head[0] if head else ''}invented = None\n", *lines[middle:]]
 
 
+def _left_out(lines: list[str]) -> list[str]:
+    """Without the middle line, where text stands at both edges: what is left beside a blank edge cannot be
+    told from a quote with a blank line too many."""
+    middle = len(lines) // 2
+    if not (lines[0].strip() and lines[-1].strip()):
+        return lines
+    return lines[:middle] + lines[middle + 1 :]
+
+
 def _curled(text: str) -> str:
     text = re.sub(r"(^|[\s(\[{=,])\"", "\\1\u201c", text, flags=re.MULTILINE).replace('"', "\u201d")
     return text.replace("'", "\u2019")
@@ -198,7 +207,7 @@ MISTAKES = (
     Mistake("a blank line after", _blank_line("after")),
     Mistake("two blank lines after", _blank_line("after", 2)),
     Mistake("a line invented", _within(_invented, 2)),
-    Mistake("a line left out", _within(lambda rows: rows[: len(rows) // 2] + rows[len(rows) // 2 + 1 :], 3)),
+    Mistake("a line left out", _within(_left_out, 3)),
     Mistake("two lines swapped", _within(lambda rows: [rows[1], rows[0], *rows[2:]], 2)),
     Mistake("the middle elided", _within(lambda rows: [rows[0], "...\n", rows[-1]], 4)),
     Mistake("a commented elision", _within(lambda rows: [rows[0], "# ... existing code ...\n", rows[-1]], 4)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from enum import StrEnum
 
@@ -82,13 +83,26 @@ def _source(text: str, position: int) -> int:
 
 
 def _is_alike(step: Step, made: str, form: Callable[[str], str]) -> bool:
+    """Whether what differs from the commit are changed lines only, each of the same form.
+
+    Which lines a commit changed is not always one answer: a block that is put in may as well begin with the
+    line that follows it. So it is asked whether the other lines can all have been there before.
+    """
     wanted, lines = lines_of(step.after), lines_of(made)
     if len(wanted) != len(lines):
         return False
-    return all(
-        ours == theirs or (at in step.changed and form(ours) == form(theirs))
-        for at, (ours, theirs) in enumerate(zip(lines, wanted, strict=True))
-    )
+    differing = [at for at, (ours, theirs) in enumerate(zip(lines, wanted, strict=True)) if ours != theirs]
+    if any(form(lines[at]) != form(wanted[at]) for at in differing):
+        return False
+    if all(at in step.changed for at in differing):
+        return True
+    first, last = min(differing[0], step.changed.start), max(differing[-1] + 1, step.changed.stop)
+    rest = [wanted[at] for at in range(first, last) if at not in differing]
+    was = lines_of(step.before)
+    before = was[first : len(was) - (len(wanted) - last)]
+    matcher = difflib.SequenceMatcher(None, before, rest, autojunk=False)
+    kept = sum(block.size for block in matcher.get_matching_blocks())
+    return kept >= (last - first) - len(step.changed)
 
 
 def _unchanged(line: str) -> str:
