@@ -9,6 +9,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from forge_core.permissions.sandbox.presence import is_folder, is_there
 from forge_core.permissions.sandbox.state import SandboxState
 from forge_core.permissions.tables import table
 
@@ -49,7 +50,7 @@ def _kernel_settings() -> list[str]:
     if os.geteuid() != 0:
         return []
     places = (Path("/proc") / name for name in _KERNEL_NAMES)
-    return [part for place in places if place.exists() for part in ("--ro-bind", str(place), str(place))]
+    return [part for place in places if is_there(place) for part in ("--ro-bind", str(place), str(place))]
 
 
 def find_bwrap(path: str, root: Path) -> Path | None:
@@ -60,7 +61,7 @@ def find_bwrap(path: str, root: Path) -> Path | None:
         if not entry.startswith("/"):
             continue
         candidate = Path(entry) / "bwrap"
-        if not (candidate.is_file() and os.access(candidate, os.X_OK)):
+        if is_folder(candidate) or not os.access(candidate, os.X_OK):
             continue
         if not Path(os.path.realpath(candidate)).is_relative_to(real_root):
             return candidate

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from forge_core.permissions.sandbox.presence import is_folder
 from forge_core.permissions.tables import table
 
 SECRETS_AT_HOME = table(
@@ -36,7 +37,7 @@ def home_folders(environment: Mapping[str, str]) -> tuple[Path, ...]:
     with contextlib.suppress(KeyError):  # an id without an entry, as containers have
         named.append(pwd.getpwuid(os.getuid()).pw_dir)
     real = [Path(os.path.realpath(one)) for one in named if one.startswith("/")]
-    return tuple(dict.fromkeys(one for one in real if one != Path("/") and one.is_dir()))
+    return tuple(dict.fromkeys(one for one in real if one != Path("/") and is_folder(one)))
 
 
 def secrets_outside(homes: Iterable[Path], more: Iterable[Path]) -> list[Path]:

@@ -14,6 +14,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from forge_core.permissions.sandbox.presence import is_folder
+
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _REMOVE_AND_MAKE = 0b1_1111_1111_0000
 """REMOVE_DIR, REMOVE_FILE, MAKE_CHAR, MAKE_DIR, MAKE_REG, MAKE_SOCK, MAKE_FIFO, MAKE_BLOCK, MAKE_SYM."""
@@ -115,6 +117,6 @@ def _handled(abi: int) -> int:
 
 def _of_file(path: Path, rights: int) -> int:
     """`rights` without those that only a folder can have: the kernel refuses these on a file."""
-    if path.is_dir():
+    if is_folder(path):
         return rights
     return rights & (_EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
+from forge_core.permissions.sandbox.presence import is_folder, is_own_folder, is_there
 from forge_core.permissions.sandbox.protected import Protection
 from forge_core.permissions.tables import table
 
@@ -70,7 +71,7 @@ def mounts(scene: Scene, hold: Callable[[str, Path], list[str]]) -> list[str]:
     `hold` gives those for what lies where commands may write: it gets "--bind" or "--ro-bind" and the path.
     """
     writable = scene.writable
-    veils = [Path(one) for one in VEILS if Path(one).is_dir() and not Path(one).is_symlink()]
+    veils = [Path(one) for one in VEILS if is_own_folder(Path(one))]
     arguments: list[str] = []
     for veil in veils:
         arguments += ["--tmpfs", str(veil)]
@@ -101,9 +102,9 @@ def environment_inside(scene: Scene) -> dict[str, str]:
         if name in inside and not _is_in_any(Path(os.path.realpath(inside[name])), scene.writable):
             inside[name] = "/tmp"
     home = Path(os.path.realpath(inside.get("HOME", "/")))
-    if not (home / ".cache").is_dir():
+    if not is_folder(home / ".cache"):
         inside.setdefault("XDG_CACHE_HOME", "/tmp/.cache")
-    if not (home / ".npm").is_dir():
+    if not is_folder(home / ".npm"):
         inside.setdefault("npm_config_cache", "/tmp/.npm")
     if "PWD" in inside:
         inside["PWD"] = str(scene.folder)
@@ -119,7 +120,7 @@ def _shown_again(scene: Scene, veils: Sequence[Path]) -> list[Path]:
     wanted += [Path(one) for one in _SHOWN_THROUGH]
     wanted += [Path(os.path.realpath(one)) for one in _RESOLVER]
     veiled = {one for one in wanted if _is_in_any(one, veils) and not _is_in_any(one, scene.writable)}
-    return sorted((one for one in veiled if one not in veils and one.exists()), key=_depth)
+    return sorted((one for one in veiled if one not in veils and is_there(one)), key=_depth)
 
 
 def _hidden(scene: Scene, veils: Sequence[Path]) -> Iterable[tuple[Path, list[str]]]:
@@ -128,7 +129,7 @@ def _hidden(scene: Scene, veils: Sequence[Path]) -> Iterable[tuple[Path, list[st
     for path in masks.hidden:
         if _is_in_any(path, veils) and not _is_in_any(path, reachable):
             continue
-        if path.is_dir():
+        if is_folder(path):
             yield path, ["--perms", "0555", "--tmpfs", str(path)]
         else:
             yield path, ["--ro-bind", str(masks.empty), str(path)]
@@ -141,16 +142,15 @@ def _hidden(scene: Scene, veils: Sequence[Path]) -> Iterable[tuple[Path, list[st
 def _caches(homes: Sequence[Path]) -> Iterable[tuple[Path, list[str]]]:
     for home in homes:
         npm = home / ".npm"
-        if npm.is_dir() and not npm.is_symlink():
+        if is_own_folder(npm):
             yield npm, ["--tmpfs", str(npm)]
         cache = home / ".cache"
-        if not cache.is_dir() or cache.is_symlink():
+        if not is_own_folder(cache) or not os.access(cache, os.R_OK):
             continue
         arguments = ["--tmpfs", str(cache)]
-        kept = sorted(one for one in cache.iterdir() if one.name not in _FRESH_CACHES and one.is_dir())
+        kept = sorted(one for one in cache.iterdir() if one.name not in _FRESH_CACHES and is_own_folder(one))
         for child in kept[:_MAX_CACHES]:
-            if not child.is_symlink():
-                arguments += ["--ro-bind", str(child), str(child)]
+            arguments += ["--ro-bind", str(child), str(child)]
         yield cache, arguments
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from forge_core.errors import ForgeError
 from forge_core.permissions.sandbox.bubblewrap import find_bwrap
+from forge_core.permissions.sandbox.presence import is_folder, is_there
 from forge_core.permissions.sandbox.reasons import NO_BWRAP, why_bwrap_failed
 from forge_core.permissions.sandbox.sandbox import Sandbox
 from forge_core.permissions.sandbox.state import SandboxKind, SandboxSetting, SandboxState
@@ -148,7 +149,7 @@ def _try(state: SandboxState, root: Path, environment: Mapping[str, str]) -> _Tr
             state,
             folder / "workspace",
             state_dir=folder / "state",
-            extra_writable=(root,) if root.is_dir() else (),
+            extra_writable=(root,) if is_folder(root) else (),
         )
         shell = shutil.which("bash", path=environment.get("PATH", os.defpath)) or "/bin/sh"
         words = [shell, "-c", _SCRIPT, "probe", folder / "workspace", outside, root, os.getpid()]
@@ -166,7 +167,7 @@ def _try(state: SandboxState, root: Path, environment: Mapping[str, str]) -> _Tr
             )
         holds_home = home.is_relative_to(root)
         return _judge(
-            state, done, (folder / "workspace/inside").exists(), outside.exists() and not holds_home, root
+            state, done, (folder / "workspace/inside").exists(), is_there(outside) and not holds_home, root
         )
     except subprocess.TimeoutExpired:
         return _Trial(f"bwrap did not end within {_TIMEOUT_S:g} s")
@@ -189,6 +190,6 @@ def _judge(
         held = held and not own.intersection(lines) and "CapEff: 0000000000000000" in lines
     if not held:
         return _Trial("bwrap runs but does not hold here (a write, a socket or a process got out)")
-    if "writable" not in lines and root.is_dir() and os.access(root, os.W_OK):
+    if "writable" not in lines and is_folder(root) and os.access(root, os.W_OK):
         return _Trial(f"commands in it can't write to {str(root)!r} (run Forge as the owner of that folder)")
     return _Trial()

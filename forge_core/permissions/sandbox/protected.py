@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from forge_core.permissions.sandbox.git_config import named_paths
+from forge_core.permissions.sandbox.presence import is_there, mode_of
 from forge_core.workspace.repository import read_small
 
 MAX_REPOSITORIES = 32
@@ -48,8 +49,8 @@ class Protection:
 
     def hold(self, path: Path, kind: PlaceholderKind) -> None:
         """Keeps `path` as it is: read-only when it is there, absent when it is not."""
-        mode = _mode(path)
-        while mode is None and (above := _mode(path.parent)) is None:
+        mode = mode_of(path)
+        while mode is None and (above := mode_of(path.parent)) is None:
             path, mode, kind = path.parent, above, "folder"
         if mode is None:
             self.missing[path] = kind
@@ -65,8 +66,8 @@ def protection(root: Path, nested: Iterable[Path] = (), homes: Iterable[Path] = 
     found = Protection()
     found.hold(root / ".forge", "folder")
     dot_git = root / ".git"
-    mode = _mode(dot_git)
-    if mode is not None and stat.S_ISDIR(mode) and _mode(dot_git / "HEAD") is not None:
+    mode = mode_of(dot_git)
+    if mode is not None and stat.S_ISDIR(mode) and mode_of(dot_git / "HEAD") is not None:
         _hold_repository(found, dot_git, root)
     elif mode is not None and stat.S_ISREG(mode):
         found.read_only.append(dot_git)
@@ -80,7 +81,7 @@ def protection(root: Path, nested: Iterable[Path] = (), homes: Iterable[Path] = 
     for home in homes:
         if home.is_relative_to(root):
             present = (home / name for name in _AT_HOME.split())
-            found.read_only += [one.resolve() for one in present if one.exists()]
+            found.read_only += [one.resolve() for one in present if is_there(one)]
     return found
 
 
@@ -92,7 +93,7 @@ def _hold_repository(found: Protection, git_dir: Path, work_tree: Path) -> None:
     found.hold(config, "file")
     found.hold(git_dir / "commondir", "commondir")
     if (
-        _mode(git_dir / "config.worktree") is not None
+        mode_of(git_dir / "config.worktree") is not None
         or "worktreeconfig" in (read_small(config) or "").lower()
     ):
         found.hold(git_dir / "config.worktree", "file")
@@ -108,11 +109,11 @@ def _hold_modules(found: Protection, modules: Path) -> None:
     seen = 0
     while waiting and seen < MAX_REPOSITORIES:
         folder = waiting.pop(0)
-        mode = _mode(folder)
+        mode = mode_of(folder)
         if mode is None or not stat.S_ISDIR(mode):
             continue
         seen += 1
-        if (folder / "HEAD").exists():
+        if is_there(folder / "HEAD"):
             _hold_repository(found, folder, folder)
         else:
             found.pinned.append(folder)
@@ -131,7 +132,7 @@ def _hold_worktrees(found: Protection, worktrees: Path, work_tree: Path) -> None
     for folder in elsewhere:
         found.pinned.append(folder)
         for name in ("commondir", "gitdir", "config.worktree"):
-            if _mode(folder / name) is not None:
+            if mode_of(folder / name) is not None:
                 found.hold(folder / name, "file")
 
 
@@ -145,13 +146,13 @@ def _hold_linked(found: Protection, dot_git: Path, root: Path) -> None:
     back = read_small(git_dir / "gitdir")
     if back is not None and Path(os.path.realpath(back.strip())) == dot_git:
         common = Path(os.path.realpath(git_dir / (read_small(git_dir / "commondir") or ".").strip()))
-        if git_dir.parent != common / "worktrees" or not (common / "HEAD").exists():
+        if git_dir.parent != common / "worktrees" or not is_there(common / "HEAD"):
             return
         found.writable.append(common)
         _hold_repository(found, common, root)
         found.pinned += [git_dir.parent, git_dir]
         for name in ("commondir", "gitdir", "config.worktree"):
-            if _mode(git_dir / name) is not None:
+            if mode_of(git_dir / name) is not None:
                 found.hold(git_dir / name, "file")
     elif any(path == root for path, kind in named_paths(git_dir / "config", root) if kind == "folder"):
         found.writable.append(git_dir)
@@ -159,8 +160,8 @@ def _hold_linked(found: Protection, dot_git: Path, root: Path) -> None:
 
 
 def _hold_nested(found: Protection, entry: Path) -> None:
-    mode = _mode(entry)
-    if mode is not None and stat.S_ISDIR(mode) and (entry / "HEAD").exists():
+    mode = mode_of(entry)
+    if mode is not None and stat.S_ISDIR(mode) and is_there(entry / "HEAD"):
         for name, kind in (("hooks", "folder"), ("config", "file"), ("commondir", "commondir")):
             found.hold(entry / name, kind)  # type: ignore[arg-type]
     elif mode is not None and stat.S_ISREG(mode) and "/modules/" in (read_small(entry) or ""):
@@ -173,11 +174,3 @@ def _children(folder: Path) -> list[Path]:
             return [folder / entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
     except OSError:
         return []
-
-
-def _mode(path: Path) -> int | None:
-    """The mode of `path` itself, links not followed; None when nothing is there."""
-    try:
-        return path.lstat().st_mode
-    except (OSError, ValueError):
-        return None

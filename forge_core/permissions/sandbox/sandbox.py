@@ -19,6 +19,7 @@ from forge_core.permissions.sandbox.bubblewrap import options
 from forge_core.permissions.sandbox.hidden import home_folders, listening_sockets, secrets_outside
 from forge_core.permissions.sandbox.layout import Masks, Scene, environment_inside, mounts
 from forge_core.permissions.sandbox.placeholders import Placeholders
+from forge_core.permissions.sandbox.presence import is_there
 from forge_core.permissions.sandbox.protected import protection
 from forge_core.permissions.sandbox.state import SandboxKind, SandboxState
 from forge_core.permissions.sandbox.survey import Survey
@@ -62,7 +63,7 @@ class Sandbox:
         self._extra = tuple(
             one
             for path in extra_writable
-            if (one := Path(os.path.realpath(path))).exists() and one != Path("/")
+            if is_there(one := Path(os.path.realpath(path))) and one != Path("/")
         )
         self._hidden = (state_dir, *hidden)
         self._folder = Path(os.path.realpath(state_dir)) / "sandbox"

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from forge_core.permissions.sandbox.presence import is_there
 from forge_core.workspace.git import hardened_git_args
 
 _MAX_BYTES = 1_000_000
@@ -19,7 +20,7 @@ def tracked_secrets(root: Path, paths: Sequence[Path]) -> dict[Path, bool]:
     Hiding such a file would protect nothing (`git show` gives it), and git would take the stand-in for a
     change. Equal bytes are asked for, not the name alone: a command could track the name with other bytes.
     """
-    if not paths or not (root / ".git").exists():
+    if not paths or not is_there(root / ".git"):
         return {}
     names = {str(path.relative_to(root)): path for path in paths if path.is_relative_to(root)}
     command = ["git", *hardened_git_args(), "-C", str(root), "--literal-pathspecs", "--no-optional-locks"]

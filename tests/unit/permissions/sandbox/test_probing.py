@@ -198,6 +198,18 @@ def test_a_bwrap_too_old_to_hold_descriptors_is_weak_but_works(tmp_path: Path, w
     assert "update bubblewrap" in state.label
 
 
+def test_folders_that_may_not_be_entered_are_passed_over(world: World) -> None:
+    locked = world.base / "locked"
+    (locked / "bin").mkdir(parents=True)
+    os.chown(locked, 0 if os.geteuid() == 0 else -1, -1)
+    locked.chmod(0)
+    world.variables.update(
+        PATH=f"{locked}/bin:{locked}:/usr/local/bin:/usr/bin:/bin", VIRTUAL_ENV=f"{locked}/venv"
+    )
+    assert world.person.probe(world.work, world.environment) == ("full", "sandbox: on")
+    assert world.run("echo fine").output == "fine\n"
+
+
 def test_off_by_choice_runs_nothing_and_says_so(work: Path) -> None:
     state = probe_now("off", work)
     assert state.label == "sandbox: OFF - turned off by choice. Each command will ask."
