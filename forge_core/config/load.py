@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from forge_core.config.fields import FIELDS, PROJECT_FIELDS, TRUSTED_PROJECT_FIELDS, check_value
 from forge_core.config.models import Endpoint, ForgeConfig, Origin
 from forge_core.config.paths import config_dir, state_dir
-from forge_core.config.project_state import RULE_KINDS, read_project_state, state_file
+from forge_core.config.project_state import RULE_KINDS, ProjectState, read_project_state, state_file
 from forge_core.errors import ConfigError, WorkspaceError
 
 USER_FILE = "config.toml"
@@ -75,11 +75,7 @@ def load_config(
         _Layer(Origin.FLAG, {name: value for name, value in (flags or {}).items() if value is not None}),
     ]
     values, origins = _merged(layers)
-    kept_in = state_file(state_dir(environ), root)
-    saved = {
-        f"saved_{kind}": _checked(kept_in, kind, list(getattr(decided, kind)), notices)[kind]
-        for kind in RULE_KINDS
-    }
+    saved = _saved_rules(decided, state_dir(environ), root, notices)
     endpoint, model = choose_endpoint(
         values.pop("base_url", None), values.pop("model", None), environ, origins
     )
@@ -103,6 +99,15 @@ def read_project_settings(root: Path, notices: list[str], *, is_trusted: bool) -
     that only wait for the person's trust are left out without a word: the trust question names them."""
     values = _read_file(root / PROJECT_FILE, TRUSTED_PROJECT_FIELDS, notices)
     return values if is_trusted else {name: values[name] for name in PROJECT_FIELDS if name in values}
+
+
+def _saved_rules(decided: ProjectState, state_dir: Path, root: Path, notices: list[str]) -> dict[str, Any]:
+    """What was decided for good, without what cannot be read."""
+    rules = {kind: list(getattr(decided, kind)) for kind in RULE_KINDS if getattr(decided, kind)}
+    if not rules:
+        return {}
+    path = state_file(state_dir, root)
+    return {f"saved_{kind}": _checked(path, kind, given, notices)[kind] for kind, given in rules.items()}
 
 
 def _merged(layers: Sequence[_Layer]) -> tuple[dict[str, Any], dict[str, Origin]]:

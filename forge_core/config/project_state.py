@@ -19,6 +19,7 @@ from forge_core.errors import ConfigError
 VERSION = 1
 RuleKind: TypeAlias = Literal["allow", "ask", "deny"]
 RULE_KINDS: tuple[RuleKind, ...] = ("allow", "ask", "deny")
+_FOLDER = "projects"
 _MAX_BYTES = 1024 * 1024
 
 
@@ -36,14 +37,16 @@ class ProjectState:
 
 def state_file(state_dir: Path, root: Path) -> Path:
     """Where the decisions about `root` lie. Raises OSError when its real path cannot be told."""
-    import hashlib  # here: not needed before the first frame in a folder about which nothing is kept
+    import hashlib  # here: most starts come before anything was ever decided, and need no hash
 
     name = hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:32]
-    return state_dir / "projects" / f"{name}.json"
+    return state_dir / _FOLDER / f"{name}.json"
 
 
 def read_project_state(state_dir: Path, root: Path) -> tuple[ProjectState, str | None]:
     """The decisions, and what was wrong when they could not be read: nothing is trusted or allowed then."""
+    if not (state_dir / _FOLDER).is_dir():
+        return ProjectState(), None
     path = state_file(state_dir, root)
     try:
         return _parsed(_read(path), root), None

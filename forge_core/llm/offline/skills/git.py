@@ -26,6 +26,7 @@ _ENTRY = re.compile(r"^([ MADRCUT?!]{2}) (.+)$", re.MULTILINE)
 _NO_REPO = re.compile(r"not a git repository", re.I)
 _NO_REPO_TOLD = "This folder is no git repository"
 _ALL = ("everything", "all")
+_UNDO_COMMAND = "`/undo` takes back what the last turn changed, with git or without."
 
 
 def changes(request: Request, memory: Memory) -> Skill:
@@ -125,7 +126,7 @@ def undo(request: Request, memory: Memory) -> Skill:
         return (yield from _restore([path]))
     status = yield from ask("bash", command=_STATUS, description="See what changed")
     if status.failed:
-        return _failed("git could not tell what changed", status)
+        return f"{_failed('git could not tell what changed', status)} {_UNDO_COMMAND}"
     entries = split_status(status.text)[1]
     changed = [path for mark, path in entries if mark in "MDT"]
     if not changed:
@@ -135,7 +136,7 @@ def undo(request: Request, memory: Memory) -> Skill:
             if new
             else ""
         )
-        return f"There is nothing to undo: no file that git knows has changed.{more}"
+        return f"There is nothing to undo: no file that git knows has changed.{more} {_UNDO_COMMAND}"
     if len(changed) == 1 or wants_all:
         return (yield from _restore(changed))
     listing = phrases.numbered(f"`undo my change to {name}`" for name in changed[:10])
