@@ -125,7 +125,7 @@ class ChoiceList(Widget):
 
     def _column(self, width: int) -> int:
         """The cell that the second column begins at: after the longest label, but not far to the right."""
-        return min(max(map(_cells_of, self.rows)), width * 9 // 20) + GAP
+        return min(max(map(_cells_of, self.rows)), width * 3 // 8) + GAP
 
     def _keep_chosen_in_view(self) -> None:
         if self.chosen < self._first:

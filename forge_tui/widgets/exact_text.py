@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from rich.cells import cell_len
@@ -94,6 +94,10 @@ def pieces(line: Line) -> Iterator[Piece]:
     if text.isascii() and text.isprintable() and not text.endswith(" ") and " " * MANY_BLANKS not in text:
         yield line.role, text
         return
+    if text.endswith("\r") and not line.is_code:  # a line of a file with Windows' line ends
+        yield from pieces(replace(line, text=text[:-1]))
+        yield "blank", _PICTURE[0x0D]
+        return
     solid = len(text.rstrip(" "))
     marks = odd_marks(text)
     for word in _WORDS.finditer(text):
@@ -169,7 +173,9 @@ def oddities(text: str, *, is_code: bool = True) -> str:
     alike: dict[str, None] = {}
     foreign: dict[str, None] = {}
     for line in text.split("\n"):
-        for role, shown, character in _told(Line(line, is_code=is_code)):
+        for role, shown, character in _told(
+            Line(line if is_code else line.removesuffix("\r"), is_code=is_code)
+        ):
             if role == "foreign" and character.isalnum() and not is_ideographic(character):
                 foreign[character] = None
             elif role == "strange":

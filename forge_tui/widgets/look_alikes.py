@@ -116,7 +116,7 @@ def odd_marks(text: str) -> frozenset[int]:
     odd: set[int] = set()
     run = 0
     for index, character in enumerate(text):
-        if not unicodedata.combining(character):
+        if character.isascii() or unicodedata.category(character) not in ("Mn", "Me"):
             run = 0
             continue
         run += 1

@@ -55,6 +55,8 @@ def test_a_command_is_shown_to_its_last_character() -> None:
         ("ls\U000e0072\U000e006d", "$ ls‹U+E0072›‹U+E006D›"),
         ("日本 café", "$ 日本 café"),
         ("cafe\u0301", "$ cafe‹U+0301›"),
+        ("x\u20dd", "$ x‹U+20DD›"),
+        ("echo हिन्दी ไทยนี้", "$ echo हिन्दी ไทยนี้"),
         ("cat p\u0430sswd", "$ cat p‹U+0430›sswd"),
         ("с\u043e\u0440", "$ ‹U+0441›‹U+043E›‹U+0440›"),
         ("echo привет", "$ echo привет"),
@@ -201,6 +203,13 @@ def test_of_a_files_text_only_what_deceives_is_news() -> None:
     assert "RIGHT-TO-LEFT OVERRIDE" in oddities("# \u202e", is_code=False)
     rows = exact_rows(diff_lines("+if is_\u0430dmin: # \u201cx\u201d\u200b"), 60)
     assert "".join(text for _, text in rows[0]) == "+ if is_‹U+0430›dmin: # “x”‹U+200B›"
+
+
+def test_windows_line_ends_of_a_file_show_quietly_and_a_carriage_return_in_a_line_stands_out() -> None:
+    rows = exact_rows(diff_lines("+one\r\n+two\rthree\r"), 40)
+    assert ["".join(text for _, text in row) for row in rows] == ["+ one␍", "+ two␍three␍"]
+    assert rows[0][-1] == ("blank", "␍") and ("strange", "␍") in rows[1]
+    assert oddities("one\r\ntwo\r", is_code=False) == "" and "U+000D" in oddities("one\r")
 
 
 def test_a_very_long_line_is_cut_into_rows_in_no_time_worth_mentioning() -> None:
