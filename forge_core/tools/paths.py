@@ -12,11 +12,13 @@ from pathlib import Path
 from forge_core.errors import ToolError
 from forge_core.permissions.paths import real_path
 from forge_core.tools.base import ExecutionContext
+from forge_core.workspace.beneath import opened_folder
 from forge_core.workspace.ignore import IgnoreRules, walk
 
 MAX_TEXT_BYTES = 50 * 1024 * 1024
 """Larger files are neither read whole nor edited."""
 
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _SEARCH_S = 0.2
 _KINDS = (
     (stat.S_ISDIR, "a directory"),
@@ -79,21 +81,35 @@ def folder_status(path: Path, context: ExecutionContext) -> None:
 
 
 def read_bytes(path: Path, context: ExecutionContext) -> bytes:
-    """The bytes of a regular file of at most 50 MB. Never blocks on a FIFO. Raises ToolError."""
+    """The bytes of a regular file of at most 50 MB, from where the path led when the policy judged it: a link
+    slipped in since leads nowhere. Never blocks on a FIFO. Raises ToolError."""
     size = file_status(path, context).st_size
     if size > MAX_TEXT_BYTES:
         raise ToolError(
             f"{shown(path, context)!r} has {size:,} bytes; files over {MAX_TEXT_BYTES // 2**20} MB are not "
             "read whole. Use grep to find the part you need, or bash with head, tail or sed -n."
         )
+    real = real_path(path)
+    if context.agreed is not None and real not in context.agreed:
+        raise ToolError(
+            f"{shown(path, context)!r} has come to lead elsewhere than when it was judged. Nothing was read. "
+            "Name the file by a path without links."
+        )
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise ToolError(f"{shown(path, context)!r} is not a regular file.")
-            return file.read(MAX_TEXT_BYTES + 1)
+        with opened_folder(real.parent, _base(real, context)) as folder:
+            descriptor = os.open(real.name, _READ, dir_fd=folder)
+            with os.fdopen(descriptor, "rb") as file:
+                if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                    raise ToolError(f"{shown(path, context)!r} is not a regular file.")
+                return file.read(MAX_TEXT_BYTES + 1)
     except OSError as error:
         raise ToolError(_unreachable(path, context, error)) from error
+
+
+def _base(real: Path, context: ExecutionContext) -> Path:
+    """The folder from which on no link is followed: the workspace for what lies in it, else the root."""
+    root = real_path(context.root)
+    return root if real.is_relative_to(root) else Path(real.anchor)
 
 
 def _unreachable(path: Path, context: ExecutionContext, error: OSError | ValueError) -> str:

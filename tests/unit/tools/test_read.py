@@ -1,9 +1,11 @@
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from forge_core.permissions import PermissionPolicy
 from forge_core.tools import ExecutionContext, ReadTool, ToolExecutor, ToolResult
 from forge_core.tools.editing.text import sha256
 from forge_core.tools.read import CONTINUED, MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
@@ -182,3 +184,34 @@ async def test_a_file_over_50_mb_is_refused_with_a_way_out(tmp_path: Path, conte
     with (tmp_path / "big").open("wb") as file:
         file.truncate(51 * 1024 * 1024)
     assert "grep" in ((await read(context, "big")).error or "")
+
+
+async def test_a_link_that_is_turned_around_meanwhile_never_leads_out(tmp_path: Path) -> None:
+    """Somebody swaps a folder for a link to the outside and back, as fast as it goes."""
+    root, outside = tmp_path / "work", tmp_path / "outside"
+    for folder, text in ((root / "real", "mine"), (outside, "SECRET")):
+        folder.mkdir(parents=True)
+        (folder / "a.txt").write_text(text)
+    turning, done = root / "turning", threading.Event()
+
+    def turn() -> None:
+        spare = root / "spare"
+        while not done.is_set():
+            for target in ("real", str(outside)):
+                spare.symlink_to(target)
+                spare.rename(turning)
+
+    turning.symlink_to("real")
+    thread = threading.Thread(target=turn)
+    thread.start()
+    try:
+        executor = ToolExecutor(PermissionPolicy(root))
+        results = [
+            await executor.execute(ReadTool(), {"file_path": "turning/a.txt"}, ExecutionContext(root))
+            for _ in range(300)
+        ]
+    finally:
+        done.set()
+        thread.join()
+    assert not any("SECRET" in result.output + (result.error or "") for result in results)
+    assert any("mine" in result.output for result in results)
