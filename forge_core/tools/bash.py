@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -18,6 +19,7 @@ from forge_core.tools.base import (
     ToolResult,
     ToolUse,
 )
+from forge_core.tools.job_output import jobs_of
 from forge_core.tools.output import OUTPUT_LIMIT, OutputStore
 from forge_core.tools.shell.answer import answer
 from forge_core.tools.shell.capture import Capture
@@ -93,16 +95,18 @@ class BashTool(BaseTool):
         jobs = self._jobs(context)
         in_background = bool(params.get("run_in_background"))
         if in_background:
-            jobs.check_room()
+            jobs_of(context).check_room()
         job = await _started(params, context)
         patience_s = START_GRACE_S if in_background else BACKGROUND_AFTER_S
+        if context.jobs is None:
+            patience_s = math.inf
         how = await jobs.attend(job, context.interrupted, patience_s)
         if job.process.failed_to_start:
             raise ToolError(f"the sandbox could not run the command: {job.process.failed_to_start}")
         notes: list[str] = []
         if how is not Attended.INTERRUPTED:
             notes = await job.watch.so_far() if job.id else await job.watch.end()
-        return answer(job, how, notes, asked_for=in_background)
+        return answer(job, how, notes, asked_for=in_background, is_reachable=context.jobs is not None)
 
     def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
         command = params["command"]

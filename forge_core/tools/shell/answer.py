@@ -20,11 +20,18 @@ _READ_ONLY = "Read-only file system"
 _LOOKED_AT = 20_000
 
 
-def answer(job: Job, how: Attended, notes: Sequence[str], *, asked_for: bool) -> ToolResult:
-    """The result of the call that started the command. `notes` tell what it did to files."""
+def answer(
+    job: Job, how: Attended, notes: Sequence[str], *, asked_for: bool, is_reachable: bool
+) -> ToolResult:
+    """The result of the call that started the command. `notes` tell what it did to files; `is_reachable`,
+    whether the job tools know its job."""
     output = job.capture.take(is_final=job.id == 0)
     error, summary = _verdict(job, how)
-    told = [*_standing(job, how, asked_for=asked_for), *notes, *_hints(job, how, output)]
+    told = [
+        *_standing(job, how, asked_for=asked_for, is_reachable=is_reachable),
+        *notes,
+        *_hints(job, how, output),
+    ]
     body = output.rstrip("\n") if output.strip() else "(no output)"
     if how in (Attended.MOVED, Attended.TOOK_LONG) and not output.strip():
         body = "(no output yet)"
@@ -56,7 +63,7 @@ def job_answer(news: JobNews) -> ToolResult:
     )
 
 
-def _standing(job: Job, how: Attended, *, asked_for: bool) -> list[str]:
+def _standing(job: Job, how: Attended, *, asked_for: bool, is_reachable: bool) -> list[str]:
     """How the command stands, a note each."""
     took = f"[exit code 0, {job.duration_s:.1f} s]"
     left = processes_in_words(job.process.left)
@@ -67,6 +74,8 @@ def _standing(job: Job, how: Attended, *, asked_for: bool) -> list[str]:
             return [took] if job.process.exit_code == 0 else []
         case Attended.LEFT_RUNNING:
             ended = [took] if job.process.exit_code == 0 else []
+            if not is_reachable:
+                return [*ended, f"[still running in the background: {left}; it is ended with the session]"]
             return [*ended, f"[still running in the background as job {job.id}: {left}; {ways}{file}]"]
         case Attended.NO_ROOM:
             ended = [took] if job.process.exit_code == 0 else []

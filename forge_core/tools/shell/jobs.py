@@ -236,11 +236,11 @@ class JobTable:
         """Waits for the job's end and tells of it: once, when its shell has ended."""
         was_left_over = job.process.shell_ended.is_set()
         is_told = False
-        if not was_left_over and not await job.shell_done() and job.state is JobState.RUNNING:
-            job.forget_timeout()
-            self._tell_end(job)
-            is_told = True
         try:
+            if not was_left_over and not await job.shell_done() and job.state is JobState.RUNNING:
+                job.forget_timeout()
+                self._tell_end(job)
+                is_told = True
             await job.process.all_ended.wait()
             job.notes += await job.watch.end()
         finally:
