@@ -1,0 +1,234 @@
+"""Writing: whole or not at all, in its place or nowhere."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from forge_core.config.models import PermissionMode
+from forge_core.errors import ToolError
+from forge_core.permissions.policy import PermissionPolicy
+from forge_core.tools import EditTool, ExecutionContext, ToolExecutor, ToolResult, WriteTool
+from forge_core.tools.editing.store import Target, remove_file, write_file
+from forge_core.tools.editing.text import sha256
+from forge_core.tools.multi_edit import MultiEditTool
+
+RACES = 3_000 if os.environ.get("FORGE_FULL") else 300
+KILLS = 100 if os.environ.get("FORGE_FULL") else 8
+
+
+async def write(
+    context: ExecutionContext, path: str, text: str, policy: PermissionPolicy | None = None
+) -> ToolResult:
+    return await ToolExecutor(policy).execute(WriteTool(), {"file_path": path, "content": text}, context)
+
+
+SWAP = """
+import os, sys
+os.chdir(sys.argv[1])
+print("ready", flush=True)
+junk = 0
+while True:
+    try:
+        os.rename("dir", "away"); os.symlink(sys.argv[2], "dir"); os.unlink("dir"); os.rename("away", "dir")
+    except OSError:  # a write has made the folder anew meanwhile
+        for name in ("dir", "away"):
+            try:
+                junk += 1
+                os.rename(name, f"junk{junk}" if name == "dir" else "dir")
+            except OSError:
+                pass
+"""
+
+
+@pytest.mark.parametrize("is_judged", [True, False])
+async def test_no_write_follows_a_link_that_takes_a_folders_place(tmp_path: Path, is_judged: bool) -> None:
+    work, outside = tmp_path / "work", tmp_path / "outside"
+    (work / "dir").mkdir(parents=True)
+    outside.mkdir()
+    policy = PermissionPolicy(work, PermissionMode.ACCEPT_EDITS) if is_judged else None
+    swapper = subprocess.Popen([sys.executable, "-c", SWAP, str(work), str(outside)], stdout=subprocess.PIPE)
+    try:
+        assert swapper.stdout is not None
+        swapper.stdout.readline()
+        context = ExecutionContext(work)
+        ended = [await write(context, f"dir/f{number}", "x", policy) for number in range(RACES)]
+        assert swapper.poll() is None
+    finally:
+        swapper.kill()
+        swapper.communicate()
+    assert list(outside.iterdir()) == []
+    assert any(one.success for one in ended)
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from forge_core.tools.editing.store import Target, write_file
+from forge_core.tools.editing.text import sha256
+path = Path(sys.argv[1])
+one, two = b"1" * 300_000, b"2" * 300_000
+print("ready", flush=True)
+while True:
+    write_file(Target(path), two, sha256(one)); write_file(Target(path), one, sha256(two))
+"""
+
+
+def test_a_file_is_whole_whenever_its_writer_is_killed(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    for number in range(KILLS):
+        path.write_bytes(b"1" * 300_000)
+        writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE)
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        threading.Event().wait(number * 0.0017)  # another moment each time
+        writer.send_signal(signal.SIGKILL)
+        writer.communicate()
+        assert path.read_bytes() in (b"1" * 300_000, b"2" * 300_000)
+
+
+def test_a_full_disk_leaves_every_file_as_it_was(tmp_path: Path) -> None:
+    """A child with a limit on the size of files: its write fails half-way, as on a full disk."""
+    (tmp_path / "a.txt").write_text("one\n")
+    (tmp_path / "hard.txt").write_text("one\n")
+    (tmp_path / "name.txt").hardlink_to(tmp_path / "hard.txt")
+    program = """
+import resource, signal, sys
+from pathlib import Path
+from forge_core.errors import ToolError
+from forge_core.tools.editing.store import Target, write_file
+from forge_core.tools.editing.text import sha256
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+for name in ("a.txt", "hard.txt"):
+    try:
+        write_file(Target(Path(name).resolve()), b"x" * 300_000, sha256(b"one\\n"))
+    except ToolError as error:
+        print(error)
+try:
+    write_file(Target(Path("new.txt").absolute()), b"x" * 300_000, None)
+except ToolError as error:
+    print(error)
+"""
+    told = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout
+    assert told.count("the disk is full") == 3
+    assert (tmp_path / "a.txt").read_text() == (tmp_path / "hard.txt").read_text() == "one\n"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.txt", "hard.txt", "name.txt"]
+
+
+async def test_what_was_written_is_put_back_when_a_later_file_fails(tmp_path: Path) -> None:
+    """The second file is changed by somebody else between the check and the write."""
+    (tmp_path / "a.txt").write_text("one\n")
+    (tmp_path / "b.txt").write_text("one\n")
+
+    class Meddler:
+        async def capture(self, path: Path) -> None:
+            if path.name == "b.txt":
+                path.write_text("theirs\n")
+
+        async def before_command(self) -> object: ...
+
+        async def after_command(self, watch: object) -> object: ...
+
+        async def settle(self) -> None: ...
+
+    context = ExecutionContext(tmp_path, before_images=Meddler())  # type: ignore[arg-type]
+    edits = [{"file_path": name, "old_string": "one", "new_string": "two"} for name in ("a.txt", "b.txt")]
+    result = await ToolExecutor().execute(MultiEditTool(), {"edits": edits}, context)
+    assert "changed by somebody else" in (result.error or "")
+    assert "The other 1 file of this call were put back" in (result.error or "")
+    assert (tmp_path / "a.txt").read_text() == "one\n"
+    assert (tmp_path / "b.txt").read_text() == "theirs\n"
+
+
+async def test_a_link_out_of_the_workspace_is_followed_only_when_it_was_judged(tmp_path: Path) -> None:
+    work, outside = tmp_path / "work", tmp_path / "outside"
+    work.mkdir()
+    outside.mkdir()
+    (outside / "a.txt").write_text("one\n")
+    (work / "link").symlink_to(outside)
+    params = {"file_path": "link/a.txt", "old_string": "one", "new_string": "two"}
+    result = await ToolExecutor().execute(EditTool(), params, ExecutionContext(work))
+    assert "leads out of the workspace" in (result.error or "")
+    context = ExecutionContext(work)
+    context.agreed = frozenset({outside.resolve() / "a.txt"})
+    assert (await EditTool().execute(params | {"replace_all": False}, context)).success
+    context.agreed = frozenset({work.resolve() / "a.txt"})
+    with pytest.raises(ToolError, match="not what was allowed"):
+        await EditTool().execute(params | {"old_string": "two", "new_string": "3"}, context)
+    assert (outside / "a.txt").read_text() == "two\n"
+
+
+async def test_a_path_outside_that_is_named_itself_works(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    result = await write(ExecutionContext(work), str(tmp_path / "outside" / "a.txt"), "x\n")
+    assert result.success
+    assert (tmp_path / "outside" / "a.txt").read_text() == "x\n"
+    assert (await write(ExecutionContext(work), "../b.txt", "x\n")).success
+
+
+async def test_a_dangling_link_is_not_written_through(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("nowhere")
+    assert "does not exist" in ((await write(ExecutionContext(tmp_path), "link", "x")).error or "")
+    assert not (tmp_path / "nowhere").exists()
+
+
+async def test_a_device_and_a_large_file_are_refused(tmp_path: Path) -> None:
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(50 * 1024 * 1024 + 1)
+    params = {"old_string": "a", "new_string": "b"}
+    for path, words in ((str(tmp_path / "large"), "50 MB"), ("/dev/null", "character device")):
+        result = await ToolExecutor().execute(
+            EditTool(), {"file_path": path, **params}, ExecutionContext(tmp_path)
+        )
+        assert words in (result.error or "")
+
+
+def test_a_file_is_deleted_only_as_it_was_seen(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("theirs")
+    with pytest.raises(ToolError, match="changed by somebody else"):
+        remove_file(Target(path), sha256(b"ours"))
+    remove_file(Target(path), sha256(b"theirs"))
+    assert not path.exists()
+
+
+async def test_calls_on_the_same_files_in_any_order_never_wait_in_a_ring(tmp_path: Path) -> None:
+    context = ExecutionContext(tmp_path)
+    for name in "ab":
+        (tmp_path / name).write_text("".join(f"line {number:02}\n" for number in range(20)))
+
+    async def both(number: int) -> ToolResult:
+        names = "ab" if number % 2 else "ba"
+        edits = [
+            {"file_path": name, "old_string": f"line {number:02}", "new_string": f"done {number:02}"}
+            for name in names
+        ]
+        return await ToolExecutor().execute(MultiEditTool(), {"edits": edits}, context)
+
+    assert all(one.success for one in await asyncio.gather(*(both(number) for number in range(20))))
+    assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text()
+    assert "line" not in (tmp_path / "a").read_text()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write in every folder")
+def test_a_file_in_a_folder_that_takes_no_new_files_is_written_in_place(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path = folder / "a.txt"
+    path.write_text("one")
+    inode = path.stat().st_ino
+    folder.chmod(0o555)
+    try:
+        write_file(Target(path), b"two", sha256(b"one"))
+    finally:
+        folder.chmod(0o755)
+    assert (path.read_text(), path.stat().st_ino) == ("two", inode)
