@@ -10,6 +10,7 @@ from forge_core.config.models import PermissionMode
 from forge_core.config.project_state import RULE_KINDS, ProjectState, RuleKind, read_project_state
 from forge_core.config.save import forget_project_rule, save_project_rule
 from forge_core.errors import ConfigError
+from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
 
 _MODES = {
@@ -88,7 +89,7 @@ def _listing(session: ForgeSession) -> Text:
         ("Away", "yes: what asks is refused" if session.is_away else "no"),
     ]
     kept = _kept(session)
-    rows = [(entry.origin, f"{entry.rule}{_mark(entry.rule, kept)}") for entry in policy.rules()]
+    rows = [(entry.origin, f"{safe_line(entry.rule)}{_mark(entry.rule, kept)}") for entry in policy.rules()]
     body = columns(rows) if rows else "No rules."
     return Text(f"{columns(head)}\n\n{body}\n\n{_USAGE}", "Permissions")
 

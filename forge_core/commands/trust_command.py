@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from forge_core.commands.result import CommandResult, Failure, Text
 from forge_core.config.load import read_project_settings
 from forge_core.config.models import Origin, PermissionMode
+from forge_core.config.project_state import RULE_KINDS
 from forge_core.context.instructions import project_instructions
+from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
 from forge_core.workspace.trust import TrustStore, is_trusted, what_would_act
 
@@ -61,19 +63,28 @@ def _applied(session: ForgeSession, *, trusted: bool) -> _Applied:
     """Puts the folder's rules in force, or out of it; gives the mode to go on with and what to tell."""
     config, policy = session.config, session.policy
     notices: list[str] = []
-    settings = read_project_settings(config.working_dir, notices, is_trusted=True) if trusted else {}
-    allow, ask, deny = (tuple(settings.get(kind, ())) for kind in ("allow", "ask", "deny"))
-    policy.set_project_rules(allow, ask, deny)
-    mode, lines = policy.mode, list(notices)
-    if rules := [*deny, *ask, *allow]:
-        lines.append(f"{len(rules)} rule{'s' if len(rules) > 1 else ''}: {', '.join(rules)}")
-    wanted = settings.get("permission_mode")
-    is_untouched = mode is config.permission_mode
-    if wanted and is_untouched and config.origins.get("permission_mode", Origin.DEFAULT) in _WEAK:
-        mode = wanted
+    settings = read_project_settings(config.working_dir, notices, is_trusted=True)
+    rules = {kind: tuple(settings.get(kind, ())) if trusted else () for kind in RULE_KINDS}
+    policy.set_project_rules(rules["allow"], rules["ask"], rules["deny"])
+    mode, lines = _mode(session, settings.get("permission_mode"), trusted=trusted), list(notices)
+    if given := [rule for kind in ("deny", "ask", "allow") for rule in rules[kind]]:
+        lines.append(f"{len(given)} rule{'s' if len(given) > 1 else ''}: {', '.join(given)}")
+    if mode is not policy.mode:
         lines.append(f"mode {mode}")
     if "model" in settings:
         lines.append(f"model {settings['model']} from the next start on (/model changes it now)")
     found = project_instructions(config.working_dir) if trusted else ()
     lines += [f"instructions from {one.path}" for one in found]
-    return _Applied(mode, tuple(lines))
+    return _Applied(mode, tuple(safe_line(line) for line in lines))
+
+
+def _mode(session: ForgeSession, wanted: PermissionMode | None, *, trusted: bool) -> PermissionMode:
+    """The mode after the decision: the folder's own, unless the person has chosen one; and back from it."""
+    config, current = session.config, session.policy.mode
+    origin = config.origins.get("permission_mode", Origin.DEFAULT)
+    if wanted is None or origin not in _WEAK:
+        return current
+    before = PermissionMode.ASK if origin is Origin.PROJECT else config.permission_mode
+    if trusted:
+        return wanted if current in (before, config.permission_mode) else current
+    return before if current is wanted else current

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from forge_core.commands.columns import columns
 from forge_core.commands.result import CommandResult, Failure, Text
+from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
-from forge_core.tools.todo import TodoStatus
+from forge_core.tools.todo import TodoItem, TodoStatus
 
 _MARKS = {TodoStatus.COMPLETED: "✓", TodoStatus.IN_PROGRESS: "▸", TodoStatus.PENDING: "○"}
 
@@ -15,12 +16,13 @@ async def todo(argument: str, session: ForgeSession) -> CommandResult:
     items = session.todos.items
     if not items:
         return Text("There is no plan. The model makes one for tasks of several steps.", "Todo")
-    lines = [
-        f"{_MARKS[item.status]} "
-        + ((item.active_form or item.content) if item.status is TodoStatus.IN_PROGRESS else item.content)
-        for item in items
-    ]
+    lines = [f"{_MARKS[item.status]} {safe_line(_words(item))}" for item in items]
     return Text("\n".join([*lines, "", session.todos.summary]), "Todo")
+
+
+def _words(item: TodoItem) -> str:
+    is_current = item.status is TodoStatus.IN_PROGRESS
+    return (item.active_form or item.content) if is_current else item.content
 
 
 async def jobs(argument: str, session: ForgeSession) -> CommandResult:
@@ -30,7 +32,7 @@ async def jobs(argument: str, session: ForgeSession) -> CommandResult:
         if not number.strip().isdecimal():
             return Failure("Which job? /jobs lists them; /jobs stop 1 ends the first.")
         view = await session.jobs.stop(int(number))
-        return Text(f"{view.label} {view.outcome}.", "Jobs")
+        return Text(safe_line(f"{view.label} {view.outcome}."), "Jobs")
     if argument:
         return Failure(f"/jobs does not know {argument!r}. Use /jobs, or /jobs stop N.")
     rows = [

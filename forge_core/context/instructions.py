@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forge_core.llm.marking import framed
+from forge_core.sanitize import safe_text
 from forge_core.workspace.project_files import find_instructions, read_project_file
 
 MAX_BYTES = 32_000
@@ -31,7 +32,8 @@ def project_instructions(root: Path) -> tuple[Instructions, ...]:
         file = read_project_file(root, name, left)
         if file is None or not file.text.strip():
             continue
-        found.append(Instructions(name, file.text.strip(), file.is_cut))
+        # What a person would not see in the file must not steer the model either: it turns visible.
+        found.append(Instructions(name, safe_text(file.text.strip()), file.is_cut))
         left -= min(left, file.size)
         if not left:
             break

@@ -141,6 +141,7 @@ async def test_trust_lets_rules_mode_and_instructions_count_at_once_and_no_ends_
         await run_command("/trust no", session)
         assert "in verse" not in await system_prompt(session)
         assert session.policy.rules() == ()
+        assert session.status.mode is PermissionMode.ASK
     finally:
         await session.aclose()
 

@@ -55,3 +55,11 @@ def test_a_file_cannot_close_its_own_frame(tmp_path: Path) -> None:
     mark = rest.partition('"')[0]
     assert prompt.count(f'</project-file mark="{mark}">') == 1
     assert prompt.rstrip().endswith(f'</project-file mark="{mark}">')
+
+
+def test_what_a_person_cannot_see_in_a_file_becomes_visible(tmp_path: Path) -> None:
+    hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
+    (tmp_path / "AGENTS.md").write_text(f"Be brief.{hidden}\u202e\x1b[8m\n\tIndented.")
+    (found,) = project_instructions(tmp_path)
+    assert found.text.startswith("Be brief.") and found.text.endswith("\n\tIndented.")
+    assert not any(ord(character) >= 0xE0000 or character in "\u202e\x1b" for character in found.text)
