@@ -53,9 +53,9 @@ class BashTool(BaseTool):
         "or echo. Each call is a new shell: cd and variables do not stay. There is no terminal and no "
         "input: programs that ask end at once. Output over "
         f"{OUTPUT_LIMIT:,} characters keeps its head and tail; the whole is in a file whose path is told. "
-        "In a sandbox only the workspace can be written and there is no network: set network where it is "
-        f"needed. What runs for {BACKGROUND_AFTER_S} s becomes a background job: job_output shows its "
-        "output, job_stop ends it. Start servers and watchers with run_in_background, not with &."
+        "In a sandbox only the workspace keeps what is written (/tmp is new each time), and there is no "
+        f"network unless you set network. What runs for {BACKGROUND_AFTER_S} s becomes a background job: "
+        "job_output shows its output, job_stop ends it. Start servers and watchers with run_in_background, not with &."
     )
     parameters = (
         ToolParameter("command", "string", "The command line."),

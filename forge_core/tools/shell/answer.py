@@ -16,6 +16,7 @@ _NO_NETWORK = (
     "getaddrinfo",
     "EAI_AGAIN",
 )
+_REFUSED = "connection refused"
 _READ_ONLY = "Read-only file system"
 _LOOKED_AT = 20_000
 
@@ -76,7 +77,8 @@ def _standing(job: Job, how: Attended, *, asked_for: bool, is_reachable: bool) -
             ended = [took] if job.process.exit_code == 0 else []
             if not is_reachable:
                 return [*ended, f"[still running in the background: {left}; it is ended with the session]"]
-            return [*ended, f"[still running in the background as job {job.id}: {left}; {ways}{file}]"]
+            standing = f"[still running in the background as job {job.id}: {left}; {ways}{file}]"
+            return [*ended, standing, *_apart(job)]
         case Attended.NO_ROOM:
             ended = [took] if job.process.exit_code == 0 else []
             return [*ended, f"[it left running: {left}. This was ended: as many jobs run as may]"]
@@ -86,9 +88,20 @@ def _standing(job: Job, how: Attended, *, asked_for: bool, is_reachable: bool) -
                 why = "the user moved it to the background: it is now"
             else:
                 why = "runs in the background as" if asked_for else "it still runs, in the background now as"
-            return [f"[{why} job {job.id}{until}; {ways}; its end is told with the next message{file}]"]
+            return [
+                f"[{why} job {job.id}{until}; {ways}; its end is told with the next message{file}]",
+                *_apart(job),
+            ]
         case _:
             return []
+
+
+def _apart(job: Job) -> list[str]:
+    """What else is to be known of a job in a sandbox."""
+    sandbox = job.order.sandbox
+    if sandbox is None or job.order.network or sandbox.state.kind != "bubblewrap":
+        return []
+    return ["[in the sandbox no other command reaches its ports, unless both run with network=true]"]
 
 
 def _verdict(job: Job, how: Attended) -> tuple[str | None, str]:
@@ -124,6 +137,10 @@ def _hints(job: Job, how: Attended, output: str) -> list[str]:
         return []
     if not job.order.network and any(words in tail for words in _NO_NETWORK):
         hints.append("[the sandbox has no network; with network=true the user is asked for it]")
+    if not job.order.network and _REFUSED in tail.lower():
+        hints.append(
+            "[each command in the sandbox has a loopback of its own, unless it runs with network=true]"
+        )
     if _READ_ONLY in tail:
         hints.append("[in the sandbox only the workspace and /tmp can be written]")
     return hints

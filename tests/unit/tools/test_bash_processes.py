@@ -244,6 +244,18 @@ async def test_what_the_sandbox_forbids_is_explained(
         sandbox=sandbox,
     )
     assert "[the sandbox has no network; with network=true the user is asked for it]" in result.output
+    result = await bash("echo > /dev/tcp/127.0.0.1/9", folder, sandbox=sandbox)
+    assert "[each command in the sandbox has a loopback of its own" in result.output
+
+
+async def test_a_server_in_the_sandbox_is_said_to_be_out_of_reach(
+    tmp_path: Path, folder: Path, bubblewrap: SandboxState, jobs: JobTable
+) -> None:
+    sandbox = sandbox_in(tmp_path, bubblewrap)
+    words = "[in the sandbox no other command reaches its ports"
+    assert words in (await bash("sleep 7207 & true", folder, sandbox=sandbox, jobs=jobs)).output
+    told = await bash("sleep 7207 & true", folder, sandbox=sandbox, jobs=jobs, network=True)
+    assert words not in told.output
 
 
 async def test_a_sandbox_that_does_not_start_runs_nothing(tmp_path: Path, folder: Path) -> None:
