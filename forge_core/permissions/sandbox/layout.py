@@ -39,7 +39,7 @@ class Masks:
     empty: Path
     """An empty file, for the secrets of a home: programs take it for "not configured"."""
     note: Path
-    """A file with one comment line, for `.env` files: the reader learns why it is empty."""
+    """A file with one comment line, for `.env` and other dot files: the reader learns why it is empty."""
     unreadable: Path
     """A file that can't be opened, for keys and for what git would otherwise commit as changed."""
     hidden: Sequence[Path] = ()

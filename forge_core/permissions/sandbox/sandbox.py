@@ -165,11 +165,9 @@ class Sandbox:
         found = self._survey.look()
         held = protection(self._root, found.repositories, homes)
         standing = self._placeholders.put_up(held.missing)
-        writable = (self._root, *self._extra, *held.writable)
-        sockets = [one for one in listening_sockets() if not any(one.is_relative_to(w) for w in writable)]
         tracked = self._tracked_among(found.secrets)
         kept = [path for path in found.secrets if not tracked.get(path)]
-        noted = [path for path in kept if path.name.startswith(".env") and path not in tracked]
+        noted = [path for path in kept if path.name.startswith(".") and path not in tracked]
         return Scene(
             self._root,
             folder,
@@ -180,7 +178,7 @@ class Sandbox:
                 empty=self._file("empty", b"", 0o444),
                 note=self._file("note", _NOTE, 0o444),
                 unreadable=self._file("unreadable", b"", 0o000),
-                hidden=[*secrets_outside(homes, self._hidden), *sockets],
+                hidden=[*secrets_outside(homes, self._hidden), *listening_sockets()],
                 noted=noted,
                 refused=[path for path in kept if path not in noted],
             ),

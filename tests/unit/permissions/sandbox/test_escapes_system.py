@@ -184,7 +184,7 @@ def test_an_abstract_socket_of_the_host_is_out_of_reach(world: World) -> None:
         assert arrived(service)
 
 
-@pytest.mark.parametrize("where", ["/run", "/tmp", "home/.docker/run", "outside"])
+@pytest.mark.parametrize("where", ["/run", "/tmp", "home/.docker/run", "outside", "home/my work"])
 @pytest.mark.parametrize("network", [False, True], ids=["offline", "online"])
 def test_a_named_socket_of_a_service_is_out_of_reach(world: World, where: str, network: bool) -> None:
     folder = world.base / where

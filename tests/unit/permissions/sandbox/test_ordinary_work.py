@@ -287,6 +287,11 @@ def test_a_hidden_environment_file_says_that_it_is_hidden(world: World) -> None:
     assert works(world, "cat .env") == "# The contents of this file are hidden from sandboxed commands.\n"
 
 
+def test_a_settings_file_that_may_hold_a_token_is_empty_rather_than_an_error(world: World) -> None:
+    world.write(world.work / ".npmrc", "//registry.example.org/:_authToken=secret\n")
+    assert "secret" not in works(world, "cat .npmrc")
+
+
 def test_certificates_are_no_secrets(world: World) -> None:
     world.write(world.work / "ca.pem", "-----BEGIN CERTIFICATE-----\n")
     assert works(world, "cat ca.pem") == "-----BEGIN CERTIFICATE-----\n"
