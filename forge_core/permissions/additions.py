@@ -115,6 +115,8 @@ def _stays(word: Word, root: Path) -> bool:
 def _runs_or_writes(word: str, programs: list[str]) -> bool:
     program = "pytest" if "pytest" in programs else programs[0] if programs else ""
     name = word.partition("=")[0]
+    if program == "pytest" and word.startswith("@"):  # a file of options
+        return True
     if program == "git" and re.search(r"%G|%\(signature", word):  # asks the program that gpg.program names
         return True
     if program in ("awk", "gawk", "mawk", "sed") and _RUNNING_TEXT.search(word.replace("||", "")):

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from forge_core.permissions.additions import is_harmless, is_risky
+from forge_core.permissions.paths import is_secret
 from forge_core.permissions.plain_programs import NEVER_RUN, SCRIPT_RUNNERS, WITH_SUBCOMMANDS
 from forge_core.permissions.read_only import is_harmlessly_wrapped, writes_nothing
 from forge_core.permissions.rules import Rule
@@ -17,7 +18,6 @@ from forge_core.permissions.runners import runner_of
 from forge_core.permissions.shell_syntax import Reading, SimpleCommand, read_line
 from forge_core.permissions.shell_words import Word
 from forge_core.permissions.tables import table
-from forge_core.permissions.word_paths import names_secret
 from forge_core.permissions.wrapper_tables import FEEDERS, INTERPRETERS
 
 
@@ -109,12 +109,14 @@ def _is_plainly_known(command: SimpleCommand) -> bool:
         and not command.assignments
         and not command.fed
         and writes_nothing(command)
-        and not any(
-            target != "/dev/null"
-            and (target.startswith(("/", "~", "..")) or names_secret(target, Path("/nowhere")))
-            for target in command.reads
-        )
+        and all(_is_plain_input(target) for target in command.reads)
     )
+
+
+def _is_plain_input(target: str) -> bool:
+    if target == "/dev/null":
+        return True
+    return re.match(r"/|~|.*(?:\.\.|[$`*?\[])", target) is None and not is_secret(target)
 
 
 @lru_cache(maxsize=256)

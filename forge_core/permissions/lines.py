@@ -12,7 +12,7 @@ from forge_core.config.models import PermissionMode
 from forge_core.permissions.catastrophe import Doubt, catastrophe, doubt
 from forge_core.permissions.command_rules import Match, covers, is_exactly, is_met_by, meets
 from forge_core.permissions.paths import place
-from forge_core.permissions.read_only import folders_before, git_runs, is_glue, is_reader, reads_only
+from forge_core.permissions.read_only import folders_before, git_runs, is_glue, is_reading, reads_only
 from forge_core.permissions.rule_book import Origin
 from forge_core.permissions.rules import NETWORK, Rule, denies_paths
 from forge_core.permissions.shell_rules import is_destructive
@@ -175,11 +175,7 @@ def _decide_part(number: int, reading: Reading, now: Situation) -> tuple[Decisio
     if now.needs_network:
         return Decision.ASK, "it uses the network", "", "policy"
     is_plain = not reading.functions and not reading.features and not reading.problem
-    if (
-        now.is_sandboxed
-        and is_plain
-        and is_reader(command, now.root, folders_before(reading, command, now.root))
-    ):
+    if now.is_sandboxed and is_plain and is_reading(command, reading, now.root):
         return Decision.ALLOW, "it only reads, inside the folder", "", "policy"
     if now.mode is PermissionMode.AUTO and now.is_sandboxed:
         why = strays(command, reading, now.root)

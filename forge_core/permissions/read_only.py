@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from forge_core.permissions.paths import place
+from forge_core.permissions.paths import is_secret, place
 from forge_core.permissions.read_only_git import git_paths
 from forge_core.permissions.read_only_tables import (
     FIND_TESTS,
@@ -29,6 +29,8 @@ HARMLESS_WRAPPERS = table("time timeout gtimeout nice command stdbuf")
 """They run what follows and nothing else."""
 _FED = table("grep egrep fgrep wc ls stat file basename dirname head tail cat du md5sum sha256sum sort echo")
 """What may be given names from a pipe or from find: no option can make it do more than read."""
+_LISTINGS = frozenset({("find",), ("fd",), ("ls",), ("cd",), ("git", "ls-files")})
+_NAMES_ONLY = table("-l -L --files --files-with-matches --files-without-match -rl -ril -rnl -lr -il -rLi")
 _FEEDERS = table("xargs find !")
 _LOOSE = table("echo printf [ test true false : exit return")
 """Their words may be values that are not known: they only print or compare them."""
@@ -37,18 +39,41 @@ _SED = re.compile(
     r"\s*(?:(?:\d+|\$|/(?:[^/\\\n]|\\.)*/)(?:,(?:[+~]?\d+|\$|/(?:[^/\\\n]|\\.)*/))?\s*!?\s*)?"
     r"(?:[pdq=]\d*|s([/|,#:@])(?:(?!\1)[^\\\n]|\\.)*\1(?:(?!\1)[^\\\n]|\\.)*\1[gpiI\d]*)?\s*"
 )
-_AWK_RUNS = re.compile(r"system|getline|[|>@\\`]|close|fflush")
+_AWK_RUNS = re.compile(r"system|getline|ARGV|[|>@\\`]|close|fflush")
 
 
 def reads_only(reading: Reading, root: Path) -> bool:
     """Whether every command of the line is on the list, with harmless options, inside `root`."""
     if reading.problem or reading.functions or reading.features or not reading.commands:
         return False
-    return all(
-        is_reader(one, root, folders_before(reading, one, root))
-        for one in reading.commands
-        if not one.is_hint
-    )
+    return all(is_reading(one, reading, root) for one in reading.commands if not one.is_hint)
+
+
+def is_reading(command: SimpleCommand, reading: Reading, root: Path) -> bool:
+    """Whether one command of a line plainly only reads, given what stands before it and what feeds it."""
+    if "xargs" in command.wrappers and not _names_are_from_here(command, reading):
+        return False
+    return is_reader(command, root, folders_before(reading, command, root))
+
+
+def _names_are_from_here(command: SimpleCommand, reading: Reading) -> bool:
+    """Whether xargs gets its names from programs that list what lies in the folder, and no keys by name."""
+    if any(re.match(r"-\w*a|--arg-file", word) for word in command.written):
+        return False
+    for one in reading.commands:
+        words = one.words
+        listing = words[:1] if words[:1] != ("git",) else words[:2]
+        if any(is_secret(word) for word in words):
+            return False
+        if listing in _LISTINGS or one is command:
+            continue
+        if one.program in ("rg", "grep") and not _NAMES_ONLY.isdisjoint(words):
+            continue
+        if one.program not in ("head", "tail", "sort", "uniq", "grep") or not one.is_piped or one.reads:
+            return False
+        if sum(not word.startswith("-") for word in words) > 1 + (one.program == "grep"):
+            return False
+    return True
 
 
 def is_reader(command: SimpleCommand, root: Path, folders: Sequence[Path] = ()) -> bool:
@@ -61,7 +86,7 @@ def is_reader(command: SimpleCommand, root: Path, folders: Sequence[Path] = ()) 
     where = folders or (root,)
     if not command.words:
         return not command.writes and not command.reads
-    if any(not _stays(path, root, where) for path in command.reads):
+    if any(re.search(r"[*?\[]", path) or not _stays(path, root, where) for path in command.reads):
         return False
     if command.is_guessed and not is_fed:
         return False
@@ -136,6 +161,8 @@ def _is_listed(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> b
         case _:
             paths = _paths(words, reader)
     if paths is None or (program == "sed" and not _is_harmless_sed(words)):
+        return False
+    if program == "jq" and any(re.search(r"\b(?:import|include)\b", word.text) for word in words[1:]):
         return False
     if program in ("awk", "gawk", "mawk") and any(
         _AWK_RUNS.search(word.text.replace("||", "")) for word in words[1:]

@@ -25,7 +25,7 @@ _RISKS = table(
 )
 _ONLY = {
     "branch": table(
-        "-a -r -v -vv -l -i --list --all --remotes --verbose --show-current --merged --no-merged"
+        "-a -r -v -vv -i --list --all --remotes --verbose --show-current --merged --no-merged"
         " --contains --no-contains --points-at --sort --format --column --no-column --color"
         " --no-color --abbrev --ignore-case"
     ),
@@ -115,7 +115,15 @@ def _is_git_listing(command: str, arguments: Sequence[Word], operands: Sequence[
     """Whether a subcommand that may also change something is used to list."""
     texts = [word.text for word in arguments]
     if command in ("branch", "tag"):
-        lists = {"--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"}
+        lists = {
+            "--list",
+            *(["-l"] if command == "tag" else []),
+            "--contains",
+            "--no-contains",
+            "--merged",
+            "--no-merged",
+            "--points-at",
+        }
         return not operands or not lists.isdisjoint(texts) or texts[:1] == ["--sort"]
     if command == "config":
         return not {"--get", "--get-all", "--get-regexp", "--list", "-l"}.isdisjoint(texts)

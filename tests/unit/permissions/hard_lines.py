@@ -540,6 +540,23 @@ tail -n1 -- .env
 head --lines=5 .env
 grep --file=.env x src/a.py
 grep -f.env src/a.py
+echo .env | xargs cat
+echo ../../etc/passwd | xargs cat
+printf .env | xargs head
+cat src/a.py | xargs cat
+grep x src/a.py | xargs cat
+find . -name .env | xargs cat
+find . -name '*.pem' | xargs head
+find . | xargs -a .env cat
+xargs -a .env echo
+ls | xargs -d x -a .env cat
+sort src/a.py | xargs cat
+awk 'BEGIN{ARGV[1]="/etc/passwd";ARGC=2}{print}'
+jq 'import "/etc/x" as $d; .' package.json
+cat < $X
+cat < *
+pytest @options
+git branch -l evil
 ## ask: the text is not what the eye reads, or cannot be read
 git status;evil
 git status &&  evil
