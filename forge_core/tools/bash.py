@@ -55,7 +55,8 @@ class BashTool(BaseTool):
         f"{OUTPUT_LIMIT:,} characters keeps its head and tail; the whole is in a file whose path is told. "
         "In a sandbox only the workspace keeps what is written (/tmp is new each time), and there is no "
         f"network unless you set network. What runs for {BACKGROUND_AFTER_S} s becomes a background job: "
-        "job_output shows its output, job_stop ends it. Start servers and watchers with run_in_background, not with &."
+        "job_output shows its output, job_stop ends it. Start servers and watchers with run_in_background, "
+        "not with &."
     )
     parameters = (
         ToolParameter("command", "string", "The command line."),
