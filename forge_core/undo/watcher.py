@@ -7,6 +7,7 @@ is not copied.
 
 from __future__ import annotations
 
+import contextlib
 import stat
 import time
 from collections.abc import Iterable
@@ -183,7 +184,11 @@ class Watcher:
             if hidden and path.startswith(hidden):
                 listing.stamps[path] = self._stamps[path]
                 continue
-            status = None if path.rpartition("/")[0] in gone else self._tree.status(path)
+            try:
+                status = None if path.rpartition("/")[0] in gone else self._tree.status(path)
+            except OSError:  # a folder on the way may not be entered: nothing can be said
+                listing.stamps[path] = self._stamps[path]
+                continue
             if status is None:
                 gone.add(path)
                 continue
@@ -200,9 +205,13 @@ class Watcher:
         self._again = set()
         todo = dict(listing.status)
         for path in again - todo.keys():
-            status = self._tree.status(path)
+            status = None
+            with contextlib.suppress(OSError):
+                status = self._tree.status(path)
             if status is not None:
                 todo[path] = status
+            else:
+                self._again.add(path)
         tracked = self._git.tracked() if todo else {}
         present = self._git.present({tracked[path] for path in todo if path in tracked})
         held = {path: tracked[path] for path in todo if tracked.get(path) in present}
