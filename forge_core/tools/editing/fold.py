@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import filterfalse
 
 _FOLDED = {
     **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u02bc\uff07", "'"),
@@ -38,7 +39,7 @@ def is_plain(text: str) -> bool:
         return True
     from unicodedata import is_normalized
 
-    foreign = "\n".join(line for line in text.split("\n") if not line.isascii())
+    foreign = "\n".join(filterfalse(str.isascii, text.split("\n")))
     return not _INVISIBLE.search(foreign) and is_normalized("NFC", foreign)
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import gcd
 from typing import TypeAlias
 
-from forge_core.tools.editing.lines import line_opcodes
+from forge_core.tools.editing.lines import Lines, line_opcodes
 from forge_core.tools.editing.views import BLANKS, indent_of
 
 Rule: TypeAlias = "Callable[[str], str | None]"
@@ -70,7 +70,7 @@ def is_clear(shift: Reindent, old: Sequence[str], file: Sequence[str], new: Sequ
     return all(shift.line(line) is not None for line in new if line.strip(BLANKS))
 
 
-def keeps_unit(shift: Reindent, new: Sequence[str], usual_step: int) -> bool:
+def keeps_unit(shift: Reindent, new: Sequence[str], lines: Lines) -> bool:
     """Whether steps in the new text are as wide as the file's. Asked where only one depth was found, so that
     another depth and another width of steps look the same: 4 for 2 is either two more, or twice as many."""
     if len(shift.known) != 1:
@@ -82,7 +82,7 @@ def keeps_unit(shift: Reindent, new: Sequence[str], usual_step: int) -> bool:
         return True
     steps = [abs(len(indent_of(line)) - len(ours)) for line in new if line.strip(BLANKS)]
     width = gcd(*steps)
-    return not width or width == (usual_step or width)
+    return not width or width == (lines.usual_step or width)
 
 
 def _base(lines: Sequence[str]) -> str:

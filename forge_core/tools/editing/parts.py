@@ -8,7 +8,7 @@ import re
 from forge_core.tools.editing.fold import is_plain
 
 _WORD = re.compile(r"(?<!\w)[A-Za-z_]\w{2,}(?!\w)", re.ASCII)
-_TRIED_WORDS = 3
+_TRIED_WORDS = 2
 _MARGIN = 2
 """Lines more at either edge: a blank line taken off, and one for a line cut short."""
 
