@@ -169,6 +169,11 @@ def _collapsed(text: str) -> str:
     return _INNER.sub(" ", text)
 
 
+def _unindented(text: str) -> str:
+    """Where a new text has lost its depth, nothing can give a changed line its own back."""
+    return text.lstrip(" \t")
+
+
 def _widened(width: int) -> Change:
     return lambda text: _LEADING.sub(lambda found: found[0].expandtabs(width), text)
 
@@ -186,10 +191,10 @@ MISTAKES = (
     Mistake("dedented", _dedented),
     Mistake("one level less", _one_level_less),
     Mistake("one level more", _one_level_more),
-    Mistake("indentation halved", _leading(lambda head: head[: len(head) // 2])),
-    Mistake("indentation doubled", _leading(lambda head: head * 2)),
-    Mistake("indentation as one space", _leading(lambda _: " ")),
-    Mistake("indentation lost", _leading(lambda _: "")),
+    Mistake("indentation halved", _leading(lambda head: head[: len(head) // 2]), _unindented),
+    Mistake("indentation doubled", _leading(lambda head: head * 2), _unindented),
+    Mistake("indentation as one space", _leading(lambda _: " "), _unindented),
+    Mistake("indentation lost", _leading(lambda _: ""), _unindented),
     Mistake("quotes curled", _whole(_curled), _folded),
     Mistake("quotes and dashes straightened", _whole(_folded), _folded),
     Mistake("hyphens as dashes", _whole(lambda text: text.replace(" - ", " \u2013 ")), _folded),

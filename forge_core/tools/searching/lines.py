@@ -48,7 +48,7 @@ def _line(row: bytes) -> Line | None:
     found = _ROW.fullmatch(rest)
     if not separator or found is None:
         return None
-    text = found[3].decode("utf-8", "replace").removesuffix("\r")
+    text = found[3].decode("utf-8", "replace").rstrip("\r")
     if len(found[3]) > MAX_COLUMNS:
         text = _OMITTED.sub("", text)
     return Line(os.fsdecode(path).removeprefix("./"), int(found[1]), text, found[2] == b":")

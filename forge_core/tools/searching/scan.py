@@ -2,6 +2,9 @@
 
 A process of its own, because a hostile pattern can keep Python's `re` busy for hours with the interpreter's
 lock held: it can be killed, a thread cannot. It prints what ripgrep prints for the arguments in `ripgrep.py`.
+
+Known differences: a carriage return within a line, which ripgrep lets no class match; bytes that are no UTF-8,
+which its `\\S` and dot pass over; marks and joiners, which its `\\w` takes.
 """
 
 from __future__ import annotations
@@ -89,7 +92,7 @@ class _Search:
         if self._query.multiline:
             return sum(1 for _ in self._expression.finditer(text))
         search = self._expression.search
-        if self._is_local and not search(text.replace("\r\n", "\n")):
+        if self._is_local and not search(text.replace("\r\n", "\n").removesuffix("\r")):
             return 0
         return sum(1 for line in _lines(text) if search(line))
 
@@ -159,7 +162,7 @@ def _lines(text: str) -> list[str]:
     lines = text.split("\n")
     if lines and not lines[-1]:
         lines.pop()
-    return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
+    return [line.rstrip("\r") for line in lines] if "\r" in text else lines
 
 
 def translate(pattern: str) -> str:
