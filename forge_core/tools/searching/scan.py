@@ -3,8 +3,8 @@
 A process of its own, because a hostile pattern can keep Python's `re` busy for hours with the interpreter's
 lock held: it can be killed, a thread cannot. It prints what ripgrep prints for the arguments in `ripgrep.py`.
 
-Known differences: a carriage return within a line, which ripgrep lets no class match; bytes that are no UTF-8,
-which its `\\S` and dot pass over; marks and joiners, which its `\\w` takes.
+Known differences: a carriage return within a line, which ripgrep lets no class match; bytes that are no
+UTF-8, which its `\\S` and dot pass over; marks and joiners, which its `\\w` takes.
 """
 
 from __future__ import annotations
