@@ -17,16 +17,20 @@ from forge_core.permissions.bare_commands import BareCommand, Tree
 from forge_core.permissions.shell_fallback import MAX_COMMANDS, crude_commands, crude_writes
 from forge_core.permissions.shell_parser import MAX_NODES
 from forge_core.permissions.shell_tree import read_tree
-from forge_core.permissions.shell_words import Pieces, Word, in_double_quotes, plain, readings
-from forge_core.permissions.shell_wrappers import Unwrapped, unwrap
+from forge_core.permissions.shell_words import Pieces, Word, ansi_c, in_double_quotes, plain, readings
+from forge_core.permissions.shell_wrappers import Unwrapped, literals, unwrap
 from forge_core.permissions.tables import table
-from forge_core.permissions.wrapper_tables import FEEDERS, SHELLS
+from forge_core.permissions.wrapper_tables import FEEDERS, INTERPRETERS, SHELLS
 
 _MAX_DEPTH = 6
 _MAX_TEXTS = 60
 _MAX_FED_BYTES = 16_000
 _MAX_SHOWN = 500
-_RUNS_INPUT = SHELLS | table(". source eval at batch")
+_RUNS_INPUT = SHELLS | INTERPRETERS | table(". source eval at batch crontab make gmake")
+_NAMES_PROGRAM = re.compile(
+    r"\w*(?:PAGER|EDITOR|VISUAL|COMMAND|OPEN|CLOSE|ENV|SHELL|CMD|EXEC|ASKPASS|DIFF|SSH|BROWSER)\w*|PS[0-4]"
+)
+"""Variables whose value programs run."""
 _PRESET: dict[str, list[Pieces]] = {"SHELL": [("/bin/bash",)], "BASH": [("/bin/bash",)]}
 
 
@@ -145,6 +149,11 @@ class _Reader:
         reads = tuple(
             text for sign, text in targets if sign == "<" or (sign == "<&" and not _is_descriptor(text))
         )
+        for name, value in bare.assignments:
+            if _NAMES_PROGRAM.fullmatch(name):
+                self.read(
+                    _text(value).lstrip("!| "), bare.depth + 1, bare.scope, is_nested=True, is_sure=False
+                )
         for words, is_guessed in readings(bare.words, self.variables):
             self.add(
                 words,
@@ -169,6 +178,9 @@ class _Reader:
         self.commands.append(_with(like, words, found))
         for inner in found.commands:
             self.add(inner, _fed_by_find(like))
+        for name, _, value in (word.text.partition("=") for word in words[1:20] if "=" in word.text):
+            if _NAMES_PROGRAM.fullmatch(name):
+                self.read(value.lstrip("!| "), like.depth + 1, like.scope, is_nested=True, is_sure=False)
         for text, is_known in found.scripts:
             self.read(text, like.depth + 1, like.scope, is_nested=True, is_sure=is_known)
 
@@ -199,9 +211,11 @@ class _Reader:
             texts = list(one.fed)
             if one.program in ("echo", "printf", "tee", "cat") and len(one.words) > 1:
                 texts += [" ".join(one.words[1:]), *one.words[1:10]]
-                texts += [re.sub(r"\\n", "\n", text) for text in texts if "\\n" in text]
             for text in texts:
-                self.read(in_double_quotes(text), one.depth + 1, one.scope, is_nested=True, is_sure=False)
+                for variant in dict.fromkeys(
+                    (in_double_quotes(text), ansi_c(text).lstrip("!| "), *literals(text))
+                ):
+                    self.read(variant, one.depth + 1, one.scope, is_nested=True, is_sure=False)
 
 
 @lru_cache(maxsize=8)

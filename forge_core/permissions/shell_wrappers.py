@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from forge_core.permissions.shell_words import Word
 from forge_core.permissions.wrapper_tables import INTERPRETERS, SHELLS, STRING_OPTIONS, WRAPPERS
@@ -41,6 +42,7 @@ def unwrap(words: tuple[Word, ...]) -> Unwrapped:
     """Takes wrappers off the front, and names what the rest would run besides itself."""
     wrappers: list[str] = []
     scripts: list[tuple[str, bool]] = []
+    is_opaque = False
     while words:
         program = program_of(words)
         wrapper = (frozenset[str](), 0) if _LOADER.fullmatch(program) else WRAPPERS.get(program)
@@ -48,6 +50,7 @@ def unwrap(words: tuple[Word, ...]) -> Unwrapped:
             program == "flock" and any(word.text in ("-c", "--command") for word in words)
         ):
             break
+        is_opaque = is_opaque or (program in ("xargs", "gxargs") and _names_program(words, *wrapper))
         if program == "env":
             scripts += _string_scripts("env", words)
         rest = _behind(words, *wrapper)
@@ -57,7 +60,7 @@ def unwrap(words: tuple[Word, ...]) -> Unwrapped:
             break
         wrappers.append(program)
         words = rest
-    found = Unwrapped(words, tuple(wrappers), scripts)
+    found = Unwrapped(words, tuple(wrappers), scripts, is_opaque=is_opaque)
     if words:
         _look_into(found, program_of(words))
     return found
@@ -78,6 +81,16 @@ def _behind(words: tuple[Word, ...], options: frozenset[str], own: int) -> tuple
     if program == "coproc" and rest[1:2] and rest[1].text in ("{", "("):
         rest = rest[1:]
     return tuple(rest)
+
+
+def _names_program(words: tuple[Word, ...], options: frozenset[str], own: int) -> bool:
+    """Whether xargs puts what it reads where the program stands."""
+    rest = _behind(words, options, own)
+    texts = [word.text for word in words]
+    marks = [after for before, after in pairwise(texts) if before == "-I"]
+    marks += [text[2:] for text in texts if re.match(r"-I.", text)]
+    marks += [text.partition("=")[2] for text in texts if text.startswith("--replace=")]
+    return bool(rest) and any(mark and mark in rest[0].text for mark in marks)
 
 
 def _look_into(found: Unwrapped, program: str) -> None:
@@ -109,6 +122,7 @@ def _look_into(found: Unwrapped, program: str) -> None:
         ]
     elif program == "git":
         found.scripts += _git(words)
+        found.is_opaque = found.is_opaque or any(text.startswith("--config-env") for text in texts)
     elif program in INTERPRETERS or re.match(r"(?:python|perl|ruby|php|lua)[\d.]+$", program):
         found.scripts += _literals(words)
     found.scripts += _string_scripts(program, words)
@@ -154,6 +168,8 @@ def _git(words: tuple[Word, ...]) -> Iterator[tuple[str, bool]]:
     texts = [word.text for word in words]
     for at, text in enumerate(texts):
         value = text.partition("=")[2].removeprefix("!")
+        if at and "config" in texts[:at] and not text.startswith("-"):
+            yield text.removeprefix("!"), False
         if value and (re.match(r"-c.", text) or (at and texts[at - 1] == "-c")):
             yield value, not words[at].is_dynamic
         elif text.startswith(("!", "ext::")):
@@ -165,16 +181,19 @@ def _git(words: tuple[Word, ...]) -> Iterator[tuple[str, bool]]:
 
 
 def _literals(words: tuple[Word, ...]) -> Iterator[tuple[str, bool]]:
-    """What interpreters may hand to a shell: the strings in their programs, one by one and joined."""
+    """What interpreters may hand to a shell: what `literals` finds in their words."""
     for word in words[1:20]:
-        text = re.sub(r"^[+!:]+!?|^-e|^-c", "", word.text)
-        found = [next(filter(None, one), "") for one in _LITERAL.findall(text)][:50]
-        yield from ((one, False) for one in found if one.strip())
-        if len(found) > 1:
-            yield " ".join(found), False
-        yield from ((call, False) for call in _CALL.findall(word.text)[:10])
-        if text != word.text or text.startswith("!"):
-            yield text.lstrip("!"), False
+        yield from ((one, False) for one in literals(word.text))
+        bare = re.sub(r"^[+!:]+!?|^-e|^-c", "", word.text)
+        if bare != word.text:
+            yield bare, False
+
+
+def literals(text: str) -> list[str]:
+    """The strings in a program's text, one by one and joined, and what it calls in the ways of editors."""
+    found = [next(filter(None, one), "") for one in _LITERAL.findall(text)][:50]
+    joined = [" ".join(found)] if len(found) > 1 else []
+    return [one for one in (*found, *joined, *_CALL.findall(text)[:10]) if one.strip()]
 
 
 def _string_scripts(program: str, words: tuple[Word, ...]) -> list[tuple[str, bool]]:

@@ -86,7 +86,10 @@ STRING_OPTIONS: dict[str, re.Pattern[str]] = {
     "script": re.compile(r"-\w*c|--command"),
     "flock": re.compile(r"-c|--command"),
     "watch": re.compile(r"-x"),
-    "ssh": re.compile(r"-o"),
+    "ssh": re.compile(r"-o(?:\w*Command)?"),
+    "scp": re.compile(r"-o(?:\w*Command)?|-S"),
+    "sftp": re.compile(r"-o(?:\w*Command)?|-S"),
+    "split": re.compile(r"--filter"),
     "rsync": re.compile(r"-\w*e|--rsh|--rsync-path"),
     "tar": re.compile(
         r"-\w*[IF]|--(?:to-command|use-compress-program|rsh-command|info-script|new-volume-script"

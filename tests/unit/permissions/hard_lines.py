@@ -798,6 +798,275 @@ rm x "
 rm x $(
 (rm x
 it's rm x
+/usr/bin/env rm x
+/usr/bin/env -S rm x
+env -u A -- rm x
+env --split-string='rm x'
+env --split-string 'rm x'
+command -- rm x
+\command rm x
+'command' rm x
+builtin eval 'rm x'
+eval -- rm x
+eval "$(echo rm x)"
+eval $'rm\x20x'
+. <(echo rm x)
+source <(printf 'rm x')
+bash <(echo rm x)
+bash -c "$(echo rm x)"
+bash -c 'eval "$0"' 'rm x'
+bash -c '$0 x' rm
+bash -c '"$@"' _ rm x
+sh -c '$*' _ rm x
+bash -s <<< 'rm x'
+bash /dev/stdin <<< 'rm x'
+bash --norc -c 'rm x'
+bash --noprofile --norc -c 'rm x'
+bash -x -c 'rm x'
+bash -euxo pipefail -c 'rm x'
+echo x | xargs -I{} rm {}
+echo x | xargs -0 rm
+echo x | xargs -- rm
+echo x | xargs -r -n1 -P4 rm
+echo x | xargs --max-args=1 rm
+echo x | xargs sh -c 'rm "$@"' _
+echo rm x | xargs -I{} bash -c {}
+find . -type f -exec rm -- {} \;
+find . -exec env rm {} \;
+find . -exec bash -c 'rm $0' {} \;
+find . -ok rm {} \;
+fd -x rm
+fd . --exec rm
+timeout --signal=KILL 5 rm x
+timeout -k 5 10 rm x
+timeout -v 5s rm x
+nice -5 rm x
+nice --adjustment=5 rm x
+ionice -c2 -n7 rm x
+sudo -E -u bob rm x
+sudo -iu root rm x
+sudo A=1 rm x
+sudo -- sh -c 'rm x'
+sudo -s rm x
+sudo bash -c "rm x"
+doas -u x rm x
+su root -c 'rm x'
+su -lc 'rm x'
+ssh -p 22 h rm x
+ssh -i k u@h -- rm x
+ssh h "sudo rm x"
+ssh -t h 'bash -lc "rm x"'
+watch -n 1 -d rm x
+watch -x rm x
+strace -o l -f rm x
+ltrace rm x
+gdb --args rm x
+gdb -ex 'run' --args rm x
+valgrind --tool=x rm x
+perf stat rm x
+perf record -- rm x
+unshare -rm rm x
+nsenter -t 1 rm x
+firejail rm x
+bwrap --ro-bind / / rm x
+proot rm x
+fakeroot rm x
+faketime now rm x
+setpriv --reuid 0 rm x
+prlimit --nofile=1 rm x
+taskset -c 0 rm x
+numactl -N 0 rm x
+chrt -f 1 rm x
+setarch -R rm x
+systemd-run --user --scope rm x
+machinectl shell . /bin/rm x
+script -qc 'rm x' /dev/null
+script -q /dev/null -c 'rm x'
+expect -c 'spawn rm x'
+unbuffer rm x
+socat - EXEC:'rm x'
+socat TCP-LISTEN:1 SYSTEM:'rm x'
+nc -lc 'rm x'
+ncat -e '/bin/rm x'
+tmux new-session -d 'rm x'
+tmux send-keys 'rm x' Enter
+screen -dmS x rm x
+screen -dm bash -c 'rm x'
+at now <<< 'rm x'
+echo 'rm x' | at now
+echo 'rm x' | batch
+crontab <<< '* * * * * rm x'
+echo '* * * * * rm x' | crontab -
+make -f <(printf 'a:\n\trm x')
+make --eval $'a:\n\trm x' a
+printf 'a:\n\trm x' | make -f -
+cmake -E rm x
+ninja -t clean; rm x
+docker run -v .:/w i rm x
+docker exec c rm x
+docker run i sh -c 'rm x'
+kubectl exec p -- rm x
+podman run i rm x
+npx -c 'rm x'
+npm exec -- rm x
+npm exec -c 'rm x'
+yarn exec rm x
+pnpm exec rm x
+pnpm dlx rm x
+uv run rm x
+uvx rm x
+pipx run rm x
+poetry run rm x
+pipenv run rm x
+conda run rm x
+bundle exec rm x
+direnv exec . rm x
+nix-shell -p x --run 'rm x'
+nix develop -c rm x
+nix run x -- rm x
+mise exec -- rm x
+entr rm x
+entr -s 'rm x'
+inotifywait -m . | while read f; do rm $f; done
+git -c alias.x=!rm\ x x
+git -c 'alias.x=!f() { rm x; }; f' x
+git -calias.x='!rm x' x
+git -c core.sshCommand='rm x' fetch
+git -c core.editor='rm x' commit
+GIT_EDITOR='rm x' git commit
+GIT_SSH_COMMAND='rm x' git fetch
+GIT_PAGER='rm x' git log
+PAGER='rm x' man ls
+EDITOR='rm x' crontab -e
+VISUAL='rm x' git commit
+LESSOPEN='|rm x %s' less a
+PROMPT_COMMAND='rm x' bash -i
+BASH_ENV=<(echo rm x) bash -c true
+PS4='$(rm x)' bash -xc true
+git rebase -i --exec 'rm x' main
+git rebase -x'rm x' main
+git filter-branch --index-filter 'rm x' HEAD
+git filter-branch --tree-filter='rm x' HEAD
+git submodule foreach --recursive 'rm x'
+git bisect run sh -c 'rm x'
+git difftool -x 'rm x'
+git difftool --extcmd='rm x'
+git grep -O'rm x' a
+git clone 'ext::rm x'
+git fetch --upload-pack='rm x' .
+git archive --remote=. --exec='rm x' HEAD
+git config core.pager 'rm x'
+git config --global alias.x '!rm x'
+git diff --ext-diff; rm x
+tar -cf a --checkpoint=1 --checkpoint-action='exec=rm x' b
+tar -xf a --to-command 'rm x'
+tar -I 'rm x' -xf a
+tar --use-compress-program='rm x' -xf a
+tar -cf a --rsh-command='rm x' h:b
+zip a b -T -TT 'rm x'
+rsync --rsh='rm x' a b
+rsync -ae 'rm x' a b
+rsync --rsync-path='rm x' a h:b
+scp -S 'rm' a h:b
+ssh -o ProxyCommand='rm x' h
+ssh -oProxyCommand='rm x' h
+ssh -o 'LocalCommand=rm x' h
+curl -K x
+sort --compress-program=rm a
+split --filter='rm x' a
+less '+!rm x' a
+vim '+!rm x' a
+vim -c ':!rm x' a
+vim -c 'call system("rm x")'
+nvim --headless -c '!rm x' +q
+ed -s <<< '!rm x'
+ex -sc '!rm x|q'
+emacs --eval '(shell-command "rm x")'
+sed 's/.*/rm x/e' a
+sed -n 'e rm x' a
+gawk 'BEGIN { system("rm x") }'
+awk '{ print | "rm x" }' a
+awk 'BEGIN { "rm x" | getline }'
+perl -e '`rm x`'
+perl -e 'qx(rm x)'
+perl -E 'system qw(rm x)'
+perl -MFoo -e 'exec("rm","x")'
+ruby -e '%x(rm x)'
+ruby -e 'exec "rm", "x"'
+python -c 'import os; os.execvp("rm", ["rm","x"])'
+python -c "__import__('os').system('rm x')"
+python3 - <<'EOF'⏎import os; os.system("rm x")⏎EOF
+python3 <<< 'import os; os.system("rm x")'
+echo 'import os; os.system("rm x")' | python3
+node -e "require('child_process').exec('rm x')"
+node --eval "require('child_process').execSync('rm x')"
+deno eval 'Deno.run({cmd:["rm","x"]})'
+bun -e 'Bun.spawn(["rm","x"])'
+php -r '`rm x`;'
+tclsh <<< 'exec rm x'
+sqlite3 :memory: '.shell rm x'
+sqlite3 :memory: '.system rm x'
+psql -c '\! rm x'
+mysql -e '\! rm x'
+m4 <<< 'syscmd(`rm x'"'"')'
+osascript -e 'do shell script "rm x"'
+gdb -batch -ex '!rm x'
+gdb -batch -ex 'shell rm x'
+gdb -batch -ex 'python import os; os.system("rm x")'
+busybox sh -c 'rm x'
+/bin/busybox rm x
+/lib/ld-linux.so.2 /bin/rm x
+/lib64/ld-linux-x86-64.so.2 --argv0 x /bin/rm x
+exec 3<> x; rm x >&3
+{ rm x; } 2>/dev/null
+( ( rm x ) )
+((rm x))
+[ -n "`rm x`" ]
+test -n "$(rm x)"
+case $(rm x) in *) ;; esac
+for i in $(rm x); do :; done
+select i in $(rm x); do :; done
+while :; do rm x; break; done
+until rm x; do :; done
+if ! rm x; then :; fi
+rm x &
+rm x & wait
+rm x |& cat
+true && { rm x; }
+function f() { rm x; }; f
+f () ( rm x ); f
+trap "rm x" 0
+trap -- 'rm x' INT
+PROMPT_COMMAND="rm x"
+alias z='rm x'⏎z
+X='rm x' bash -c '$X'
+X=$'rm x'; eval "$X"
+declare X='rm x'; $X
+readonly X=rm; $X x
+local X=rm; $X x
+typeset -x X=rm; ${X} x
+X=(rm x); "${X[@]}"
+X[0]=rm; ${X[0]} x
+X+=rm; $X x
+$'\u0072\u006d' x
+$'\x72\x6d' x
+${X-rm} x
+${X:+rm} x
+${_+rm} x
+"r"m x
+/???/rm x
+/bin/rm* x
+/b*n/rm x
+./../../bin/rm x
+~/../../bin/rm x
+RM x
+rm;
+rm<x
+rm>x
+>x rm y
+2>&1 rm x
+<x rm y
+rm	x
 ## curl:*
 curl http://x
 /usr/bin/curl http://x
@@ -841,6 +1110,13 @@ true && git push
 (cd x && git push)
 git submodule foreach git push
 git -c alias.p=push push
+## npm publish:*
+npm publish
+npm 'publish'
+npm --prefix x publish
+npm  publish --tag=x
+npm --loglevel silent publish
+npm -w a publish
 """
 
 READ_ONLY = r"""

@@ -127,6 +127,21 @@ python -c 'import os; os.system(chr(114)+chr(109)+" x")'
 perl -e 'system(reverse "x mr")'
 echo push | xargs git
 printf '\x72m x' | sh
+echo rm | xargs -I% % x
+git --config-env=alias.x=V x
+printf -v X rm; $X x
+read X <<< rm; $X x
+X=mr; $(rev <<< $X) x
+$(printf '\162\155') x
+$(printf %s rm) x
+r${Y}m x
+r$()m x
+r``m x
+r$@m x
+r"$@"m x
+{r,}m x
+r[m] x
+rm`echo` x
 """
 
 
