@@ -25,25 +25,6 @@ def test_a_model_that_goes_round_in_circles_is_stopped_and_the_exit_code_says_so
     assert "same call 3 times" in result["warning"]
 
 
-def test_at_the_limit_of_calls_a_run_without_a_person_ends(tmp_path: Path) -> None:
-    replies = [tool_answer((f"c{n}", "read", {"file_path": f"{n}.txt"})) for n in range(4)]
-    for number in range(4):
-        (tmp_path / f"{number}.txt").write_text(str(number))
-    with SseServer(*replies) as server:
-        done = forge(*at(server, "go", "--output", "json", "--max-iterations", "2"), cwd=tmp_path)
-    assert (done.returncode, json.loads(done.stdout)["stopped_reason"]) == (3, "max_iterations")
-
-
-def test_a_question_of_the_model_finds_nobody_and_the_run_goes_on(tmp_path: Path) -> None:
-    question = {"question": "Which?", "options": [{"label": "a"}, {"label": "b"}]}
-    asking = tool_answer(("c1", "ask_user", {"questions": [question]}))
-    with SseServer(asking, answer("I took a.")) as server:
-        done = forge(*at(server, "go"), cwd=tmp_path)
-        told = server.requests[1].json["messages"][-1]["content"]
-    assert (done.returncode, done.stdout) == (0, "I took a.\n")
-    assert "nobody is there to ask" in told
-
-
 def instructed(folder: Path, *flags: str) -> tuple[subprocess.CompletedProcess[str], str]:
     """A run in a folder with instructions; gives it and the system message that was sent."""
     (folder / "AGENTS.md").write_text("Answer in verse.")
@@ -52,17 +33,13 @@ def instructed(folder: Path, *flags: str) -> tuple[subprocess.CompletedProcess[s
         return done, str(server.requests[0].json["messages"][0]["content"])
 
 
-def test_instructions_of_a_folder_nobody_trusts_are_not_sent_and_that_is_said(tmp_path: Path) -> None:
-    done, system = instructed(tmp_path)
-    assert "Answer in verse" not in system
-    assert "AGENTS.md instructs the model" in done.stderr and "--trust" in done.stderr
-
-
-def test_trusted_for_once_they_are_sent_and_the_next_run_knows_nothing_of_it(tmp_path: Path) -> None:
+def test_instructions_are_sent_when_trusted_for_once_and_else_named_and_left_out(tmp_path: Path) -> None:
     done, system = instructed(tmp_path, "--trust")
     assert "Answer in verse" in system
     assert done.stderr == ""
-    assert "Answer in verse" not in instructed(tmp_path)[1]
+    done, system = instructed(tmp_path)
+    assert "Answer in verse" not in system
+    assert "AGENTS.md instructs the model" in done.stderr and "--trust" in done.stderr
 
 
 def test_a_strict_start_without_a_full_sandbox_ends_with_two_and_the_reason(tmp_path: Path) -> None:
@@ -81,15 +58,6 @@ def test_a_strict_start_with_a_full_sandbox_goes_on(tmp_path: Path) -> None:
 def test_a_bad_rule_on_the_command_line_is_a_usage_error(tmp_path: Path) -> None:
     done = forge("run", "--model", "offline", "--deny", "bash((", "hi", cwd=tmp_path)
     assert done.returncode == 1
-    assert "'bash(('" in done.stderr
-
-
-def test_a_bad_rule_in_the_settings_blocks_no_start(tmp_path: Path) -> None:
-    folder = Path(os.environ["FORGE_HOME"]) / "config"
-    folder.mkdir(parents=True)
-    (folder / "config.toml").write_text('deny = ["bash((", "read(x)"]\n')
-    done = forge("run", "--model", "offline", "hi", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
     assert "'bash(('" in done.stderr
 
 
