@@ -25,7 +25,7 @@ from tests.unit.undo.workspace import (
     times,
 )
 
-EXAMPLES = 600 if os.environ.get("FORGE_FULL") == "1" else 40
+EXAMPLES = 600 if os.environ.get("FORGE_FULL") == "1" else 30
 NAMES = ["a.txt", "b", "d/c.txt", "d/e/f", "d/odd\nname", os.fsdecode(b"x/\xff\xfe"), "x/-rf", "l"]
 HUMAN = ["a.txt", "b", "d/c.txt", "x/-rf", "human", "d/human", "new/human"]
 CLOSED = ["chmod 500 d"] if os.geteuid() == 0 else []
