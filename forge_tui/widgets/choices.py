@@ -85,7 +85,7 @@ class ChoiceList(Widget):
 
     def fits(self, index: int, width: int) -> bool:
         """Whether this row's label and hint show whole in `width` cells."""
-        return _cells_of(self.rows[index]) <= self._label_room(width)
+        return _cells_of(self.rows[index]) <= self._label_room(self.rows[index], width)
 
     def detail_fits(self, index: int, width: int) -> bool:
         """Whether the second column of this row shows whole in `width` cells."""
@@ -106,7 +106,7 @@ class ChoiceList(Widget):
         row, is_chosen = self.rows[index], index == self.chosen
         chosen = base + self.get_component_rich_style("choices--chosen", partial=True)
         hint = base + self.get_component_rich_style("choices--hint", partial=True)
-        room = self._label_room(width)
+        room = self._label_room(row, width)
         label = clip(row.label, room - len(MARK))
         hint_room = room - len(MARK) - 1 - cell_len(label)
         segments = [
@@ -119,9 +119,9 @@ class ChoiceList(Widget):
             segments += [Segment(" " * gap, base), Segment(clip(row.detail, width - column), hint)]
         return Strip(segments).adjust_cell_length(width, base)
 
-    def _label_room(self, width: int) -> int:
-        """Cells for mark, label and hint: all of the row, or the first column where there is a second."""
-        return self._column(width) - GAP if any(row.detail for row in self.rows) else width
+    def _label_room(self, row: Choice, width: int) -> int:
+        """Cells for mark, label and hint: all of the row, or the first column where it has a second."""
+        return self._column(width) - GAP if row.detail else width
 
     def _column(self, width: int) -> int:
         """The cell that the second column begins at: after the longest label, but not far to the right."""
