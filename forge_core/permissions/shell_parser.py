@@ -19,7 +19,7 @@ MAX_LINE_BYTES = 16_384
 """Longer lines are not parsed: error recovery may take the parser 10 ms a kilobyte."""
 MAX_HERE_DOCUMENTS = 8
 """Each costs the parser quadratic time."""
-MAX_NODES = 4_000
+MAX_NODES = 2_500
 _MAX_STEPS, _MAX_ERROR_STEPS = 1_000, 40
 """The parser reports about each hundred steps of its own."""
 _MAX_DEPTH = 60

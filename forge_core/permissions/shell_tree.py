@@ -126,7 +126,7 @@ class _Walk(WordReader):
         parts: list[Node] = []
         self.tree.commands.append(bare)
         self.gather(node, bare, parts)
-        end = -1
+        end, before = -1, ""
         for part in sorted(parts, key=lambda one: one.start_byte):
             if re.fullmatch(
                 r"\d+[<>]", self.source[part.start_byte : part.end_byte + 1].decode(errors="replace")
@@ -135,15 +135,14 @@ class _Walk(WordReader):
             pieces = tuple(self.pieces(part, depth, scope))
             gap = self.source[end : part.start_byte].decode(errors="replace") if end >= 0 else " "
             if bare.words and _JOINT.fullmatch(gap):
-                if (
-                    bare.words[-1][-1:] == ("$",)
-                    and self.source[part.start_byte : part.start_byte + 1] == b'"'
-                ):
-                    bare.words[-1] = bare.words[-1][:-1]  # $"…"
+                if before == "$" and self.source[part.start_byte : part.start_byte + 1] == b'"':  # $"…"
+                    bare.words[-1] = (*bare.words[-1][:-1], str(bare.words[-1][-1])[:-1])
                 bare.words[-1] += pieces
             else:
+                if not bare.words and _is_torn(self.text(part)):
+                    self.tree.problem = "its syntax is not clear"
                 bare.words.append(pieces)
-            end = part.end_byte
+            end, before = part.end_byte, part.type
         if len(bare.words) > _MAX_WORDS:
             self.tree.problem = "it has too many words"
         if not (bare.words or bare.assignments or bare.redirects or bare.fed):
@@ -248,3 +247,12 @@ class _Walk(WordReader):
         for script in scripts_in(text):
             self.tree.scripts.append((script, bare.depth + 1, (*bare.scope, self.shell())))
         self.tree.problem = self.tree.problem or hidden_fault(text, [self.text(one) for one in seen])
+
+
+def _is_torn(program: str) -> bool:
+    """Whether the grammar took a brace of the word for one that groups commands."""
+    return (
+        len(program) > 1
+        and re.search(r"[$'\"\\]", program) is None
+        and program.count("{") != program.count("}")
+    )

@@ -49,12 +49,7 @@ class WordReader(ABC):
             case "string" | "translated_string":
                 return list(self.string(node, depth, scope)) or [QUOTED_NOTHING]
             case "concatenation":
-                return [
-                    piece
-                    for child in node.children
-                    if not (child.type == "$" and self.source[child.end_byte : child.end_byte + 1] == b'"')
-                    for piece in self.pieces(child, depth, scope)
-                ]
+                return [piece for child in node.children for piece in self.part(child, depth, scope)]
             case "simple_expansion":
                 name = text[1:]
                 return [Hole(text, name, is_quoted, is_simple=True)]
@@ -77,6 +72,12 @@ class WordReader(ABC):
         for child in node.named_children:
             self.visit(child, depth, scope)
         return [unquoted(text)]
+
+    def part(self, node: Node, depth: int, scope: tuple[int, ...]) -> list[Piece]:
+        """A piece of a concatenation; the `$` of `$"…"` is none."""
+        if node.type == "$" and self.source[node.end_byte : node.end_byte + 1] == b'"':
+            return [unquoted(self.text(node)[:-1])]
+        return self.pieces(node, depth, scope)
 
     def string(self, node: Node, depth: int, scope: tuple[int, ...]) -> Iterator[Piece]:
         if node.type == "translated_string":

@@ -971,7 +971,6 @@ scp -S 'rm' a h:b
 ssh -o ProxyCommand='rm x' h
 ssh -oProxyCommand='rm x' h
 ssh -o 'LocalCommand=rm x' h
-curl -K x
 sort --compress-program=rm a
 split --filter='rm x' a
 less '+!rm x' a
