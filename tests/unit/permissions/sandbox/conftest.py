@@ -35,8 +35,6 @@ def identities() -> list[str]:
 @pytest.fixture(scope="session", params=identities())
 def person(request: pytest.FixtureRequest) -> Iterator[Person]:
     uid = NOBODY if request.param == "ordinary" and os.geteuid() == 0 else None
-    if not bwrap_works(uid):
-        pytest.skip(needs_bwrap)
     somebody = Person(request.param, uid)
     yield somebody
     somebody.close()
@@ -55,8 +53,21 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def has_bwrap(person: Person) -> bool:
+    return bwrap_works(person.uid if os.geteuid() == 0 else None)
+
+
 @pytest.fixture
-def world(person: Person, template: Path) -> Iterator[World]:
+def world(plain_world: World, has_bwrap: bool) -> World:
+    """Where commands can be run in bubblewrap."""
+    if not has_bwrap:
+        pytest.skip(needs_bwrap)
+    return plain_world
+
+
+@pytest.fixture
+def plain_world(person: Person, template: Path) -> Iterator[World]:
     """Fresh for every test, owned by the person, outside /tmp where that is possible."""
     parent = next(
         (one for one in ("/srv", "/opt") if os.access(one, os.W_OK | os.X_OK)), tempfile.gettempdir()

@@ -90,7 +90,7 @@ ATTEMPTS = [
     Attempt("git's config by git", "git config core.fsmonitor 'touch owned'", holds(f"{W}/.git/config", "owned")),
     Attempt("git's config replaced", "printf '[core]\\n\\tfsmonitor = owned\\n' > c; mv -f c .git/config", holds(f"{W}/.git/config", "owned")),
     Attempt("git's config through a hard link", "ln -f .git/config c; printf '[core]\\n\\tfsmonitor = owned\\n' >> c", holds(f"{W}/.git/config", "owned")),
-    Attempt("a bare repository where there was none", "mkdir -p objects refs; echo 'ref: refs/heads/main' > HEAD; printf '[core]\\n\\tbare = false\\n\\tworktree = .\\n' > config; git rev-parse --git-dir", said(".\n"), lambda w: shutil.rmtree(w.work / ".git")),
+    Attempt("a bare repository where there was none", "mkdir -p objects refs; echo 'ref: refs/heads/main' > HEAD; printf '[core]\\n\\tbare = false\\n\\tworktree = .\\n' > config; git rev-parse --git-dir", lambda _, output: output.splitlines()[-1:] == ["."], lambda w: shutil.rmtree(w.work / ".git")),
     Attempt("a hook", f"mkdir -p .git/hooks; printf '{EVIL}' > .git/hooks/pre-commit", exists(f"{W}/.git/hooks/pre-commit")),
     Attempt("the hooks folder replaced", "rm -rf .git/hooks; mkdir -p new/; touch new/pre-commit; mv new .git/hooks; touch .git/hooks/pre-commit", exists(f"{W}/.git/hooks/pre-commit")),
     Attempt("a hook through a link", "ln -s .git/hooks h; mkdir -p .git/hooks; touch h/pre-push", exists(f"{W}/.git/hooks/pre-push")),

@@ -19,6 +19,11 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.fixture
+def world(plain_world: World) -> World:
+    return plain_world
+
+
 def confined(world: World, command: str, *, network: bool = False) -> str:
     return world.run(command, sandbox=SandboxKind.LANDLOCK, network=network).output
 

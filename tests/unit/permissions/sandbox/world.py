@@ -100,7 +100,7 @@ def everything_in(folder: Path) -> dict[str, str]:
         if path.is_symlink():
             found[name] = f"-> {path.readlink()}"
         elif path.is_file():
-            found[name] = path.read_bytes().hex()
+            found[name] = path.read_bytes().hex() if os.access(path, os.R_OK) else "unreadable"
         else:
             found[name] = "folder"
     return found
