@@ -32,6 +32,8 @@ class Mistake:
     may leave in a changed line. None: nothing but the true line will do."""
     in_new: tuple[bool, ...] = (False, True)
     """Whether it is made in the old text alone, in both, or once each."""
+    is_clear: Callable[[Step], bool] = lambda _: True
+    """Whether the old text alone may be spoilt: not where the new one looks as if it had the mistake too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ def perturbed(step: Step) -> Iterator[Perturbed]:
         if old == step.old or not old:
             continue
         for in_new in mistake.in_new:
+            if not in_new and not mistake.is_clear(step):
+                continue
             new = mistake.change(step, step.new) if in_new else step.new
             name = f"{mistake.name} (old and new)" if in_new else f"{mistake.name} (old)"
             yield Perturbed(name, old, new, mistake.form if in_new else None)
@@ -124,6 +128,14 @@ def _blank_line(where: Literal["before", "after"], count: int = 1) -> Callable[[
         return "\n" * count + text if where == "before" else text + "\n" * count
 
     return changed
+
+
+def _begins_with_text(step: Step) -> bool:
+    return not step.new.startswith(("\n", "\r"))
+
+
+def _ends_with_text(step: Step) -> bool:
+    return not step.new.endswith(("\n\n", "\r\n\r\n", "\r\r"))
 
 
 def _within(change: Callable[[list[str]], list[str]], least: int) -> Callable[[Step, str], str]:
@@ -207,10 +219,10 @@ MISTAKES = (
     Mistake("our line numbers, unpadded", _numbered("{}\t")),
     Mistake("foreign line numbers |", _numbered("{:>4} | ")),
     Mistake("foreign line numbers :", _numbered("{}: ")),
-    Mistake("a blank line before", _blank_line("before")),
-    Mistake("two blank lines before", _blank_line("before", 2)),
-    Mistake("a blank line after", _blank_line("after")),
-    Mistake("two blank lines after", _blank_line("after", 2)),
+    Mistake("a blank line before", _blank_line("before"), is_clear=_begins_with_text),
+    Mistake("two blank lines before", _blank_line("before", 2), is_clear=_begins_with_text),
+    Mistake("a blank line after", _blank_line("after"), is_clear=_ends_with_text),
+    Mistake("two blank lines after", _blank_line("after", 2), is_clear=_ends_with_text),
     Mistake("a line invented", _within(_invented, 2)),
     Mistake("a line left out", _within(_left_out, 3)),
     Mistake("two lines swapped", _within(lambda rows: [rows[1], rows[0], *rows[2:]], 2)),

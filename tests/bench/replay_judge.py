@@ -57,8 +57,11 @@ def _decoded(file: FileText, made: bytes) -> str | None:
 
 
 def _is_literal(before: str, made: str, asked: Perturbed) -> bool:
-    """Whether the old text stood there once, line ends aside, and gave way to the new one and nothing else."""
+    """Whether the old text stood there once, line ends aside, and gave way to the new one and nothing else. At
+    the end of a file whose last line has no end, a quote may have one."""
     text, old, new = with_newlines(before), with_newlines(asked.old), with_newlines(asked.new)
+    if old.endswith("\n") and new.endswith("\n") and old not in text and text.endswith(old[:-1]):
+        old, new = old[:-1], new[:-1]
     if occurrences(text, old, 2) != 1:
         return False
     at = text.index(old)
