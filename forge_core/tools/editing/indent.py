@@ -30,7 +30,7 @@ class Reindent:
         """A line of the new text as it is to stand in the file; None where its depth is not sure."""
         indent = indent_of(line)
         if indent == line:
-            return self.known.get(indent) if indent else line
+            return line
         depth = self.known.get(indent)
         if depth is None:
             depth = self.rule(indent)
@@ -55,19 +55,24 @@ def is_clear(shift: Reindent, old: Sequence[str], file: Sequence[str], new: Sequ
     that shares no line with the old one and starts from another depth may be meant either way.
     """
     is_proven = False
+    fresh = set(range(len(new)))
     keys = [line.strip(BLANKS) for line in old], [line.strip(BLANKS) for line in new]
     for tag, i, j, k, _ in line_opcodes(*keys):
         for at in range(j - i if tag == "equal" else 0):
             ours, theirs, there = old[i + at], new[k + at], file[i + at]
-            if not ours.strip(BLANKS):
-                continue
-            if ours == theirs:
-                is_proven = True
-            elif indent_of(theirs) == indent_of(there):
+            if ours == theirs:  # what stands in the file as deep as it was sent proves nothing
+                is_proven = is_proven or (bool(keys[0][i + at]) and indent_of(ours) != indent_of(there))
+                fresh.discard(k + at)
+            elif keys[0][i + at] and indent_of(theirs) == indent_of(there):
                 return False
-    if not is_proven and any(keys[1]) and _base(old) != _base(new):
-        return False
-    return all(shift.line(line) is not None for line in new if line.strip(BLANKS))
+    if any(new[at] and not keys[1][at] for at in fresh):
+        return False  # a new line of blanks only: how many it is to have cannot be told
+    moved = [(line, shift.line(line)) for line in new if line.strip(BLANKS)]
+    if not is_proven and any(line != there for line, there in moved):
+        base = _base(old)
+        if base != _base(new) or shift.known.get(base) == base:
+            return False
+    return all(there is not None for _, there in moved)
 
 
 def keeps_unit(shift: Reindent, new: Sequence[str], lines: Lines) -> bool:
