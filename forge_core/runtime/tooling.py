@@ -48,8 +48,9 @@ def build_workbench(
 
 def _policy(config: ForgeConfig, state: SandboxState) -> PermissionPolicy:
     from forge_core.config.save import save_project_rule
-    from forge_core.permissions.policy import PermissionPolicy
+    from forge_core.permissions.policy import PermissionPolicy, warm_up
 
+    warm_up()
     return PermissionPolicy(
         root=config.working_dir,
         mode=config.permission_mode,
