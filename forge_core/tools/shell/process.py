@@ -21,7 +21,7 @@ from contextlib import ExitStack
 from forge_core.errors import ToolError
 from forge_core.tools.shell.environment import child_environment
 from forge_core.tools.shell.pipe_reader import PipeReader, output_pipe
-from forge_core.tools.shell.process_end import any_end, exit_of, readable
+from forge_core.tools.shell.process_end import all_end, exit_of, readable
 from forge_core.tools.shell.process_tree import Running, descendants, has_only, marked, only_child, send
 from forge_core.tools.shell.spawning import Order, spawned
 from forge_core.tools.shell.supervisor import EXIT, STARTED, supervised
@@ -32,6 +32,9 @@ KILL_AFTER_S = 2.0
 _MAX_STATUS_BYTES = 64 * 1024
 _KILL_ROUNDS = 100
 _GONE_WITHIN_S = 2.0
+_PAUSE_STEP_S = 0.05
+_MAX_PAUSE_S = 1.0
+"""Between two looks at what a shell has left, when the first ones found ever new processes."""
 _BLOCKED_S = 0.5
 """How long a closing loop is held up, at most, by an end that it can no longer await."""
 _SANDBOX_DEPTH = 2
@@ -110,9 +113,12 @@ class ShellProcess:
         try:
             await self._told_or_ended()
             self.shell_ended.set()
+            pause_s = 0.0
             while left := await self._left_running():
                 self.left = tuple(left)
-                await any_end(one.pid for one in left)
+                await all_end(one.pid for one in left)
+                await asyncio.sleep(pause_s)
+                pause_s = min(pause_s + _PAUSE_STEP_S, _MAX_PAUSE_S)
             self.left = ()
             self._close_input()
             await exit_of(self._process)

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterable
 
 _POLL_S = 0.25
-_MAX_WATCHED = 256
 
 
 async def exit_of(process: subprocess.Popen[bytes]) -> int:
@@ -34,7 +33,7 @@ async def exit_of(process: subprocess.Popen[bytes]) -> int:
     return process.wait()
 
 
-async def readable(descriptor: int, within_s: float) -> bool:
+async def readable(descriptor: int, within_s: float | None = None) -> bool:
     """Whether it becomes readable (a pidfd: when the process has ended) in time."""
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
@@ -48,24 +47,20 @@ async def readable(descriptor: int, within_s: float) -> bool:
     return True
 
 
-async def any_end(pids: Iterable[int]) -> None:
-    """Returns when one of the processes, which need not be children of this one, has ended; after a quarter
+async def all_end(pids: Iterable[int]) -> None:
+    """Returns when each of the processes, which need not be children of this one, has ended; after a quarter
     of a second in any case where that cannot be watched."""
-    loop = asyncio.get_running_loop()
-    ended = asyncio.Event()
-    descriptors: list[int] = []
-    try:
-        for pid in list(pids)[:_MAX_WATCHED]:
-            descriptors.append(os.pidfd_open(pid))
-            loop.add_reader(descriptors[-1], ended.set)
-        await ended.wait()
-    except ProcessLookupError:
-        return
-    except (AttributeError, OSError):
-        await asyncio.sleep(_POLL_S)
-    finally:
-        for descriptor in descriptors:
-            loop.remove_reader(descriptor)
+    for pid in pids:
+        try:
+            descriptor = os.pidfd_open(pid)
+        except ProcessLookupError:
+            continue
+        except (AttributeError, OSError):
+            await asyncio.sleep(_POLL_S)
+            return
+        try:
+            await readable(descriptor)
+        finally:
             os.close(descriptor)
 
 

@@ -5,6 +5,7 @@ goes by.
 """
 
 import asyncio
+import contextlib
 import os
 import shutil
 import signal
@@ -211,14 +212,19 @@ def test_what_a_call_leaves_running_ends_with_its_event_loop(folder: Path, sandb
 def test_without_proc_the_process_list_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     root = subprocess.Popen(["sh", "-c", "sleep 7206 & sleep 7206; true"], start_new_session=True)
     try:
-        while len(found := process_tree.descendants(root.pid)) < 2 or "sh" in {one.command for one in found}:
+        found = process_tree.descendants(root.pid)
+        while [one.command for one in found] != ["sleep 7206"] * 2:
             time.sleep(0.01)
+            found = process_tree.descendants(root.pid)
         monkeypatch.setattr(process_tree, "_PROC", Path("/nonexistent"))
         listed = process_tree.descendants(root.pid)
         assert [(one.pid, one.command) for one in listed] == [(one.pid, one.command) for one in found]
         for one in listed:
             process_tree.send(one, signal.SIGKILL)
+        root.wait(timeout=10)
     finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(root.pid, signal.SIGKILL)
         root.wait()
 
 
