@@ -42,7 +42,12 @@ class Accounts:
         if generation_id and event.usage.estimated and self._bill is not None:
             self._tasks.append(asyncio.create_task(self._settle(self._bill(generation_id), event)))
 
+    async def settled(self) -> None:
+        """Waits until nothing is open."""
+        await asyncio.gather(*self._tasks)
+
     async def aclose(self) -> None:
+        """Leaves off what is not done."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

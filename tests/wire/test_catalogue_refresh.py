@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 from pathlib import Path
 
@@ -37,7 +36,7 @@ async def turn_at(root: Path, models: Answer) -> list[str]:
         session = build_session(dataclasses.replace(config, endpoint=endpoint, model="new/model"), deny_all)
         async for _ in session.send("hi"):
             pass
-        await asyncio.gather(*session._background)
+        await session._accounts.settled()
         await session.aclose()
         return [request.path.rpartition("/")[2] for request in server.requests]
 

@@ -117,7 +117,7 @@ def test_a_refused_command_is_not_run_and_the_model_reads_why(tmp_path: Path) ->
         terminal.wait_for("Forge wants to run a command")
         assert "touch made-by-bash" in terminal.text
         time.sleep(0.6)
-        terminal.send("4")
+        terminal.send("5")
         terminal.wait_until_quiet()
         terminal.send("use the write tool\r")
         terminal.wait_for("As you wish.")
