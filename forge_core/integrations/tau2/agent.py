@@ -1,0 +1,204 @@
+"""Forge as an agent of tau2-bench."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
+
+from forge_core.integrations.tau2.asking import Asker, EventListener, Turn
+from forge_core.integrations.tau2.binding import agent_base, load
+from forge_core.integrations.tau2.cost import CostBook, take_prices, usage_of
+from forge_core.integrations.tau2.messages import (
+    KEPT,
+    call_ids,
+    check_input,
+    parts_of,
+    to_langchain,
+    to_tool_calls,
+)
+from forge_core.integrations.tau2.model import build_llm, clean_args
+from forge_core.integrations.tau2.prompt import SystemPrompt, build_prompt, domain_of
+from forge_core.integrations.tau2.react import RunAhead, ToolExecutor, came_true
+from forge_core.integrations.tau2.state import Tau2ForgeState
+from forge_core.langchain.outcome import finish_reason_of, model_of
+
+_log = logging.getLogger(__name__)
+_Base: Any = agent_base()
+_FROM_TAU2 = frozenset({"task", "audio_native_config", "audio_taps_dir"})
+"""What tau2 gives every factory and this agent has no use for."""
+
+
+class Tau2ForgeAgent(_Base):  # type: ignore[misc]  # tau2 is not there where types are checked
+    """Answers each message with one model call: words for the user, or tool calls for tau2 to run.
+
+    `mode="step"` runs no tool itself. `mode="react"` runs reads ahead in a copy (see `react`), optionally
+    through a `tool_executor` of the caller's. `llm` and `llm_args` are tau2's, in LiteLLM's words;
+    `base_url` and `api_key` win over those in `llm_args`, and a key that is not given comes from the variable
+    of the host (OPENROUTER_API_KEY, OPENAI_API_KEY, NEBIUS_API_KEY, …). `on_event` gets the model's calls as
+    they happen. One agent may serve several conversations and threads.
+
+    Raises:
+        ImportError: tau2 is not installed.
+        ValueError: there is no key, an argument is unusable, or react mode cannot copy the tools.
+    """
+
+    def __init__(
+        self,
+        tools: Sequence[Any],
+        domain_policy: str,
+        llm: str | None = None,
+        llm_args: Mapping[str, Any] | None = None,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        mode: Literal["step", "react"] = "step",
+        tool_executor: ToolExecutor | None = None,
+        system_prompt: SystemPrompt | None = None,
+        domain: str | None = None,
+        stream: bool = True,
+        on_event: EventListener | None = None,
+        max_format_retries: int = 3,
+        **ignored: Any,
+    ) -> None:
+        load()
+        super().__init__(tools=list(tools), domain_policy=domain_policy)
+        if mode not in ("step", "react"):
+            raise ValueError(f'mode is {mode!r}; it is "step" or "react".')
+        if ignored.get("audio_native_config") is not None:
+            raise ValueError("This agent reads text; run audio with tau2's audio agent.")
+        unknown = sorted(ignored.keys() - _FROM_TAU2)
+        if unknown:
+            _log.warning("Tau2ForgeAgent takes no %s; ignored.", ", ".join(unknown))
+        args = clean_args(llm_args)
+        url, key = args.pop("base_url", None), args.pop("api_key", None)
+        stream = bool(args.pop("stream", stream))
+        prices = take_prices(args)
+        self.mode = mode
+        self.llm_args = args
+        """A copy, without key and URL."""
+        self.system_prompt = build_prompt(system_prompt, domain_policy, domain or domain_of(tools))
+        self._llm = build_llm(llm, args, base_url or url, (api_key or "").strip() or key)
+        self.llm = llm or self._llm.model
+        self._asker = Asker(
+            self._llm,
+            [tool.openai_schema for tool in tools],
+            is_streaming=stream,
+            max_format_retries=max_format_retries,
+            on_event=on_event,
+        )
+        self._costs = CostBook(self.llm, prices)
+        self._ahead = RunAhead(self._asker, self.tools, tool_executor) if mode == "react" else None
+
+    def get_init_state(self, message_history: Sequence[Any] | None = None) -> Tau2ForgeState:
+        """The state at the end of `message_history`. Raises ValueError for a history that is not the agent's
+        or that a model's host would refuse."""
+        history = list(message_history or ())
+        return Tau2ForgeState(
+            system_messages=[load().system_message(role="system", content=self.system_prompt)],
+            messages=history,
+            langchain_messages=to_langchain(history),
+        )
+
+    def generate_next_message(self, message: Any, state: Tau2ForgeState) -> tuple[Any, Tau2ForgeState]:
+        """The agent's answer, and `state` with both messages in it. When it raises, `state` is as before.
+
+        Raises:
+            ValueError: the message is not one to answer (audio, the user's tool calls, solo mode).
+            ProviderError: the provider refused or failed. Nothing of it is told to the user.
+            Exception: tau2's AgentError, when the model gave no usable answer.
+        """
+        check_input(message)
+        new = parts_of(message)
+        history = [*state.messages, *new]
+        told = to_langchain(history)
+        if state.prepared_text is not None and came_true(state.tool_execution_cache, new):
+            answer = self._message(AIMessage(state.prepared_text), Turn(), raw={"prepared": True})
+            self._commit(state, history, answer)
+            return answer, state
+        turn = Turn()
+        system: list[BaseMessage] = [SystemMessage(entry.content or "") for entry in state.system_messages]
+        if self._ahead is None:
+            answer = self._message(self._asker.ask([*system, *told], call_ids(told), turn), turn)
+            self._commit(state, history, answer)
+            return answer, state
+        run = self._ahead.run([*system, *told], call_ids(told), turn)
+        if not run.calls:
+            answer = self._message(run.answer, turn)
+            self._commit(state, history, answer)
+        else:
+            answer = self._message(AIMessage(""), turn, calls=run.calls, raw=_told_by(run.answer))
+            self._commit(state, history, answer, run.results, run.text)
+        return answer, state
+
+    def set_seed(self, seed: int) -> None:
+        """Sends `seed` with every request from now on."""
+        self.llm_args["seed"] = seed
+        self._llm.seed = seed
+
+    def stop(self, message: Any = None, state: Tau2ForgeState | None = None) -> None:
+        """Closes the connections; they open again when the agent is used."""
+        self._llm.client.close()
+
+    @classmethod
+    def is_stop(cls, message: Any) -> bool:
+        """Never: the user ends a conversation."""
+        return False
+
+    def _message(
+        self,
+        answer: AIMessage,
+        turn: Turn,
+        *,
+        calls: Sequence[Any] = (),
+        raw: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """tau2's message. Made after the reply: tau2 sorts a trajectory by the times of its messages."""
+        made = list(calls) or to_tool_calls(answer)
+        text = str(answer.text)
+        cost, told_by = self._costs.cost_of(turn.usage) if turn.model_calls else (0.0, "nothing asked")
+        data = {**_told_by(answer), **(raw or {}), "cost_source": told_by, "model_calls": turn.model_calls}
+        if turn.refused_answers:
+            data["refused_answers"] = turn.refused_answers
+        if made and text.strip():
+            data["preamble"] = text
+        return load().assistant_message(
+            role="assistant",
+            content=None if made else text,
+            tool_calls=made or None,
+            cost=cost,
+            usage=usage_of(turn.usage),
+            raw_data=data,
+            generation_time_seconds=turn.duration_s,
+        )
+
+    def _commit(
+        self,
+        state: Tau2ForgeState,
+        history: list[Any],
+        answer: Any,
+        cache: dict[str, Any] | None = None,
+        prepared_text: str | None = None,
+    ) -> None:
+        messages = [*history, answer]
+        state.messages, state.langchain_messages = messages, to_langchain(messages)
+        state.tool_execution_cache, state.prepared_text = cache or {}, prepared_text
+
+
+def _told_by(answer: AIMessage) -> dict[str, Any]:
+    """What is known of an answer beside its words, JSON-ready."""
+    known: dict[str, Any] = {"model_name": model_of(answer), "finish_reason": finish_reason_of(answer)}
+    known |= {name: answer.response_metadata.get(name) for name in ("provider", "generation_id")}
+    known |= {name: answer.additional_kwargs.get(name) for name in KEPT}
+    return {name: value for name, value in known.items() if value}
+
+
+def create_tau2_forge_agent(tools: Sequence[Any], domain_policy: str, **kwargs: Any) -> Tau2ForgeAgent:
+    """The agent for tau2's registry, which calls its factories with keywords; see Tau2ForgeAgent."""
+    return Tau2ForgeAgent(tools, domain_policy, **kwargs)
+
+
+LangChainAgent = Tau2ForgeAgent
+"""The name of an earlier agent with this role."""

@@ -1,0 +1,127 @@
+"""Messages between tau2 and LangChain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages.tool import tool_call
+
+from forge_core.integrations.tau2.binding import load
+
+KEPT = ("reasoning_content", "reasoning_details")
+"""What a provider may want back with an answer; it travels in the tau2 message's `raw_data`."""
+
+
+def check_input(message: Any) -> None:
+    """Raises ValueError for what this agent cannot answer, before anything is asked."""
+    if message is None:
+        raise ValueError(
+            "Solo mode is not supported: the agent was asked to speak first. Use tau2's llm_agent_solo."
+        )
+    if message.role == "assistant" or message.role == "system":
+        raise ValueError(f"The agent cannot answer a message of role {message.role!r}.")
+    for part in parts_of(message):
+        _check(part)
+
+
+def parts_of(message: Any) -> list[Any]:
+    """The messages that `message` stands for: several tool results come wrapped in one."""
+    return list(getattr(message, "tool_messages", None) or [message])
+
+
+def to_langchain(history: Sequence[Any]) -> list[BaseMessage]:
+    """One message each, in order, such that a strict host takes them: every result answers an open call,
+    every call has an id of its own, and nobody speaks while calls are open.
+
+    Raises:
+        ValueError: the history cannot be told so, holds audio, or calls of the user's.
+    """
+    reader = _Reader()
+    return [reader.read(message) for message in history]
+
+
+def call_ids(messages: Sequence[BaseMessage]) -> set[str]:
+    """The ids of all calls in `messages`."""
+    return {
+        call["id"]
+        for message in messages
+        if isinstance(message, AIMessage)
+        for call in message.tool_calls
+        if call["id"]
+    }
+
+
+def to_tool_calls(message: AIMessage) -> list[Any]:
+    """The calls of an answer as tau2's ToolCall."""
+    make = load().tool_call
+    return [
+        make(id=call["id"] or "", name=call["name"], arguments=call["args"], requestor="assistant")
+        for call in message.tool_calls
+    ]
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self._open: list[tuple[str, str]] = []
+        """Calls without a result: their id in tau2, and the one that the model gets."""
+        self._taken: set[str] = set()
+
+    def read(self, message: Any) -> BaseMessage:
+        _check(message)
+        if message.role == "tool":
+            return self._result(message)
+        if self._open:
+            waiting = ", ".join(repr(theirs) for theirs, _ in self._open)
+            raise ValueError(f"A {message.role} message comes before the results of the calls {waiting}.")
+        if message.role == "assistant":
+            return self._assistant(message)
+        if message.role == "system":
+            return SystemMessage(message.content or "")
+        return HumanMessage(message.content or "")
+
+    def _result(self, message: Any) -> ToolMessage:
+        pair = next((pair for pair in self._open if pair[0] == message.id), None)
+        if pair is None:
+            raise ValueError(f"The tool result {message.id!r} answers no open call.")
+        self._open.remove(pair)
+        status = "error" if message.error else "success"
+        return ToolMessage(message.content or "", tool_call_id=pair[1], status=status)
+
+    def _assistant(self, message: Any) -> AIMessage:
+        calls = []
+        for call in message.tool_calls or ():
+            call_id = call.id
+            if not call_id or call_id in self._taken:
+                # by place, not by chance: a prefix that changes would miss the provider's cache
+                call_id = f"call_again_{len(self._taken)}"
+            self._taken.add(call_id)
+            self._open.append((call.id, call_id))
+            calls.append(tool_call(name=call.name, args=call.arguments, id=call_id))
+        raw = message.raw_data if isinstance(message.raw_data, dict) else {}
+        kept = {key: raw[key] for key in KEPT if raw.get(key)}
+        made_by = {"model_name": raw["model_name"]} if raw.get("model_name") else {}
+        return AIMessage(
+            message.content or "", tool_calls=calls, additional_kwargs=kept, response_metadata=made_by
+        )
+
+
+def _check(message: Any) -> None:
+    role = message.role
+    if role == "tool":
+        if message.requestor != "assistant":
+            raise ValueError(
+                f"The tool result {message.id!r} is the user's; only the agent's own belong in its history."
+            )
+        return
+    if role not in ("system", "user", "assistant"):
+        raise ValueError(f"A message of role {role!r} does not belong in an agent's history.")
+    if getattr(message, "is_audio", False) or (not message.content and _has_audio(message)):
+        raise ValueError(f"A {role} message is audio. This agent reads text; use one of tau2's voice agents.")
+    if role == "user" and message.tool_calls is not None:
+        raise ValueError("A user message calls tools; those calls go to the environment, not to the agent.")
+
+
+def _has_audio(message: Any) -> bool:
+    return bool(getattr(message, "audio_content", None))
