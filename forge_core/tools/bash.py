@@ -148,6 +148,7 @@ async def _started(params: dict[str, Any], context: ExecutionContext) -> Job:
         environment=context.environment,
         sandbox=context.sandbox,
         network=bool(params.get("network")),
+        read_only=not watch.may_write,
     )
     await watch.begin()
     job = Job(

@@ -59,6 +59,8 @@ class Scene:
     masks: Masks
     extra_writable: Sequence[Path] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    is_read_only: bool = False
+    """The workspace too can only be read."""
 
     @property
     def writable(self) -> list[Path]:
@@ -81,9 +83,10 @@ def mounts(scene: Scene, hold: Callable[[str, Path], list[str]]) -> list[str]:
     inside: list[str] = []
     for path, part in [*_caches(scene.homes), *_hidden(scene, covered)]:
         (inside if _is_in_any(path, writable) else arguments).extend(part)
+    how = "--ro-bind" if scene.is_read_only else "--bind"
     for path in writable:
-        arguments += ["--bind", str(path), str(path)]
-    held = [(path, "--bind") for path in scene.protection.pinned]
+        arguments += [how, str(path), str(path)]
+    held = [(path, how) for path in scene.protection.pinned]
     held += [(path, "--ro-bind") for path in (*scene.protection.read_only, *scene.standing)]
     for path, how in sorted(dict.fromkeys(held), key=lambda one: (_depth(one[0]), str(one[0]), one[1])):
         arguments += hold(how, path)

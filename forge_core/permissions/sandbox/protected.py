@@ -5,9 +5,9 @@ read-only, also when they do not exist yet. `.git/commondir` belongs to them: th
 hooks of a repository elsewhere. The folders around them are pinned (bound onto themselves), because a folder
 that is merely the parent of a mount could be renamed and put up anew.
 
-Not held: a *new* repository further down. A command may clone or make one, and git runs what its config names
-once the person calls git there, or in the workspace when the new one was added to its index. Forge's own calls
-of git run nothing.
+Not held: a *new* repository further down. A command may clone or make one, and git runs what its config
+names once the person calls git there, or in the workspace when the new one was added to its index. Forge's
+own calls of git run nothing.
 """
 
 from __future__ import annotations

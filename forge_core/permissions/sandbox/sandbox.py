@@ -76,9 +76,16 @@ class Sandbox:
 
     @contextlib.contextmanager
     def launch(
-        self, argv: Sequence[str], folder: Path, environment: Mapping[str, str], *, network: bool = False
+        self,
+        argv: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        *,
+        network: bool = False,
+        read_only: bool = False,
     ) -> Iterator[Launch]:
-        """How to start `argv` in `folder`, confined.
+        """How to start `argv` in `folder`, confined; with `read_only` bubblewrap shows the workspace too only
+        to be read.
 
         Start the process inside the `with` and leave it when it has ended: then the workspace is cleared of
         stand-ins for missing protected paths. Leaving earlier is safe; they are cleared by a later launch or
@@ -92,7 +99,9 @@ class Sandbox:
                 yield self._confined(argv, environment, network=network)
             case SandboxKind.BUBBLEWRAP:
                 with contextlib.ExitStack() as stack:
-                    yield self._wrapped(stack, argv, folder, environment, network=network)
+                    yield self._wrapped(
+                        stack, argv, folder, environment, network=network, read_only=read_only
+                    )
 
     def tidy(self) -> bool:
         """Removes stand-ins that no running command needs any more, waiting a moment for one that is about
@@ -128,6 +137,7 @@ class Sandbox:
         environment: Mapping[str, str],
         *,
         network: bool,
+        read_only: bool,
     ) -> Launch:
         from forge_core.permissions.sandbox.confine import landlock_abi
         from forge_core.permissions.sandbox.landlock import SCOPE_ABI, without_abstract_sockets
@@ -137,7 +147,7 @@ class Sandbox:
         stack.enter_context(self._counted())
         sync = self._placeholders.join()
         stack.callback(os.close, sync)
-        scene = self._scene(Path(os.path.realpath(folder)), environment)
+        scene = self._scene(Path(os.path.realpath(folder)), environment, read_only=read_only)
         can_scope = network and landlock_abi() >= SCOPE_ABI and not _is_setuid(self.state.program)
         program = seccomp_filter(platform.machine(), local_pairs_only=network and not can_scope)
         filter_fd = None if program is None else self._memory(stack, "seccomp", program)
@@ -160,11 +170,11 @@ class Sandbox:
         passed = [one for one in (sync, filter_fd, settings_fd, *anchors) if one is not None]
         return Launch(command, environment_inside(scene), tuple(passed))
 
-    def _scene(self, folder: Path, environment: Mapping[str, str]) -> Scene:
+    def _scene(self, folder: Path, environment: Mapping[str, str], *, read_only: bool) -> Scene:
         homes = home_folders(environment)
         found = self._survey.look()
         held = protection(self._root, found.repositories, homes)
-        standing = self._placeholders.put_up(held.missing)
+        standing = () if read_only else self._placeholders.put_up(held.missing)
         tracked = self._tracked_among(found.secrets)
         kept = [path for path in found.secrets if not tracked.get(path)]
         noted = [path for path in kept if path.name.startswith(".") and path not in tracked]
@@ -184,6 +194,7 @@ class Sandbox:
             ),
             self._extra,
             dict(environment),
+            is_read_only=read_only,
         )
 
     def _tracked_among(self, secrets: Sequence[Path]) -> dict[Path, bool]:

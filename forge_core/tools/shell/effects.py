@@ -21,7 +21,8 @@ class EffectsWatch:
 
     def __init__(self, command: str, context: ExecutionContext) -> None:
         self._context = context
-        self._may_write = not is_read_only(command, context.root)
+        self.may_write = not is_read_only(command, context.root)
+        """False: it plainly only reads. Then the sandbox holds it to that: a second wall behind the list."""
         self._stamps: dict[str, _Stamp | None] = {}
         self._before: object = None
         self._lock = asyncio.Lock()
@@ -29,7 +30,7 @@ class EffectsWatch:
 
     async def begin(self) -> None:
         """Before the command runs."""
-        if not self._may_write:
+        if not self.may_write:
             return
         self._is_open = True
         self._stamps = await asyncio.to_thread(_stamps, list(self._context.files))

@@ -24,6 +24,8 @@ class Order:
     """None: the scrubbed one of this process."""
     sandbox: Sandbox | None = None
     network: bool = False
+    read_only: bool = False
+    """In the sandbox the workspace too can only be read."""
 
 
 async def spawned(
@@ -58,7 +60,9 @@ async def _launched(
 
     if order.sandbox is None:
         return Launch(tuple(argv), environment)
-    entry = order.sandbox.launch(argv, order.folder, environment, network=order.network)
+    entry = order.sandbox.launch(
+        argv, order.folder, environment, network=order.network, read_only=order.read_only
+    )
     entering = asyncio.ensure_future(asyncio.to_thread(resources.enter_context, entry))
     try:
         return await asyncio.shield(entering)

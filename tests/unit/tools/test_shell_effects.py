@@ -1,13 +1,16 @@
 """What a command did to files: what is kept before it, and what the model is told after it."""
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from forge_core.approval import Effect
+from forge_core.permissions.sandbox import Sandbox, SandboxKind, probe_now
 from forge_core.tools import BashTool, ExecutionContext, ReadTool, ToolExecutor
 from forge_core.tools import bash as bash_module
+from forge_core.tools.shell import effects as effects_module
 from forge_core.tools.shell.jobs import JobTable
 
 
@@ -105,3 +108,23 @@ def test_the_prompt_says_how_long_it_may_run(tmp_path: Path) -> None:
     job = {"command": "make", "run_in_background": True}
     assert tool.describe_use(job, context).details["Timeout"] == "none, it runs in the background"
     assert tool.describe_use(job | {"timeout_s": 30}, context).details["Timeout"] == "30 s"
+
+
+@pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed")
+async def test_what_is_taken_for_reading_cannot_write_even_where_the_list_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "work"
+    root.mkdir()
+    (root / "kept.txt").write_text("kept\n")
+    state = probe_now("auto", root)
+    if state.kind is not SandboxKind.BUBBLEWRAP:
+        pytest.skip(f"no bubblewrap sandbox here: {state.reason}")
+    monkeypatch.setattr(effects_module, "is_read_only", lambda command, folder: True)
+    sandbox = Sandbox(state, root, state_dir=tmp_path / "state")
+    context = ExecutionContext(root, sandbox=sandbox)
+    command = "cat kept.txt; echo gone > kept.txt; touch new.txt; rm kept.txt"
+    done = await ToolExecutor().execute(BashTool(), {"command": command}, context)
+    assert "kept" in done.for_model() and "Read-only file system" in done.for_model()
+    assert [one.name for one in root.iterdir()] == ["kept.txt"]
+    assert (root / "kept.txt").read_text() == "kept\n"
