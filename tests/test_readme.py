@@ -41,7 +41,7 @@ def test_every_exit_code_stands_in_it() -> None:
 def test_it_opens_with_two_single_line_commands_that_use_the_pinned_set() -> None:
     run, test = re.findall(r"^python3 -m venv .*$", README, re.MULTILINE)[:2]
     assert run.endswith("forge chat")
-    assert "'.[dev]'" in test and test.endswith("pytest")
+    assert "'.[dev]'" in test and test.endswith("pytest -n auto")
     assert all("-c constraints.txt" in line for line in (run, test))
 
 
