@@ -27,6 +27,7 @@ from forge_core.tools.shell.effects import EffectsWatch
 from forge_core.tools.shell.job import Job
 from forge_core.tools.shell.jobs import Attended, JobTable
 from forge_core.tools.shell.spawning import Order
+from forge_core.workspace.git import reading_variables
 
 DEFAULT_TIMEOUT_S = 120
 MAX_TIMEOUT_S = 600
@@ -149,6 +150,7 @@ async def _started(params: dict[str, Any], context: ExecutionContext) -> Job:
         sandbox=context.sandbox,
         network=bool(params.get("network")),
         read_only=not watch.may_write,
+        variables=await _guards(params["command"], context, may_write=watch.may_write),
     )
     await watch.begin()
     job = Job(
@@ -165,6 +167,11 @@ async def _started(params: dict[str, Any], context: ExecutionContext) -> Job:
         await watch.end()
         raise
     return job
+
+
+async def _guards(command: str, context: ExecutionContext, *, may_write: bool) -> dict[str, str]:
+    """What a line that runs unasked because it only reads is held to: git must start no program for it."""
+    return {} if may_write or "git" not in command else await reading_variables(context.root)
 
 
 def _timeout(params: dict[str, Any]) -> float | None:

@@ -2,7 +2,8 @@
 
 `git status` and `git diff` execute programs that a repository's config and attributes name (core.fsmonitor,
 diff.external, textconv, clean filters, pagers, hooks). Each of our own calls goes through `run_git`, which
-turns them off; what the *model* runs in a shell is not its business.
+turns them off. What the *model* runs in a shell is its own business, but for lines that plainly only read and
+so run unasked: they get `reading_variables`.
 """
 
 from __future__ import annotations
@@ -44,6 +45,16 @@ _SETTINGS = (
     "status.submoduleSummary=false",
     "submodule.recurse=false",
 )
+
+
+_GUARDS = {
+    "GIT_PAGER": "cat",
+    "PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",  # over any protocol.*.allow; older versions fetch what was promised
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +100,31 @@ async def run_git(folder: Path, *arguments: str, timeout_s: float = 10.0) -> Git
     return await _call(folder, command, _disarmed(names.stdout.split("\0")), timeout_s)
 
 
+async def reading_variables(folder: Path, timeout_s: float = 5.0) -> dict[str, str]:
+    """Variables under which git, called to read in `folder`, runs no hook, filter, helper, pager or transport
+    that a repository's config names. Those of other repositories (`git -C`) may keep filters of their own."""
+    settings = [(key, value) for key, _, value in (line.partition("=") for line in _SETTINGS)]
+    try:
+        names = await _call(folder, ["config", "--name-only", "--null", "--list"], {}, timeout_s)
+        settings += _emptied(names.stdout.split("\0"))
+    except WorkspaceError:
+        pass  # without git nothing of git runs
+    return _GUARDS | _as_variables(settings)
+
+
 def _disarmed(names: list[str]) -> dict[str, str]:
     """Variables that set to nothing every key of `names` that holds a program. Not by `-c`: a key may hold an
     equals sign, and git would cut it there."""
+    return _as_variables(_emptied(names))
+
+
+def _emptied(names: list[str]) -> list[tuple[str, str]]:
     programs = [name for name in names if _PROGRAM_KEYS.fullmatch(name)]
     filters = {name.rpartition(".")[0] for name in programs if name.lower().startswith("filter.")}
-    settings = [(name, "") for name in programs] + [(f"{name}.required", "false") for name in sorted(filters)]
+    return [(name, "") for name in programs] + [(f"{name}.required", "false") for name in sorted(filters)]
+
+
+def _as_variables(settings: list[tuple[str, str]]) -> dict[str, str]:
     variables = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (key, value) in enumerate(settings):
         variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
@@ -129,12 +159,4 @@ async def _call(folder: Path, arguments: list[str], variables: dict[str, str], t
 
 def _environment() -> dict[str, str]:
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-    return kept | {
-        "GIT_PAGER": "cat",
-        "PAGER": "cat",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_ALLOW_PROTOCOL": "none",  # over any protocol.*.allow; older versions fetch what was promised
-        "TERM": "dumb",
-    }
+    return kept | _GUARDS | {"TERM": "dumb"}

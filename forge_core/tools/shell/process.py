@@ -247,7 +247,7 @@ class ShellProcess:
 async def start(order: Order, take: Callable[[bytes], None]) -> ShellProcess:
     """Starts the command; its output goes to `take` on the event loop. Raises ToolError when that fails."""
     call = uuid.uuid4().hex
-    environment = child_environment(order.environment, call=call)
+    environment = child_environment(order.environment, call=call) | dict(order.variables)
     is_contained = order.sandbox is not None and order.sandbox.state.kind == "bubblewrap"
     argv = supervised(order.command, call, environment["PATH"], adopts_orphans=not is_contained)
     output_end, output = output_pipe()

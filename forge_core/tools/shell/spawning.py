@@ -6,7 +6,7 @@ import asyncio
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,8 @@ class Order:
     network: bool = False
     read_only: bool = False
     """In the sandbox the workspace too can only be read."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """On top of the environment, whatever their names."""
 
 
 async def spawned(
