@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from forge_core.errors import ToolError
-from forge_core.tools.editing.lines import line_opcodes, split_lines
+from forge_core.tools.editing.lines import Opcode, line_opcodes, split_lines
 from forge_core.tools.editing.places import Place, Span
 from forge_core.tools.editing.text import TERMINATOR, usual_terminator, with_newlines
 from forge_core.tools.editing.views import Key
@@ -33,7 +35,7 @@ def _merged(block: str, place: Place, new: str, end: str) -> str:
     if len(file) != len(old):
         raise ToolError("old_string could not be laid over the file line by line. Nothing was written.")
     result: list[str] = []
-    for tag, i, j, k, m in line_opcodes(Key.STRIPPED.of(old), Key.STRIPPED.of(fresh)):
+    for tag, i, j, k, m in _opcodes(old, fresh):
         if tag == "equal":
             for at, line in zip(range(i, j), fresh[k:m], strict=True):
                 kept = file[at] if line == old[at] else _changed(line, place, block)
@@ -44,6 +46,26 @@ def _merged(block: str, place: Place, new: str, end: str) -> str:
         for at, line in enumerate(fresh[k:m]):
             result += [_changed(line, place, block), ends[min(at, len(ends) - 1)] if ends else end]
     return "".join(result[:-1])
+
+
+def _opcodes(old: Sequence[str], fresh: Sequence[str]) -> list[Opcode]:
+    """What becomes of the lines. Those that differ in blanks and look-alikes only count as the same; where
+    these can be laid side by side in several ways, those that were sent the same are the same."""
+    loose = line_opcodes(Key.STRIPPED.of(old), Key.STRIPPED.of(fresh))
+    if old == fresh or len(loose) == 1:
+        return loose
+    strict: list[Opcode] = []
+    for tag, i, j, k, m in line_opcodes(old, fresh):
+        if tag != "replace":
+            strict.append((tag, i, j, k, m))
+            continue
+        parts = line_opcodes(Key.STRIPPED.of(old[i:j]), Key.STRIPPED.of(fresh[k:m]))
+        strict += [(kind, i + a, i + b, k + c, k + d) for kind, a, b, c, d in parts]
+    return loose if _same(loose) > _same(strict) else strict
+
+
+def _same(codes: Sequence[Opcode]) -> int:
+    return sum(j - i for tag, i, j, _, _ in codes if tag == "equal")
 
 
 def _changed(line: str, place: Place, block: str) -> str:

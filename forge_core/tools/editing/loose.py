@@ -19,8 +19,8 @@ def half_lines(tier: Tier, view: View, pair: Pair, *, every: bool) -> Match:
     wanted = "\n".join(view.key.of(old))
     if not wanted.strip():
         return Match(tier)
-    starts_blank = bool(old[0]) and not old[0].strip(BLANKS)
-    last = folded(old[-1]) if view.key is Key.FOLDED else old[-1]
+    first, last = (folded(line) if view.key is Key.FOLDED else line for line in (old[0], old[-1]))
+    starts_blank = bool(first) and not first.strip(BLANKS)
     reaches_end = last != last.rstrip(BLANKS)
     is_longer = "\n" in pair.new
 

@@ -29,7 +29,8 @@ from forge_core.tools.editing.views import Key, Views
 def find(text: str, old: str, new: str, *, every: bool = False) -> Match:
     """The hits of `old` in `text`, none when no tier has any. `old` is not empty. The places of more than one
     are worked out only for `every`."""
-    pair = Pair(with_newlines(old), new.replace("\r\n", "\n"))
+    has_old_ends = "\r" in text and "\n" not in text
+    pair = Pair(with_newlines(old), with_newlines(new) if has_old_ends else new.replace("\r\n", "\n"))
     match = _as_sent(text, old, pair, every)
     if match.starts or not old.strip():
         return match
@@ -46,7 +47,9 @@ def _as_sent(text: str, old: str, pair: Pair, every: bool) -> Match:
     """Exactly, or but for line ends. The model sees no line ends: what differs in nothing else counts as the
     same, unless it sends carriage returns itself and these stand there."""
     if "\r" in old and old in text:
-        return match_of("exact", text, old, lambda at: Place(Span(at, at + len(old)), pair), every=every)
+        match = match_of("exact", text, old, lambda at: _untorn(text, at, at + len(old), pair), every=every)
+        if match.starts:
+            return match
     view, source = _newline_view(text, every)
     wanted = pair.old
 
@@ -57,6 +60,13 @@ def _as_sent(text: str, old: str, pair: Pair, every: bool) -> Match:
     if match.starts and all(text[one.span.start : one.span.end] == old for one in match.places):
         return Match("exact", match.places, match.starts, match.is_all)
     return match if match.starts else _without_final_newline(text, view, source, pair)
+
+
+def _untorn(text: str, start: int, end: int, pair: Pair) -> Place | None:
+    """The place, when no \\r\\n is torn at its edges: that is one line end."""
+    if (start and text.startswith("\r\n", start - 1)) or text.startswith("\r\n", end - 1):
+        return None
+    return Place(Span(start, end), pair)
 
 
 def _newline_view(text: str, every: bool) -> tuple[str, Callable[[int], int]]:

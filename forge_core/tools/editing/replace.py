@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from forge_core.errors import ToolError
 from forge_core.tools.editing.compose import LineEnds, compose
 from forge_core.tools.editing.hint import not_found, several_places, text_line
+from forge_core.tools.editing.joins import keeping_lines_apart
 from forge_core.tools.editing.lines import split_lines
 from forge_core.tools.editing.match import find
 from forge_core.tools.editing.places import Place, Tier
@@ -58,6 +59,7 @@ def replace(data: bytes, old: str, new: str, *, replace_all: bool = False) -> Re
         raise ToolError(not_found(file.readable, old))
     if not match.places or (not replace_all and len(match.starts) > 1):
         raise ToolError(several_places(file.text, match))
+    match = keeping_lines_apart(file.text, match)
     for place in match.places:
         _check_size(file.text, place)
         _check_depth(file.text, place)
@@ -65,7 +67,13 @@ def replace(data: bytes, old: str, new: str, *, replace_all: bool = False) -> Re
     pieces = tuple(
         Piece(place.span.start, place.span.end, compose(file.text, place, ends)) for place in match.places
     )
-    return splice(data, file, pieces, match.tier)
+    done = splice(data, file, pieces, match.tier)
+    if done.data == data:
+        raise ToolError(
+            "Nothing would change: old_string and new_string differ only in what the file has otherwise "
+            "(line ends, blanks, kinds of quotes). Nothing was written."
+        )
+    return done
 
 
 def _check_size(text: str, place: Place) -> None:
@@ -85,6 +93,8 @@ def _check_depth(text: str, place: Place) -> None:
     start = max(text.rfind("\n", 0, place.span.start), text.rfind("\r", 0, place.span.start)) + 1
     before = text[start : place.span.start]
     if not before or before.strip(BLANKS):
+        return
+    if "\n" not in place.pair.old and "\n" not in with_newlines(place.pair.new):
         return
     old, new = (_solid(one) for one in (place.pair.old, place.pair.new))
     if not old or not new or place.pair.old.startswith("\n"):

@@ -67,10 +67,31 @@ def test_what_stands_there_once_as_sent_is_replaced_literally(
     done = attempt(text.encode(), old, new)
     assert done is None or hits == 1
     before = text[: text.find(old)].rpartition("\n")[2] if hits else ""
-    assert done is not None or hits != 1 or (before and not before.strip(" "))
-    if done is not None:
+    may_join = (old.startswith("\n") and not new.startswith("\n")) or (
+        old.endswith("\n") and not new.endswith("\n")
+    )
+    assert done is not None or hits != 1 or may_join or (before and not before.strip(" "))
+    if done is not None and (done.tier == "exact" or not may_join):
         assert done.data == text.replace(old, new).encode()
         assert done.tier == "exact"
+
+
+@stable
+@given(st.text("ab \n", max_size=25), st.data(), st.text("x \n", max_size=4))
+def test_lines_beside_what_is_replaced_are_never_joined_by_a_missing_line_end(
+    text: str, draw: st.DataObject, new: str
+) -> None:
+    start = draw.draw(st.integers(0, max(len(text) - 1, 0)))
+    old = text[start : draw.draw(st.integers(start + 1, len(text) + 1))]
+    done = attempt(text.encode(), old, new)
+    assume(done is not None and text.count(old) == 1 and old.strip())
+    head, tail = text[: text.index(old)], text[text.index(old) + len(old) :]
+    after = done.data.decode() if done is not None else ""
+    is_whole = old.endswith("\n") or not tail or tail.startswith("\n") or new
+    if old.startswith("\n") and head and is_whole and not new.startswith(" "):
+        assert after == head or after.startswith(head + "\n"), "joined to the line before"
+    if old.endswith("\n") and tail and not new.endswith(" "):
+        assert after == tail or after.endswith("\n" + tail) or tail[0] == "\n", "joined to the line after"
 
 
 @stable

@@ -94,7 +94,6 @@ def test_what_was_looked_past_stays_where_nothing_changes(
         (b"    f()\n    g()\n", "  f()\n  g()", "h()", "how deep new_string"),
         (b"\tf()\n\tg()\n", "f()\ng()", "if x:\n    h()", "how deep new_string"),
         (b"    f()\n", "f()", "f()\ng()", "begins after the indentation of line 1"),
-        (b"    f()\n", "f()", "    g()", "begins after the indentation"),
         (b"        f()\n", "    f()", "    f()\n    g()", "begins after the indentation"),
         (b"a b\n\tc\n", "a  b\n    c  d", "x", "not found"),
         (b"one\ntwo\n", "     1\tone\n     2\ttwo", "     1\tone\ntwo!", "line numbers"),

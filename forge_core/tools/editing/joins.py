@@ -1,0 +1,112 @@
+"""Keeps lines apart that an edit would join only because a line end was left out of the new text.
+
+A literal replacement of "\\nfoo" by "bar", or of "foo\\n" by "bar", glues the new text to the line beside it.
+Hardly anybody means that. What is done instead:
+
+    "foo\\n" → "bar"        the line end stays: it was sent with the old text by habit
+    "\\n  foo" → "  bar"    the blank line before was made up: there is none, and the depth says so
+    ",\\n" → ", "           joins: all that the edit does is to put a blank in the place of the line end
+    "\\n\\n" → " "           joins: nothing but line ends was quoted
+    "foo\\n" → ""           deletes the whole line; where it begins within a line, it is refused
+    all else                refused, with the way to ask for it on purpose
+
+Before an empty line, and at the end of a file, there is nothing to join with: what was sent is done.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from forge_core.errors import ToolError
+from forge_core.tools.editing.hint import text_line
+from forge_core.tools.editing.places import Match, Pair, Place, Span, Tier
+from forge_core.tools.editing.text import with_newlines
+from forge_core.tools.editing.views import BLANKS, indent_of
+
+_SHOWN = 60
+_NOTHING = ("", "\n", "\r")
+"""What follows where there is nothing to join with."""
+
+
+def keeping_lines_apart(text: str, match: Match) -> Match:
+    """The match with its places less the line ends that the new text does not give back. Raises ToolError
+    where a line would be joined to another and it is not clear what was meant instead."""
+    tier: Tier = match.tier
+    places: list[Place] = []
+    for place in match.places:
+        apart = _after(text, _before(text, place, match.tier), match.tier)
+        if apart is not place:
+            tier = "blank edges" if apart.span.start != place.span.start else "line ends"
+        places.append(apart)
+    return replace(match, tier=tier, places=tuple(places))
+
+
+def _before(text: str, place: Place, tier: Tier) -> Place:
+    """The place when no line before it is joined to the new text."""
+    start, old, new = place.span.start, place.pair.old, place.pair.new
+    head, newline, rest = old.partition("\n")
+    if not newline or head.strip(BLANKS) or not rest.strip() or _is_line_start(text, start):
+        return place
+    if _begins_blank(new) or new == " " + rest:
+        return place
+    if not new and (not rest.endswith("\n") or text[place.span.end : place.span.end + 1] in _NOTHING):
+        return place
+    is_made_up = (not new and rest[0] != "\n") or (rest[0] in BLANKS and indent_of(new) == indent_of(rest))
+    is_made_up = is_made_up and not head and old.endswith("\n\n") == new.endswith("\n\n")
+    if not is_made_up or not _is_as_sent(tier) or _stands_first(text, rest):
+        line = text_line(text, start)
+        raise ToolError(
+            f"old_string begins with a line end that new_string lacks, so the new text would be joined to "
+            f"line {line}, {_line_at(text, start)!r}. Nothing was written. Send old_string without that line "
+            f"end to leave line {line} alone, or, to join them on purpose, with the end of line {line} too."
+        )
+    size = 2 if text.startswith("\r\n", start) else 1
+    return replace(place, span=Span(start + size, place.span.end), pair=Pair(rest, new))
+
+
+def _after(text: str, place: Place, tier: Tier) -> Place:
+    """The place when no line after it is joined to the new text."""
+    span, old, new = place.span, place.pair.old, place.pair.new
+    bare = old[:-1]
+    if not old.endswith("\n") or not bare.strip() or span.end == len(text):
+        return place
+    if text[span.end] in _NOTHING and _is_as_sent(tier):
+        return place
+    if with_newlines(new).endswith("\n") or new == bare + " ":
+        return place
+    if not new and _is_line_start(text, span.start):
+        return place
+    is_habit = new and new[-1] not in BLANKS and new != bare and bare.rpartition("\n")[2].strip(BLANKS)
+    if not is_habit or not _is_as_sent(tier) or _begins_blank(new) != _begins_blank(old):
+        line = text_line(text, span.end)
+        raise ToolError(
+            f"old_string ends with a line end that new_string lacks, so the new text would be joined to line "
+            f"{line}, {_line_at(text, span.end)!r}. Nothing was written. End new_string with a line end too, "
+            f"or, to join them on purpose, send old_string with the beginning of line {line} too."
+        )
+    size = 2 if text.endswith("\r\n", span.start, span.end) else 1
+    return replace(place, span=Span(span.start, span.end - size), pair=Pair(bare, new))
+
+
+def _is_as_sent(tier: Tier) -> bool:
+    """Two mistakes at once are one too many to see through."""
+    return tier in ("exact", "line ends")
+
+
+def _is_line_start(text: str, at: int) -> bool:
+    return at == 0 or text[at - 1] in "\r\n"
+
+
+def _begins_blank(new: str) -> bool:
+    head, newline, _ = with_newlines(new).partition("\n")
+    return bool(newline) and not head.strip(BLANKS)
+
+
+def _stands_first(text: str, rest: str) -> bool:
+    """Whether the old text without its first line end also stands at the very start, where none is."""
+    return with_newlines(text[: 2 * len(rest)]).startswith(rest)
+
+
+def _line_at(text: str, at: int) -> str:
+    start = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
+    return with_newlines(text[start : start + _SHOWN]).partition("\n")[0]
