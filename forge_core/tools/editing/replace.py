@@ -15,6 +15,9 @@ from forge_core.tools.editing.places import Place, Tier
 from forge_core.tools.editing.text import FileText, decode, with_newlines
 from forge_core.tools.editing.views import BLANKS, indent_of
 
+_OPENING = ":{([<>,=+-*/|&\\"
+_GOING_ON = ".?:,=+*|&"
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -101,13 +104,27 @@ def _check_depth(text: str, place: Place) -> None:
         return
     depth = before + indent_of(old[0])
     is_same = indent_of(new[0]) == indent_of(old[0])
-    if is_same and (len(old) > 1 or all(line.startswith(depth) for line in new[1:])):
+    is_clear = len(old) > 1 or all(line.startswith(depth) for line in new[1:])
+    if is_same and (is_clear or (depth == before and _steps_out(new, depth))):
         return
     line = text_line(text, place.span.start)
     raise ToolError(
         f"old_string begins after the indentation of line {line}, so that it is not clear how deep the lines "
         f"of new_string are to stand. Nothing was written. Send both with the whole indentation of "
         f"{len(depth)} character{'s' if len(depth) > 1 else ''}: {depth!r}."
+    )
+
+
+def _steps_out(new: Sequence[str], depth: str) -> bool:
+    """Whether the lines after the first are indented as in the file, in a block around that of the first:
+    were they meant to be deeper than it, it would open a block or a bracket, or they would go on with it."""
+    indent = indent_of(new[1])
+    return (
+        len(indent) < len(depth)
+        and depth.startswith(indent)
+        and all(line[0] in BLANKS for line in new[1:])
+        and new[0].rstrip()[-1] not in _OPENING
+        and new[1][len(indent)] not in _GOING_ON
     )
 
 

@@ -79,6 +79,29 @@ def test_what_was_looked_past_stays_where_nothing_changes(
     assert (done.data, done.tier) == (after, tier)
 
 
+METHOD = b"class A:\n    def f(self):\n        if x:\n            return 1\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("return 1", "return 2"),
+        ("return 1", "    return 1"),
+        ("    return 1", "return 1"),
+        ("return 1", "x = 2\n            return x"),
+        ("return 1", "return 1\n        else:\n            return 2"),
+        ("return 1\n", "return 1\n\n    def g(self):\n        return 2\n"),
+        ("if x:\n            return 1", "if y:\n            return 1"),
+        ("if x:\n            return 1", "if x:\n            y()\n        return 1"),
+        ("f(self):\n        if x", "f(self, x):\n        if x"),
+    ],
+)
+def test_what_begins_within_a_line_is_replaced_as_sent_when_its_other_lines_stand_as_in_the_file(
+    old: str, new: str
+) -> None:
+    assert replace(METHOD, old, new).data == METHOD.replace(old.encode(), new.encode())
+
+
 @pytest.mark.parametrize(
     ("data", "old", "new", "words"),
     [
@@ -95,6 +118,9 @@ def test_what_was_looked_past_stays_where_nothing_changes(
         (b"\tf()\n\tg()\n", "f()\ng()", "if x:\n    h()", "how deep new_string"),
         (b"    f()\n", "f()", "f()\ng()", "begins after the indentation of line 1"),
         (b"        f()\n", "    f()", "    f()\n    g()", "begins after the indentation"),
+        (b"        if x:\n", "if x:", "if x:\n    g()", "begins after the indentation"),
+        (b"        x = a\n", "x = a", "x = a\n    .b()", "begins after the indentation"),
+        (b"        f()\n", "f()", "f()\n    g()\nh()", "begins after the indentation"),
         (b"a b\n\tc\n", "a  b\n    c  d", "x", "not found"),
         (b"one\ntwo\n", "     1\tone\n     2\ttwo", "     1\tone\ntwo!", "line numbers"),
         (b"one\ntwo\n", "     1\tone\n     7\ttwo", "x", "not found"),
