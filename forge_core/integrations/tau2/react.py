@@ -49,7 +49,7 @@ class RunAhead:
     executor: ToolExecutor | None = None
     max_steps: int = 10
     """Model calls in one run."""
-    _writes: frozenset[str] = field(init=False)
+    _reads: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
         if self.executor is None and any(toolkit_of(tool) is None for tool in self.tools):
@@ -57,7 +57,7 @@ class RunAhead:
                 "React mode runs tools in a copy of their toolkit, but some tools are plain functions. "
                 'Give a tool_executor with an environment of its own, or use mode="step".'
             )
-        self._writes = frozenset(tool.name for tool in self.tools if _may_write(tool))
+        self._reads = frozenset(tool.name for tool in self.tools if not _may_write(tool))
 
     def run(self, messages: Sequence[BaseMessage], taken_ids: set[str], turn: Turn) -> Speculation:
         """Goes on from `messages` until a write was run or the model spoke."""
@@ -84,7 +84,7 @@ class RunAhead:
                 status = "error" if result.error else "success"
                 history.append(ToolMessage(result.content or "", tool_call_id=call.id, status=status))
             calls += made
-            if turn.model_calls >= self.max_steps or not self._writes.isdisjoint(call.name for call in made):
+            if turn.model_calls >= self.max_steps or not self._reads.issuperset(call.name for call in made):
                 return Speculation(calls, results, answer, None)
 
     def _execute(self, execute: ToolExecutor, call: Any) -> Any:
@@ -141,10 +141,9 @@ def _in_copy(tools: Sequence[Any]) -> ToolExecutor:
 
     def execute(call: Any) -> Any:
         # the wording of Environment.get_response, so that results compare equal
-        failed, toolkit = False, copied.get(call.name)
+        failed = False
         try:
-            if toolkit is None:
-                raise ValueError(f"Tool '{call.name}' not found.")
+            toolkit = copied.get(call.name) or next(iter(copied.values()))
             answer = toolkit.use_tool(tool_name=call.name, **call.arguments)
         except Exception as error:  # a tool's run is a border: its failure becomes a result
             failed, answer = True, f"Error: {error}"
