@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from forge_core.permissions.paths import is_secret, place
-from forge_core.permissions.read_only_tables import READERS
+from forge_core.permissions.read_only_tables import HARMLESS_TO_ALL
 from forge_core.permissions.runners import runner_of
 from forge_core.permissions.shell_words import Word
 from forge_core.permissions.tables import table
@@ -85,8 +85,9 @@ def is_risky(prefix: Sequence[str], added: Sequence[Word], root: Path) -> bool:
 
 def _may_be_option(word: Word, program: str) -> bool:
     """Whether a glob may meet a file that has the name of an option, where options matter."""
-    reader = READERS.get(program)
-    return word.has_glob and re.match(r"[*?\[]", word.text) is not None and not (reader and reader.is_free)
+    if not word.has_glob or program in HARMLESS_TO_ALL:
+        return False
+    return re.match(r"[*?\[]|-[^=]*[*?\[]", word.text) is not None
 
 
 def _is_known(word: str, options: frozenset[str]) -> bool:

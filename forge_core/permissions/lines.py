@@ -268,7 +268,5 @@ def _notes(command: SimpleCommand) -> Iterator[str]:
         yield f"sets {', '.join(one.partition('=')[0] for one in command.assignments)}"
     yield from (f"writes {target}" for target in command.writes if target != "/dev/null")
     yield from (f"reads {target}" for target in command.reads)
-    if command.is_opaque:
-        yield _UNKNOWN
-    elif command.is_guessed:
+    if command.is_guessed and not command.is_opaque:  # of an opaque one the reason says it
         yield "its words may be others when it runs"

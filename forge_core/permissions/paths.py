@@ -57,10 +57,11 @@ class Place:
 
 
 def place(path: Path, root: Path) -> Place:
-    """Looks `path` up. Containment is decided after resolving: neither `..` nor a link leads out."""
+    """Looks `path` up. Containment is decided after resolving, as the kernel does it: a link before the `..`
+    behind it, so that neither leads out."""
     given = Path(os.path.normpath(path))
     real_root = real_path(root)
-    real = real_path(given)
+    real = real_path(path)
     relative = real.relative_to(real_root).as_posix() if real.is_relative_to(real_root) else None
     names = [_below(given, root), _below(real, real_root)]
     return Place(
@@ -73,7 +74,7 @@ def place(path: Path, root: Path) -> Place:
 
 
 def real_path(path: Path) -> Path:
-    """`path` with links resolved; a tail that does not exist stays as it is."""
+    """`path` with links resolved, each before a `..` behind it; a tail that does not exist stays as it is."""
     try:
         return Path(os.path.realpath(path))
     except (OSError, ValueError):

@@ -1,45 +1,52 @@
-"""Whether a command plainly only reads, and only inside the folder: the list of what may run unasked."""
+"""Whether a command plainly only reads, and only inside the folder: the list of what may run unasked.
+
+A program is on the list with the exact options that it may be given (read_only_tables.py). Whatever is
+spelled otherwise asks: a question too many costs a key, a yes too many the machine.
+"""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 
-from forge_core.permissions.paths import is_secret, place
+from forge_core.permissions.option_forms import given
+from forge_core.permissions.paths import place, real_path
 from forge_core.permissions.read_only_git import git_paths
 from forge_core.permissions.read_only_tables import (
+    FIND_FILES,
     FIND_TESTS,
     FIND_VALUES,
     LISTINGS,
+    PICKERS,
+    PRINTERS,
+    PROCESS_LISTS,
     READERS,
-    VERSION_WORDS,
+    TEST_OPERATORS,
     VERSIONS,
-    Reader,
 )
 from forge_core.permissions.repository_config import running_setting
 from forge_core.permissions.shell_syntax import Reading, SimpleCommand
 from forge_core.permissions.shell_words import Word
 from forge_core.permissions.tables import table
-from forge_core.permissions.word_paths import names_secret, paths_in
+from forge_core.permissions.word_paths import glob_stays, paths_in
 
-HARMLESS_WRAPPERS = table("time timeout gtimeout nice command stdbuf")
+HARMLESS_WRAPPERS = table("time timeout gtimeout nice command stdbuf !")
 """They run what follows and nothing else."""
-_FED = table("grep egrep fgrep wc ls stat file basename dirname head tail cat du md5sum sha256sum sort echo")
-"""What may be given names from a pipe or from find: no option can make it do more than read."""
-_LISTINGS = frozenset({("find",), ("fd",), ("ls",), ("cd",), ("git", "ls-files")})
-_NAMES_ONLY = table("-l -L --files --files-with-matches --files-without-match -rl -ril -rnl -lr -il -rLi")
-_FEEDERS = table("xargs find !")
-_LOOSE = table("echo printf [ test true false : exit return")
-"""Their words may be values that are not known: they only print or compare them."""
-_GLUE = table("cd echo printf true false : test [ exit pwd return")
-_SED = re.compile(
-    r"\s*(?:(?:\d+|\$|/(?:[^/\\\n]|\\.)*/)(?:,(?:[+~]?\d+|\$|/(?:[^/\\\n]|\\.)*/))?\s*!?\s*)?"
-    r"(?:[pdq=]\d*|s([/|,#:@])(?:(?!\1)[^\\\n]|\\.)*\1(?:(?!\1)[^\\\n]|\\.)*\1[gpiI\d]*)?\s*"
+_WRAPPED = re.compile(
+    r"(?:(?:!|command|time(?: -p)?|nice(?: -n ?-?\d+| --adjustment=-?\d+| -\d+)?"
+    r"|stdbuf(?: -[ioe](?:L|\d+[KM]?))+"
+    r"|g?timeout(?: -s \w+| -k \d+[smhd]?| --signal=\w+| --kill-after=\d+[smhd]?| --preserve-status"
+    r"| --foreground| -v)* \d+(?:\.\d+)?[smhd]?) )*"
 )
-_AWK_RUNS = re.compile(r"system|getline|ARGV|[|>@\\`]|close|fflush")
+_GLUE = table("cd echo printf true false : test [ exit pwd return")
+_MAX_CD = 3
+_LOOPS = re.compile(r"\b(?:for|while|until|select)\b")
+_SED_ADDRESS = r"(?:\d{1,9}|\$|/[\w #\"'=:<>@%,-]+/)"
+_SED = re.compile(rf"{_SED_ADDRESS}(?:,\s?{_SED_ADDRESS})?\s?p")
+_PRINTF = re.compile(r"(?!-)(?:[^%]|%%|%[-+ 0#]*\d*(?:\.\d+)?[sdiqbcfxou])*", re.DOTALL)
+"""Formats that only print: not `%n`, which sets a variable and evaluates its name."""
+_JQ_READS = re.compile(r"\b(?:import|include|modulemeta|get_search_list)\b")
 
 
 def reads_only(reading: Reading, root: Path) -> bool:
@@ -50,56 +57,39 @@ def reads_only(reading: Reading, root: Path) -> bool:
 
 
 def is_reading(command: SimpleCommand, reading: Reading, root: Path) -> bool:
-    """Whether one command of a line plainly only reads, given what stands before it and what feeds it."""
-    if "xargs" in command.wrappers and not _names_are_from_here(command, reading):
+    """Whether one command of a line plainly only reads, given where the line may have gone before."""
+    moves = sum(one.program == "cd" for one in reading.commands)
+    if moves > _MAX_CD or (moves and _LOOPS.search(reading.line)):
         return False
     return is_reader(command, root, folders_before(reading, command, root))
 
 
-def _names_are_from_here(command: SimpleCommand, reading: Reading) -> bool:
-    """Whether xargs gets its names from programs that list what lies in the folder, and no keys by name."""
-    if any(re.match(r"-\w*a|--arg-file", word) for word in command.written):
-        return False
-    for one in reading.commands:
-        words = one.words
-        listing = words[:1] if words[:1] != ("git",) else words[:2]
-        if any(is_secret(word) for word in words):
-            return False
-        if listing in _LISTINGS or one is command:
-            continue
-        if one.program in ("rg", "grep") and not _NAMES_ONLY.isdisjoint(words):
-            continue
-        if one.program not in ("head", "tail", "sort", "uniq", "grep") or not one.is_piped or one.reads:
-            return False
-        if sum(not word.startswith("-") for word in words) > 1 + (one.program == "grep"):
-            return False
-    return True
-
-
 def is_reader(command: SimpleCommand, root: Path, folders: Sequence[Path] = ()) -> bool:
     """Whether one command plainly only reads; `folders` are those it may run in."""
-    if command.assignments or command.is_opaque or not writes_nothing(command):
+    if command.assignments or command.is_opaque or command.is_guessed or not writes_nothing(command):
         return False
-    is_fed = "xargs" in command.wrappers or "find" in command.wrappers
-    if not is_harmlessly_wrapped(command, is_fed=is_fed) or (is_fed and command.program not in _FED):
+    if not is_harmlessly_wrapped(command):
         return False
     where = folders or (root,)
     if not command.words:
         return not command.writes and not command.reads
     if any(re.search(r"[*?\[]", path) or not _stays(path, root, where) for path in command.reads):
         return False
-    if command.is_guessed and not is_fed:
-        return False
     return _is_listed(command, root, where) and not git_runs(command, where)
 
 
 def git_runs(command: SimpleCommand, folders: Sequence[Path]) -> str:
     """The setting of the repository's own config by which this git command may run a program; "" for none."""
-    if command.program != "git" or len(command.words) < 2:
+    if command.program != "git" or len(command.words) < 2 or command.words[1:] == ("--version",):
         return ""
-    named = [word for before, word in pairwise(command.words) if before in ("-C", "--git-dir", "--work-tree")]
-    places = dict.fromkeys([*folders, *(folder / name for folder in folders for name in named)])
-    return next(filter(None, (running_setting(Path(os.path.normpath(one))) for one in places)), "")
+    places = dict.fromkeys(real_path(folder) for folder in folders)
+    at = 1
+    while (
+        command.words[at : at + 1] == ("-C",) and len(command.words) > at + 1
+    ):  # each from the one before it
+        places = dict.fromkeys(real_path(folder / command.words[at + 1]) for folder in places)
+        at += 2
+    return next(filter(None, (running_setting(one) for one in places)), "")
 
 
 def is_glue(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> bool:
@@ -107,15 +97,12 @@ def is_glue(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> bool
     return command.program in _GLUE and is_reader(command, root, folders)
 
 
-def is_harmlessly_wrapped(command: SimpleCommand, *, is_fed: bool = False) -> bool:
+def is_harmlessly_wrapped(command: SimpleCommand) -> bool:
     """Whether what stands before the program runs it and does nothing else."""
     taken = command.written[: len(command.written) - len(command.words)]
-    if any("/" in word for word in taken) or not set(command.wrappers) <= HARMLESS_WRAPPERS | _FEEDERS:
+    if not set(command.wrappers) <= HARMLESS_WRAPPERS:
         return False
-    options = [word for word in taken if word.startswith("-")]
-    if "time" in command.wrappers and any(word != "-p" for word in options):
-        return False
-    return is_fed or _FEEDERS.isdisjoint(set(command.wrappers) - {"!"})
+    return _WRAPPED.fullmatch("".join(f"{word} " for word in taken)) is not None
 
 
 def writes_nothing(command: SimpleCommand) -> bool:
@@ -129,131 +116,102 @@ def folders_before(reading: Reading, command: SimpleCommand, root: Path) -> tupl
         if one is command:
             break
         if one.program == "cd" and command.scope[: len(one.scope)] == one.scope and len(one.words) > 1:
-            folders += [folder / one.words[-1] for folder in folders][:4]
+            folders += [folder / one.words[-1] for folder in folders[: 2**_MAX_CD]]
     return tuple(folders)
 
 
 def _is_listed(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> bool:
     words, program = command.parts, command.words[0]
-    if program in VERSIONS and len(words) == 2 and words[1].text in VERSION_WORDS and command.is_known:
-        return not (program == "bash" and words[1].text != "--version")
-    if tuple(command.words[:2]) in LISTINGS:
+    if program in VERSIONS and len(words) == 2 and command.words[1] in VERSIONS[program]:
+        return command.is_known and not any(_picks_programs(folder) for folder in folders)
+    if command.words[:2] in LISTINGS:
         return command.is_known and all(re.fullmatch(r"\w[\w.-]*", word) for word in command.words[2:])
-    if program == "[[":
-        return _is_plain_test(words)
-    if program == "command":
-        return len(words) > 1 and re.fullmatch(r"-[vV]+", words[1].text) is not None and command.is_known
-    reader = READERS.get(program)
-    if reader is None:
-        return False
-    if program not in _LOOSE and not all(not word.is_dynamic for word in words):
-        return False
-    if program in _LOOSE - {"echo"} and not all(word.is_simple or not word.is_dynamic for word in words):
-        return False  # what a substitution prints may be an option
     match program:
+        case "[[":
+            return _is_plain_test(words)
+        case "[" | "test":
+            paths = _test_paths(words)
         case "git":
             paths = git_paths(words)
         case "find":
             paths = _find_paths(words)
-        case "cd":
-            paths = [word for word in words[1:] if not word.text.startswith("-")] if len(words) == 2 else None
-            paths = None if paths is not None and (not paths or words[1].has_glob) else paths
+        case "ps":
+            return command.words[1:] in PROCESS_LISTS
+        case "printf":
+            return _is_plain_printf(words) and all(_is_printed(word, root, folders) for word in words[1:])
+        case _ if program in PRINTERS:
+            return all(_is_printed(word, root, folders) for word in words[1:])
         case _:
-            paths = _paths(words, reader)
-    if paths is None or (program == "sed" and not _is_harmless_sed(words)):
-        return False
-    if program == "jq" and any(re.search(r"\b(?:import|include)\b", word.text) for word in words[1:]):
-        return False
-    if program in ("awk", "gawk", "mawk") and any(
-        _AWK_RUNS.search(word.text.replace("||", "")) for word in words[1:]
-    ):
-        return False
-    return all(_word_stays(word, root, folders) for word in paths)
+            paths = _paths(program, words)
+    if program == "diff" and paths and any((one / word.text).is_dir() for one in folders for word in paths):
+        return False  # it follows the links in them
+    return paths is not None and all(_word_stays(word, root, folders) for word in paths)
 
 
-def _paths(words: Sequence[Word], reader: Reader) -> list[Word] | None:
-    """The words that may be paths, or None when an option or the number of operands does more than read."""
-    paths: list[Word] = []
-    operands = 0
-    texts = reader.texts
-    rest = iter(words[1:])
-    is_past_options = False
-    for word in rest:
-        text = word.text
-        if (
-            word.has_glob
-            and not reader.is_free
-            and not is_past_options
-            and re.match(r"[*?\[]", text)
-            and not reader.is_text
-        ):
-            return None  # a file may have the name of an option
-        if text == "--" and not is_past_options:
-            is_past_options = True
-        elif text.startswith("-") and len(text) > 1 and not is_past_options:
-            if not _is_harmless_option(text, reader):
-                return None
-            if text in ("-e", "--regexp"):
-                texts = 0
-            if text in reader.values:
-                next(rest, None)
-            else:
-                paths += [] if text.startswith(("--include", "--exclude", "--format", "--color")) else [word]
-        else:
-            operands += 1
-            if not text.startswith(reader.beginning):
-                return None
-            if operands > texts and not reader.is_text:
-                paths.append(word)
-    return paths if operands <= max(reader.most, texts) else None
+def _picks_programs(folder: Path) -> bool:
+    """Whether a file says which program answers to a name."""
+    here = real_path(folder)
+    return any((one / name).exists() for one in (here, *here.parents) for name in PICKERS)
 
 
-def _is_harmless_option(text: str, reader: Reader) -> bool:
-    name = text.partition("=")[0]
-    if text.startswith("--"):
-        return not any(option.startswith(name) for option in reader.long)
-    letters = re.match(r"-([A-Za-z]*)", text)
-    return letters is None or not reader.short.intersection(letters[1])
+def _paths(program: str, words: Sequence[Word]) -> tuple[Word, ...] | None:
+    """The words that are paths, or None when one of them is not on the list."""
+    allowed = READERS.get(program)
+    if allowed is None:
+        return None
+    if program in ("exit", "return") and [word.text for word in words[1:]] == ["$?"]:
+        return ()
+    found = given(words[1:], allowed)
+    if found is None:
+        return None
+    match program:
+        case "sed":
+            is_plain = not {"-n", "--quiet", "--silent"}.isdisjoint(found.options) and found.operands
+            return found.paths if is_plain and _SED.fullmatch(found.operands[0].text) else None
+        case "jq":
+            return None if any(_JQ_READS.search(word.text) for word in found.operands[:1]) else found.paths
+        case "cd":
+            return found.paths if _is_plain_folder(found.paths) and len(words) == 2 else None
+        case "command":
+            return found.paths if found.options else None
+    return found.paths
 
 
-def _find_paths(words: Sequence[Word]) -> list[Word] | None:
+def _is_plain_folder(paths: Sequence[Word]) -> bool:
+    """Whether `cd` goes down into one folder: bash and the kernel do not agree where `..` behind a link
+    leads."""
+    return len(paths) == 1 and not paths[0].has_glob and ".." not in paths[0].text.split("/")
+
+
+def _find_paths(words: Sequence[Word]) -> tuple[Word, ...] | None:
     paths: list[Word] = []
     rest = iter(words[1:])
     for word in rest:
-        text = word.text
-        if text in ("-exec", "-execdir"):  # what it runs is looked at for itself
-            program = next(rest, None)
-            if program is None or program.text not in _FED:
-                return None
-            for one in rest:
-                if one.text in (";", "+"):
-                    break
-                paths.append(one)
-        elif text in FIND_VALUES:
-            next(rest, None)
-        elif text in FIND_TESTS or re.fullmatch(r"-newer[aBcmt]{2}|-O\d", text):
-            continue
-        elif text.startswith("-") or word.has_glob:
+        if word.is_dynamic or word.has_glob:  # it may stand for a test that does something
             return None
-        else:
+        if word.text in FIND_VALUES or word.text in FIND_FILES:
+            value = next(rest, None)
+            if value is None or value.is_dynamic or value.has_glob:
+                return None
+            paths += [value] if word.text in FIND_FILES else []
+        elif word.text not in FIND_TESTS:
+            if word.text.startswith("-"):
+                return None
             paths.append(word)
-    return paths
+    return tuple(paths)
 
 
-def _is_harmless_sed(words: Sequence[Word]) -> bool:
-    scripts = [
-        words[at + 1].text for at, word in enumerate(words[:-1]) if word.text in ("-e", "--expression")
-    ]
-    if not scripts:
-        scripts = [word.text for word in words[1:] if not word.text.startswith("-")][:1]
-    if any(
-        word.text.startswith(("--expression=", "-e")) and word.text not in ("-e", "--expression")
-        for word in words
-    ):
-        return False
-    return bool(scripts) and all(
-        _SED.fullmatch(one) for script in scripts for one in re.split(r"[;\n]", script)
-    )
+def _test_paths(words: Sequence[Word]) -> tuple[Word, ...] | None:
+    """The operands of `[ … ]`: none may be another word when it runs, for `-v` evaluates a name."""
+    rest = words[1:]
+    for word in rest:
+        if word.is_dynamic or word.has_glob:
+            return None
+        if word.text.startswith("-") and not (
+            word.text in TEST_OPERATORS or re.fullmatch(r"-\d+", word.text)
+        ):
+            return None
+    return tuple(word for word in rest if not word.text.startswith("-"))
 
 
 def _is_plain_test(words: Sequence[Word]) -> bool:
@@ -267,10 +225,20 @@ def _is_plain_test(words: Sequence[Word]) -> bool:
     return not any(re.fullmatch(r"-(?:eq|ne|lt|le|gt|ge)", text) for text in texts)
 
 
+def _is_plain_printf(words: Sequence[Word]) -> bool:
+    """Whether the format is known, and none that sets a variable."""
+    if len(words) < 2 or words[1].is_dynamic or words[1].has_glob:
+        return False
+    return _PRINTF.fullmatch(words[1].text) is not None
+
+
+def _is_printed(word: Word, root: Path, folders: Sequence[Path]) -> bool:
+    """Whether the word tells nothing of what lies outside."""
+    return not word.has_glob or (not word.is_dynamic and glob_stays(word, root, folders))
+
+
 def _word_stays(word: Word, root: Path, folders: Sequence[Path]) -> bool:
-    if word.is_dynamic:
-        return True  # only programs that print their words get here with one
-    if word.has_glob and names_secret(word.text, root, folders):
+    if word.has_glob and not glob_stays(word, root, folders):
         return False
     return all(_stays(path, root, folders, has_tilde=word.has_tilde) for path in paths_in(word.text))
 

@@ -10,10 +10,12 @@ from itertools import islice
 from pathlib import Path
 
 from forge_core.permissions.paths import is_secret, place
+from forge_core.permissions.shell_words import Word
 
 _MAX_FILES = 2_000
 _MAX_WILD = 2
 """Folders of wildcards that are looked up; what names more is taken for risky."""
+_MAX_MET = 400
 _WILD = re.compile(r"[*?\[]")
 
 
@@ -44,3 +46,28 @@ def names_secret(word: str, root: Path, folders: Sequence[Path] = ()) -> bool:
                 if len(found) == _MAX_FILES or any(place(folder / one, root).is_secret for one in found):
                     return True
     return False
+
+
+def glob_stays(word: Word, root: Path, folders: Sequence[Path]) -> bool:
+    """Whether all that a glob meets lies in `root`, links followed, and holds no keys. Only plain stars and
+    question marks, below a name that does not begin with a dot, are looked up at all."""
+    for part in paths_in(word.text):
+        segments = [one for one in part.split("/") if _WILD.search(one)]
+        if not segments:
+            continue
+        if part.startswith("~") or len(segments) > _MAX_WILD:
+            return False
+        if any("[" in one or one.startswith(".") for one in segments):
+            return False
+        for folder in folders:
+            found = list(islice(iglob(part, root_dir=folder), _MAX_MET))  # noqa: PTH207
+            if len(found) == _MAX_MET:
+                return False
+            if not all(_is_ours(folder / one, root) for one in (part, *found)):
+                return False
+    return True
+
+
+def _is_ours(path: Path, root: Path) -> bool:
+    where = place(path, root)
+    return where.is_inside and not where.is_secret

@@ -593,6 +593,12 @@ git${IFS}-c${IFS}core.pager=evil${IFS}log
 "git status"
 'git  status'
 git\ status
+## ask: a glob may be an option
+sort -?pwned README.md
+git diff --o* HEAD
+rg --p* foo evil.sh
+grep -[f]x README.md
+find -d* .
 """
 
 OUTSIDE = r"""
@@ -1117,6 +1123,329 @@ npm  publish --tag=x
 npm --loglevel silent publish
 npm -w a publish
 """
+
+NOT_PLAIN = r"""
+## ask: an option that the program takes for another, or one with a value that hides the next
+sed p -ne '1e touch pwned' README.md
+sed -l p '1e touch pwned' README.md
+sed --line-length p '1e touch pwned' README.md
+sed --expr='1w pwned' p
+sed -n --expr='1w pwned' p
+sed -n -e '1e touch pwned' README.md
+sed -ne '1e touch pwned' README.md
+sed -n '1p' -i README.md
+sed -ni p README.md
+sed -n '1{p;w pwned⏎}' README.md
+sed -n '/a/w pwned' README.md
+sed -n 's/x/touch pwned/ep' README.md
+sed -n '1,2!w pwned' README.md
+sed -n '/a\/p;1w x/p' README.md
+sed -nf script README.md
+sed 5p README.md
+sed 's/a/b/w pwned' src/a.py
+sed -n '$!N;p' src/a.py
+awk 1 README.md
+awk 'BEGIN{system("x")}'
+gawk 1 README.md
+sort --outp=x README.md
+sort -ro x README.md
+sort -T. README.md
+sort --files0-from=list
+sort +1 -o x README.md
+uniq README.md pwned
+uniq -- README.md pwned
+uniq README.md -c pwned
+xxd -r README.md
+xxd -ru README.md
+xxd README.md out
+tree -Iout.txt src
+tree -oa src
+tree -aR src
+tree -l src
+tree --fromfile list
+jq -f evil.jq README.md
+jq -nf evil.jq
+jq 'include "evil"; .' README.md
+jq --slurpfile a .env . README.md
+jq --rawfile a .env . README.md
+jq -L. . README.md
+file -C -m README.md
+file -f list
+file -z README.md
+date -s 10:00
+date 01010000
+date -f list
+hostname evil
+hostname -F README.md
+## ask: names or options come from a file or from what another program prints
+xargs sort < args.txt
+xargs cat < list.txt
+xargs cat <<< /etc/passwd
+xargs cat <<< .env
+xargs --arg=list.txt cat
+xargs -a list.txt cat
+find . -maxdepth 0 -printf '-opwned README' | xargs sort
+find . -maxdepth 0 -printf '/etc/passwd' | xargs cat
+find . -maxdepth 0 -printf '--compress-program=./evil -S30k -o/dev/null big.txt' | xargs sort
+git ls-files --format=/etc/passwd | xargs cat
+ls | xargs sort
+ls | xargs cat
+git ls-files -o | xargs sort
+find . -name '*.py' | xargs wc -l
+strings @list.txt
+strings -a @list.txt
+strings -n @list.txt README.md
+hexdump -f fmt README.md
+hexdump -e '1/1 "%s"' README.md
+wc --files0-from=list
+wc --files0-from list
+wc --files0=list
+du --files0-from=list
+du -X list
+du --exclude-from=list
+md5sum -c list
+sha256sum --check list
+grep -f list README.md
+grep -flist README.md
+rg -f list README.md
+git grep -f list
+git check-ignore --stdin
+git cat-file --batch
+tree --fromfile .
+## ask: a word is not known, and may be an option or a name to evaluate
+true -v; printf $_ 'a[$(touch pwned)]' 1
+true -v; [ $_ 'a[$(touch pwned)]' ]
+true -v; test "$_" 'a[$(touch pwned)]'
+[ -v 'a[$(touch pwned)]' ]
+test -v 'a[$(touch pwned)]'
+[[ -v 'a[$(touch pwned)]' ]]
+[[ 'a[$(touch pwned)]' -eq 1 ]]
+printf %n 'a[$(touch pwned)]'
+printf '%s%n' x PATH
+printf '%5n' PATH
+printf -v PATH x
+printf "$X" y
+printf -- -v
+ls $X
+ls "$(cat list)"
+wc -l $(cat list)
+cat $_
+cat "$_"
+head -n $X README.md
+sleep $X
+expr $X
+which $X
+date +$X
+## ask: a glob may be an option, or meet what lies outside
+sort -?pwned README.md
+sort * README.md
+sort ?pwned
+git diff --o* HEAD
+git log -?
+git diff *
+rg --p* foo evil.sh
+rg foo *
+env -[S]*
+sed -[i]n p README.md
+find *
+find . -name *
+find . -name *.py
+find ?
+grep foo *
+grep x* src/a.py
+wc -l *
+du *
+md5sum *
+diff *
+uniq *
+which *
+file *
+cat [a-z]*
+cat [[:alpha:]]*
+cat src/[[:alpha:]]*
+cat .*
+ls .*
+cat .?/other
+cat .*/other
+cat */passwd
+cat ?way/passwd
+cat s*/away/passwd
+head src/*/passwd
+ls aw*
+ls aw*/apt
+cat pl*
+echo /root/*
+echo ~/*
+printf '%s\n' /root/*
+printf %* x
+basename /root/*
+## ask: links met on the way
+grep -R x .
+grep -nR x .
+grep --dereference-recursive x .
+rg -L x .
+rg --follow x
+fd -L passwd
+find -L . -name passwd
+find . -follow -name passwd
+find -H away -name passwd
+find . -name passwd -exec cat {} +
+find . -type f -exec grep -l foo {} \;
+find . -ok cat {} \;
+find . -fprint x
+find . -fls x
+find . -delete
+find . -printf x
+find . -newer away/passwd
+find . -samefile away/passwd
+ls -L src
+ls -H away
+du -L .
+du -D away
+file -L plain.txt
+diff -r src away
+diff src away
+diff . src
+diff src/a.py away/passwd
+stat -L away
+tree -l
+cat away/../other
+cat < away/../other
+cut -c1 away/../other
+cat src/away/../other
+cd away && cat ../other
+cd away/.. && cat other
+cd src/.. && ls
+cd src; cd ..; ls
+cd a; cd b; cd c; cd d; cat x
+for i in 1 2; do cat away/passwd; cd src; done
+for i in 1 2; do cat x; cd src; done
+## ask: git lists only in some forms
+git branch --sort refname newbranch
+git branch --sort=refname newbranch
+git branch --contains HEAD newbranch
+git branch -r newbranch
+git branch -v newbranch
+git branch newbranch
+git branch --merged newbranch
+git branch -l newbranch
+git branch --lis newbranch
+git branch -D main
+git branch -m main other
+git tag --sort refname newtag
+git tag --sort=refname newtag
+git tag -n newtag
+git tag newtag
+git tag -d v1
+git tag --contains HEAD newtag
+git remote show origin
+git remote update
+git remote -v update
+git remote add x y
+git stash
+git stash -p list
+git stash -p show
+git stash pop
+git reflog expire --all
+git reflog HEAD
+git reflog delete HEAD@{0}
+git worktree
+git worktree prune
+git worktree --porcelain list
+git config user.name x
+git config --global user.name x
+git config --edit
+git config --get-urlmatch http x
+git config --add user.name --get
+git config --file x --list
+git config -f x --list
+git config --blob=HEAD:x --list
+git symbolic-ref HEAD refs/heads/x
+git symbolic-ref -d HEAD
+git notes
+git notes add -m x
+git var GIT_EDITOR
+git -C src status
+git -C s -C in status
+git --git-dir=x status
+git -c a=b status
+git --work-tree=. status
+git -p log
+git diff --no-index a b
+git diff --outp=x
+git diff -Oorder
+git log --format=%G?
+git log --pretty=%GS
+git for-each-ref --format='%(signature)'
+git show --textconv HEAD
+git show --show-sig
+git blame --contents .env README.md
+git grep -O x
+git grep -Oevil x
+git grep --open x
+git grep --no-index x
+git shortlog --output=x
+git rev-parse --parseopt
+git describe --broken
+git diff --submodule=diff
+git diff -- ':(top,glob).env'
+git archive HEAD
+git ls-remote
+git fsck
+git fetch
+## ask: what a folder may bring along answers for the program
+python version
+python3 version
+node version
+ruby version
+perl version
+make version
+pytest version
+pytest -V
+pytest --version
+yarn --version
+pnpm --version
+npx --version
+poetry --version
+dotnet --version
+terraform version
+bash version
+bash -V
+make -V
+python -VV
+python --vers
+python --version x
+npm ls
+npm list evil
+pip freeze
+pip list --format=x
+rustup show
+go version -m evil
+go env -w X=y
+cargo version
+git --version --exec-path=.
+./ls
+src/ls
+## ask: what stands before it is not all known
+timeout --sig KILL 5 ls
+timeout -x 5 ls
+nice -x ls
+stdbuf -o ./x ls
+time -o x ls
+time -f x ls
+command -x ls
+env ls
+env -i ls
+env -S 'touch x'
+env -S'touch x'
+nohup ls
+ps auxe
+ps e
+tail -f README.md
+ls -la --hyper
+getconf -v x y
+"""
+"""A rule for the program may let them through; that they plainly only read nobody may say."""
 
 READ_ONLY = r"""
 ls

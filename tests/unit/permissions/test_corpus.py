@@ -9,7 +9,7 @@ from forge_core.approval import Effect
 from forge_core.config.models import PermissionMode
 from forge_core.permissions import Decision, PermissionPolicy
 from forge_core.tools.base import ToolUse
-from tests.unit.permissions.hard_lines import DENIED, HARD, OUTSIDE, READ_ONLY
+from tests.unit.permissions.hard_lines import DENIED, HARD, NOT_PLAIN, OUTSIDE, READ_ONLY
 
 ALLOWED = [
     f"bash({one}:*)"
@@ -65,6 +65,13 @@ def test_no_hard_line_runs_unasked(root: Path, sandbox: str) -> None:
     ]
     assert unsafe == []
     assert len(lines(HARD)) >= 300
+
+
+def test_what_is_not_spelled_exactly_as_on_the_list_is_not_plain_reading(root: Path) -> None:
+    policy = PermissionPolicy(root, sandbox="full")
+    verdicts = [(line, policy.decide("bash", ToolUse(Effect.RUN, line))) for line in lines(NOT_PLAIN)]
+    assert [line for line, one in verdicts if one.decision is Decision.ALLOW or one.is_read_only] == []
+    assert len(verdicts) >= 300
 
 
 def test_what_lies_outside_asks(root: Path) -> None:
