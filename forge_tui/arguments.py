@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 USAGE_ERROR = 1
 """argparse's own 2 means "provider failed" here, so usage errors end with 1."""
-COMMANDS = ("chat", "run")
+COMMANDS = ("chat", "run", "tau2")
 MODES = ("ask", "accept-edits", "plan", "auto", "yolo")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 SANDBOX_SETTINGS = ("auto", "strict", "off")
@@ -52,6 +52,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     run.add_argument("-C", "--cwd", metavar="DIR", help="the folder to work in (default: here)")
     _add_common(run)
+    # only for the list of commands: its arguments are tau2's own, and go there unread
+    commands.add_parser("tau2", help="tau2-bench's command line, with Forge's agent in it", add_help=False)
     return parser
 
 

@@ -25,18 +25,26 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         print(f"forge {__version__}")
         return 0
+    try:
+        return _dispatch(arguments)
+    except BrokenPipeError:
+        _silence_stdout()
+        return 128 + 13
+    except KeyboardInterrupt:
+        return 4 if arguments[:1] == ["run"] else 128 + 2
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if arguments[:1] == ["tau2"]:
+        from forge_core.integrations.tau2 import main as tau2
+
+        return tau2(arguments[1:])
     from forge_tui.arguments import parse
 
     parsed = parse(arguments)
     if isinstance(parsed, int):
         return parsed
-    try:
-        return _chat(parsed) if parsed.command == "chat" else _run(parsed)
-    except BrokenPipeError:
-        _silence_stdout()
-        return 128 + 13
-    except KeyboardInterrupt:
-        return 4 if parsed.command == "run" else 128 + 2
+    return _chat(parsed) if parsed.command == "chat" else _run(parsed)
 
 
 def _run(options: argparse.Namespace) -> int:

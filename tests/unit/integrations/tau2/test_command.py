@@ -98,3 +98,21 @@ def test_without_tau2_the_package_loads_and_its_use_names_the_address() -> None:
 def test_importing_the_package_loads_nothing_of_tau2_or_langchain() -> None:
     program = "import sys, forge_core.integrations.tau2\nprint({'tau2', 'langchain_core', 'pydantic'} & set(sys.modules))"
     assert python(program).strip() == "set()"
+
+
+def test_forge_tau2_hands_everything_over_unread(registry: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    from forge_tui.cli import main
+
+    assert main(["tau2", "run", "--help"]) == 0
+    assert "tau2 run" in capsys.readouterr().out
+    assert "langchain_agent" in registry.get_agents()
+    assert main(["--help"]) == 0
+    assert "tau2-bench" in capsys.readouterr().out
+
+
+def test_forge_tau2_says_what_to_install() -> None:
+    program = (
+        WITHOUT_TAU2 + "from forge_tui.cli import main; sys.exit(main(['tau2', 'run', '--domain', 'mock']))"
+    )
+    said = python(program)
+    assert said.startswith("forge: tau2-bench is not installed.") and said.count("\n") == 1
