@@ -1,0 +1,273 @@
+"""A LangGraph checkpointer that keeps its checkpoints in a WINK session."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import threading
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from forge_core.integrations.langgraph.requirements import require_langgraph, require_wink
+from forge_core.integrations.langgraph.wink_types import Session, wink
+
+if TYPE_CHECKING:
+
+    class BaseCheckpointSaver:
+        """As the type checker sees it where LangGraph is not installed."""
+
+        serde: Any
+
+        def __init__(self, *, serde: Any = None) -> None: ...
+
+else:
+    try:
+        from langgraph.checkpoint.base import BaseCheckpointSaver
+    except ImportError:
+
+        class BaseCheckpointSaver:
+            """In its place where LangGraph is not installed: the constructor says so."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LangGraphCheckpoint:
+    """One checkpoint, in the session's slice of this type; bytes as base64, so that the slice is JSON."""
+
+    thread_id: str
+    checkpoint_ns: str
+    checkpoint_id: str
+    parent_id: str | None
+    kind: str
+    data: str
+    metadata_kind: str
+    metadata: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LangGraphWrite:
+    """What one task wrote after a checkpoint, in the session's slice of this type."""
+
+    thread_id: str
+    checkpoint_ns: str
+    checkpoint_id: str
+    task_id: str
+    task_path: str
+    index: int
+    channel: str
+    kind: str
+    data: str
+
+
+class SessionCheckpointer(BaseCheckpointSaver):
+    """A full BaseCheckpointSaver over `session`. Threads live as long as the session, and in its snapshots
+    where those include logs (`session.snapshot(include_all=True)`). Every checkpoint holds the whole state:
+    for long threads LangGraph's own savers are the better choice.
+
+    The slices are logs: rolling back a failed tool leaves them alone.
+
+    Raises:
+        RuntimeError: langgraph or weakincentives is not installed.
+    """
+
+    def __init__(self, session: Session, *, serde: Any = None) -> None:
+        require_langgraph("SessionCheckpointer")
+        require_wink("SessionCheckpointer")
+        super().__init__(serde=serde)
+        self._session = session
+        self._lock = threading.RLock()
+        state = wink("runtime.session")
+        # By key, so that a second checkpointer over the same session stores nothing twice.
+        for slice_type, key in ((LangGraphCheckpoint, _key), (LangGraphWrite, _write_key)):
+            session[slice_type].register(
+                slice_type, state.replace_latest_by(key), policy=state.SlicePolicy.LOG
+            )
+
+    def get_tuple(self, config: Mapping[str, Any]) -> Any:
+        thread_id, namespace, checkpoint_id = _place(config)
+        found = [
+            entry
+            for entry in self._checkpoints(thread_id, namespace)
+            if checkpoint_id is None or entry.checkpoint_id == checkpoint_id
+        ]
+        return self._tuple(max(found, key=lambda entry: entry.checkpoint_id)) if found else None
+
+    def list(
+        self,
+        config: Mapping[str, Any] | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002
+        before: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Any]:
+        """Newest first."""
+        thread_id, namespace, checkpoint_id = (None, None, None) if config is None else _place(config)
+        if config is not None and "checkpoint_ns" not in config["configurable"]:
+            namespace = None
+        limit_id = None if before is None else _place(before)[2]
+        given = 0
+        for entry in sorted(
+            self._checkpoints(thread_id, namespace), key=lambda e: e.checkpoint_id, reverse=True
+        ):
+            if checkpoint_id is not None and entry.checkpoint_id != checkpoint_id:
+                continue
+            if limit_id is not None and entry.checkpoint_id >= limit_id:
+                continue
+            metadata = self._load(entry.metadata_kind, entry.metadata)
+            if filter and any(metadata.get(key) != value for key, value in filter.items()):
+                continue
+            if limit is not None and given >= limit:
+                return
+            given += 1
+            yield self._tuple(entry)
+
+    def put(
+        self, config: Mapping[str, Any], checkpoint: Mapping[str, Any], metadata: Any, new_versions: Any
+    ) -> dict[str, Any]:
+        thread_id, namespace, parent_id = _place(config)
+        base = import_module("langgraph.checkpoint.base")
+        kind, data = self._dump(dict(checkpoint))
+        metadata_kind, metadata_data = self._dump(base.get_checkpoint_metadata(config, metadata))
+        with self._lock:
+            self._session[LangGraphCheckpoint].append(
+                LangGraphCheckpoint(
+                    thread_id,
+                    namespace,
+                    checkpoint["id"],
+                    parent_id,
+                    kind,
+                    data,
+                    metadata_kind,
+                    metadata_data,
+                )
+            )
+        return _config(thread_id, namespace, checkpoint["id"])
+
+    def put_writes(
+        self,
+        config: Mapping[str, Any],
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """Special channels (interrupts, errors) replace what the task wrote before, others keep it."""
+        thread_id, namespace, checkpoint_id = _place(config)
+        special = import_module("langgraph.checkpoint.base").WRITES_IDX_MAP
+        with self._lock:
+            for position, (channel, value) in enumerate(writes):
+                index = special.get(channel, position)
+                place = (thread_id, namespace, checkpoint_id, task_id, index)
+                known = self._session[LangGraphWrite].where(lambda e, p=place: _write_key(e) == p)
+                if known and index >= 0:
+                    continue
+                kind, data = self._dump(value)
+                self._session[LangGraphWrite].append(
+                    LangGraphWrite(
+                        thread_id,
+                        namespace,
+                        checkpoint_id or "",
+                        task_id,
+                        task_path,
+                        index,
+                        channel,
+                        kind,
+                        data,
+                    )
+                )
+
+    def delete_thread(self, thread_id: str) -> None:
+        with self._lock:
+            for slice_type in (LangGraphCheckpoint, LangGraphWrite):
+                self._session[slice_type].clear(lambda entry: entry.thread_id == thread_id)
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """The whole thread, all ancestors with it."""
+        with self._lock:
+            for slice_type in (LangGraphCheckpoint, LangGraphWrite):
+                for entry in self._session[slice_type].where(lambda e: e.thread_id == source_thread_id):
+                    self._session[slice_type].append(dataclasses.replace(entry, thread_id=target_thread_id))
+
+    async def aget_tuple(self, config: Mapping[str, Any]) -> Any:
+        return self.get_tuple(config)
+
+    async def alist(
+        self,
+        config: Mapping[str, Any] | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002
+        before: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[Any]:
+        for found in self.list(config, filter=filter, before=before, limit=limit):
+            yield found
+
+    async def aput(
+        self, config: Mapping[str, Any], checkpoint: Mapping[str, Any], metadata: Any, new_versions: Any
+    ) -> dict[str, Any]:
+        return self.put(config, checkpoint, metadata, new_versions)
+
+    async def aput_writes(
+        self,
+        config: Mapping[str, Any],
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        self.put_writes(config, writes, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        self.delete_thread(thread_id)
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        self.copy_thread(source_thread_id, target_thread_id)
+
+    def _checkpoints(self, thread_id: str | None, namespace: str | None) -> Sequence[LangGraphCheckpoint]:
+        found: Sequence[LangGraphCheckpoint] = self._session[LangGraphCheckpoint].where(
+            lambda entry: thread_id in (None, entry.thread_id) and namespace in (None, entry.checkpoint_ns)
+        )
+        return found
+
+    def _tuple(self, entry: LangGraphCheckpoint) -> Any:
+        writes = self._session[LangGraphWrite].where(lambda e: _key(e) == _key(entry))
+        ordered = sorted(writes, key=lambda e: (e.task_path, e.task_id, e.index))
+        return import_module("langgraph.checkpoint.base").CheckpointTuple(
+            config=_config(*_key(entry)),
+            checkpoint=self._load(entry.kind, entry.data),
+            metadata=self._load(entry.metadata_kind, entry.metadata),
+            parent_config=None
+            if entry.parent_id is None
+            else _config(entry.thread_id, entry.checkpoint_ns, entry.parent_id),
+            pending_writes=[(e.task_id, e.channel, self._load(e.kind, e.data)) for e in ordered],
+        )
+
+    def _dump(self, value: Any) -> tuple[str, str]:
+        kind, data = self.serde.dumps_typed(value)
+        return kind, base64.b64encode(data).decode("ascii")
+
+    def _load(self, kind: str, data: str) -> Any:
+        return self.serde.loads_typed((kind, base64.b64decode(data)))
+
+
+def _place(config: Mapping[str, Any]) -> tuple[str, str, str | None]:
+    """Thread, namespace and checkpoint that a config names."""
+    configurable = config["configurable"]
+    checkpoint_id = configurable.get("checkpoint_id") or configurable.get("thread_ts")
+    return str(configurable["thread_id"]), configurable.get("checkpoint_ns") or "", checkpoint_id
+
+
+def _config(thread_id: str, namespace: str, checkpoint_id: str) -> dict[str, Any]:
+    return {
+        "configurable": {
+            "thread_id": thread_id,
+            "checkpoint_ns": namespace,
+            "checkpoint_id": checkpoint_id,
+        }
+    }
+
+
+def _key(entry: LangGraphCheckpoint | LangGraphWrite) -> tuple[str, str, str]:
+    return entry.thread_id, entry.checkpoint_ns, entry.checkpoint_id
+
+
+def _write_key(entry: LangGraphWrite) -> tuple[str, str, str | None, str, int]:
+    return (*_key(entry), entry.task_id, entry.index)

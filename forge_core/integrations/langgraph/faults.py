@@ -1,0 +1,148 @@
+"""Failures of a graph as WINK's errors: throttles by what an exception is, never by its words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Any
+
+from forge_core.errors import ProviderTimeoutError
+from forge_core.integrations.langgraph.graph_run import shown
+from forge_core.integrations.langgraph.stops import GraphPausedError
+from forge_core.integrations.langgraph.wink_types import wink
+from forge_core.llm.retry import asked_wait_s
+
+_QUOTA_WORDS = frozenset(
+    {"insufficient_quota", "payment_required", "quota_exceeded", "billing_hard_limit_reached"}
+)
+_TIMEOUT_STATUSES = frozenset({408, 504, 524})
+
+
+def detect_throttle(error: BaseException, *, prompt_name: str = "", retry_safe: bool = True) -> Any:
+    """WINK's ThrottleError for a failure that a provider's limit caused; None for any other.
+
+    Looks through causes and contexts at any depth, and into exception groups.
+    """
+    for link in chain(error):
+        kind = _kind(link)
+        if kind is not None:
+            throttle = wink("adapters.throttle")
+            made = throttle.ThrottleError(
+                shown(link),
+                prompt_name=prompt_name,
+                phase="request",
+                details=throttle.throttle_details(
+                    kind=kind,
+                    retry_after=_retry_after(link),
+                    retry_safe=retry_safe,
+                    provider_payload=_payload(link),
+                ),
+            )
+            made.__cause__ = error
+            return made
+    return None
+
+
+def normalized(error: BaseException, *, prompt_name: str, recursion_limit: int, retry_safe: bool) -> Any:
+    """WINK's error for what came out of a graph, with the original as its cause."""
+    errors = wink("errors")
+    if isinstance(error, errors.PromptEvaluationError):
+        return error
+    name = type(error).__name__
+    phase = "request"
+    if name == "GraphRecursionError":
+        message = f"The graph passed its recursion limit of {recursion_limit} steps. Raise recursion_limit."
+    elif name == "InvalidUpdateError":
+        phase, message = "tool", f"Invalid state update in the graph: {error}"
+    else:
+        throttle = detect_throttle(error, prompt_name=prompt_name, retry_safe=retry_safe)
+        if throttle is not None:
+            return throttle
+        message = shown(error)
+    made = errors.PromptEvaluationError(message, prompt_name=prompt_name, phase=phase)
+    made.__cause__ = error
+    return made
+
+
+def paused(pause: GraphPausedError, *, prompt_name: str) -> Any:
+    """WINK's error for a graph that waits for a person."""
+    made = wink("errors").PromptEvaluationError(
+        str(pause),
+        prompt_name=prompt_name,
+        phase="request",
+        provider_payload={"thread_id": pause.thread_id, "interrupts": list(pause.interrupts)},
+    )
+    made.__cause__ = pause
+    return made
+
+
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """The error, what it came from, and so on; each once."""
+    seen: set[int] = set()
+    waiting = [error]
+    while waiting:
+        link = waiting.pop(0)
+        if id(link) in seen:
+            continue
+        seen.add(id(link))
+        yield link
+        if isinstance(link, BaseExceptionGroup):
+            waiting.extend(link.exceptions)
+        if link.__cause__ is not None:
+            waiting.append(link.__cause__)
+        elif link.__context__ is not None and not link.__suppress_context__:
+            waiting.append(link.__context__)
+
+
+def _kind(error: BaseException) -> str | None:
+    status = _status(error)
+    if status == 402 or (status in (None, 403, 429) and _code(error) in _QUOTA_WORDS):
+        return "quota_exhausted"
+    if status == 429:
+        return "rate_limit"
+    if status in _TIMEOUT_STATUSES or _is_timeout(error):
+        return "timeout"
+    return None
+
+
+def _status(error: BaseException) -> int | None:
+    """Where clients keep it: on the error (Forge, OpenAI) or on its response (httpx, requests)."""
+    response = getattr(error, "response", None)
+    for holder, names in ((error, ("status", "status_code")), (response, ("status_code", "status"))):
+        for name in names:
+            value = getattr(holder, name, None)
+            if isinstance(value, int) and not isinstance(value, bool):
+                return value
+    return None
+
+
+def _code(error: BaseException) -> str:
+    for name in ("error_type", "code", "type"):
+        value = getattr(error, name, None)
+        if isinstance(value, str) and value:
+            return value
+    return ""
+
+
+def _is_timeout(error: BaseException) -> bool:
+    import httpx
+    from langchain_core.exceptions import ModelTimeoutError
+
+    if isinstance(error, TimeoutError | ProviderTimeoutError | ModelTimeoutError | httpx.TimeoutException):
+        return True
+    # LangGraph's own and other clients' timeouts share no base; their classes' names are all there is.
+    return any(base.__name__ in ("NodeTimeoutError", "APITimeoutError") for base in type(error).__mro__)
+
+
+def _retry_after(error: BaseException) -> timedelta | None:
+    seconds = getattr(error, "retry_after_s", None)
+    if seconds is None:
+        headers = getattr(getattr(error, "response", None), "headers", None)
+        if isinstance(headers, Mapping):
+            seconds = asked_wait_s({str(name).lower(): str(value) for name, value in headers.items()})
+    return None if not isinstance(seconds, int | float) else timedelta(seconds=seconds)
+
+
+def _payload(error: BaseException) -> dict[str, Any]:
+    found = {"status": _status(error), "error_type": _code(error) or None}
+    return {key: value for key, value in found.items() if value is not None}

@@ -1,0 +1,1 @@
+"""GraphRunner over the real LangGraph."""

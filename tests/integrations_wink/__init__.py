@@ -1,0 +1,1 @@
+"""LangGraphAdapter against the real weakincentives."""
