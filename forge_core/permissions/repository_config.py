@@ -1,106 +1,116 @@
-"""Whether a repository's own git config makes git run programs, read without running git."""
+"""Whether a repository's own git config may make git run programs, read without running git.
+
+It tells plain configs from all others: a setting that is not known to be harmless counts, and so does
+whatever is not plain to read.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 _MAX_BYTES = 200_000
 _MAX_FOLDERS = 40
-_MAX_INNER = 200
 _MAX_INDEX_BYTES = 32_000_000
-_SECTION = re.compile(r'\s*\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\](.*)')
-_SETTING = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=\s*(.*))?$")
-_RUNNING = re.compile(
-    r"core\.(?:fsmonitor|hookspath|pager|editor|sshcommand|gitproxy|askpass|worktree|attributesfile|alternaterefscommand)"
-    r"|diff\.external|(?:diff|merge|filter|difftool|mergetool)\..*\.?(?:command|textconv|clean|smudge|process|driver|cmd)"
-    r"|alias\..+|pager\..+|gpg\.(?:.+\.)?program|include(?:if)?\..*|credential\..*|sequence\.editor|interactive\.difffilter"
-    r"|uploadpack\..*|remote\..*\.(?:uploadpack|receivepack|vcs)|trace2\..*"
+_LINK = b"\0\0\xe0\0"
+"""In an index: the mode of an entry that is a repository of its own."""
+_SECTION = re.compile(r'[ \t]*\[[ \t]*([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?[ \t]*\](.*)')
+_SETTING = re.compile(r"[ \t]*([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*))?")
+_HARMLESS = re.compile(
+    r"core\.(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks"
+    r"|autocrlf|eol|safecrlf|quotepath|abbrev|compression|untrackedcache|sharedrepository|longpaths)"
+    r"|remote\..+\.(?:url|pushurl|fetch|push|tagopt|prune|gh-resolved)|branch\..+|user\.(?:name|email|signingkey)"
+    r"|(?:init|pull|push|fetch|color|advice|rerere|gc|pack|index|feature|gui|lfs|column|rebase)\..+"
+    r"|merge\.(?:conflictstyle|ff|log|stat)|commit\.(?:gpgsign|verbose)|tag\.(?:sort|gpgsign)|http\.[a-z]+"
+    r"|diff\.(?:algorithm|renames|colormoved|mnemonicprefix|noprefix|context)|log\.(?:date|decorate)"
+    r"|status\.(?:short|branch|showuntrackedfiles)|blame\.date|help\.autocorrect|extensions\.worktreeconfig"
 )
-"""Settings that name a program, or another place for settings."""
-_HARMLESS_VALUES = frozenset({"", "true", "false", "yes", "no", "on", "off", "0", "1", "cat"})
+"""Settings of which no value runs anything when git shows something."""
+_OFF = re.compile(r"core\.(?:fsmonitor|pager|splitindex)")
+"""Settings that are harmless only when they say no."""
+_NO = frozenset({"", "false", "no", "off", "0", "cat"})
 
 
 def running_setting(folder: Path) -> str:
-    """The first setting of the repository around `folder`, or of one within it that its commands visit, that
-    makes git run a program; "" when there is none. What cannot be read counts as one."""
+    """The first setting of the repository around `folder` that may make git run a program; "" when there is
+    none. What cannot be read for sure counts as one, and so do repositories within."""
     for one in (folder, *list(folder.parents)[:_MAX_FOLDERS]):
+        if all(os.path.lexists(one / name) for name in ("HEAD", "objects", "refs")):
+            return f"{one} (it is itself a repository's inner folder)"
         git = one / ".git"
-        if not os.path.lexists(git):
-            continue
-        try:
-            configs = (path for place in (git, *_inner(one, git)) for path in _configs(place))
-            return next((found for path in configs for found in _settings(path)), "")
-        except (OSError, ValueError):
-            return f"{git} (it cannot be read)"
+        if os.path.lexists(git):
+            try:
+                return next(_found(git), "")
+            except (OSError, ValueError):
+                return f"{git} (it cannot be read for sure)"
     return ""
 
 
-def _inner(folder: Path, git: Path) -> Iterator[Path]:
-    """The repositories within: git looks into them when it tells the state of the outer one."""
-    if git.is_dir():
-        modules = [path.parent for path in islice((git / "modules").rglob("config"), _MAX_INNER + 1)]
-        if len(modules) > _MAX_INNER:
-            raise ValueError
-        yield from modules
-    for path in _links(git / "index"):
-        if os.path.lexists(folder / path / ".git"):
-            yield folder / path / ".git"
+def _found(git: Path) -> Iterator[str]:
+    own, common = _folders(git)
+    for place in dict.fromkeys((own, common)):
+        yield from _settings(place / "config")
+        yield from _settings(place / "config.worktree")
+        if os.path.lexists(place / "hooks/post-index-change"):
+            yield "the hook post-index-change"
+    if any(own.glob("sharedindex.*")) or _has_links(own / "index"):
+        yield f"{git} (other repositories may be in it)"
 
 
-def _links(index: Path) -> Iterator[str]:
-    """The paths that a git index holds as links to other repositories; too many rather than too few."""
-    if not index.is_file():
-        return
-    if index.stat().st_size > _MAX_INDEX_BYTES:
-        raise ValueError
-    data = index.read_bytes()
-    for found in re.finditer(
-        rb"\x00\x00\xe0\x00", data
-    ):  # the mode of such an entry; its name stands 38 bytes on
-        if data[4:8] == b"\0\0\0\4":  # names are shortened there
-            raise ValueError
-        start = found.start() + 38
-        name = data[start : data.find(b"\0", start)]
-        if 0 < len(name) < 4_096:
-            yield os.fsdecode(name)
-
-
-def _configs(git: Path) -> Iterator[Path]:
-    """The config files of a repository: its own, and of a linked worktree the common one."""
+def _folders(git: Path) -> tuple[Path, Path]:
+    """The repository's own folder, and the one that it shares with its other work trees."""
     if git.is_file():
-        pointer = git.read_text(errors="replace")[:4_096].strip()
+        pointer = _text(git)
         if not pointer.startswith("gitdir:"):
             raise ValueError
         git = git.parent / pointer.removeprefix("gitdir:").strip()
-        common = git / "commondir"
-        if common.is_file():
-            yield git / "config.worktree"
-            git = git / common.read_text(errors="replace")[:4_096].strip()
-    yield from (git / "config", git / "config.worktree")
+    shared = git / "commondir"
+    return git, git / _text(shared).strip() if os.path.lexists(shared) else git
 
 
-def _settings(path: Path) -> Iterator[str]:
-    if not path.exists():
-        return
+def _has_links(index: Path) -> bool:
+    if not os.path.lexists(index):
+        return False
+    if not index.is_file() or index.stat().st_size > _MAX_INDEX_BYTES:
+        raise ValueError
+    return _LINK in index.read_bytes()
+
+
+def _text(path: Path) -> str:
+    if not path.is_file():
+        raise ValueError
     with path.open("rb") as file:
         data = file.read(_MAX_BYTES + 1)
     if len(data) > _MAX_BYTES:
         raise ValueError
+    return data.decode()
+
+
+def _settings(path: Path) -> Iterator[str]:
+    """The settings that may run something. Lines end where git ends them, and nowhere else."""
+    if not os.path.lexists(path):
+        return
     section = ""
-    for line in data.decode(errors="replace").replace("\\\n", " ").splitlines():
-        header = _SECTION.match(line)
+    for line in _text(path).replace("\r\n", "\n").split("\n"):
+        if line.endswith("\\") or re.search(r"[^\t -~\u00c0-\uffef]|[\u2028\u2029\ufeff]", line):
+            raise ValueError  # goes on in the next line, or is no plain text
+        header = _SECTION.fullmatch(line)
         if header is not None:
             section = header[1].lower() + (f".{header[2].lower()}" if header[2] is not None else "")
-        elif line.lstrip().startswith("["):
-            raise ValueError
-        setting = _SETTING.match(line if header is None else header[3])
-        if setting is None:
+        rest = line if header is None else header[3]
+        if re.fullmatch(r"[ \t]*(?:[#;].*)?", rest):
             continue
+        setting = _SETTING.fullmatch(rest)
+        if setting is None or not section:
+            raise ValueError
         name = f"{section}.{setting[1].lower()}"
-        value = (setting[2] or "").strip().strip('"').casefold()
-        if _RUNNING.fullmatch(name) and not (value in _HARMLESS_VALUES and not section.startswith("include")):
+        if not _is_harmless(name, (setting[2] or "").strip(' \t"')):
             yield name
+
+
+def _is_harmless(name: str, value: str) -> bool:
+    if _OFF.fullmatch(name):
+        return value.casefold() in _NO
+    return _HARMLESS.fullmatch(name) is not None and not (name.startswith("remote.") and "::" in value)

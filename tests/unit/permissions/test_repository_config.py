@@ -43,6 +43,20 @@ def repository(root: Path, config: str) -> Path:
         '[gpg "ssh"]\n\tprogram = evil',
         "[diff.x]\n\ttextconv = evil",
         "[core]\n\tpag\\\ner = x\n[core]\n\tpager = evil",
+        '[core]\n# y\\\n\tfsmonitor = "evil"\n',
+        '[foo] a = b ;x\\\n[core]\n\tfsmonitor = "evil"\n',
+        '[core]\n\tx = a\x85[bar]\n\tfsmonitor = "evil"\n',
+        '[core]\n\tx = a\u2028[bar]\n\tfsmonitor = "evil"\n',
+        "[core]\n\tabbrev = 7\x0b[bar]\n\tfsmonitor = evil\n",
+        "[core]\n\tworktree = ..\n",
+        "[extensions]\n\tpartialClone = origin\n",
+        "[extensions]\n\tobjectFormat = sha256\n",
+        '[remote "origin"]\n\tpromisor = true\n',
+        '[remote "origin"]\n\turl = "ext::sh -c evil"\n',
+        '[protocol "ext"]\n\tallow = always\n',
+        "[log]\n\tshowSignature = true\n",
+        '[url "ext::sh -c evil"]\n\tinsteadOf = x:\n',
+        "[nobody]\n\tknows = this\n",
         "[broken\n\tpager = evil",
     ],
 )
@@ -51,7 +65,7 @@ def test_a_setting_that_runs_a_program_makes_git_ask(tmp_path: Path, config: str
     (root / "src").mkdir()
     for mode in (PermissionMode.ASK, PermissionMode.AUTO):
         policy = PermissionPolicy(root, mode, sandbox="full")
-        for line in ("git status", "cd src && git log -1", "git -C src diff", "true | git show"):
+        for line in ("git status", "cd src && git log -1", "true | git show"):
             verdict = policy.decide("bash", ToolUse(Effect.RUN, line))
             assert verdict.decision is Decision.ASK
             assert "git config runs programs" in verdict.reason
@@ -72,8 +86,50 @@ def test_what_cannot_be_read_counts_as_one(tmp_path: Path) -> None:
     assert running_setting(root)
 
 
+@pytest.mark.parametrize("text", ["\ufeff[core]\n\tfsmonitor = evil\n", "\ufeff"])
+def test_a_config_that_begins_with_a_mark_asks(tmp_path: Path, text: str) -> None:
+    assert running_setting(repository(tmp_path / "project", text))
+
+
+def test_a_folder_that_is_a_git_folder_itself_asks(tmp_path: Path) -> None:
+    root = repository(tmp_path / "project", PLAIN)
+    bare = root / "sub/b.git"
+    for name in ("objects", "refs"):
+        (bare / name).mkdir(parents=True)
+    (bare / "HEAD").write_text("ref: refs/heads/main\n")
+    assert running_setting(bare) and running_setting(bare / "refs")
+    policy = PermissionPolicy(root, sandbox="full")
+    for line in ("cd sub/b.git && git status", "cd sub && cd b.git && git log", "git -C sub/b.git status"):
+        assert policy.decide("bash", ToolUse(Effect.RUN, line)).decision is Decision.ASK
+    assert policy.decide("bash", ToolUse(Effect.RUN, "git status")).decision is Decision.ALLOW
+
+
+def test_a_hook_that_runs_when_the_index_is_refreshed_asks(tmp_path: Path) -> None:
+    root = repository(tmp_path / "project", PLAIN)
+    (root / ".git/hooks").mkdir()
+    (root / ".git/hooks/post-index-change.sample").write_text("x")
+    assert running_setting(root) == ""
+    (root / ".git/hooks/post-index-change").write_text("#!/bin/sh\nevil\n")
+    assert running_setting(root)
+
+
+def test_an_index_in_two_parts_asks(tmp_path: Path) -> None:
+    root = repository(tmp_path / "project", PLAIN)
+    (root / ".git/sharedindex.0000").write_bytes(b"")
+    assert running_setting(root)
+
+
+def test_the_config_is_looked_for_where_each_folder_really_leads(tmp_path: Path) -> None:
+    inner = repository(tmp_path / "project/s/in", "[core]\n\tfsmonitor = evil\n")
+    root = repository(tmp_path / "project", PLAIN)
+    (root / "link").symlink_to(inner)
+    policy = PermissionPolicy(root, PermissionMode.AUTO, sandbox="full")
+    for line in ("git -C s -C in status", "cd link && git status", "cd s; cd in; git status"):
+        assert "git config" in policy.decide("bash", ToolUse(Effect.RUN, line)).reason
+
+
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_worktrees_and_inner_repositories_are_looked_into(tmp_path: Path) -> None:
+def test_linked_work_trees_are_looked_into_and_repositories_within_ask(tmp_path: Path) -> None:
     def git(folder: Path, *words: str) -> None:
         author = ("-c", "user.name=x", "-c", "user.email=x", "-c", "protocol.file.allow=always")
         subprocess.run(["git", *author, *words], cwd=folder, check=True, capture_output=True)
@@ -86,9 +142,10 @@ def test_worktrees_and_inner_repositories_are_looked_into(tmp_path: Path) -> Non
     git(root, "add", "inner")
     git(root, "commit", "-m", "x")
     git(root, "worktree", "add", "../linked")
-    assert running_setting(root) == running_setting(tmp_path / "linked") == ""
-    git(inner, "config", "core.fsmonitor", "evil")
-    assert running_setting(root) == "core.fsmonitor"
-    git(inner, "config", "--unset", "core.fsmonitor")
+    assert "other repositories" in running_setting(root)
+    git(root, "rm", "--cached", "inner")
+    assert running_setting(root) == ""
+    git(tmp_path / "linked", "rm", "--cached", "inner")
+    assert running_setting(tmp_path / "linked") == ""
     git(root, "config", "core.pager", "evil")
     assert running_setting(tmp_path / "linked") == "core.pager"
