@@ -30,12 +30,17 @@ _KINDS = (
 
 
 def locate(given: str, context: ExecutionContext) -> Path:
-    """The absolute, lexically normalised path that the model means by `given`. Touches nothing, never
-    raises."""
+    """The absolute path without dots that the model means by `given`; where `..` stands behind a link, the
+    one that the kernel would find. Looks links up, never raises."""
     text = given.strip()
     if text == "~" or text.startswith("~/"):
         text = str(Path(text).expanduser())
-    return Path(os.path.normpath(context.root / (text or ".")))
+    path = context.root / (text or ".")
+    plain = Path(os.path.normpath(path))
+    if ".." not in path.parts:
+        return plain
+    real = real_path(path)
+    return plain if real == real_path(plain) else real
 
 
 def shown(path: Path, context: ExecutionContext) -> str:
