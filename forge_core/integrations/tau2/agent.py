@@ -113,7 +113,7 @@ class Tau2ForgeAgent(_Base):  # type: ignore[misc]  # tau2 is not there where ty
         check_input(message)
         new = parts_of(message)
         history = [*state.messages, *new]
-        told = to_langchain(history)
+        told = to_langchain(history, is_whole=True)
         if state.prepared_text is not None and came_true(state.tool_execution_cache, new):
             answer = self._message(AIMessage(state.prepared_text), Turn(), raw={"prepared": True})
             self._commit(state, history, answer)
@@ -139,7 +139,8 @@ class Tau2ForgeAgent(_Base):  # type: ignore[misc]  # tau2 is not there where ty
         self._llm.seed = seed
 
     def stop(self, message: Any = None, state: Tau2ForgeState | None = None) -> None:
-        """Closes the connections; they open again when the agent is used."""
+        """Closes the connections, also those of this agent's other conversations. They open again when it is
+        used."""
         self._llm.client.close()
 
     @classmethod

@@ -29,8 +29,12 @@ def register(name: str = NAME) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """tau2's command line (`run --agent forge_agent …`), with Forge registered; gives its exit code."""
+    """tau2's command line with Forge registered; gives its exit code. A `run` that names no agent gets
+    Forge's (`--agent forge_agent`), but for audio."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    names_agent = any(word.partition("=")[0] in ("--agent", "--audio-native") for word in arguments)
+    if arguments[:1] == ["run"] and not names_agent:
+        arguments[1:1] = ["--agent", NAME]
     try:
         register()
         command: Callable[[], object] = import_module("tau2.cli").main

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from forge_core.llm.models import TokenUsage
@@ -15,10 +16,13 @@ _PER_TOKEN = ("input_cost_per_token", "output_cost_per_token")
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """US dollars a token, where the caller gave them."""
+    """US dollars a token."""
 
     prompt: float
     completion: float
+
+    def of(self, usage: TokenUsage) -> float:
+        return usage.prompt_tokens * self.prompt + usage.completion_tokens * self.completion
 
 
 def take_prices(args: dict[str, Any]) -> Prices | None:
@@ -46,10 +50,7 @@ class CostBook:
         """US dollars, and who says so: the provider, llm_args, LiteLLM's table, or nobody ("unknown": 0, as
         tau2's own agents count it)."""
         if self._prices is not None:
-            told = (
-                usage.prompt_tokens * self._prices.prompt + usage.completion_tokens * self._prices.completion
-            )
-            return told, "llm_args"
+            return self._prices.of(usage), "llm_args"
         if usage.cost_usd is not None:
             return float(usage.cost_usd), "provider"
         listed = _listed_cost(self._model, usage)
@@ -66,13 +67,16 @@ class CostBook:
 
 
 def _listed_cost(model: str, usage: TokenUsage) -> float | None:
-    """By the price table of LiteLLM, which tau2 brings and prices its own agents with."""
+    """By the price table of LiteLLM, which tau2 brings and prices its own agents with. As there,
+    "openai/gpt-4.1" is also looked up as "gpt-4.1". Only the table is read: LiteLLM's functions print to
+    stdout about a model that is not in it.
+    """
     try:
-        from litellm import cost_per_token  # type: ignore[import-not-found,unused-ignore]
-
-        parts: Mapping[int, float] | tuple[float, float] = cost_per_token(
-            model=model, prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens
-        )
-    except Exception:  # foreign code's border: an unlisted model is told by many kinds of exceptions
+        table: Mapping[str, Mapping[str, Any]] = import_module("litellm").model_cost
+    except ImportError:
         return None
-    return float(parts[0]) + float(parts[1])
+    entry = table.get(model) or table.get(model.partition("/")[2]) or {}
+    prices = [entry.get(name) for name in _PER_TOKEN]
+    if not all(isinstance(price, int | float) for price in prices):
+        return None
+    return Prices(*prices).of(usage)  # type: ignore[arg-type]  # checked above

@@ -22,24 +22,31 @@ def check_input(message: Any) -> None:
         )
     if message.role == "assistant" or message.role == "system":
         raise ValueError(f"The agent cannot answer a message of role {message.role!r}.")
-    for part in parts_of(message):
+    parts = parts_of(message)
+    if not parts:
+        raise ValueError("A message of tool results holds none.")
+    for part in parts:
         _check(part)
 
 
 def parts_of(message: Any) -> list[Any]:
     """The messages that `message` stands for: several tool results come wrapped in one."""
-    return list(getattr(message, "tool_messages", None) or [message])
+    return list(message.tool_messages) if hasattr(message, "tool_messages") else [message]
 
 
-def to_langchain(history: Sequence[Any]) -> list[BaseMessage]:
+def to_langchain(history: Sequence[Any], *, is_whole: bool = False) -> list[BaseMessage]:
     """One message each, in order, such that a strict host takes them: every result answers an open call,
-    every call has an id of its own, and nobody speaks while calls are open.
+    every call has an id of its own, and nobody speaks while calls are open. `is_whole` says that the model is
+    to answer now, so that no call may be open at the end either.
 
     Raises:
         ValueError: the history cannot be told so, holds audio, or calls of the user's.
     """
     reader = _Reader()
-    return [reader.read(message) for message in history]
+    told = [reader.read(message) for message in history]
+    if is_whole:
+        reader.check_closed("The turn")
+    return told
 
 
 def call_ids(messages: Sequence[BaseMessage]) -> set[str]:
@@ -72,14 +79,18 @@ class _Reader:
         _check(message)
         if message.role == "tool":
             return self._result(message)
-        if self._open:
-            waiting = ", ".join(repr(theirs) for theirs, _ in self._open)
-            raise ValueError(f"A {message.role} message comes before the results of the calls {waiting}.")
+        self.check_closed(f"A {message.role} message")
         if message.role == "assistant":
             return self._assistant(message)
         if message.role == "system":
             return SystemMessage(message.content or "")
         return HumanMessage(message.content or "")
+
+    def check_closed(self, what: str) -> None:
+        """Raises ValueError where calls wait for their results: `what` comes too early."""
+        if self._open:
+            waiting = ", ".join(repr(theirs) for theirs, _ in self._open)
+            raise ValueError(f"{what} comes before the results of the calls {waiting}.")
 
     def _result(self, message: Any) -> ToolMessage:
         pair = next((pair for pair in self._open if pair[0] == message.id), None)

@@ -80,6 +80,38 @@ def test_the_command_line_is_tau2s_with_forge_in_it(
     assert "forge_agent" in registry.get_agents()
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["run", "--domain", "mock"], ["run", "--agent", "forge_agent", "--domain", "mock"]),
+        (["run", "--agent", "llm_agent"], ["run", "--agent", "llm_agent"]),
+        (["run", "--agent=llm_agent"], ["run", "--agent=llm_agent"]),
+        (["run", "--audio-native"], ["run", "--audio-native"]),
+        (["view"], ["view"]),
+        ([], []),
+    ],
+    ids=range(6),
+)
+def test_a_run_without_an_agent_is_forges(
+    registry: Any, monkeypatch: pytest.MonkeyPatch, given: list[str], expected: list[str]
+) -> None:
+    seen: list[list[str]] = []
+    monkeypatch.setattr(import_module("tau2.cli"), "main", lambda: seen.append(sys.argv[1:]))
+    assert forge_tau2.main(given) == 0
+    assert seen == [expected]
+
+
+@pytest.mark.parametrize(("code", "expected"), [(None, 0), (3, 3), ("no such domain", 1)])
+def test_tau2s_exit_code_is_handed_on(
+    registry: Any, monkeypatch: pytest.MonkeyPatch, code: int | str | None, expected: int
+) -> None:
+    def leave() -> None:
+        raise SystemExit(code)
+
+    monkeypatch.setattr(import_module("tau2.cli"), "main", leave)
+    assert forge_tau2.main(["view"]) == expected
+
+
 def test_without_tau2_the_package_loads_and_its_use_names_the_address() -> None:
     program = WITHOUT_TAU2 + (
         "import forge_core.integrations.tau2 as t\n"

@@ -163,10 +163,11 @@ def refused_messages() -> list[tuple[str, Any]]:
         ("answers no open call", lambda: shop.result("c9", "x")),
         ("Solo mode is not supported", lambda: None),
         ("cannot answer", lambda: shop.said("Hi")),
+        ("holds none", lambda: shop.messages().MultiToolMessage(role="tool", tool_messages=[])),
     ]
 
 
-@pytest.mark.parametrize(("why", "make"), refused_messages(), ids=range(7))
+@pytest.mark.parametrize(("why", "make"), refused_messages(), ids=range(8))
 def test_what_cannot_be_answered_is_refused_before_any_request(
     server: SseServer, why: str, make: Any
 ) -> None:
@@ -192,6 +193,14 @@ def test_a_history_that_is_not_the_agents_is_refused(server: SseServer, why: str
     agent = shop.agent(server)
     with pytest.raises(ValueError, match=why):
         agent.get_init_state(make())
+    assert server.requests == []
+
+
+def test_a_turn_waits_for_the_results_of_all_calls(server: SseServer) -> None:
+    agent = shop.agent(server)
+    state = agent.get_init_state([shop.called(("c1", "get_order", {}), ("c2", "get_order", {}))])
+    with pytest.raises(ValueError, match="before the results of the calls 'c2'"):
+        agent.generate_next_message(shop.result("c1", "open"), state)
     assert server.requests == []
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -176,6 +178,16 @@ def test_a_price_in_the_arguments_counts_and_does_not_go_out(server: SseServer) 
     message, _ = agent.generate_next_message(shop.user(), agent.get_init_state())
     assert message.cost == pytest.approx(12 * 0.5 + 5 * 2.0)
     assert prices.keys().isdisjoint(server.requests[0].json)
+
+
+def test_a_price_that_only_litellm_lists_counts(server: SseServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = {"input_cost_per_token": 0.25, "output_cost_per_token": 1.0}
+    monkeypatch.setitem(sys.modules, "litellm", SimpleNamespace(model_cost={"gpt-4.1": listed, "odd": {}}))
+    for llm, expected in (("openai/gpt-4.1", (4.0, "litellm")), ("odd", (0.0, "unknown"))):
+        server.add(answer("Yes.", usage={"prompt_tokens": 12, "completion_tokens": 1}))
+        agent = shop.agent(server, llm=llm)
+        message, _ = agent.generate_next_message(shop.user(), agent.get_init_state())
+        assert (message.cost, message.raw_data["cost_source"]) == expected
 
 
 def test_an_unknown_price_counts_as_nothing_and_is_said(
