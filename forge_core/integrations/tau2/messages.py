@@ -100,14 +100,19 @@ class _Reader:
         status = "error" if message.error else "success"
         return ToolMessage(message.content or "", tool_call_id=pair[1], status=status)
 
+    def _own_id(self, call_id: str) -> str:
+        """`call_id`, or another where it is missing or was used: by place, not by chance, since a prefix that
+        changes from turn to turn would miss the provider's cache."""
+        place = len(self._taken)
+        while not call_id or call_id in self._taken:
+            call_id, place = f"call_again_{place}", place + 1
+        self._taken.add(call_id)
+        return call_id
+
     def _assistant(self, message: Any) -> AIMessage:
         calls = []
         for call in message.tool_calls or ():
-            call_id = call.id
-            if not call_id or call_id in self._taken:
-                # by place, not by chance: a prefix that changes would miss the provider's cache
-                call_id = f"call_again_{len(self._taken)}"
-            self._taken.add(call_id)
+            call_id = self._own_id(call.id)
             self._open.append((call.id, call_id))
             calls.append(tool_call(name=call.name, args=call.arguments, id=call_id))
         raw = message.raw_data if isinstance(message.raw_data, dict) else {}

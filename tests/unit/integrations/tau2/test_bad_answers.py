@@ -18,6 +18,7 @@ from tests.support.sse_server import (
     chunk,
     error_reply,
     event,
+    json_reply,
     stream,
     tool_answer,
 )
@@ -37,6 +38,11 @@ def nameless() -> Reply:
     return stream(chunk(None, tool_calls=[call]), chunk(None, finish_reason="tool_calls"))
 
 
+def whole(message: dict[str, Any], finish_reason: str = "stop") -> Reply:
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish_reason}
+    return json_reply({"id": "g", "model": "m", "choices": [choice], "usage": USAGE})
+
+
 UNUSABLE = {
     "half an object": lambda: tool_answer(("c1", "get_order", '{"order_id": "1"')),
     "a list": lambda: tool_answer(("c1", "get_order", '["1"]')),
@@ -51,12 +57,9 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize("unusable", UNUSABLE.values(), ids=UNUSABLE.keys())
-@pytest.mark.parametrize("stream_", [True])
-def test_an_unusable_answer_is_asked_again_with_the_reason(
-    server: SseServer, unusable: Any, stream_: bool
-) -> None:
+def test_an_unusable_answer_is_asked_again_with_the_reason(server: SseServer, unusable: Any) -> None:
     server.add(unusable(), answer("Here I am."))
-    agent = shop.agent(server, stream=stream_)
+    agent = shop.agent(server)
     message, state = agent.generate_next_message(shop.user(), agent.get_init_state())
     assert message.content == "Here I am."
     assert message.raw_data["refused_answers"] == 1
@@ -65,6 +68,16 @@ def test_an_unusable_answer_is_asked_again_with_the_reason(
     assert violations(again) == []
     told = [m for m in again["messages"] if m["role"] in ("tool", "user")][-1]["content"]
     assert "Not executed" in told or "could not be used" in told
+
+
+@pytest.mark.parametrize("arguments", ['{"order_id": "1"', '["1"]', "order_id=1"])
+def test_an_unusable_answer_that_came_whole_is_asked_again_too(server: SseServer, arguments: str) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "get_order", "arguments": arguments}}
+    server.add(whole({"content": None, "tool_calls": [call]}, "tool_calls"), whole({"content": "Here."}))
+    agent = shop.agent(server, stream=False)
+    message, _ = agent.generate_next_message(shop.user(), agent.get_init_state())
+    assert (message.content, message.raw_data["refused_answers"]) == ("Here.", 1)
+    assert violations(server.requests[1].json) == []
 
 
 def test_the_costs_of_all_attempts_are_summed(server: SseServer) -> None:
@@ -102,11 +115,8 @@ def test_an_unknown_tool_is_passed_on_and_its_error_told(server: SseServer) -> N
 @pytest.mark.parametrize("status", [429, 500, 502, 503])
 @pytest.mark.parametrize("stream_", [True, False])
 def test_a_passing_failure_is_tried_again(server: SseServer, status: int, stream_: bool) -> None:
-    from tests.support.sse_server import json_reply
-
-    choice = {"index": 0, "message": {"role": "assistant", "content": "Back."}, "finish_reason": "stop"}
-    whole = json_reply({"id": "g", "model": "m", "choices": [choice], "usage": USAGE})
-    server.add(error_reply(status, "busy", headers=NO_WAIT), answer("Back.") if stream_ else whole)
+    back = answer("Back.") if stream_ else whole({"content": "Back."})
+    server.add(error_reply(status, "busy", headers=NO_WAIT), back)
     agent = shop.agent(server, stream=stream_)
     message, _ = agent.generate_next_message(shop.user(), agent.get_init_state())
     assert (message.content, message.cost) == ("Back.", pytest.approx(USAGE["cost"]))
