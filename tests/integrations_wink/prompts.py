@@ -53,7 +53,7 @@ class Model(BaseChatModel):
         if isinstance(reply, BaseException):
             raise reply
         usage = UsageMetadata(input_tokens=10, output_tokens=5, total_tokens=15)
-        message = reply.model_copy(update={"usage_metadata": usage, "id": f"m{len(self._seen)}"})
+        message = reply.model_copy(update={"usage_metadata": usage, "id": None})
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 

@@ -9,12 +9,13 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables.config import var_child_runnable_config
 
 from forge_core.errors import ForgeError, ProviderError
 from forge_core.events import AgentEnd, AgentEvent, Error
-from forge_core.integrations.langgraph.recorder import RunRecorder
+from forge_core.integrations.langgraph.recorder import RunRecorder, Streams
 from forge_core.integrations.langgraph.stops import GraphPausedError, LimitReachedError
 from forge_core.langchain.composite_callback import CompositeCallback
 from forge_core.langchain.messages import langchain_messages_to_forge
@@ -46,7 +47,7 @@ class GraphRun:
     def drive(self) -> AgentResult:
         """Runs to the end in the caller's thread. A failure is kept in `error`, not raised."""
         # A context of its own: within another graph's node LangGraph would take this one for a part of that.
-        contextvars.copy_context().run(self._drive, "values", "updates")
+        contextvars.copy_context().run(self._drive)
         return self.result()
 
     def events(self) -> Iterator[AgentEvent]:
@@ -54,8 +55,7 @@ class GraphRun:
         before its next call and at the next fragment of an answer."""
         self._queue = queue.SimpleQueue()
         context = contextvars.copy_context()
-        modes = ("values", "updates", "messages")  # "messages" makes the models stream
-        thread = threading.Thread(target=context.run, args=(self._drive, *modes), name="forge-graph-run")
+        thread = threading.Thread(target=context.run, args=(self._drive,), name="forge-graph-run")
         thread.start()
         try:
             while (event := self._queue.get()) is not _DONE:
@@ -97,13 +97,13 @@ class GraphRun:
             finish_reason=self.recorder.finish_reason,
         )
 
-    def _drive(self, *modes: str) -> None:
+    def _drive(self) -> None:
         var_child_runnable_config.set(None)
         runner = self._runner
         try:
             graph, kwargs = runner.prepare(self)
             self._check()
-            for mode, data in graph.stream(self._payload, stream_mode=list(modes), **kwargs):
+            for mode, data in graph.stream(self._payload, stream_mode=["values", "updates"], **kwargs):
                 if mode == "values":
                     self.state = data
                 elif mode == "updates" and "__interrupt__" in data:
@@ -117,15 +117,16 @@ class GraphRun:
     def _paused(self, graph: Any, config: dict[str, Any], interrupts: Any) -> None:
         nodes: tuple[str, ...] = ()
         if graph.checkpointer is not None:
-            nodes = tuple(graph.get_state(config).next)
+            nodes = tuple(dict.fromkeys(graph.get_state(config).next))
         values = [interrupt.value for interrupt in interrupts]
         self.pause = GraphPausedError(
             self._runner.thread_id, values, nodes, can_resume=graph.checkpointer is not None
         )
 
-    def callbacks(self) -> CompositeCallback:
+    def callbacks(self) -> list[BaseCallbackHandler]:
         """The meter first, then the events: a meter that ends the run does not keep its LLM_END."""
-        return CompositeCallback([self._runner.tracker, self.recorder, *self._runner.callbacks])
+        heard = CompositeCallback([self._runner.tracker, self.recorder, *self._runner.callbacks])
+        return [heard] if self._queue is None else [heard, Streams()]
 
     def _check(self) -> None:
         runner = self._runner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
@@ -29,6 +29,18 @@ class _OpenTool:
     name: str
     arguments: dict[str, Any]
     started: float
+
+
+class Streams(ForgeCallbackHandler):
+    """Makes chat models stream, by being among the callbacks: LangChain looks for a handler with these two
+    methods. LangGraph's own way, the stream mode "messages", needs a second worker thread, and with that the
+    tools of one answer would no longer run in call order."""
+
+    def tap_output_iter(self, run_id: UUID, output: Iterator[Any]) -> Iterator[Any]:
+        return output
+
+    def tap_output_aiter(self, run_id: UUID, output: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        return output
 
 
 class RunRecorder(ForgeCallbackHandler):

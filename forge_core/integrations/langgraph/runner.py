@@ -119,7 +119,7 @@ class GraphRunner:
     def prepare(self, run: GraphRun) -> tuple[Any, dict[str, Any]]:
         """The graph and the keywords of its `stream` for one run."""
         kwargs = self.config.to_invoke_kwargs()
-        kwargs["config"] |= self._config() | {"callbacks": [run.callbacks()]}
+        kwargs["config"] |= self._config() | {"callbacks": run.callbacks()}
         if self.graph is None:
             kwargs["config"]["max_concurrency"] = 1  # parallel calls in call order
         return self._graph, kwargs
