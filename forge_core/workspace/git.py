@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,7 @@ _SUBMODULE_COMMANDS = _DIFF_COMMANDS | {"status"}
 _PROGRAM_KEYS = re.compile(
     r"(?:filter|diff|merge)\..+\.(?:clean|smudge|process|textconv|command|driver)", re.IGNORECASE | re.DOTALL
 )
+_EXTERNAL_DIFF = "diff.external"
 _SETTINGS = (
     "core.fsmonitor=",
     "core.hooksPath=/dev/null",
@@ -102,14 +104,20 @@ async def run_git(folder: Path, *arguments: str, timeout_s: float = 10.0) -> Git
 
 async def reading_variables(folder: Path, timeout_s: float = 5.0) -> dict[str, str]:
     """Variables under which git, called to read in `folder`, runs no hook, filter, helper, pager or transport
-    that a repository's config names. Those of other repositories (`git -C`) may keep filters of their own."""
-    settings = [(key, value) for key, _, value in (line.partition("=") for line in _SETTINGS)]
+    that a repository's config names. Drivers in the person's own config stay theirs, and those of other
+    repositories (`git -C`) may keep filters of their own."""
+    settings = [tuple(line.split("=", 1)) for line in _SETTINGS if not line.startswith(_EXTERNAL_DIFF)]
     try:
-        names = await _call(folder, ["config", "--name-only", "--null", "--list"], {}, timeout_s)
-        settings += _emptied(names.stdout.split("\0"))
+        listed = ["config", "--name-only", "--null", "--show-scope", "--list"]
+        told = (await _call(folder, listed, {}, timeout_s)).stdout.split("\0")
     except WorkspaceError:
-        pass  # without git nothing of git runs
-    return _GUARDS | _as_variables(settings)
+        return {}  # without git nothing of git runs
+    brought = [
+        name for scope, name in zip(told[::2], told[1::2], strict=False) if scope in ("local", "worktree")
+    ]
+    # Emptied, it makes git fail instead of doing without: so only where there is one to be kept from running.
+    settings += [(name, "") for name in brought if name.lower() == _EXTERNAL_DIFF]
+    return _GUARDS | _as_variables([*settings, *_emptied(brought)])
 
 
 def _disarmed(names: list[str]) -> dict[str, str]:
@@ -124,7 +132,7 @@ def _emptied(names: list[str]) -> list[tuple[str, str]]:
     return [(name, "") for name in programs] + [(f"{name}.required", "false") for name in sorted(filters)]
 
 
-def _as_variables(settings: list[tuple[str, str]]) -> dict[str, str]:
+def _as_variables(settings: Sequence[tuple[str, ...]]) -> dict[str, str]:
     variables = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (key, value) in enumerate(settings):
         variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}

@@ -72,3 +72,17 @@ async def test_a_command_that_may_write_meets_the_repository_as_it_is(trap: Trap
     assert trap.trace.exists()
     log = subprocess.run(["git", "log", "--oneline"], cwd=trap.folder, capture_output=True, text=True)
     assert log.stdout.endswith("first\n")
+
+
+async def test_plain_reading_shows_what_git_always_shows(
+    trap: Trap,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(effects, "is_read_only", lambda command, folder: True)
+    tool = BashTool()
+    for line in ("git diff", "git status --short", "git log -p", "git show", "git diff HEAD --stat"):
+        plain = subprocess.run(line.split(), cwd=trap.folder, capture_output=True, text=True)
+        done = await ToolExecutor().execute(tool, {"command": line}, ExecutionContext(trap.folder))
+        assert plain.stdout and done.success
+        assert done.output.startswith(plain.stdout.rstrip("\n"))
+    await tool.aclose()
