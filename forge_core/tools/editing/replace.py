@@ -93,11 +93,13 @@ def _check_size(text: str, place: Place) -> None:
 def _check_depth(text: str, place: Place) -> None:
     """Refuses what begins within or after the indentation of a line when how deep the new lines are to stand
     is not clear: a model that leaves the indentation out may mean it for all lines, or for the first."""
-    start = max(text.rfind("\n", 0, place.span.start), text.rfind("\r", 0, place.span.start)) + 1
-    before = text[start : place.span.start]
-    if not before or before.strip(BLANKS):
-        return
     if "\n" not in place.pair.old and "\n" not in with_newlines(place.pair.new):
+        return
+    start = place.span.start
+    while start and text[start - 1] in BLANKS:
+        start -= 1
+    before = text[start : place.span.start]
+    if not before or (start and text[start - 1] not in "\r\n"):
         return
     old, new = (_solid(one) for one in (place.pair.old, place.pair.new))
     if not old or not new or place.pair.old.startswith("\n"):

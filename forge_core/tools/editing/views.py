@@ -43,6 +43,7 @@ class View:
         self.key = key
         self.keys = key.of(lines.bare)
         self.text = "\n" + "\n".join(self.keys) + "\n"
+        self._cuts: dict[int, dict[int, tuple[int, int]]] = {}
         self._starts = [*accumulate((len(one) + 1 for one in self.keys), initial=1)]
 
     def place(self, position: int) -> tuple[int, int]:
@@ -56,7 +57,9 @@ class View:
         if line == len(self.keys):
             return self.lines.part.stop
         if self.key is Key.FOLDED:
-            cut = sources(self.lines.bare[line]).get(column)
+            if line not in self._cuts:
+                self._cuts[line] = sources(self.lines.bare[line])
+            cut = self._cuts[line].get(column)
             if cut is None:
                 return None
             column = cut[0 if is_end else 1]

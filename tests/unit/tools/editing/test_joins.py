@@ -84,3 +84,10 @@ def test_a_carriage_return_is_never_torn_from_its_newline(old: str) -> None:
 def test_an_edit_that_would_change_nothing_is_refused() -> None:
     with pytest.raises(ToolError, match="Nothing would change"):
         replace(b"a\nb\n", "a  \n", "a\n")
+
+
+@pytest.mark.parametrize(("line", "old"), [("x ", "x"), ("x\u201c", '"'), ("x\u201c", 'x"')])
+def test_very_many_places_of_one_line_are_replaced(line: str, old: str) -> None:
+    """Quadratic work for each place would take minutes here."""
+    done = replace((line * 20_000 + "\n").encode(), old, "q", replace_all=True)
+    assert (done.count, done.data.count(b"q")) == (20_000, 20_000)
