@@ -59,9 +59,8 @@ def typical() -> Iterator[Case]:
     yield Case("indentation", data, _tabs(old), _tabs(new))
     numbered = "\n".join(f"{at:>6}\t{line}" for at, line in enumerate(block, 1_001)) + "\n"
     yield Case("line numbers", data, numbered, new)
-    yield Case(
-        "blank edges", data.replace(b"\n\n", b"\n"), f"\n{old}\n".replace("\n\n", "\n", 1), f"\n{new}\n"
-    )
+    bare_old, bare_new = (one.replace("\n\n", "\n") for one in (old, new))
+    yield Case("blank edges", data.replace(b"\n\n", b"\n"), f"\n{bare_old}\n", f"\n{bare_new}\n")
 
 
 def _tabs(text: str) -> str:
