@@ -72,6 +72,8 @@ class Tau2ForgeAgent(_Base):  # type: ignore[misc]  # tau2 is not there where ty
         unknown = sorted(ignored.keys() - _FROM_TAU2)
         if unknown:
             _log.warning("Tau2ForgeAgent takes no %s; ignored.", ", ".join(unknown))
+        if tool_executor is not None and mode == "step":
+            _log.warning('tool_executor is not used: mode="step" runs no tools. Give mode="react" for it.')
         args = clean_args(llm_args)
         url, key = args.pop("base_url", None), args.pop("api_key", None)
         stream = bool(args.pop("stream", stream))

@@ -123,6 +123,13 @@ def test_an_executor_of_the_callers_runs_the_tools(server: SseServer) -> None:
     assert (seen, [call.name for call in message.tool_calls]) == (["get_order"], ["get_order"])
 
 
+def test_an_executor_that_would_not_be_used_is_told(
+    server: SseServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop.agent(server, tool_executor=lambda call: None)
+    assert 'mode="react"' in caplog.text
+
+
 def test_tools_that_cannot_be_copied_are_refused_with_the_way_out(server: SseServer) -> None:
     import threading
     from importlib import import_module
