@@ -58,18 +58,23 @@ def run_lines(lines: Sequence[str], scratch: Path) -> list[Run]:
     runs: list[Run] = []
     for start in range(0, len(lines), _BATCH):
         batch = list(lines[start : start + _BATCH])
-        command = [*_wall(scratch), sys.executable, str(Path(__file__).resolve()), str(scratch)]
+        inner = Path(__file__).read_text()  # its file may lie where the wall has an empty folder
+        command = [*wall(scratch), sys.executable, "-c", inner, str(scratch)]
         done = subprocess.run(command, input=json.dumps(batch), capture_output=True, text=True, check=True)
         for line, (executed, written) in zip(batch, json.loads(done.stdout), strict=True):
             runs.append(Run(line, tuple(tuple(words) for words in executed), tuple(written)))
     return runs
 
 
-def _wall(scratch: Path) -> list[str]:
+def wall(scratch: Path) -> list[str]:
+    """What to put before a command so that it can write nothing but `scratch`."""
     if shutil.which("bwrap") is None:
         return []
     flags = "--die-with-parent --new-session --unshare-user-try --unshare-pid --unshare-net --ro-bind / / --dev /dev --proc /proc"
-    return ["bwrap", *flags.split(), "--tmpfs", "/tmp", "--bind", str(scratch), str(scratch), "--"]
+    python = [
+        word for path in dict.fromkeys((sys.prefix, sys.base_prefix)) for word in ("--ro-bind", path, path)
+    ]
+    return ["bwrap", *flags.split(), "--tmpfs", "/tmp", *python, "--bind", str(scratch), str(scratch), "--"]
 
 
 def _main(scratch: Path) -> None:

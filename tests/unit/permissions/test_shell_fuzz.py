@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.bench import shell_fuzz_options as with_options
 from tests.bench.shell_canaries import Run, run_lines
 from tests.bench.shell_fuzz import compare, fuzz
 
@@ -45,3 +46,21 @@ def test_the_comparison_can_fail(tmp_path: Path) -> None:
     assert tally.unsafe == [("git status", "executed ('evil',)"), ("git status", "wrote w")]
     assert tally.evaded == [("git status", "evil"), ("foo", "rm")]
     assert len(tally.missed) == 2
+
+
+@needs_walls
+def test_no_option_and_no_file_name_makes_plain_reading_do_more(tmp_path: Path) -> None:
+    tally = with_options.fuzz(400, 5, tmp_path)
+    assert tally.changed == []
+    assert tally.told == []
+    assert tally.allowed > 15
+    assert len(tally.programs) > 10
+
+
+@needs_walls
+def test_the_folder_of_hostile_names_does_harm_when_it_can(tmp_path: Path) -> None:
+    root = with_options.scene(tmp_path)
+    harmful = ["sort -?pwned README", "sed -n '1e touch pwned2' README"]
+    changed, told = with_options.run([*harmful, "cat sub/up/../secret", "cat README"], tmp_path, root)
+    assert [one for one, _ in changed] == harmful
+    assert told == ["cat sub/up/../secret"]
