@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from forge_core.permissions.option_forms import given
@@ -29,7 +30,7 @@ from forge_core.permissions.repository_config import running_setting
 from forge_core.permissions.shell_syntax import Reading, SimpleCommand
 from forge_core.permissions.shell_words import Word
 from forge_core.permissions.tables import table
-from forge_core.permissions.word_paths import glob_stays, paths_in
+from forge_core.permissions.word_paths import glob_stays, holds_secret, paths_in
 
 HARMLESS_WRAPPERS = table("time timeout gtimeout nice command stdbuf !")
 """They run what follows and nothing else."""
@@ -46,6 +47,15 @@ _SED_ADDRESS = r"(?:\d{1,9}|\$|/[\w #\"'=:<>@%,-]+/)"
 _SED = re.compile(rf"{_SED_ADDRESS}(?:,\s?{_SED_ADDRESS})?\s?p")
 _PRINTF = re.compile(r"(?!-)(?:[^%]|%%|%[-+ 0#]*\d*(?:\.\d+)?[sdiqbcfxou])*", re.DOTALL)
 """Formats that only print: not `%n`, which sets a variable and evaluates its name."""
+_GREP_ALL = re.compile(r"-[A-Za-z]*r[A-Za-z]*|--recursive")
+_RG_ALL = re.compile(r"-[A-Za-z]*u[A-Za-z]*|--hidden|--no-ignore(?:-vcs)?")
+_SEARCHES = {"grep": _GREP_ALL, "egrep": _GREP_ALL, "fgrep": _GREP_ALL, "rg": _RG_ALL}
+"""Options by which a search reads files that nobody named, hidden ones too."""
+_CODE = re.compile(
+    r"\*\.(?:pyi?|[jt]sx?|go|rs|[ch]|cc|cpp|hpp|java|rb|php|md|txt|toml|ya?ml|css|html|sh|sql|cs|kt|swift|lua)"
+)
+"""Patterns of names that no file with keys has."""
+_MAX_SEARCHED = 20
 _JQ_READS = re.compile(r"\b(?:import|include|modulemeta|get_search_list)\b")
 
 
@@ -143,6 +153,8 @@ def _is_listed(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> b
             return all(_is_printed(word, root, folders) for word in words[1:])
         case _:
             paths = _paths(program, words)
+    if program in _SEARCHES and paths is not None and _shows_keys(words, paths, folders):
+        return False
     if program == "diff" and paths and any((one / word.text).is_dir() for one in folders for word in paths):
         return False  # it follows the links in them
     return paths is not None and all(_word_stays(word, root, folders) for word in paths)
@@ -230,6 +242,22 @@ def _is_plain_printf(words: Sequence[Word]) -> bool:
     if len(words) < 2 or words[1].is_dynamic or words[1].has_glob:
         return False
     return _PRINTF.fullmatch(words[1].text) is not None
+
+
+def _shows_keys(words: Sequence[Word], paths: Sequence[Word], folders: Sequence[Path]) -> bool:
+    """Whether a search through whole folders would read files with keys."""
+    texts = [word.text for word in words[1:]]
+    if not any(_SEARCHES[words[0].text].fullmatch(text) for text in texts):
+        return False
+    only = [after for before, after in pairwise(texts) if before == "--include"]
+    only += [text.partition("=")[2] for text in texts if text.startswith("--include=")]
+    if words[0].text != "rg" and only and all(_CODE.fullmatch(one) for one in only):
+        return False
+    names = [word.text for word in paths if not word.has_glob] if paths else ["."]
+    if len(names) != max(len(paths), 1):  # whatever a glob meets lies below
+        names.append(".")
+    places = dict.fromkeys(folder / name for folder in folders for name in names)
+    return len(places) > _MAX_SEARCHED or any(holds_secret(one) for one in places)
 
 
 def _is_printed(word: Word, root: Path, folders: Sequence[Path]) -> bool:

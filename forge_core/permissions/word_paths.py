@@ -3,6 +3,7 @@ keys."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from glob import iglob
@@ -71,3 +72,23 @@ def glob_stays(word: Word, root: Path, folders: Sequence[Path]) -> bool:
 def _is_ours(path: Path, root: Path) -> bool:
     where = place(path, root)
     return where.is_inside and not where.is_secret
+
+
+def holds_secret(folder: Path) -> bool:
+    """Whether a file with keys lies anywhere below the folder, or more lies there than is looked at."""
+    left = _MAX_FILES
+    todo = [str(folder)]
+    while todo:
+        try:
+            with os.scandir(todo.pop()) as entries:
+                for entry in entries:
+                    left -= 1
+                    if left < 0 or is_secret(entry.name):
+                        return True
+                    if entry.is_dir(follow_symlinks=False):
+                        todo.append(entry.path)
+        except (NotADirectoryError, FileNotFoundError):
+            continue
+        except OSError:
+            return True
+    return False

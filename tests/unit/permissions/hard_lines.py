@@ -1320,6 +1320,21 @@ cd src; cd ..; ls
 cd a; cd b; cd c; cd d; cat x
 for i in 1 2; do cat away/passwd; cd src; done
 for i in 1 2; do cat x; cd src; done
+## ask: files with keys are met on the way
+grep -r S= .
+grep -rn S=
+grep -nrH S= . src
+grep --recursive S= .
+cd src && grep -r S= ..
+grep -r src .
+grep -r src
+grep -r --include='*' S= .
+grep -r --include=.e* S= .
+grep -r --include '*.env' S= .
+rg --hidden S=
+rg -u S= .
+rg -uu S=
+rg --no-ignore --hidden S= .
 ## ask: git lists only in some forms
 git branch --sort refname newbranch
 git branch --sort=refname newbranch
