@@ -1,0 +1,1 @@
+"""What of the LangGraph integration needs no package of its own."""
