@@ -206,7 +206,7 @@ def test_a_structured_answer_through_a_tool_is_parsed() -> None:
     assert adapter.evaluate(make_prompt(output=Answer), session=session).output == Answer("a", 1.0)
 
 
-def graph_with_tools(llm: Model) -> Any:
+def graph_with_tools(llm: Model, handle_tool_errors: bool = False) -> Any:
     """A graph of one's own: asks, runs the prompt's tools, asks again."""
 
     def ask(state: Any, config: Any) -> Any:
@@ -214,7 +214,8 @@ def graph_with_tools(llm: Model) -> Any:
         return {"messages": [llm.bind_tools(found).invoke(state["messages"])]}
 
     def work(state: Any, config: Any) -> Any:
-        return ToolNode(config["configurable"]["forge_tools"]).invoke(state, config)
+        tools = config["configurable"]["forge_tools"]
+        return ToolNode(tools, handle_tool_errors=handle_tool_errors).invoke(state, config)
 
     ask.__annotations__.clear()
     from langchain_core.runnables import RunnableConfig
@@ -240,6 +241,21 @@ def test_a_graph_of_ones_own_runs_with_the_prompts_tools_meter_and_events() -> N
     assert {e.call_id for e in told[2:4]} == {"call_0", "call_1"}
     assert told[-1].usage.total_tokens == 30
     assert all(context.rendered_prompt is not None for context in handlers.contexts)
+
+
+def test_a_request_to_expand_leaves_a_graph_that_swallows_its_tools_errors() -> None:
+    section = MarkdownSection(
+        title="Notes", key="notes", template="All.", summary="Some.",
+        visibility=SectionVisibility.SUMMARY, tools=(tool("hidden", Handlers().add),),
+    )  # fmt: skip
+    handlers, (session, told) = Handlers(), make_session()
+    wanted = ("open_sections", {"section_keys": ["notes"], "reason": "need them"})
+    llm = Model(replies=[calls(wanted, ("add", {"a": 1})), says("done")])
+    adapter = LangGraphAdapter(model="m", llm=llm, graph=graph_with_tools(llm, handle_tool_errors=True))
+    with pytest.raises(VisibilityExpansionRequired):
+        adapter.evaluate(make_prompt(tool("add", handlers.add), sections=[section]), session=session)
+    assert len(llm.seen) == 1, "the model is not asked again"
+    assert "PromptExecuted" not in names(told)
 
 
 def test_the_thread_is_the_sessions_unless_the_config_names_one() -> None:

@@ -20,6 +20,7 @@ from weakincentives.budget import Budget, BudgetTracker
 from weakincentives.clock import FakeClock
 from weakincentives.deadlines import Deadline
 
+from forge_core.errors import PaymentRequiredError, RateLimitError
 from forge_core.integrations.langgraph import LangGraphAdapter, LangGraphClientConfig, detect_throttle
 from tests.integrations_wink.prompts import (
     Answer,
@@ -175,6 +176,8 @@ def response_error(status: int, headers: dict[str, str]) -> Exception:
         (StatusError(status_code=429), "rate_limit", None),
         (response_error(429, {"Retry-After": "7"}), "rate_limit", 7),
         (StatusError(status=402), "quota_exhausted", None),
+        (RateLimitError("slow"), "rate_limit", None),
+        (PaymentRequiredError("pay"), "quota_exhausted", None),
         (StatusError(status_code=429, code="insufficient_quota"), "quota_exhausted", None),
         (TimeoutError("slow"), "timeout", None),
         (httpx.ReadTimeout("slow"), "timeout", None),

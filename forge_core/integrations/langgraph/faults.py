@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
-from forge_core.errors import ProviderTimeoutError
+from forge_core.errors import PaymentRequiredError, ProviderTimeoutError, RateLimitError
 from forge_core.integrations.langgraph.graph_run import shown
 from forge_core.integrations.langgraph.stops import GraphPausedError
 from forge_core.integrations.langgraph.wink_types import wink
@@ -98,7 +98,9 @@ def _kind(error: BaseException) -> str | None:
     status = _status(error)
     if status == 402 or (status in (None, 403, 429) and _code(error) in _QUOTA_WORDS):
         return "quota_exhausted"
-    if status == 429:
+    if status is None and isinstance(error, PaymentRequiredError):  # an error event within a stream
+        return "quota_exhausted"
+    if status == 429 or (status is None and isinstance(error, RateLimitError)):
         return "rate_limit"
     if status in _TIMEOUT_STATUSES or _is_timeout(error):
         return "timeout"

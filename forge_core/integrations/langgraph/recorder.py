@@ -124,7 +124,9 @@ class RunRecorder(ForgeCallbackHandler):
         self._end_tool(run_id, text, success=not is_message or output.status != "error")
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        self._end_tool(run_id, f"Error: {error}", success=False)
+        is_pause = type(error).__name__ == "GraphInterrupt"
+        words = "Paused: the call waits for a person." if is_pause else f"Error: {error}"
+        self._end_tool(run_id, words, success=False)
 
     def refused(self, call_id: str, name: str, arguments: Mapping[str, Any], words: str) -> None:
         """A call that no tool got: it has its events all the same."""
