@@ -25,13 +25,15 @@ _RUNS_OR_WRITES = table(
     " --config-env --exec-path --rootdir --basetemp --confcutdir --python-executable --install-types"
     " --manifest-path --target-dir --prefix --makefile --file --directory --in-place --hostname-bin --git-dir"
     " --work-tree --no-index --force-with-lease --junit-xml --junitxml --pastebin --report-log"
-    " --rcfile --show-signature --search-zip --files0-from"
+    " --override-ini --pdbcls --plugins --inifile --cov-config --tx --log-file --html --benchmark-json"
+    " --node-options --userconfig --globalconfig --rcfile --show-signature --search-zip --files0-from"
 )
-_WHOLE_WORDS = table("--check --target --install --report --work --python --manifest --in --out-dir")
+_WHOLE_WORDS = table("--cov --check --target --install --report --work --python --manifest --in --out-dir")
 """Options in their own right that happen to begin a risky one."""
 _SHORT: dict[str, frozenset[str]] = {
     "git": table("-o -O -c -x"),
     "make": table("-f -C -I"),
+    "npm": table("-C -o -O -c"),
     "pytest": table("-c -p -o"),
     "go": table("-exec -toolexec -vettool -o -overlay -modfile -C"),
     "rg": frozenset({"-z"}),
@@ -78,7 +80,10 @@ def is_risky(prefix: Sequence[str], added: Sequence[Word], root: Path) -> bool:
     file with keys, so that a rule which the person wrote does not cover it."""
     programs = [word.rpartition("/")[2] for word in prefix]
     return any(
-        _runs_or_writes(word.text, programs) or _shows_keys(word, root) or _may_be_option(word, programs[0])
+        _runs_or_writes(word.text, programs)
+        or _shows_keys(word, root)
+        or _may_be_option(word, programs[0])
+        or ("pytest" in programs and _leaves(word, root))
         for word in added
     )
 
@@ -88,6 +93,12 @@ def _may_be_option(word: Word, program: str) -> bool:
     if not word.has_glob or program in HARMLESS_TO_ALL:
         return False
     return re.match(r"[*?\[]|-[^=]*[*?\[]", word.text) is not None
+
+
+def _leaves(word: Word, root: Path) -> bool:
+    """Whether it names code outside of `root`."""
+    parts = (part for part in paths_in(word.text) if re.match(r"/|~|(?:.*/)?\.\.(?:/|$)", part))
+    return any(part.startswith("~") or not place(root / part, root).is_inside for part in parts)
 
 
 def _is_known(word: str, options: frozenset[str]) -> bool:

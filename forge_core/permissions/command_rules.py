@@ -28,7 +28,10 @@ class Match(IntEnum):
     YES = 2
 
 
-_GIT_VALUES = table("-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix")
+_GIT_VALUES = table(
+    "-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix"
+    " --attr-source --shallow-file"
+)
 _LONG = {"-r": "--recursive", "-R": "--recursive", "-f": "--force", "-i": "--interactive", "-v": "--verbose"}
 _CAN_RUN = re.compile(
     r"system|popen|exec|spawn|subprocess|child_process|fork|eval|compile|__import__|importlib|getattr|base64|qx|`"

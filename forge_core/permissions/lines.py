@@ -255,6 +255,9 @@ def _named_paths(reading: Reading, root: Path) -> Iterator[Path]:
         for text in (*(word.text for word in one.parts[1:] if not word.is_dynamic), *one.writes, *one.reads):
             if len(text) < 4_096 and "\n" not in text:
                 yield from (root / part for part in paths_in(text))
+        for text in (word.text.rpartition("/")[2] for word in one.parts[1:] if word.is_dynamic):
+            if text and not re.search(r"[$`)}]", text):
+                yield root / text  # `$PWD/name`
 
 
 def _notes(command: SimpleCommand) -> Iterator[str]:

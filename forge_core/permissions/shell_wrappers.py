@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from forge_core.permissions.shell_words import Word
 from forge_core.permissions.wrapper_tables import INTERPRETERS, SHELLS, STRING_OPTIONS, WRAPPERS
@@ -209,6 +209,7 @@ def _string_scripts(program: str, words: tuple[Word, ...]) -> list[tuple[str, bo
         elif pattern.fullmatch(word.text) and at + 1 < len(words):
             value = re.sub(r"^(?:exec=|.*(?:ProxyCommand|LocalCommand)[= ])", "", words[at + 1].text)
             scripts.append((value, not words[at + 1].is_dynamic))
-        elif re.match(r"-\w.", word.text) and pattern.fullmatch(word.text[:2]):
-            scripts.append((word.text[2:], not word.is_dynamic))
+        elif re.match(r"-\w.", word.text):
+            cuts = (cut for cut in range(2, min(len(word.text), 6)) if pattern.fullmatch(word.text[:cut]))
+            scripts += [(word.text[cut:], not word.is_dynamic) for cut in islice(cuts, 1)]
     return scripts

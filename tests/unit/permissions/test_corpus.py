@@ -161,6 +161,13 @@ def test_what_cannot_be_told_asks_where_a_deny_rule_might_cover_it(root: Path, m
     assert passed == []
 
 
+@pytest.mark.parametrize("mode", [PermissionMode.AUTO, PermissionMode.YOLO])
+def test_a_denied_file_is_met_behind_a_folder_that_is_not_known(root: Path, mode: PermissionMode) -> None:
+    policy = PermissionPolicy(root, mode, deny=["read(.env)"], sandbox="full")
+    for line in ("cat $PWD/.env", 'cat "${PWD}/.env"', "cat `pwd`/.env", "cat ../$(basename $PWD)/.env"):
+        assert decide(policy, line) is Decision.DENY
+
+
 MENTIONED = r"""
 echo rm
 echo 'rm -rf x'
