@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("weakincentives", reason="weakincentives is not installed (extra 'wink')")
 pytest.importorskip("langgraph.graph", reason="langgraph is not installed (extra 'wink')")
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
@@ -209,19 +210,14 @@ def test_a_structured_answer_through_a_tool_is_parsed() -> None:
 def graph_with_tools(llm: Model, handle_tool_errors: bool = False) -> Any:
     """A graph of one's own: asks, runs the prompt's tools, asks again."""
 
-    def ask(state: Any, config: Any) -> Any:
+    def ask(state: Any, config: RunnableConfig) -> Any:
         found = config["configurable"]["forge_tools"]
         return {"messages": [llm.bind_tools(found).invoke(state["messages"])]}
 
-    def work(state: Any, config: Any) -> Any:
+    def work(state: Any, config: RunnableConfig) -> Any:
         tools = config["configurable"]["forge_tools"]
         return ToolNode(tools, handle_tool_errors=handle_tool_errors).invoke(state, config)
 
-    ask.__annotations__.clear()
-    from langchain_core.runnables import RunnableConfig
-
-    for node in (ask, work):
-        node.__annotations__["config"] = RunnableConfig
     graph = StateGraph(MessagesState)
     graph.add_node("ask", ask)
     graph.add_node("work", work)

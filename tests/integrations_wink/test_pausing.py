@@ -78,6 +78,24 @@ def test_a_handler_can_ask_a_person_and_runs_again_with_the_answer() -> None:
     assert names(told).count("ToolInvoked") == 1
 
 
+def test_a_new_evaluation_instead_of_a_resume_leaves_no_call_open() -> None:
+    session, _ = make_session()
+    llm = Model(replies=[ADD, says("something else")])
+    adapter = LangGraphAdapter(
+        model="m", llm=llm, checkpointer=InMemorySaver(),
+        client_config=LangGraphClientConfig(interrupt_before=("tools",)),
+    )  # fmt: skip
+    handlers = Handlers()
+    prompt = make_prompt(tool("add", handlers.add))
+    with pytest.raises(PromptEvaluationError):
+        adapter.evaluate(prompt, session=session)
+    assert adapter.evaluate(prompt, session=session).text == "something else"
+    assert [m.type for m in llm.seen[1]] == ["human", "ai", "tool", "human"]
+    assert handlers.contexts == []
+    with pytest.raises(RuntimeError, match="Nothing is paused"):
+        adapter.resume(session=session)
+
+
 def test_a_graph_that_cannot_be_resumed_says_so() -> None:
     session, _ = make_session()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool as LangChainTool
 
 from forge_core.errors import ForgeError
@@ -19,6 +19,7 @@ from forge_core.events import AgentEvent
 from forge_core.integrations.langgraph.configs import LangGraphClientConfig
 from forge_core.integrations.langgraph.graph_run import GraphRun
 from forge_core.integrations.langgraph.requirements import require_langgraph
+from forge_core.langchain.conversation import CANCELLED
 from forge_core.langchain.token_tracking import TokenTrackingCallback
 from forge_core.langchain.tools import adapt_tools_for_langchain
 from forge_core.result import AgentResult
@@ -102,7 +103,8 @@ class GraphRunner:
 
     def start(self, text: str) -> GraphRun:
         """A run that has not begun yet."""
-        return self._begin({"messages": [HumanMessage(text, id=str(uuid.uuid4()))]})
+        self.forget()
+        return self._begin({"messages": [*self._cancelled(), HumanMessage(text, id=str(uuid.uuid4()))]})
 
     def restart(self, value: Any = None) -> GraphRun:
         """A run that goes on after a pause, not begun yet.
@@ -130,10 +132,23 @@ class GraphRunner:
             self.checkpointer.delete_thread(self.thread_id)
 
     def _begin(self, payload: Any) -> GraphRun:
-        if isinstance(payload, dict):
-            self.forget()
         self._run = GraphRun(self, payload)
         return self._run
+
+    def _cancelled(self) -> list[ToolMessage]:
+        """Answers to the calls that a pause left open when a new request comes instead of a resume: a
+        provider refuses a history with a call that has none."""
+        if self._graph.checkpointer is None:
+            return []
+        values = self._graph.get_state(self._config()).values
+        messages = values.get("messages", []) if isinstance(values, Mapping) else []
+        last = next((m for m in reversed(messages) if isinstance(m, AIMessage)), None)
+        answered = {m.tool_call_id for m in messages if isinstance(m, ToolMessage)}
+        return [
+            ToolMessage(CANCELLED, name=call["name"], tool_call_id=call["id"] or "", status="error")
+            for call in (last.tool_calls if last is not None else ())
+            if call["id"] not in answered
+        ]
 
     def _config(self) -> dict[str, Any]:
         return {"configurable": {"thread_id": self.thread_id, "forge_tools": self._tools}}
