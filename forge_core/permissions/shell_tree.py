@@ -57,6 +57,8 @@ class _Walk(WordReader):
         if kind in ("command", "redirected_statement", "variable_assignment", "variable_assignments"):
             self.command(node, depth, scope, is_piped)
         elif kind in ("declaration_command", "unset_command", "test_command"):
+            if re.match(r"\[[^\[\s]|\[\[\S", self.text(node)):
+                self.tree.problem = "its syntax is not clear"  # `[ab]` is a glob for a program's name
             self.declaration(node, depth, scope)
         elif kind == "pipeline":
             self.pipeline(node, depth, scope, is_piped)

@@ -613,6 +613,12 @@ npm test -C /tmp/evil
 npm test --node-options=--require=./x
 npm test --userconfig=./x
 npm test --globalconfig x
+## ask: a glob stands for the program
+[e]
+[evil]
+true |[a-z];ls
+[a-z]; ls
+[a]&&ls
 """
 
 OUTSIDE = r"""
