@@ -6,18 +6,17 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from forge_core.errors import ToolError
+from forge_core.tools.editing.temporary import NEW_FILE, sweep, temporary_file
 from forge_core.tools.editing.text import sha256
 from forge_core.workspace.beneath import opened_folder
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _CHANGED = "the file was changed by somebody else just now. Nothing was written. Read it again."
 
 
@@ -71,11 +70,16 @@ def write_file(target: Target, data: bytes, expected: str | None, looks: Looks |
 
     `expected` is the sha256 of the bytes that must still be there, None for a file that must not exist yet.
     Mode, owner and extended attributes are kept (a new file gets `looks`, else the usual ones); a file with
-    several names, or in a folder where no new file can be made, is written in place. Raises ToolError.
+    several names, or in a folder where no new file can be made, is written in place. Leftovers of killed
+    writers in the folder are removed, and so are the folders that a failed write has made. Raises ToolError.
     """
-    name = target.path.name
+    name, is_new = target.path.name, expected is None
     try:
-        with opened_folder(target.path.parent, target.base, make=expected is None) as folder:
+        with (
+            _unmade_on_failure(target) if is_new else contextlib.nullcontext(),
+            opened_folder(target.path.parent, target.base, make=is_new) as folder,
+        ):
+            sweep(folder)
             if expected is None:
                 _create(folder, name, data, looks)
             elif not _replace(folder, name, data, expected):
@@ -95,8 +99,31 @@ def remove_file(target: Target, expected: str) -> None:
         raise ToolError(_failure(target.path, error)) from error
 
 
+@contextlib.contextmanager
+def _unmade_on_failure(target: Target) -> Iterator[None]:
+    """Folders that were missing before are removed again when the write fails and they are empty."""
+    missing: list[Path] = []
+    for folder in target.path.parents:
+        if folder == target.base or os.path.lexists(folder):
+            break
+        missing.append(folder)
+    try:
+        yield
+    except BaseException:
+        _remove_empty(missing, target.base)
+        raise
+
+
+def _remove_empty(folders: Sequence[Path], base: Path) -> None:
+    """Removes the folders, the deepest first, up to the first that is not empty."""
+    with contextlib.suppress(OSError):
+        for folder in folders:
+            with contextlib.suppress(FileNotFoundError), opened_folder(folder.parent, base) as parent:
+                os.rmdir(folder.name, dir_fd=parent)
+
+
 def _create(folder: int, name: str, data: bytes, looks: Looks | None) -> None:
-    with _temporary(folder) as (temporary, descriptor):
+    with temporary_file(folder) as (temporary, descriptor):
         _write_all(descriptor, data)
         if looks is None or not _give(descriptor, looks):
             os.fchmod(descriptor, (looks.mode if looks else 0o666 & ~_umask()))
@@ -106,7 +133,7 @@ def _create(folder: int, name: str, data: bytes, looks: Looks | None) -> None:
         except FileExistsError:
             raise ToolError(f"{name!r} exists by now. Nothing was written. Read it first.") from None
         except OSError:  # a file system without hard links
-            os.close(os.open(name, _NEW, 0o600, dir_fd=folder))
+            os.close(os.open(name, NEW_FILE, 0o600, dir_fd=folder))
             os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     _sync(folder)
 
@@ -123,7 +150,7 @@ def _replace(folder: int, name: str, data: bytes, expected: str) -> bool:
     finally:
         os.close(old)
     try:
-        with _temporary(folder) as (temporary, descriptor):
+        with temporary_file(folder) as (temporary, descriptor):
             _write_all(descriptor, data)
             if not _give(descriptor, looks):
                 return False
@@ -200,19 +227,6 @@ def _check_unchanged(folder: int, name: str, expected: str) -> None:
             raise ToolError(_CHANGED)
     finally:
         os.close(descriptor)
-
-
-@contextlib.contextmanager
-def _temporary(folder: int) -> Iterator[tuple[str, int]]:
-    """A new file in the folder, which is gone afterwards unless it was renamed."""
-    name = f".forge-{secrets.token_hex(6)}.tmp"
-    descriptor = os.open(name, _NEW, 0o600, dir_fd=folder)
-    try:
-        yield name, descriptor
-    finally:
-        os.close(descriptor)
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=folder)
 
 
 def _read_all(descriptor: int, limit: int | None = None) -> bytes:
