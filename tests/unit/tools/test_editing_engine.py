@@ -124,10 +124,10 @@ def test_a_line_of_a_megabyte_is_edited() -> None:
 
 def test_a_hint_for_a_large_file_is_quick() -> None:
     data = "".join(f"line number {number} of many, with some words\n" for number in range(50_000)).encode()
-    started = time.perf_counter()
+    started = time.process_time()  # what others do on the machine does not count
     with pytest.raises(ToolError):
         edited(data, "line nomber 400 of mani, with sum words\nanother", "x")
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
 
 
 def test_a_typical_edit_costs_about_a_millisecond() -> None:
