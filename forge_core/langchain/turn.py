@@ -79,7 +79,7 @@ class ModelCall:
                         break
                     assert isinstance(item, AIMessage)
                     self._chunks.append(item)
-                    for event in _chunk_events(item):
+                    for event in chunk_events(item):
                         yield event
         finally:
             pump.cancel()
@@ -148,7 +148,7 @@ def _strict_calls(merged: AIMessageChunk) -> tuple[list[ToolCall], list[InvalidT
     )
 
 
-def _chunk_events(chunk: AIMessage) -> list[LLMChunk]:
+def chunk_events(chunk: AIMessage) -> list[LLMChunk]:
     events = []
     if reasoning := _reasoning_of(chunk):
         events.append(LLMChunk(text=reasoning, kind="reasoning"))
