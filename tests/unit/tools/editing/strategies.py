@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from hypothesis import settings
 from hypothesis import strategies as st
 
-stable = settings(deadline=None, derandomize=True, database=None, max_examples=500 if os.environ.get("FORGE_FULL") else 60)
+stable = settings(
+    deadline=None, derandomize=True, database=None, max_examples=500 if os.environ.get("FORGE_FULL") else 60
+)
 """The same examples each time: a test that fails once in a hundred runs helps nobody."""
 
 ALPHABET = "ab \t\u201c\"'\u2019\u2014-\u00a0\u00e9e\u0301\u200b\u2026.\x0c\u2028{}=\u4e2d"
