@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import unicodedata
 import zlib
@@ -32,8 +33,9 @@ class Mistake:
     may leave in a changed line. None: nothing but the true line will do."""
     in_new: tuple[bool, ...] = (False, True)
     """Whether it is made in the old text alone, in both, or once each."""
-    is_clear: Callable[[Step], bool] = lambda _: True
-    """Whether the old text alone may be spoilt: not where the new one looks as if it had the mistake too."""
+    is_clear: Callable[[Step, str], bool] = lambda _, __: True
+    """Whether the old text alone may be spoilt to this: not where the new one looks as if it had the mistake
+    too, nor where the commit does to a line what the mistake does, so that what is sent calls it unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ def perturbed(step: Step) -> Iterator[Perturbed]:
         if old == step.old or not old:
             continue
         for in_new in mistake.in_new:
-            if not in_new and not mistake.is_clear(step):
+            if not in_new and not mistake.is_clear(step, old):
                 continue
             new = mistake.change(step, step.new) if in_new else step.new
             name = f"{mistake.name} (old and new)" if in_new else f"{mistake.name} (old)"
@@ -130,12 +132,36 @@ def _blank_line(where: Literal["before", "after"], count: int = 1) -> Callable[[
     return changed
 
 
-def _begins_with_text(step: Step) -> bool:
+def _begins_with_text(step: Step, _: str) -> bool:
     return not step.new.startswith(("\n", "\r"))
 
 
-def _ends_with_text(step: Step) -> bool:
+def _ends_with_text(step: Step, _: str) -> bool:
     return not step.new.endswith(("\n\n", "\r\n\r\n", "\r\r"))
+
+
+def _is_not_the_change(step: Step, spoilt: str) -> bool:
+    """Whether no line was spoilt to what the commit makes of that same line: old and new text then agree on
+    it, and nothing that is sent tells that it is to change."""
+    old, ours, new = (lines_of(text) for text in (step.old, spoilt, step.new))
+    if len(old) != len(ours):
+        return True
+    matcher = difflib.SequenceMatcher(None, _stripped(old), _stripped(new), autojunk=False)
+    return not any(
+        ours[block.a + at] == new[block.b + at] != old[block.a + at]
+        for block in matcher.get_matching_blocks()
+        for at in range(block.size)
+    )
+
+
+def _stripped(lines: list[str]) -> list[str]:
+    return [line.strip() for line in lines]
+
+
+def _is_not_filled(step: Step, spoilt: str) -> bool:
+    """Whether the new text has no line that is filled as the spoilt ones are: else it says that these stay."""
+    filled = {line for line in lines_of(spoilt) if not line.strip()} - set(lines_of(step.old))
+    return filled.isdisjoint(lines_of(step.new))
 
 
 def _within(change: Callable[[list[str]], list[str]], least: int) -> Callable[[Step, str], str]:
@@ -152,6 +178,12 @@ def _invented(lines: list[str]) -> list[str]:
     middle = len(lines) // 2
     head = _LEADING.match(lines[middle])
     return [*lines[:middle], f"{head[0] if head else ''}invented = None\n", *lines[middle:]]
+
+
+def _swapped(lines: list[str]) -> list[str]:
+    """The first two lines; each place keeps its line end, or its lack of one."""
+    first, second = (line.rstrip("\r\n") for line in lines[:2])
+    return [second + lines[0][len(first) :], first + lines[1][len(second) :], *lines[2:]]
 
 
 def _left_out(lines: list[str]) -> list[str]:
@@ -186,23 +218,33 @@ def _unindented(text: str) -> str:
     return text.lstrip(" \t")
 
 
+def _unfilled(text: str) -> str:
+    """A line of blanks only has lost its depth when it was sent less deep than by all of them."""
+    return text if text.strip() else text.strip(" \t")
+
+
 def _widened(width: int) -> Change:
     return lambda text: _LEADING.sub(lambda found: found[0].expandtabs(width), text)
 
 
 MISTAKES = (
-    Mistake("trailing blanks added", _by_line(lambda line: line + "  "), str.rstrip),
-    Mistake("trailing blanks added to some", _by_line(lambda line: line + "\t", some=True), str.rstrip),
-    Mistake("trailing blanks lost", _by_line(str.rstrip), str.rstrip),
-    Mistake("blank lines filled", _by_line(lambda line: line or "    "), str.rstrip),
+    Mistake("trailing blanks added", _by_line(lambda line: line + "  "), str.rstrip, is_clear=_is_not_filled),
+    Mistake(
+        "trailing blanks added to some",
+        _by_line(lambda line: line + "\t", some=True),
+        str.rstrip,
+        is_clear=_is_not_filled,
+    ),
+    Mistake("trailing blanks lost", _by_line(str.rstrip), str.rstrip, is_clear=_is_not_the_change),
+    Mistake("blank lines filled", _by_line(lambda line: line or "    "), str.rstrip, is_clear=_is_not_filled),
     Mistake("tabs as 4 spaces", _leading(lambda head: head.expandtabs(4)), _widened(4)),
     Mistake("tabs as 8 spaces", _leading(lambda head: head.expandtabs(8)), _widened(8)),
     Mistake("tabs as 2 spaces", _leading(lambda head: head.replace("\t", "  ")), _widened(2)),
     Mistake("4 spaces as tabs", _leading(lambda head: head.replace("    ", "\t")), _widened(4)),
     Mistake("2 spaces as tabs", _leading(lambda head: head.replace("  ", "\t")), _widened(2)),
-    Mistake("dedented", _dedented),
-    Mistake("one level less", _one_level_less),
-    Mistake("one level more", _one_level_more),
+    Mistake("dedented", _dedented, _unfilled, is_clear=_is_not_the_change),
+    Mistake("one level less", _one_level_less, _unfilled, is_clear=_is_not_the_change),
+    Mistake("one level more", _one_level_more, is_clear=_is_not_the_change),
     Mistake("indentation halved", _leading(lambda head: head[: len(head) // 2]), _unindented),
     Mistake("indentation doubled", _leading(lambda head: head * 2), _unindented),
     Mistake("indentation as one space", _leading(lambda _: " "), _unindented),
@@ -225,7 +267,7 @@ MISTAKES = (
     Mistake("two blank lines after", _blank_line("after", 2), is_clear=_ends_with_text),
     Mistake("a line invented", _within(_invented, 2)),
     Mistake("a line left out", _within(_left_out, 3)),
-    Mistake("two lines swapped", _within(lambda rows: [rows[1], rows[0], *rows[2:]], 2)),
+    Mistake("two lines swapped", _within(_swapped, 2)),
     Mistake("the middle elided", _within(lambda rows: [rows[0], "...\n", rows[-1]], 4)),
     Mistake("a commented elision", _within(lambda rows: [rows[0], "# ... existing code ...\n", rows[-1]], 4)),
     Mistake("in a code fence", _within(lambda rows: ["```\n", *rows, "\n```"], 1)),

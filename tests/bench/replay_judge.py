@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 
 from forge_core.tools.editing.text import TERMINATOR, FileText, lines_of, with_newlines
@@ -57,11 +57,30 @@ def _decoded(file: FileText, made: bytes) -> str | None:
 
 
 def _is_literal(before: str, made: str, asked: Perturbed) -> bool:
-    """Whether the old text stood there once, line ends aside, and gave way to the new one and nothing else. At
-    the end of a file whose last line has no end, a quote may have one."""
-    text, old, new = with_newlines(before), with_newlines(asked.old), with_newlines(asked.new)
+    """Whether the old text stood there once, line ends aside, and gave way to the new one and nothing else."""
+    old, new = with_newlines(asked.old), with_newlines(asked.new)
+    return any(_gave_way(before, made, *pair) for pair in _readings(with_newlines(before), old, new))
+
+
+def _readings(text: str, old: str, new: str) -> Iterator[tuple[str, str]]:
+    """What is asked for, word by word. Lines stay apart where one text has a line end at its edge and the
+    other has none; at the end of a file whose last line has no end, a quote may have one; and a blank line
+    that both have at an edge may stand there or not."""
     if old.endswith("\n") and new.endswith("\n") and old not in text and text.endswith(old[:-1]):
         old, new = old[:-1], new[:-1]
+    yield old, new
+    if old in text and old.endswith("\n") and new and not new.endswith("\n"):
+        yield old, new + "\n"
+    if old in text and old.startswith("\n") and not new.startswith("\n"):
+        yield old, "\n" + new
+    if old not in text and old.startswith("\n") and new.startswith("\n"):
+        yield old[1:], new[1:]
+    if old not in text and old.endswith("\n\n") and new.endswith("\n\n"):
+        yield old[:-1], new[:-1]
+
+
+def _gave_way(before: str, made: str, old: str, new: str) -> bool:
+    text = with_newlines(before)
     if occurrences(text, old, 2) != 1:
         return False
     at = text.index(old)
@@ -100,10 +119,9 @@ def _is_alike(step: Step, made: str, form: Callable[[str], str]) -> bool:
     if all(at in step.changed for at in differing):
         return True
     first, last = min(differing[0], step.changed.start), max(differing[-1] + 1, step.changed.stop)
-    rest = [wanted[at] for at in range(first, last) if at not in differing]
     was = lines_of(step.before)
     before = was[first : len(was) - (len(wanted) - last)]
-    matcher = difflib.SequenceMatcher(None, before, rest, autojunk=False)
+    matcher = difflib.SequenceMatcher(None, before, lines[first:last], autojunk=False)
     kept = sum(block.size for block in matcher.get_matching_blocks())
     return kept >= (last - first) - len(step.changed)
 

@@ -47,12 +47,15 @@ def reindent(old: Sequence[str], file: Sequence[str]) -> Reindent | None:
     return None if rule is None else Reindent(known, rule)
 
 
-def is_clear(shift: Reindent, old: Sequence[str], file: Sequence[str], new: Sequence[str]) -> bool:
+def is_clear(
+    shift: Reindent, old: Sequence[str], file: Sequence[str], new: Sequence[str], lines: Lines
+) -> bool:
     """Whether `new` is surely indented the way `old` is, and each of its lines has a place to go.
 
-    A model that sends the old text less deep than it stands means the new text likewise. But where a line of
-    both is in the new text just as deep as in the file, the new text may be right already; and a new text
-    that shares no line with the old one and starts from another depth may be meant either way.
+    A model that sends the old text less deep than it stands may mean the new text likewise, or may have got
+    the new one right. Two things tell: a line of both that was sent at the same depth, which is not that of
+    the file; or blanks of a kind that no line of the file begins with. Where a line of both is in the new
+    text just as deep as in the file, or all of it begins where the file's lines do, it may be right already.
     """
     is_proven = False
     fresh = set(range(len(new)))
@@ -61,18 +64,31 @@ def is_clear(shift: Reindent, old: Sequence[str], file: Sequence[str], new: Sequ
         for at in range(j - i if tag == "equal" else 0):
             ours, theirs, there = old[i + at], new[k + at], file[i + at]
             if ours == theirs:  # what stands in the file as deep as it was sent proves nothing
-                is_proven = is_proven or (bool(keys[0][i + at]) and indent_of(ours) != indent_of(there))
+                is_proven = is_proven or (_says_much(keys[0][i + at]) and indent_of(ours) != indent_of(there))
                 fresh.discard(k + at)
             elif keys[0][i + at] and indent_of(theirs) == indent_of(there):
                 return False
     if any(new[at] and not keys[1][at] for at in fresh):
         return False  # a new line of blanks only: how many it is to have cannot be told
     moved = [(line, shift.line(line)) for line in new if line.strip(BLANKS)]
-    if not is_proven and any(line != there for line, there in moved):
-        base = _base(old)
-        if base != _base(new) or shift.known.get(base) == base:
+    if any(line != there for line, there in moved):
+        if _base(file) == _base(new) != _base(old):
+            return False
+        if not is_proven and not (_base(new) == _base(old) and _is_foreign([*old, *new], lines)):
             return False
     return all(there is not None for _, there in moved)
+
+
+def _says_much(key: str) -> bool:
+    """Whether a line is more than a bracket or the like, which stands at any depth."""
+    return any(char.isalnum() for char in key)
+
+
+def _is_foreign(sent: Sequence[str], lines: Lines) -> bool:
+    """Whether what was sent is indented by a kind of blanks that no line of the file begins with."""
+    kind = _kind(indent_of(line) for line in sent if line.strip(BLANKS))
+    whole = lines.whole
+    return kind is not None and not any(whole.startswith(kind) or end + kind in whole for end in "\n\r")
 
 
 def keeps_unit(shift: Reindent, new: Sequence[str], lines: Lines) -> bool:
@@ -123,16 +139,16 @@ def _scaled(known: Mapping[str, str]) -> Rule | None:
         is_sure = wide % narrow == 0 and wide // narrow in _TAB_WIDTHS and (file_kind == "\t") == (y < x)
         slope = Fraction(y, x) if is_sure and old_kind != file_kind else None
     else:
-        slope = Fraction(y_last - y, x_last - x)
-        if slope <= 0 or any(b - y != slope * (a - x) for a, b in points):
-            return None
-        if not _is_usual(slope, old_kind, file_kind):
-            return None
+        slope = Fraction(y_last, x_last)
+        if slope <= 0 or any(b != slope * a for a, b in points):
+            return None  # all depths, or one line just stands at another depth than it was sent
+        if not _is_usual(slope, old_kind, file_kind) or (old_kind == file_kind and not points[-2][0]):
+            return None  # the same for steps of another width: one depth does not tell them from one line
 
     def rule(indent: str) -> str | None:
         if slope is None or indent.strip(old_kind):
             return None
-        depth = y + slope * (len(indent) - x)
+        depth = slope * len(indent)
         return file_kind * int(depth) if depth.denominator == 1 and depth >= 0 else None
 
     return rule

@@ -131,7 +131,7 @@ def _indented(lines: Lines, span: Span, pair: Pair, first: int) -> Place | None:
     shift = reindent(old, file)
     if shift is None:
         return None
-    if not is_clear(shift, old, file, new) or not keeps_unit(shift, new, lines):
+    if not is_clear(shift, old, file, new, lines) or not keeps_unit(shift, new, lines):
         number = lines.number(first)
         where = f"line {number}" if len(old) == 1 else f"lines {number}-{number + len(old) - 1}"
         raise ToolError(

@@ -32,7 +32,7 @@ def find(text: str, old: str, new: str, *, every: bool = False) -> Match:
     has_old_ends = "\r" in text and "\n" not in text
     pair = Pair(with_newlines(old), with_newlines(new) if has_old_ends else new.replace("\r\n", "\n"))
     match = _as_sent(text, old, pair, every)
-    if match.starts or not old.strip():
+    if match.starts or not _says_enough(old):
         return match
     parts = parts_with(text, pair.old)
     is_ascii = text.isascii() and old.isascii()
@@ -41,6 +41,12 @@ def find(text: str, old: str, new: str, *, every: bool = False) -> Match:
         if match.starts:
             return match
     return Match()
+
+
+def _says_enough(old: str) -> bool:
+    """Whether a text may be looked for by looser ways. Lines of nothing but brackets and blanks are told from
+    others like them by these blanks alone."""
+    return bool(old.strip()) and ("\n" not in old or any(char.isalnum() for char in old))
 
 
 def _as_sent(text: str, old: str, pair: Pair, every: bool) -> Match:
