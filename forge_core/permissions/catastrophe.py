@@ -2,39 +2,44 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
+from forge_core.permissions.destruction import (
+    DELETERS,
+    destroyed,
+    emptied,
+    finds_and_deletes,
+    is_picky,
+    is_recursive,
+    removed_by_text,
+    starts_of,
+)
 from forge_core.permissions.plain_programs import NEVER_RUN
+from forge_core.permissions.precious import absolute, is_all_of, is_history, precious
+from forge_core.permissions.pushes import deletes_branches, is_leased, pushed, rewrites_a_remote
 from forge_core.permissions.shell_syntax import SimpleCommand, read_line, words_of
 from forge_core.permissions.tables import table
 from forge_core.workspace.globs import expand_braces
 
-_SYSTEM = table(
-    "/ /bin /boot /dev /etc /home /lib /lib32 /lib64 /media /mnt /opt /proc /root /run /sbin /srv /sys /usr"
-    " /var /usr/bin /usr/lib /usr/local /usr/share /var/lib /Applications /Library /System /Users /Volumes"
-)
 _DISK = re.compile(
     r"/dev/(?:[shv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|r?disk\d|mapper/|dm-\d|md\d|mem$|kmem$|port$|sr\d)"
 )
-_FUNCTION = re.compile(r"(?<![\w:.@-])([\w:.@-]{1,64})\s{0,9}\(\)\s{0,9}\{([^}]{0,500})")
+_FUNCTION = re.compile(
+    r"(?<![\w:.@-])(?:function\s{1,9})?([\w:.@-]{1,64})\s{0,9}\(\)\s{0,9}[{(]([^}]{0,500})"
+    r"|\bfunction\s{1,9}([\w:.@-]{1,64})\s{1,9}[{(]([^}]{0,500})"
+)
 _DISK_WRITERS = table("cp mv tee shred truncate cat install rsync pv badblocks hdparm sgdisk")
 _FORMATTERS = table("wipefs blkdiscard fdisk sfdisk gdisk parted mkswap cryptsetup diskutil")
-_FIND_TESTS = re.compile(
-    r"-(?:i?name|i?path|i?wholename|i?regex|[acm](?:time|min)|newer\w*|size|empty|user|group|perm)"
-)
-_DELETERS = frozenset({"rm", "srm", "trash"})
-_RECURSIVE = re.compile(r"-\w*[rR]\w*|--r(?:e(?:c(?:u(?:r(?:s(?:i(?:ve?)?)?)?)?)?)?)?")
 _MAX_FOLDERS = 8
 """In so many folders a deletion that cannot be read is compared with what the line names; it asks anyway."""
-_GUARDED = _DELETERS | table("chmod chown dd shred mkfs wipefs")
+_GUARDED = DELETERS | table("chmod chown dd shred mkfs wipefs")
 _MAX_WORDS = 200
 _FEEDERS = frozenset({"xargs", "gxargs", "parallel"})
-_GIT_VALUE_OPTIONS = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace"})
+_TEXT_RUNNERS = ("python", "node", "perl", "ruby", "deno", "bun", "php")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +69,12 @@ def catastrophe(command: str, root: Path, home: Path | None = None) -> str | Non
 
 
 def _is_fork_bomb(command: str) -> bool:
-    """Whether a function pipes itself into itself."""
-    for name, body in _FUNCTION.findall(command):
-        again = re.escape(name)
+    """Whether a function starts itself twice at once."""
+    for found in _FUNCTION.findall(command):
+        name, body = (found[0], found[1]) if found[0] else (found[2], found[3])
+        again = rf"(?<![\w:.-]){re.escape(name)}(?![\w:.-])"
         if body.count(name) > 1 and re.search(
-            rf"(?<![\w:]){again}\s{{0,9}}\|\s{{0,9}}&?\s{{0,9}}{again}", body
+            rf"{again}\s{{0,9}}(?:\|(?!\|)|&(?!&))\s{{0,9}}&?\s{{0,9}}{again}", body
         ):
             return True
     return False
@@ -83,11 +89,13 @@ def doubt(command: str, root: Path, home: Path | None = None) -> Doubt | None:
             return Doubt(
                 f"it cannot be told beforehand which folders {one.program} would delete", is_grave=True
             )
-        targets = _destroyed(one.program, one.words[1:])
+        targets = destroyed(one.program, one.words[1:])
         history = next((word for word in targets if re.search(r"(?:^|/)\.git(?:/*|/[*.]+)$", word)), None)
         if history is not None:
             return Doubt(f"{one.program} would destroy the history in {history}", is_grave=True)
-        if one.program == "git" and any(_is_leased(word) for word in _pushed(one.words[1:])):
+        if one.program == "git" and deletes_branches(one.words[1:]):
+            return Doubt("it deletes branches of a remote", is_grave=True)
+        if one.program == "git" and any(is_leased(word) for word in pushed(one.words[1:])):
             return Doubt("it overwrites a branch of a remote")
     return None
 
@@ -111,7 +119,7 @@ def _commands(command: str, root: Path, home: Path) -> Iterator[tuple[SimpleComm
             target = next((word for word in one.words[1:] if not re.match(r"-[LPe@]|--", word)), "")
             if target == "-" or one.program == "popd" or not one.is_known:
                 target = "$OLDPWD"
-            folders[one.scope] = _absolute(target or "~", folder, str(home))
+            folders[one.scope] = absolute(target or "~", folder, str(home))
         elif one.program not in NEVER_RUN and len(one.words) > 1:
             for at, word in enumerate(one.words[1:_MAX_WORDS], 1):
                 if word.rpartition("/")[2] in _GUARDED:
@@ -120,13 +128,12 @@ def _commands(command: str, root: Path, home: Path) -> Iterator[tuple[SimpleComm
 
 def _may_delete_anything(command: SimpleCommand, folder: str, home: str) -> bool:
     """Whether it deletes folders whose names come from elsewhere: a variable, a substitution, its input."""
-    flags = [word for word in command.words[1:] if word.startswith("-")]
-    if command.program not in _DELETERS or not any(_RECURSIVE.fullmatch(flag) for flag in flags):
+    if command.program not in DELETERS or not is_recursive(command.words[1:]):
         return False
-    operands = list(_destroyed(command.program, command.words[1:]))
+    operands = list(destroyed(command.program, command.words[1:]))
     if not operands or command.is_guessed or not _FEEDERS.isdisjoint(command.wrappers):
         return True
-    return any(re.search(r"[$`]", _absolute(word, folder, home)) for word in operands)
+    return any(re.search(r"[$`]", absolute(word, folder, home)) for word in operands)
 
 
 def _named_beside(command: str, folder: str, root: str, home: str) -> str | None:
@@ -134,7 +141,7 @@ def _named_beside(command: str, folder: str, root: str, home: str) -> str | None
     would most likely meet it."""
     for word in dict.fromkeys(words_of(command)):
         for part in {word, word.partition("=")[2]} - {""}:
-            named = _precious(part, folder, root, home)
+            named = precious(part, folder, root, home)
             if named is not None and not named.startswith("the whole project"):
                 return f"it would delete what is in {named}"
     return None
@@ -154,104 +161,49 @@ def _reason(command: SimpleCommand, folder: str, root: str, home: str) -> str | 
     if program.startswith("mkfs") or program in _FORMATTERS:
         return f"{program} destroys what is on a disk"
     if program == "git":
-        return _rewrites_a_remote(words)
-    if program in ("kill", "pkill") and "-1" in words[1:]:
-        return "it ends every process of this user"
-    for target in (one for word in _destroyed(program, words) for one in expand_braces(word)):
-        named = _precious(target, folder, root, home)
+        return rewrites_a_remote(words)
+    if _ends_all(program, words):
+        return "it ends every process of a user"
+    return _loss(command, folder, root, home)
+
+
+def _loss(command: SimpleCommand, folder: str, root: str, home: str) -> str | None:
+    """What of value the command deletes, moves away or overwrites."""
+    program, words = command.program, command.words[1:]
+    for written in (*command.writes, *emptied(program, words)):
+        if is_history(written, folder, root, home):
+            return f"it would overwrite the history in {written}"
+    follows = program not in DELETERS and program not in ("mv", "find")
+    for target in (one for word in destroyed(program, words) for one in expand_braces(word)):
+        named = precious(target, folder, root, home, follows=follows)
         if named is not None:
+            return f"{program} would destroy {named}"
+        if program in DELETERS and is_all_of(target, folder, root, home):
+            return f"{program} would destroy the whole project ({target})"
+    texts = (*words, *command.fed) if program.startswith(_TEXT_RUNNERS) else ()
+    picked = starts_of(words) if program == "find" and finds_and_deletes(words) and is_picky(words) else ()
+    for target in (*removed_by_text(texts), *picked):
+        named = precious(target, folder, root, home, follows=True)
+        if named is not None and not (picked and named.startswith("the whole project")):
             return f"{program} would destroy {named}"
     return None
 
 
-def _destroyed(program: str, words: Sequence[str]) -> Iterator[str]:
-    """What a command deletes, moves away or makes inaccessible with everything below it."""
-    flags = [word for word in words if word.startswith("-") and word != "-"]
-    operands = [word for word in words if not word.startswith("-")]
-    recursive = any(_RECURSIVE.fullmatch(flag) for flag in flags)
-    if program in _DELETERS and (recursive or program == "srm"):
-        yield from operands
-    elif program in ("chmod", "chown", "chgrp") and recursive:
-        yield from operands[1:]
-    elif program == "mv":
-        yield from operands[:-1]
-    elif program == "find" and _find_deletes(words):
-        yield from (_before_options(words) or ["."])
-    elif program == "rsync" and any(flag.startswith("--delete") for flag in flags):
-        yield from operands[-1:]
-
-
-def _find_deletes(words: Sequence[str]) -> bool:
-    """Whether a find removes all that it meets, not only what some test picks."""
-    deletes = "-delete" in words or any(
-        word in ("-exec", "-execdir")
-        and words[at + 1 : at + 2]
-        and words[at + 1].rpartition("/")[2] in ("rm", "shred")
-        for at, word in enumerate(words)
-    )
-    return deletes and not any(_FIND_TESTS.fullmatch(word) for word in words)
-
-
-def _before_options(words: Sequence[str]) -> list[str]:
-    starts: list[str] = []
+def _ends_all(program: str, words: tuple[str, ...]) -> bool:
+    """Whether it ends every process, or every one of a user."""
+    if program == "killall5" or (program in ("kill", "pkill") and "-1" in words[1:]):
+        return True
+    if program not in ("pkill", "killall", "skill", "slay"):
+        return False
+    operands: list[str] = []
+    is_user = is_value = False
     for word in words:
-        if word.startswith(("-", "(", "!")):
-            break
-        starts.append(word)
-    return starts
-
-
-def _precious(target: str, folder: str, root: str, home: str) -> str | None:
-    """What of value the target names, or None: the system, the home, the project itself, its history."""
-    path = _absolute(target, folder, home)
-    everything_in = path
-    while everything_in.rpartition("/")[2] in ("*", ".*", "{*,.*}", ".[!.]*"):
-        everything_in = everything_in.rpartition("/")[0] or "/"
-    is_history = ".git" in (path.rpartition("/")[2], everything_in.rpartition("/")[2])
-    if is_history and not re.search(r"/.*/\.git", path.removeprefix(root)):
-        return f"the history in {target}"
-    first = path.removeprefix("/").partition("/")
-    if not first[2] and re.search(r"[*?\[{]", first[0]):
-        return f"the system ({target})"
-    for one, name in ((home, "the home folder"), (root, "the whole project")):
-        ours = path if name == "the whole project" else everything_in
-        if one == ours or one.startswith(ours.rstrip("/") + "/"):
-            return f"{name} ({target})" if ours not in _SYSTEM else f"the system ({target})"
-    return f"the system ({target})" if everything_in in _SYSTEM or path in _SYSTEM else None
-
-
-def _absolute(word: str, folder: str, home: str) -> str:
-    """The path that `word` means, links not resolved."""
-    for spelling, value in (("${HOME}", home), ("$HOME", home), ("${PWD}", folder), ("$PWD", folder)):
-        word = word.replace(spelling, value)
-    word = re.sub(r"^~\+(?=/|$)", lambda _: folder, word)
-    word = re.sub(r"^~-(?=/|$)", "$OLDPWD", word)
-    if word == "~" or word.startswith("~/"):
-        word = home + word[1:]
-    elif word.startswith("~"):
-        user, _, rest = word[1:].partition("/")
-        word = ("/root" if user == "root" else f"/home/{user}") + (f"/{rest}" if rest else "")
-    path = os.path.normpath(f"{folder}/{word}" if not word.startswith("/") else word)
-    return "/" + path.lstrip("/")
-
-
-def _pushed(words: Sequence[str]) -> list[str]:
-    """What follows `git … push`, or nothing."""
-    rest = list(words)
-    while rest and rest[0].startswith("-"):
-        rest = rest[2:] if rest[0] in _GIT_VALUE_OPTIONS else rest[1:]
-    return rest[1:] if rest[:1] == ["push"] else []
-
-
-def _is_leased(word: str) -> bool:
-    """Whether it forces, but only over what was last seen there."""
-    return word.startswith(("--force-w", "--force-i"))
-
-
-def _rewrites_a_remote(words: Sequence[str]) -> str | None:
-    for word in _pushed(words):
-        forces = word.startswith("--force") and not _is_leased(word)
-        mirrors = len(word) > 3 and "--mirror".startswith(word)
-        if forces or mirrors or word.startswith("+") or re.fullmatch(r"-[a-z]*f[a-z]*", word):
-            return f"git push {word} rewrites the history of a remote"
-    return None
+        if is_value:
+            is_value = False
+        elif re.fullmatch(r"-[uU]|--(?:e?uid|user)", word):
+            is_user = is_value = True
+        elif re.match(r"-[uU].|--(?:e?uid|user)=", word):
+            is_user = True
+        elif not word.startswith("-"):
+            operands.append(word)
+    return (is_user and not operands) or any(word in ("", ".", ".*", "^") for word in operands)

@@ -109,6 +109,47 @@ flock x rm -rf /
 git push --mirror
 cd x && git push -uf origin main
 kill -9 -1
+rm -rf .gi*
+rm -rf .g?t
+rm -rf .[g]it
+rm -rf .*
+rm -rf *
+rm -rf ./*
+rm -rf "$PWD"/*
+rm -rf .git/objects
+unlink .git
+> .git/HEAD
+cp /dev/null .git/HEAD
+truncate -s0 .git/index
+find / -name '*' -delete
+find / -mtime +0 -delete
+find ~ -name '*.pyc' -delete
+find . -path '*' -delete
+find . -delete -name x
+find . -name x -o -delete
+find . ! -name x -delete
+rm $(echo -rf) /
+rm $X ~
+tar -C / --remove-files -cf x .
+tar --remove-files -cf /tmp/x.tar ~
+shred -u ~/.ssh/*
+rm -rf ~/.ssh
+rm -rf ../*
+rm -rf ~/?*
+rm -rf /proc/self/cwd
+rm -rf /proc/self/root/
+python3 -c 'import shutil; shutil.rmtree("/")'
+python -c "import shutil, os; shutil.rmtree(os.path.expanduser('~'))"
+node -e "fs.rmSync('/', {recursive: true})"
+function f { f | f & }; f
+function f() { f | f & }; f
+f() { f & f & }; f
+f() ( f & f )
+pkill -9 -u root
+pkill -U0
+killall5 -9
+killall -u me
+pkill .
 """
 
 ALLOWED = r"""
@@ -141,6 +182,25 @@ kill -1 123
 ls /
 cd / && ls
 docker run --rm -it x
+rm -f *.pyc
+rm *
+rm -rf src/*
+rm -rf .github
+rm -rf .cache .pytest_cache
+rm -f .git/index.lock
+cat .git/HEAD
+cp .git/HEAD x
+echo x >> .git/info/exclude
+mv * src
+find . \( -name '*.pyc' -o -name '*.pyo' \) -delete
+find . -type d -empty -delete
+find /tmp/x -mtime +1 -delete
+tar --remove-files -cf x.tar build
+python -c 'import shutil; shutil.rmtree("build")'
+build() { build_a & build_b; }; build
+f() { f2 | f; }; f
+pkill -u me firefox
+pkill firefox
 """
 
 
@@ -167,6 +227,11 @@ for d in a b; do rm -rf $d; done
 sudo rm -r "$TMPDIR/x"
 rm -rf sub/.git
 rm -rf sub/.git/*
+git push origin :main
+git push origin --delete main
+git push -d origin main
+git push --prune
+git -C sub push --del origin x
 """
 
 PLAIN = r"""
@@ -207,6 +272,37 @@ def test_a_push_with_lease_asks_and_is_not_refused() -> None:
 @pytest.mark.parametrize("command", ALLOWED.strip().splitlines())
 def test_ordinary_commands_pass(command: str) -> None:
     assert catastrophe(command, ROOT, HOME) is None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -rf up/",
+        "rm -rf up/*",
+        "rm -rf hm/*",
+        "rm -rf hm/.",
+        "rm -rf me/*",
+        "rm -rf up/etc",
+        "cd hm && rm -rf *",
+        "cd up/; rm -rf *",
+        "chmod -R 777 up",
+        "find hm/ -delete",
+        "rm -rf sub/../.git",
+    ],
+)
+def test_a_link_is_judged_by_where_it_leads(tmp_path: Path, command: str) -> None:
+    home, root = tmp_path / "home", tmp_path / "home" / "work"
+    (root / "sub").mkdir(parents=True)
+    (root / "up").symlink_to("/")
+    (root / "hm").symlink_to(home)
+    (root / "me").symlink_to(".")
+    assert catastrophe(command, root, home)
+
+
+def test_a_link_itself_may_go(tmp_path: Path) -> None:
+    (tmp_path / "up").symlink_to("/")
+    assert catastrophe("rm -rf up", tmp_path, HOME) is None
+    assert catastrophe("mv up down", tmp_path, HOME) is None
 
 
 def test_a_here_document_counts_only_when_a_shell_reads_it() -> None:
