@@ -105,6 +105,8 @@ def _whole(tier: Tier, view: View, pair: Pair, every: bool) -> Match:
     keys = view.key.of(wanted)
     if not any(keys):
         return Match(tier)
+    block = "\n" + "\n".join(keys) + "\n"
+    is_one = every or view.key is not Key.STRIPPED or len(occurrences(view.text, block)[0]) == 1
 
     def place(at: int) -> Place | None:
         first, _ = view.place(at + 1)
@@ -114,24 +116,21 @@ def _whole(tier: Tier, view: View, pair: Pair, every: bool) -> Match:
         here = pair if has_end == takes_end else _cut(pair)
         if view.key is not Key.STRIPPED:
             return Place(span, here)
-        return _indented(lines, span, here, first)
+        return _indented(lines, span, here, first, is_one=is_one)
 
-    block = "\n" + "\n".join(keys) + "\n"
     match = match_of(tier, view.text, block, place, every=every)
-    if view.key is Key.STRIPPED and match.starts and len(occurrences(view.text, block)[0]) > 1 and not every:
-        return replace(match, places=())  # the same lines in another shape: which is meant is not sure
-    return match
+    return match if is_one else replace(match, places=())  # in another shape: which is meant is not sure
 
 
-def _indented(lines: Lines, span: Span, pair: Pair, first: int) -> Place | None:
-    """The place when all its lines stand deeper or less deep alike. Raises ToolError when they do, but how
-    deep the new text is to stand there is not clear."""
+def _indented(lines: Lines, span: Span, pair: Pair, first: int, *, is_one: bool) -> Place | None:
+    """The place when all its lines stand deeper or less deep alike. Raises ToolError when they do and it is
+    the only one, but how deep the new text is to stand there is not clear."""
     old, new = _rows(pair.old), _rows(pair.new)
     file = lines.bare[first : first + len(old)]
     shift = reindent(old, file)
     if shift is None:
         return None
-    if not is_clear(shift, old, file, new, lines) or not keeps_unit(shift, new, lines):
+    if is_one and not (is_clear(shift, old, file, new, lines) and keeps_unit(shift, new, lines)):
         number = lines.number(first)
         where = f"line {number}" if len(old) == 1 else f"lines {number}-{number + len(old) - 1}"
         raise ToolError(
