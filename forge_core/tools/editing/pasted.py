@@ -40,11 +40,12 @@ def without_numbers(pair: Pair) -> Pair | None:
 
 def without_blank_edges(pair: Pair) -> Pair | None:
     """The pair without one blank line at each edge that has one; None when there is none, or the new text
-    has not the same, or one of them has more: then blank lines may be what is to change."""
+    has not the very same, or one of them has more: then blank lines may be what is to change."""
     old, new = pair.old, pair.new
-    if _is_blank_first(old) and _is_blank_first(new):
+    if _is_blank_first(old) and old.partition("\n")[0] == new.partition("\n")[0] and "\n" in new:
         old, new = old.partition("\n")[2], new.partition("\n")[2]
-    if (shorter := _last_off(old)) is not None and (new_shorter := _last_off(new)) is not None:
+    shorter, new_shorter = _last_off(old), _last_off(new)
+    if shorter is not None and new_shorter is not None and old[len(shorter) :] == new[len(new_shorter) :]:
         old, new = shorter, new_shorter
     is_left = any(_is_blank_first(text) or _last_off(text) is not None for text in (old, new))
     return None if old == pair.old or is_left or not old.strip() else Pair(old, new)

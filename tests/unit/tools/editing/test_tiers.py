@@ -122,6 +122,8 @@ def test_what_begins_within_a_line_is_replaced_as_sent_when_its_other_lines_stan
         (b"        if x:\n", "if x:", "if x:\n    g()", "begins after the indentation"),
         (b"        x = a\n", "x = a", "x = a\n    .b()", "begins after the indentation"),
         (b"        f()\n", "f()", "f()\n    g()\nh()", "begins after the indentation"),
+        (b"a\n\n  b\nc\n", "\n  b\n\n", "  \n  x\n\n  b\n\n", "not found"),
+        (b"a\nb\nc\n", "b\n\n", "x\n  \n", "not found"),
         (b"    f()\n    g()\n\n      f()\n      g()\n", "f()\ng()\n", "h()\n", "2 times"),
         (b"        f()\n        {\n            g()\n", "    f()\n    {\n        g()\n", "    h()\n", "how deep new_string"),
         (b"        f()\n        {\n            g()\n", "f()\n{\n    g()\n", "    {\n        h()\n    }\n", "how deep new_string"),
