@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from forge_core.permissions.additions import is_harmless, is_risky
+from forge_core.permissions.disguises import is_disguised, may_be_git, other_names
 from forge_core.permissions.paths import is_secret
 from forge_core.permissions.plain_programs import NEVER_RUN, SCRIPT_RUNNERS, WITH_SUBCOMMANDS
 from forge_core.permissions.read_only import is_harmlessly_wrapped, writes_nothing
@@ -40,30 +41,34 @@ _CAN_RUN = re.compile(
 _WORD = re.compile(r"[^\s'\"();,|&<>`{}\[\]]+")
 
 
-def meets(rule: Rule, reading: Reading) -> Match:
+def meets(rule: Rule, reading: Reading, folder: Path) -> Match:
     """Whether a deny or ask rule's command stands anywhere in the line: behind wrappers, in substitutions, in
-    texts that are run in turn, quoted in whatever way."""
+    texts that are run in turn, quoted in whatever way. Links to programs are looked up in `folder`."""
     if rule.pattern is None:
         return Match.YES
-    matches = _matches(rule.pattern, reading.line)
+    matches = _matches(rule.pattern, reading.line, folder)
     if not matches:
         return Match.YES if reading.line.strip() == rule.pattern.removeprefix("=") else Match.NO
     worst = min(max(found, default=Match.NO) for found in matches)
-    return Match.MAYBE if worst is Match.NO and reading.problem else worst
+    is_unsure = reading.problem or is_disguised(reading)
+    return Match.MAYBE if worst is Match.NO and is_unsure else worst
 
 
-def is_met_by(rule: Rule, reading: Reading, number: int) -> bool:
+def is_met_by(rule: Rule, reading: Reading, number: int, folder: Path) -> bool:
     """Whether the command of that number in the line is what a deny or ask rule names."""
     if rule.pattern is None:
         return True
-    return any(found[number] is Match.YES for found in _matches(rule.pattern, reading.line))
+    return any(found[number] is Match.YES for found in _matches(rule.pattern, reading.line, folder))
 
 
 @lru_cache(maxsize=64)
-def _matches(pattern: str, line: str) -> tuple[tuple[Match, ...], ...]:
+def _matches(pattern: str, line: str, folder: Path) -> tuple[tuple[Match, ...], ...]:
     """For each command that the pattern names, how each command of the line meets it."""
-    commands = read_line(line).commands
-    return tuple(tuple(_in_command(words, one) for one in commands) for words in _wanted(pattern))
+    reading = read_line(line)
+    return tuple(
+        tuple(_in_command(words, one, reading, folder) for one in reading.commands)
+        for words in _wanted(pattern)
+    )
 
 
 def covers(rule: Rule, command: SimpleCommand, root: Path, *, is_granted: bool = False) -> bool:
@@ -138,14 +143,17 @@ def _split(prefix: str) -> tuple[str, ...]:
     return found[0].written if len(found) == 1 and found[0].written else tuple(prefix.split())
 
 
-def _in_command(wanted: tuple[str, ...], command: SimpleCommand) -> Match:
+def _in_command(wanted: tuple[str, ...], command: SimpleCommand, reading: Reading, folder: Path) -> Match:
     is_fed = not FEEDERS.isdisjoint(command.wrappers)
     best = Match.NO
-    for words in _places(command):
+    renamed = ([Word(word) for word in words] for words in other_names(command, folder))
+    for words in (*_places(command), *renamed):
         best = max(best, _at(wanted, words, is_fed=is_fed))
         if best is Match.YES:
             return best
-    if best is Match.NO and (command.is_opaque or _runs_text(command)):
+    if best is Match.NO and (
+        command.is_opaque or _runs_text(command) or may_be_git(wanted, command, reading)
+    ):
         return Match.MAYBE
     return best
 

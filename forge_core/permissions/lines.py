@@ -46,7 +46,7 @@ def judge(line: str, now: Situation) -> LineVerdict:
 
 def _denied(reading: Reading, now: Situation, parts: tuple[Part, ...]) -> LineVerdict | None:
     for rule in _rules_of(now, "deny"):
-        if meets(rule, reading) is Match.YES:
+        if meets(rule, reading, now.root) is Match.YES:
             part = next((one for one in parts if one.rule == str(rule)), None)
             return LineVerdict(
                 Decision.DENY, f"the deny rule {rule} covers it", str(rule), "rule", deciding=part
@@ -82,7 +82,7 @@ def _doubted(reading: Reading, now: Situation, parts: tuple[Part, ...]) -> LineV
 
 def _told_to_ask(reading: Reading, now: Situation, parts: tuple[Part, ...]) -> LineVerdict | None:
     for rule in _rules_of(now, "ask"):
-        if meets(rule, reading) is Match.YES:
+        if meets(rule, reading, now.root) is Match.YES:
             part = next((one for one in parts if one.rule == str(rule)), None)
             return LineVerdict(
                 Decision.ASK,
@@ -115,7 +115,7 @@ def _allowed_whole(reading: Reading, now: Situation, parts: tuple[Part, ...]) ->
 def _unclear(reading: Reading, now: Situation) -> LineVerdict | None:
     for kind in ("deny", "ask"):
         for rule in _rules_of(now, kind):
-            if meets(rule, reading) is Match.MAYBE:
+            if meets(rule, reading, now.root) is Match.MAYBE:
                 reason = f"{_UNKNOWN}, and the {kind} rule {rule} might cover it"
                 return LineVerdict(Decision.ASK, reason, str(rule), "rule")
     return None
@@ -158,7 +158,7 @@ def _decide_part(number: int, reading: Reading, now: Situation) -> tuple[Decisio
     command = reading.commands[number]
     for kind, decision in (("deny", Decision.DENY), ("ask", Decision.ASK)):
         for rule in _rules_of(now, kind):
-            if is_met_by(rule, reading, number):
+            if is_met_by(rule, reading, number, now.root):
                 return decision, f"the {kind} rule {rule} covers it", str(rule), "rule"
     alone = replace(reading, commands=(command,))
     if not reading.functions and not reading.features:

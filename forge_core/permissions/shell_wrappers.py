@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import islice, pairwise
 
 from forge_core.permissions.shell_words import Word
+from forge_core.permissions.tables import table
 from forge_core.permissions.wrapper_tables import INTERPRETERS, SHELLS, STRING_OPTIONS, WRAPPERS
 
 _LOADER = re.compile(r"ld-linux.*|ld-musl.*|ld\.so.*|ld64\.so.*")
@@ -17,6 +18,8 @@ _CALL = re.compile(
     r"(?:(?:^|[!;{ ])!\s*|(?:^|\s)e |\bsystem\s+|\bshell\s+|EXEC:|SYSTEM:|\\x)(\S[^\n]{0,500})"
 )
 """How editors, debuggers and their kin call a program: `!ls`, `e ls`, `shell ls`, `EXEC:ls`."""
+_RUN_WHAT_THEY_GET = SHELLS | table(". source eval")
+_ADD_WORDS = table("xargs gxargs parallel")
 _LITERAL = re.compile(r"'((?:\\.|[^'\\]){1,2000})'|\"((?:\\.|[^\"\\]){1,2000})\"|`([^`]{1,2000})`", re.DOTALL)
 
 
@@ -63,6 +66,9 @@ def unwrap(words: tuple[Word, ...]) -> Unwrapped:
     found = Unwrapped(words, tuple(wrappers), scripts, is_opaque=is_opaque)
     if words:
         _look_into(found, program_of(words))
+        found.is_opaque = found.is_opaque or (
+            program_of(words) in _RUN_WHAT_THEY_GET and not _ADD_WORDS.isdisjoint(wrappers)
+        )
     return found
 
 

@@ -149,6 +149,22 @@ r"$@"m x
 {r,}m x
 r[m] x
 rm`echo` x
+find . -name n | xargs -i sh {}
+nl n | xargs -I% sh -c %
+cat n | xargs bash
+IFS=,; a=rm,x; $a
+declare -n q=c; c=rm; $q x
+local -n q=c; c=rm; $q x
+ln -s /bin/rm z; ./z x
+cp /bin/rm z && ./z x
+cp /bin/rm z; ./z
+ln -s /bin/rm z; PATH=.:$PATH; z x
+ln -s /bin/rm d/z; cd d; ./z x
+git config alias.p push && git p
+git -c alias.p=push p
+git send-pack origin
+git subtree push --prefix=x origin main
+git http-push x
 """
 
 
@@ -168,7 +184,20 @@ def test_a_denied_file_is_met_behind_a_folder_that_is_not_known(root: Path, mode
         assert decide(policy, line) is Decision.DENY
 
 
+def test_a_link_to_a_denied_program_is_that_program(root: Path) -> None:
+    (root / "del").symlink_to("/bin/rm")
+    policy = PermissionPolicy(root, PermissionMode.YOLO, deny=["bash(rm:*)", "bash(git push:*)"])
+    for line in ("./del x", "src/../del x", f"{root}/del x", "git-push", "/usr/lib/git-core/git-push x"):
+        assert decide(policy, line) is Decision.DENY, line
+
+
 MENTIONED = r"""
+cp a.py b.py && ./run.sh
+ln -s a b
+git config alias.p
+find . -name '*.py' | xargs cat
+IFS=, read -r a b
+while IFS= read -r f; do echo "$f"; done < a.txt
 echo rm
 echo 'rm -rf x'
 grep -rn rm src
