@@ -103,7 +103,7 @@ def _whole(tier: Tier, view: View, pair: Pair, every: bool) -> Match:
         if pair.new and not pair.new.endswith("\n"):
             return Match(tier)  # would join the next line to the new text, which is hardly meant
     keys = view.key.of(wanted)
-    if not any(keys):
+    if not any(keys) or (view.key is Key.STRIPPED and _is_vague(keys, view)):
         return Match(tier)
     block = "\n" + "\n".join(keys) + "\n"
     is_one = every or view.key is not Key.STRIPPED or len(occurrences(view.text, block)[0]) == 1
@@ -120,6 +120,15 @@ def _whole(tier: Tier, view: View, pair: Pair, every: bool) -> Match:
 
     match = match_of(tier, view.text, block, place, every=every)
     return match if is_one else replace(match, places=())  # in another shape: which is meant is not sure
+
+
+def _is_vague(keys: list[str], view: View) -> bool:
+    """Whether of several lines one alone is more than brackets, and that stands in the file again: beside a
+    bracket at any depth it may be the wrong one."""
+    telling = [key for key in keys if any(char.isalnum() for char in key)]
+    if len(keys) < 2 or len(telling) != 1:
+        return False
+    return view.lines.whole.count(telling[0]) > 1 or view.text.count(telling[0]) > 1
 
 
 def _indented(lines: Lines, span: Span, pair: Pair, first: int, *, is_one: bool) -> Place | None:

@@ -124,6 +124,7 @@ def test_what_begins_within_a_line_is_replaced_as_sent_when_its_other_lines_stan
         (b"        f()\n", "f()", "f()\n    g()\nh()", "begins after the indentation"),
         (b"a\n\n  b\nc\n", "\n  b\n\n", "  \n  x\n\n  b\n\n", "not found"),
         (b"a\nb\nc\n", "b\n\n", "x\n  \n", "not found"),
+        (b"  {\n    x()\n    f()\n{\n  f()\n", "  {\n    f()\n", "  {\n    y()\n    f()\n", "not found"),
         (b"    f()\n    g()\n\n      f()\n      g()\n", "f()\ng()\n", "h()\n", "2 times"),
         (b"        f()\n        {\n            g()\n", "    f()\n    {\n        g()\n", "    h()\n", "how deep new_string"),
         (b"        f()\n        {\n            g()\n", "f()\n{\n    g()\n", "    {\n        h()\n    }\n", "how deep new_string"),
