@@ -11,6 +11,7 @@ from pathlib import Path
 from forge_core.config.models import PermissionMode
 from forge_core.permissions.catastrophe import Doubt, catastrophe, doubt
 from forge_core.permissions.command_rules import Match, covers, is_exactly, is_met_by, meets
+from forge_core.permissions.denied_files import may_be_met
 from forge_core.permissions.paths import place
 from forge_core.permissions.read_only import folders_before, git_runs, is_glue, is_reading, reads_only
 from forge_core.permissions.rule_book import Origin
@@ -118,6 +119,11 @@ def _unclear(reading: Reading, now: Situation) -> LineVerdict | None:
             if meets(rule, reading, now.root) is Match.MAYBE:
                 reason = f"{_UNKNOWN}, and the {kind} rule {rule} might cover it"
                 return LineVerdict(Decision.ASK, reason, str(rule), "rule")
+    kept = [rule for rule in _path_rules(now) if rule.tool != "edit"]
+    met = may_be_met(reading, now.root, kept)
+    if met is not None:
+        reason = f"it may read a file that the deny rule {met} keeps"
+        return LineVerdict(Decision.ASK, reason, str(met), "rule")
     return None
 
 

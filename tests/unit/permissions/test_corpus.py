@@ -184,6 +184,38 @@ def test_a_denied_file_is_met_behind_a_folder_that_is_not_known(root: Path, mode
         assert decide(policy, line) is Decision.DENY
 
 
+@pytest.mark.parametrize("mode", [PermissionMode.AUTO, PermissionMode.YOLO])
+def test_a_denied_file_is_not_read_without_its_name(root: Path, mode: PermissionMode) -> None:
+    policy = PermissionPolicy(root, mode, allow=["bash"], deny=["read(.env)"], sandbox="full")
+    for line in (
+        "cat .en*",
+        "cat .e?v",
+        "cat .[e]nv",
+        "cat .*",
+        "cat *",  # a link leads there
+        "cd src && cat ../.en*",
+        "tar cf - .",
+        "tar -C . -cf x.tar .",
+        "cp -r . ../x",
+        "zip -r x.zip .",
+        "rsync -a . x",
+        "grep -r S .",
+        "grep -rn S",
+        "rg --hidden S",
+        "find . -name '.e*' -exec cat {} +",
+    ):
+        assert decide(policy, line) is not Decision.ALLOW, line
+    for line in (
+        "cat src/*.py",
+        "ls -a",
+        "grep -r S src",
+        "tar cf - src",
+        "find . -name '*.py'",
+        "cp -r src x",
+    ):
+        assert decide(policy, line) is Decision.ALLOW, line
+
+
 def test_a_link_to_a_denied_program_is_that_program(root: Path) -> None:
     (root / "del").symlink_to("/bin/rm")
     policy = PermissionPolicy(root, PermissionMode.YOLO, deny=["bash(rm:*)", "bash(git push:*)"])
