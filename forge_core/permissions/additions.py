@@ -61,6 +61,8 @@ _RUNNING_WORDS = {
     "uv": table("install run"),
 }
 
+_WARNING_CLASS = re.compile(r"(?:-W|--pythonwarnings=)?\s*[a-z]{1,7}:[^:]*:[^:]*\.")
+"""A filter for warnings whose class Python has to import."""
 _RUNNING_TEXT = re.compile(r"system|getline|[|>@`]|/[gpiI\d]*[ew]|(?:^|[;\d/$}\s])[ewWr](?:\s|$)")
 """In a program for awk or sed: runs a command, or reads or writes a file."""
 
@@ -83,7 +85,8 @@ def is_risky(prefix: Sequence[str], added: Sequence[Word], root: Path) -> bool:
         _runs_or_writes(word.text, programs)
         or _shows_keys(word, root)
         or _may_be_option(word, programs[0])
-        or ("pytest" in programs and _leaves(word, root))
+        or ("pytest" in programs and (_leaves(word, root) or _WARNING_CLASS.match(word.text) is not None))
+        or (not {"pytest", "diff"}.isdisjoint(programs) and _lies_outside(word, root))
         for word in added
     )
 
@@ -99,6 +102,14 @@ def _leaves(word: Word, root: Path) -> bool:
     """Whether it names code outside of `root`."""
     parts = (part for part in paths_in(word.text) if re.match(r"/|~|(?:.*/)?\.\.(?:/|$)", part))
     return any(part.startswith("~") or not place(root / part, root).is_inside for part in parts)
+
+
+def _lies_outside(word: Word, root: Path) -> bool:
+    """Whether an operand is a file outside of `root`, links followed: pytest runs its code, and git compares
+    such files with no repository at all."""
+    if word.text.startswith("-"):
+        return False
+    return word.has_tilde or not place(root / word.text.partition("::")[0], root).is_inside
 
 
 def _is_known(word: str, options: frozenset[str]) -> bool:

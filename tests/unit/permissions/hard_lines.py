@@ -619,6 +619,25 @@ npm test --globalconfig x
 true |[a-z];ls
 [a-z]; ls
 [a]&&ls
+git diff /dev/null ../../x
+git diff /dev/null ../../../../root/.bashrc
+git diff README.md ../x
+git diff -- /etc/hosts README.md
+git diff ~/.bashrc README.md
+git diff /dev/null away/hosts
+git diff README.md src/away/hosts
+pytest -W error::evil.X
+pytest -Werror::evil.X
+pytest -W e::evil.X
+pytest --pythonwarnings=error::evil.X
+pytest --pythonwarnings error:text:evil.X
+pytest --debug=/root/x
+pytest --debug /root/x
+pytest --cov-report=html:/root/x
+pytest --cov-report html:../x
+pytest --junit-prefix=x --resultlog=/root/x
+pytest away
+pytest --cov=../other
 """
 
 OUTSIDE = r"""
