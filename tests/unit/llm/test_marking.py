@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forge_core.llm.marking import bare_output, framed, tool_output
 
 
+@settings(deadline=None, derandomize=True, database=None, max_examples=60)
 @given(st.text())
 def test_the_text_comes_out_as_it_went_in(text: str) -> None:
     assert bare_output(tool_output("read", text)) == text
