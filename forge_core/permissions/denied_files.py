@@ -20,6 +20,8 @@ from forge_core.permissions.word_paths import paths_in
 
 _MAX_FILES = 1_000
 """Of a glob or a folder so many are looked at; more of them may hold any file."""
+_MAX_WILD = 2
+"""Folders of wildcards that are looked up; what names more may meet any file."""
 _MAX_WORDS = 60
 _MAX_FOLDERS = 4
 _ARCHIVERS = table("tar gtar bsdtar zip 7z 7za 7zz cpio pax rsync scp ag ack ugrep rclone")
@@ -54,6 +56,8 @@ def _met_by(word: Word, rule: Rule, root: Path, folders: Sequence[Path]) -> bool
             continue
         name, wanted = part.rpartition("/")[2], (rule.pattern or "").rpartition("/")[2]
         if name[:1] == "." and wanted[:1] == "." and fnmatchcase(wanted, name.replace("[^", "[!")):
+            return True
+        if sum(bool(re.search(r"[*?\[]", one)) for one in part.split("/")) > _MAX_WILD:
             return True
         for folder in folders:
             found = list(islice(iglob(part, root_dir=folder), _MAX_FILES))  # noqa: PTH207  as the shell: no .files

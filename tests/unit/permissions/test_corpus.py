@@ -193,6 +193,7 @@ def test_a_denied_file_is_not_read_without_its_name(root: Path, mode: Permission
         "cat .[e]nv",
         "cat .*",
         "cat *",  # a link leads there
+        "cat */*/*/*/zzz",
         "cd src && cat ../.en*",
         "tar cf - .",
         "tar -C . -cf x.tar .",
