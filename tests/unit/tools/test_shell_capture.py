@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forge_core.tools.output import OutputStore
@@ -35,6 +35,7 @@ def test_what_was_taken_does_not_come_again() -> None:
     assert (capture.take(), capture.total_bytes) == ("two\n", 8)
 
 
+@settings(deadline=None, derandomize=True, database=None)
 @given(WORDS, st.lists(st.integers(1, 5), min_size=1, max_size=40))
 def test_pieces_taken_anywhere_make_the_whole(text: str, sizes: list[int]) -> None:
     data = text.encode()
@@ -48,6 +49,7 @@ def test_pieces_taken_anywhere_make_the_whole(text: str, sizes: list[int]) -> No
     assert "".join([*taken, capture.take(is_final=True)]) == text
 
 
+@settings(deadline=None, derandomize=True, database=None)
 @given(st.binary(max_size=60), st.lists(st.integers(1, 7), min_size=1, max_size=20))
 def test_bytes_that_are_no_text_are_replaced_alike_however_they_are_cut(
     data: bytes, sizes: list[int]
