@@ -92,9 +92,18 @@ def asked(*keys: str) -> Before:
         await until(pilot, lambda: isinstance(app.focused, Prompt))
         app.clock.pass_(1)
         await pilot.press(*keys)
-        await pilot.pause()
+        await standing(pilot)
 
     return run
+
+
+async def standing(pilot: Pilot[None]) -> None:
+    """Wait until nothing on the screen changes any more: hints come after the layout that they speak of."""
+    same, last = 0, ""
+    while same < 5:
+        await pilot.pause(0.02)
+        now = pilot.app.export_screenshot()
+        same, last = (same + 1 if now == last else 0), now
 
 
 def test_permission_with_a_rule_for_good(snap_compare: Compare, config: ForgeConfig) -> None:

@@ -140,9 +140,11 @@ def _become(uid: int | None) -> None:
 
 
 def _python() -> str:
-    """An interpreter that this identity can start."""
-    found = (shutil.which(one) for one in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3"))
-    return next((one for one in found if one), "")
+    """An interpreter that this identity can start. The real one: that of a virtual environment may lie in
+    /tmp, which is another one in the sandbox."""
+    real = os.path.realpath(sys.executable)
+    found = (shutil.which(one) for one in (real, "/usr/bin/python3", "/usr/local/bin/python3"))
+    return next((one for one in found if one and os.access(one, os.X_OK)), "")
 
 
 def _serve(requests: int, replies: int) -> None:
@@ -163,10 +165,7 @@ def _serve(requests: int, replies: int) -> None:
 def _answer(request: dict[str, Any], started: dict[int, subprocess.Popen[bytes]]) -> Any:
     match request["do"]:
         case "which":
-            found = (
-                shutil.which(one) for one in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3")
-            )
-            return next((one for one in found if one and os.access(one, os.X_OK)), "")
+            return _python()
         case "probe":
             os.environ["HOME"] = request["environment"]["HOME"]
             state = probe_now(root=Path(request["root"]), environment=request["environment"])
