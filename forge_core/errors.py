@@ -5,6 +5,8 @@ ForgeError
  ├─ WorkspaceError         the folder to work in is missing, a file, or not writable
  ├─ JournalError           the session could not be recorded
  ├─ ToolError              a tool refuses or fails; becomes a ToolResult, never ends a turn
+ │   ├─ CallDeniedError        a person, a rule or the mode said no
+ │   └─ CallInterruptedError   the turn was interrupted before the call ran
  └─ ProviderError          the model's provider said no, or nothing; `partial_text` holds what had arrived
      ├─ AuthenticationError    401: the key is missing or wrong
      ├─ PaymentRequiredError   402: no credits
@@ -20,6 +22,8 @@ ForgeError
 """
 
 from __future__ import annotations
+
+from typing import ClassVar, Literal
 
 
 class ForgeError(Exception):
@@ -40,6 +44,25 @@ class JournalError(ForgeError):
 
 class ToolError(ForgeError):
     """A tool refuses or fails, in words meant for the model."""
+
+    outcome: ClassVar[Literal["failed", "denied", "interrupted"]] = "failed"
+    """How the call ended."""
+
+
+class CallDeniedError(ToolError):
+    """A person, a rule or the mode did not allow the call."""
+
+    outcome = "denied"
+
+
+class CallInterruptedError(ToolError):
+    """The turn was interrupted before the call ran."""
+
+    outcome = "interrupted"
+
+
+NEVER_SENT = frozenset({"no_key", "connect_failed", "connect_timeout"})
+"""Values of `ProviderError.error_type`, ours, for requests that have reached nobody."""
 
 
 class ProviderError(ForgeError):

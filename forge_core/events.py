@@ -20,7 +20,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Literal
 
 from forge_core.llm.models import TokenUsage
-from forge_core.result import AgentResult, FileDiff
+from forge_core.result import AgentResult, FileDiff, ToolOutcome
 
 SCHEMA_VERSION = 1
 """`v` in stream-json and in journals."""
@@ -130,6 +130,10 @@ class ToolEnd(AgentEvent):
     """A few words for a card's header ("42 lines", "3 matches in 2 files", "exit 1")."""
     diffs: tuple[FileDiff, ...] = ()
     parent_id: str | None = None
+    outcome: ToolOutcome | None = None
+    """Finer than `success`; None where nobody knows more."""
+    aside: str = ""
+    """The line at the start or the end of `result` that only the model needs: the summary says it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,20 @@ StoppedReason: TypeAlias = Literal[
 ]
 
 
+ToolOutcome: TypeAlias = Literal[
+    "done",
+    "background",
+    "failed",
+    "timed_out",
+    "denied",
+    "interrupted",
+    "unknown_tool",
+    "unreadable",
+]
+"""How a call ended. "background": its command runs on as a job; "unknown_tool" and "unreadable" (its
+arguments): nothing ran."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileDiff:
     """A change to one file, for the screen: what an edit did, or would do."""

@@ -28,7 +28,7 @@ _SURROGATES = dict.fromkeys(range(55296, 57344), "�")
 
 _TEXT_TABLE = {**_C0, **_SPECIAL, **_BIDI, **_TAGS, **_SURROGATES}
 _EXACT_TABLE = {**_TEXT_TABLE, **_INVISIBLE, 0x200C: "\\u200c", 0x200D: "\\u200d"}
-_SUSPECT = re.compile(
+_SUSPECT = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff"
     "\U000e0000-\U000e007f]"
 )
@@ -37,7 +37,7 @@ _SUSPECT = re.compile(
 def safe_text(text: str) -> str:
     """`text` for reading: line ends become \\n; newline and tab stay; other controls, bidirectional overrides
     and lone surrogates turn visible. Joiners of emoji and scripts stay."""
-    if not _SUSPECT.search(text):
+    if not _is_suspect(text):
         return text
     return text.replace("\r\n", "\n").translate(_TEXT_TABLE)
 
@@ -47,9 +47,15 @@ def safe_line(text: str) -> str:
     return safe_text(text).replace("\n", "\u23ce").replace("\t", " ")
 
 
+def _is_suspect(text: str) -> bool:
+    """Whether something in it has to be shown by a stand-in. What prints is safe, and most text prints: it
+    needs no look at the pattern, which takes longer to compile than the first frame can wait."""
+    return not text.isprintable() and re.search(_SUSPECT, text) is not None
+
+
 def exact_text(text: str) -> str:
     """`text` for deciding (a permission prompt): like `safe_text`, and every invisible character is shown,
     carriage returns included."""
-    if not _SUSPECT.search(text):
+    if not _is_suspect(text):
         return text
     return text.translate(_EXACT_TABLE)

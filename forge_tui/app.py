@@ -1,29 +1,39 @@
-"""The app: themes, the conversation screen, the warm-up behind the first frame, and a crash's way out."""
+"""The app: themes, the conversation screen, the warm-up behind the first frame, and a crash's way out.
+
+Private parts of Textual 8.2.8's `App` that it overrides or sets: `_handle_exception` (what a fault in a
+handler comes to), `_fatal_error` (prints the traceback and ends with `_close_messages_no_wait`),
+`_return_code`, and `_clipboard` (what its widgets paste).
+"""
 
 from __future__ import annotations
 
 import asyncio
-import gc
 import inspect
+import os
 import threading
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from textual import events
 from textual.app import App
-from textual.worker import Worker, WorkerState
 
 from forge_core.config.models import ForgeConfig
 from forge_core.errors import ForgeError
+from forge_core.sanitize import safe_line
+from forge_tui import collecting, workers
 from forge_tui.approval import ModalApprover, ModalQuestioner, PromptQueue
+from forge_tui.screens.attention import Attention, PersonAsked, TurnEnded
 from forge_tui.screens.chat import ChatScreen
 from forge_tui.screens.slash import SaveSetting
 from forge_tui.screens.surroundings import Surroundings
+from forge_tui.terminal import internals
 from forge_tui.terminal.driver import ForgeDriver
 from forge_tui.terminal.output import RowDiffOutput
 from forge_tui.theme_files import DEFAULT_THEME
 from forge_tui.theming import ThemeFiles, load_builtin, load_themes
+from forge_tui.widgets.activity import NOTE_S
 
 if TYPE_CHECKING:
     from forge_core.approval import Approver, Questioner
@@ -33,12 +43,13 @@ MakeSession: TypeAlias = "Callable[[Approver, Questioner], Awaitable[ForgeSessio
 """Builds the session. Called in a thread, since it imports much; an awaitable is awaited on the loop."""
 
 CRASH_CODE = 70
-WARM_UP_DELAY_S = 0.08
-"""The first frame and the keys that wait for it come before imports that hold the interpreter."""
+WARM_UP_DELAY_S = 0.05
+"""So long after the first frame the keys that waited for it are shown too; then come imports that hold the
+interpreter."""
 T = TypeVar("T")
 
 
-class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
+class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindings=False):
     """`forge chat`. Afterwards `crash` and `crash_log` tell whether it ended by a fault of ours."""
 
     TITLE = "Forge"
@@ -67,6 +78,7 @@ class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
         queue = PromptQueue(self.chat.prompts.show_waiting)
         self.approver = ModalApprover(self.chat.prompts, queue)
         self.questioner = ModalQuestioner(self.chat.prompts, queue)
+        self._attention = Attention(config.notify, os.environ, self._write)
         self._use_first_theme(config.theme)
 
     @property
@@ -77,8 +89,12 @@ class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
     def get_default_screen(self) -> ChatScreen:
         return self.chat
 
+    def take_typed_text(self, text: str) -> None:
+        """What was typed before the app could read keys, for the composer to begin with."""
+        self.chat.composer.first_text = text
+
     def on_mount(self) -> None:
-        self.set_timer(WARM_UP_DELAY_S, self._begin_warm_up)
+        self.chat.call_after_refresh(self.set_timer, WARM_UP_DELAY_S, self._begin_warm_up)
 
     async def on_unmount(self) -> None:
         if self.session is not None:
@@ -91,7 +107,15 @@ class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
         else:
             if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
                 self.chat.key_came(event)
+            if isinstance(event, events.Paste) and not event.is_forwarded:
+                # As Textual 8.2.8 has it for keys alone: a file may be dropped on a window without the focus.
+                self.app_focus = True
+            focused = self.focused if isinstance(event, events.MouseEvent) else None
             await super().on_event(event)
+            if focused is not None and focused.screen.focused is None:
+                # Where nothing is, as behind an edge that has just moved, Textual 8.2.8 takes the focus away,
+                # and what is typed next would be lost.
+                focused.screen.set_focus(focused, scroll_visible=False)
 
     async def on_chat_screen_ready(self) -> None:
         early, self._early = self._early or [], None
@@ -99,7 +123,61 @@ class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
             await super().on_event(event)
 
     def on_app_focus(self) -> None:
+        self._attention.focus_changed(True)
         self.chat.rearm()  # the click that brought the terminal to the front must not answer anything
+
+    def on_app_blur(self) -> None:
+        self._attention.focus_changed(False)
+
+    def on_turn_ended(self, message: TurnEnded) -> None:
+        self._attention.turn_ended(message.duration_s, message.stopped)
+
+    def on_person_asked(self, message: PersonAsked) -> None:
+        self._attention.asked(message.tool)
+
+    # Clipboard
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Copy, and say on the activity line how that went."""
+        self._clipboard = text
+        workers.start(self, partial(self._copy, text), "clipboard", is_replacing=True)
+
+    async def _copy(self, text: str) -> None:
+        from forge_tui.terminal import clipboard
+
+        route = await clipboard.copy(text, self._surroundings.clipboard(), self._write)
+        note, is_long = clipboard.told(text, route)
+        self.chat.activity.note(note, 6.0 if is_long else NOTE_S)
+
+    async def on_pointing_selection_made(self) -> None:
+        workers.start(self, self._copy_primary, "primary", is_replacing=True)
+
+    async def _copy_primary(self) -> None:
+        from forge_tui.terminal import clipboard
+
+        route = self._surroundings.clipboard()
+        if route.primary:  # a long selection is put together for somebody only
+            await clipboard.copy_primary(self.chat.transcript.selected_text(), route)
+
+    def _write(self, sequence: str) -> None:
+        internals.write(self, sequence)
+
+    def last_lines(self, most: int) -> list[str]:
+        """The end of the conversation and what it has cost, for the terminal's own screen; empty where
+        nothing was said."""
+        if self.session is None or most <= 0:
+            return []
+        from forge_core.commands.figures import tokens_text
+        from forge_tui.widgets.cells import clip
+        from forge_tui.widgets.status_text import cost_text
+        from forge_tui.widgets.transcript.tail import tail
+
+        lines = tail(self.chat.transcript.model, most, self.theme_variables, self.depth)
+        figures, usage = self.chat.status_bar.figures, self.session.status.usage
+        counts = f"{tokens_text(usage.prompt_tokens)} in {tokens_text(usage.completion_tokens)} out"
+        parts = ("Forge", clip(safe_line(figures.model), self.size.width // 2), counts, cost_text(figures))
+        last = clip(" · ".join(filter(None, parts)), self.size.width)
+        return [*lines, "", f"\x1b[2m{last}\x1b[0m"] if lines else []
 
     # Themes
 
@@ -124,8 +202,7 @@ class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
     # Warm-up
 
     def _begin_warm_up(self) -> None:
-        gc.enable()
-        self.run_worker(self._warm_up(), group="warm-up", exit_on_error=False)
+        workers.start(self, self._warm_up, "warm-up")
 
     async def _warm_up(self) -> None:
         """Build the session and import what the first answer needs, while the person is typing already."""
@@ -145,6 +222,8 @@ class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
         else:
             self.chat.session_ready(session)
         await in_thread(self.chat.transcript.warm)
+        await in_thread(_import_viewer)
+        collecting.start()
 
     async def _ask_for_trust(self) -> None:
         """Say what the folder brings that does not count yet; the answer is a command, whenever it suits."""
@@ -157,10 +236,6 @@ class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
             return
         if question is not None:
             self.chat.transcript.add_notice(trust_notice(question), "warning")
-
-    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        if event.state is WorkerState.ERROR and event.worker.error is not None:
-            raise event.worker.error
 
     # Crash
 
@@ -180,6 +255,11 @@ class ForgeApp(RowDiffOutput, App[None], inherit_bindings=False):
 
 def _import_transcript() -> None:
     import forge_tui.widgets.transcript.view  # noqa: F401
+
+
+def _import_viewer() -> None:
+    """What the first `/diff` needs, so that it opens at once."""
+    import forge_tui.screens.diff  # noqa: F401
 
 
 async def in_thread(work: Callable[[], T]) -> T:

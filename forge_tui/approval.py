@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ class PromptHost(Protocol):
 
     def show_waiting(self, count: int) -> None:
         """Say beside the prompt how many more wait."""
+
+    def clock_stopped(self, call_id: str) -> AbstractContextManager[None]:
+        """While it is open, the call's time does not go on: it waits for the person."""
 
 
 class PromptQueue:
@@ -55,8 +58,9 @@ class ModalApprover:
         self._queue = queue
 
     async def __call__(self, request: ApprovalRequest) -> ApprovalReply:
-        async with self._queue.turn():
-            return await self._host.ask(request)
+        with self._host.clock_stopped(request.call_id):
+            async with self._queue.turn():
+                return await self._host.ask(request)
 
 
 class ModalQuestioner:
@@ -67,5 +71,6 @@ class ModalQuestioner:
         self._queue = queue
 
     async def __call__(self, request: QuestionRequest) -> QuestionReply:
-        async with self._queue.turn():
-            return await self._host.ask_questions(request)
+        with self._host.clock_stopped(request.call_id):
+            async with self._queue.turn():
+                return await self._host.ask_questions(request)

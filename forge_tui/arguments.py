@@ -21,7 +21,18 @@ SANDBOX_SETTINGS = ("auto", "strict", "off")
 PIPE_WAIT_S = 3.0
 
 
+class _Formatter(argparse.HelpFormatter):
+    """As wide as the terminal. argparse makes one for every argument that it is told of, and would
+    import shutil, with all kinds of compression, to learn the width."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_help_width())
+
+
 class _Parser(argparse.ArgumentParser):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=_Formatter, **options)
+
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
         self.exit(USAGE_ERROR, f"{self.prog}: {message}\n")
@@ -36,11 +47,14 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace | int:
 
 
 def build_parser() -> argparse.ArgumentParser:
+    """The whole grammar."""
     from forge_core import __version__
 
     parser = _Parser(prog="forge", description="Forge: an interactive coding assistant for the terminal.")
     parser.add_argument("-V", "--version", action="version", version=f"forge {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", parser_class=_Parser, prog="forge"
+    )  # without prog, argparse formats a usage line to find it: 5 ms
     chat = commands.add_parser("chat", help="open the assistant in a folder (the default)")
     chat.add_argument("path", nargs="?", metavar="PATH", help="the folder to work in (default: here)")
     _add_common(chat)
@@ -148,6 +162,16 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--log-level", choices=LOG_LEVELS, help="how much the log file holds (default info)")
     parser.add_argument("--max-iterations", type=int, metavar="N", help="model calls per turn (default 200)")
+
+
+def _help_width() -> int:
+    """Columns, less the two that argparse leaves free."""
+    columns = os.environ.get("COLUMNS", "")
+    try:
+        width = int(columns) if columns.isascii() and columns.isdigit() else 0
+        return (width or os.get_terminal_size(1).columns or 80) - 2
+    except OSError:
+        return 78
 
 
 def _with_default_command(arguments: list[str]) -> list[str]:

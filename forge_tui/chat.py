@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import signal
 import sys
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,6 +13,11 @@ from typing import TYPE_CHECKING
 from forge_core.config.models import ForgeConfig
 from forge_core.sanitize import safe_line
 from forge_tui.app import CRASH_CODE, ForgeApp
+
+_MOST_LINES = 30
+_LINES_LEFT = 4
+"""Of the window, for the cost and the shell's prompt."""
+_HUNG_UP = 128 + signal.SIGHUP
 
 if TYPE_CHECKING:
     from forge_core.approval import Approver, Questioner
@@ -25,7 +33,18 @@ def run_chat(config: ForgeConfig) -> int:
         words = safe_line(f"{type(app.crash).__name__}: {app.crash}")
         print(f"forge: Forge failed: {words}. {where}", file=sys.stderr)
         return CRASH_CODE
+    if app.return_code != _HUNG_UP:  # then nobody is there to read it
+        _leave_traces(app)
     return app.return_code or 0
+
+
+def _leave_traces(app: ForgeApp) -> None:
+    """Prints the end of the conversation, and what it has cost, to the terminal's own screen."""
+    height = os.get_terminal_size(1).lines if os.isatty(1) else 0
+    lines = app.last_lines(min(_MOST_LINES, height - _LINES_LEFT))
+    if lines:
+        with contextlib.suppress(OSError, ValueError):
+            print(*lines, sep="\n", flush=True)
 
 
 def _make_session(

@@ -83,7 +83,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def _chat(options: argparse.Namespace) -> int:
     """Reads the settings, paints the first frame, then loads the app behind it."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    gc.disable()  # collecting while modules load finds nothing and costs a tenth; the app turns it on again
+    if not (os.isatty(0) and os.isatty(1)):  # a closed one is no object that could be asked
         return _fail('forge chat needs a terminal. Without one, use: forge run "your request"')
     if os.environ.get("TERM", "") in ("", "dumb"):
         return _fail('This terminal cannot show the app (TERM is "dumb" or not set). Use: forge run "…"')
@@ -113,11 +114,10 @@ def _strict_refusal(config: ForgeConfig) -> int:
 
 def _show(config: ForgeConfig) -> int:
     """The app; the terminal is restored however it ends."""
+    from forge_tui.first_frame import FirstFrame
     from forge_tui.terminal import launcher
-    from forge_tui.theme_files import ground_colors
 
-    gc.disable()  # collecting while modules load finds nothing and costs a tenth; the app turns it on again
-    launcher.paint(*ground_colors(config.theme, config.config_dir / "themes"))
+    launcher.paint(FirstFrame(config))
     try:
         from forge_tui.chat import run_chat
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from forge_core.commands import specs
 from forge_core.sanitize import safe_line
 
-LOCAL_COMMANDS = frozenset({"help", "theme", "exit"})
+LOCAL_COMMANDS = frozenset({"help", "theme", "thinking", "raw", "copy", "exit"})
 """Answered by the screen itself, also before the session is ready."""
 
 

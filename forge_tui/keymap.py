@@ -1,4 +1,7 @@
-"""Every key of the app in one table: it feeds the bindings, `/help` and the README."""
+"""Every key of the app in one table: it feeds the bindings, `/help` and the README.
+
+Relies on Textual 8.2.8's table of what terminals send, `textual._ansi_sequences`, to which it adds a row.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,8 @@ class Where(StrEnum):
 
     COMPOSER = "Writing"
     CHAT = "Conversation"
+    FIND = "Finding"
+    DIFF = "Looking at changes (/diff)"
     PROMPT = "When Forge asks"
     QUESTIONS = "When Forge has questions"
 
@@ -40,6 +45,8 @@ class Key:
     """As a person calls it."""
     summary: str
     where: Where
+    is_first: bool = False
+    """Taken before the keys after it reach what has the focus now."""
 
 
 KEYS: tuple[Key, ...] = (
@@ -55,7 +62,7 @@ KEYS: tuple[Key, ...] = (
     Key("up", "cursor_up", "Up", "On the first line: earlier messages, or what is queued", Where.COMPOSER),
     Key("down", "cursor_down", "Down", "On the last line: later messages", Where.COMPOSER),
     Key("tab", "complete", "Tab", "Complete a command", Where.COMPOSER),
-    Key("escape", "escape", "Esc", "Close what is open, else interrupt", Where.CHAT),
+    Key("escape", "escape", "Esc", "End what is open or selected, else interrupt", Where.CHAT),
     Key(
         "ctrl+c,super+c",
         "copy_or_stop",
@@ -65,7 +72,14 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("ctrl+d", "leave_if_empty", "Ctrl+D", "Leave, when nothing is typed", Where.CHAT),
     Key("shift+tab", "cycle_mode", "Shift+Tab", "Change how much runs without asking", Where.CHAT),
-    Key("ctrl+o", "toggle_cards", "Ctrl+O", "Open or fold the tools' output", Where.CHAT),
+    Key(
+        "ctrl+o",
+        "toggle_cards",
+        "Ctrl+O",
+        "Open or fold the card under the mouse, else all cards",
+        Where.CHAT,
+    ),
+    Key("alt+r", "toggle_raw", "Alt+R", "Show an answer as it was written, and back", Where.CHAT),
     Key("ctrl+b", "background", "Ctrl+B", "Let the running command go on in the background", Where.CHAT),
     Key("ctrl+t", "toggle_todos", "Ctrl+T", "Show or hide the list of tasks", Where.CHAT),
     Key("ctrl+p", "palette", "Ctrl+P", "Find a command", Where.CHAT),
@@ -74,8 +88,22 @@ KEYS: tuple[Key, ...] = (
     Key("pagedown", "page_down", "PageDown", "Scroll on", Where.CHAT),
     Key("ctrl+home", "scroll_top", "Ctrl+Home", "To the beginning", Where.CHAT),
     Key("ctrl+end", "scroll_bottom", "Ctrl+End", "To the end", Where.CHAT),
+    Key(
+        "alt+up,ctrl+up",
+        "prompt(-1)",
+        "Alt+Up, Alt+Down",
+        "To what you sent before, after (also with Ctrl)",
+        Where.CHAT,
+    ),
+    Key("alt+down,ctrl+down", "prompt(1)", "", "", Where.CHAT),
+    Key("ctrl+f", "find", "Ctrl+F", "Find in the conversation, folded output too", Where.CHAT, is_first=True),
+    Key("f9", "lend_mouse", "F9", "Give the mouse to the terminal, and take it back", Where.CHAT),
     Key("home", "scroll_top", "Home", "To the beginning, when nothing is typed", Where.CHAT),
     Key("end", "scroll_bottom", "End", "To the end, when nothing is typed", Where.CHAT),
+    Key("enter,up", "older", "Enter, Up", "An earlier match", Where.FIND),
+    Key("down", "newer", "Down", "A later match", Where.FIND),
+    Key("escape", "close", "Esc", "Close, and stay at the match", Where.FIND),
+    Key("ctrl+c", "go_back", "Ctrl+C", "Close, and back to where you were", Where.FIND),
     Key("up", "choose(-1)", "Up, Down", "Choose an answer", Where.PROMPT),
     Key("down", "choose(1)", "", "", Where.PROMPT),
     Key("enter", "answer", "Enter", "Give the chosen answer", Where.PROMPT),
@@ -97,13 +125,39 @@ KEYS: tuple[Key, ...] = (
     Key("escape", "decline", "Esc", "Decline to answer", Where.QUESTIONS),
     Key("pageup", "scroll_text(-1)", "", "", Where.QUESTIONS),
     Key("pagedown", "scroll_text(1)", "", "", Where.QUESTIONS),
+    Key("right_square_bracket", "hunk(1)", "], [", "Next, previous hunk, through all files", Where.DIFF),
+    Key("left_square_bracket", "hunk(-1)", "", "", Where.DIFF),
+    Key("n", "file(1)", "N, P", "Next, previous file", Where.DIFF),
+    Key("p", "file(-1)", "", "", Where.DIFF),
+    Key("b", "list", "B", "Show or hide the list of files", Where.DIFF),
+    Key("v", "split", "V", "Side by side, or stacked", Where.DIFF),
+    Key("E", "whole", "Shift+E", "The whole file, or its hunks alone", Where.DIFF),
+    Key("s", "raw", "S", "The file as a patch, or drawn", Where.DIFF),
+    Key("d", "source", "D", "The last turn, or the working tree", Where.DIFF),
+    Key("r", "again", "R", "Read it again", Where.DIFF),
+    Key("question_mark,f1", "keys", "?", "These keys", Where.DIFF),
+    Key("down,j", "scroll(1)", "Up, Down, J, K", "Scroll by a line", Where.DIFF),
+    Key("up,k", "scroll(-1)", "", "", Where.DIFF),
+    Key("pagedown,space", "page(1)", "PageUp, PageDown", "Scroll by a page", Where.DIFF),
+    Key("pageup", "page(-1)", "", "", Where.DIFF),
+    Key("home,g,ctrl+home", "end(-1)", "Home, End", "To the beginning, to the end", Where.DIFF),
+    Key("end,G,ctrl+end", "end(1)", "", "", Where.DIFF),
+    Key("ctrl+c,super+c", "copy", "Ctrl+C", "Copy a selection, else close", Where.DIFF),
+    Key("q,escape", "leave", "Q, Esc", "Close", Where.DIFF),
 )
 
 
 def bindings(where: Where) -> list[Binding]:
     """Textual bindings for one part of the screen."""
     return [
-        Binding(key.keys, key.action, key.summary, show=False, id=f"{where.name.lower()}.{index}")
+        Binding(
+            key.keys,
+            key.action,
+            key.summary,
+            show=False,
+            priority=key.is_first,
+            id=f"{where.name.lower()}.{index}",
+        )
         for index, key in enumerate(KEYS)
         if key.where is where and key.keys
     ]

@@ -1,4 +1,4 @@
-"""Where themes lie, and the two colours of one that the first frame needs; standard library only."""
+"""Where themes lie, and the colours that the first frame needs; standard library only."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 DEFAULT_THEME = "forge-dark"
+LIGHT_THEME = "forge-light"
 
 
 def builtin_folder() -> Path:
@@ -14,19 +15,26 @@ def builtin_folder() -> Path:
     return packaged if packaged.is_dir() else Path(__file__).parent.parent / "themes"
 
 
-def ground_colors(name: str, user_folder: Path) -> tuple[str | None, str | None]:
-    """Background and foreground of a theme as its file has them; None for what it does not tell.
-
-    For the moment before the theme is loaded and checked, so that the ground does not change then.
-    """
-    for folder in (builtin_folder(), user_folder):
-        try:
-            colors = tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8")).get("colors", {})
-            return _text(colors.get("background")), _text(colors.get("foreground"))
-        except (OSError, ValueError, AttributeError):
-            continue
-    return None, None
+def frame_colors(name: str, user_folder: Path) -> dict[str, str]:
+    """A theme's colours and variables by name, as the files have them, for the moment before the theme is
+    loaded and checked. What its file leaves out comes from the built-in theme that it goes with."""
+    raw = _read(builtin_folder(), name) or _read(user_folder, name)
+    if raw is None:
+        raw = _read(builtin_folder(), DEFAULT_THEME) or {}
+    base = DEFAULT_THEME if raw.get("dark", True) else LIGHT_THEME
+    is_whole = raw.get("name") in (DEFAULT_THEME, LIGHT_THEME)
+    filling = {} if is_whole else _read(builtin_folder(), base) or {}
+    return {**_texts(filling, "variables"), **_texts(raw, "colors"), **_texts(raw, "variables")}
 
 
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
+def _read(folder: Path, name: str) -> dict[str, object] | None:
+    try:
+        return tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def _texts(raw: dict[str, object], section: str) -> dict[str, str]:
+    table = raw.get(section)
+    items = table.items() if isinstance(table, dict) else ()
+    return {key: value for key, value in items if isinstance(value, str)}

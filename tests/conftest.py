@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+# Before any test starts a program: each would compile all of Forge anew, as an installed one never does.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+if find_spec("hypothesis"):  # the environments of LangChain's suites have none
+    from hypothesis import HealthCheck, settings
+
+    # The same examples in every run, and new ones in a full run: what fails is then owed to what was changed.
+    settings.register_profile(
+        "forge",
+        deadline=None,
+        derandomize=not os.environ.get("FORGE_FULL"),
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    settings.load_profile("forge")
 
 _CLEARED = (
     "OPENROUTER_API_KEY",
@@ -21,6 +40,8 @@ _CLEARED = (
     "FORGE_CONTEXT_WINDOW",
     "FORGE_LOG_LEVEL",
     "NO_COLOR",
+    "STY",
+    "TMUX",
     "TEXTUAL_THEME",
     "LANGSMITH_TRACING",
     "LANGCHAIN_TRACING_V2",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,25 @@ HEAVY = (
     "importlib.metadata",
     "tiktoken",
 )
+
+NOT_BEFORE_THE_FRAME = (
+    *HEAVY,
+    "asyncio",
+    "subprocess",
+    "socket",
+    "ssl",
+    "logging",
+    "json",
+    "hashlib",
+    "shutil",
+    "lzma",
+    "bz2",
+    "zipfile",
+    "tempfile",
+    "random",
+    "importlib.resources",
+)
+"""Of the standard library what takes more than a millisecond to load and paints nothing."""
 
 
 def loaded_after(statement: str, names: tuple[str, ...]) -> list[str]:
@@ -62,3 +82,41 @@ def test_the_app_module_leaves_the_engine_to_the_warm_up() -> None:
         "tiktoken",
     )
     assert loaded_after("import forge_tui.app, forge_tui.chat", engine) == []
+
+
+def test_a_session_of_a_provider_leaves_no_import_to_the_first_turn() -> None:
+    program = """
+from forge_core.approval import deny_all
+from forge_core.runtime import build_session, load_session_config
+build_session(load_session_config(".", flags={"base_url": "http://127.0.0.1:9/v1", "model": "m/m"}), deny_all)
+"""
+    wanted = (
+        "httpcore",
+        "langsmith.run_helpers",
+        "langchain_core.tracers.langchain",
+        "langchain_core.tools.simple",
+    )
+    assert loaded_after(program, wanted) == list(wanted)
+
+
+def test_the_first_frame_waits_for_nothing_that_it_does_not_show(tmp_path: Path) -> None:
+    program = f"""
+import os
+os.environ.update(HOME={str(tmp_path)!r}, FORGE_HOME={str(tmp_path)!r}, OPENROUTER_API_KEY="")
+from forge_tui import cli
+from forge_tui.terminal import launcher
+class Painted(BaseException): pass
+def paint(make):
+    assert "Forge" in make(120, 36).painted("")
+    raise Painted
+launcher.paint = paint
+os.environ["TERM"] = "xterm"
+os.isatty = lambda descriptor: True
+try:
+    cli.main(["chat", {str(tmp_path)!r}])
+except Painted:
+    pass
+"""
+    assert loaded_after("import sys" + program, ("forge_tui.first_frame", *NOT_BEFORE_THE_FRAME)) == [
+        "forge_tui.first_frame"
+    ]

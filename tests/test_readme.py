@@ -60,3 +60,19 @@ def test_the_pinned_set_names_every_dependency_of_the_project() -> None:
     }
     assert names <= pinned
     assert all(re.search(r">=|==", line) for line in wanted), "every dependency has a lower bound"
+
+
+def test_its_rooms_are_those_of_the_code() -> None:
+    picture = README.partition("## Architecture in one screen")[2].split("```")[1]
+    package = ""
+    rooms: dict[str, list[str]] = {}
+    for line in picture.splitlines():
+        if line.startswith("forge_"):
+            package = line.split()[0]
+        elif name := re.match(r"   ([a-z]+) ", line):
+            rooms.setdefault(package, []).append(name[1])
+    assert set(rooms) == {"forge_core", "forge_tui"}
+    missing = [
+        room for package, names in rooms.items() for room in names if not (ROOT / package / room).is_dir()
+    ]
+    assert missing == []

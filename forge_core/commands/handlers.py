@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from decimal import Decimal
 
 from forge_core.approval import Effect
-from forge_core.commands.columns import columns, table
+from forge_core.commands.columns import columns
+from forge_core.commands.context_command import context
+from forge_core.commands.cost_command import cost
+from forge_core.commands.diff_command import diff
 from forge_core.commands.permission_commands import mode, permissions, sandbox
 from forge_core.commands.result import (
     ChangeSetting,
@@ -22,7 +24,6 @@ from forge_core.commands.trust_command import trust
 from forge_core.commands.undo_commands import redo, undo
 from forge_core.commands.work_commands import afk, jobs, todo
 from forge_core.errors import ForgeError
-from forge_core.llm.models import TokenUsage
 from forge_core.permissions.policy import Decision
 from forge_core.session.session import ForgeSession
 from forge_core.tools.base import BaseTool, ToolCategory, ToolParameter, ToolUse
@@ -94,15 +95,16 @@ async def _theme(argument: str, session: ForgeSession) -> CommandResult:
     return ChangeSetting("theme", argument) if argument else OpenScreen("theme")
 
 
-async def _cost(argument: str, session: ForgeSession) -> CommandResult:
-    total = session.status.usage
-    if not total.total_tokens:
-        return Text("Nothing spent yet.", "Cost")
-    header = ("Model", "In", "Cached", "Out", "Cost")
-    rows = [_cost_row(model, usage, session) for model, usage in session.usage_by_model.items()]
-    if len(rows) != 1:
-        rows.append(_cost_row("Total", total, session))
-    return Text(table([header, *rows]), "Cost")
+async def _copy(argument: str, session: ForgeSession) -> CommandResult:
+    return OpenScreen("copy", argument)
+
+
+async def _thinking(argument: str, session: ForgeSession) -> CommandResult:
+    return ChangeSetting("thinking", argument) if argument else OpenScreen("thinking")
+
+
+async def _raw(argument: str, session: ForgeSession) -> CommandResult:
+    return OpenScreen("raw")
 
 
 async def _exit(argument: str, session: ForgeSession) -> CommandResult:
@@ -115,8 +117,12 @@ _HANDLERS: dict[str, Handler] = {
     "reset": _reset,
     "model": _model,
     "theme": _theme,
-    "cost": _cost,
+    "thinking": _thinking,
+    "raw": _raw,
+    "cost": cost,
+    "context": context,
     "undo": undo,
+    "diff": diff,
     "redo": redo,
     "todo": todo,
     "jobs": jobs,
@@ -125,6 +131,7 @@ _HANDLERS: dict[str, Handler] = {
     "sandbox": sandbox,
     "trust": trust,
     "afk": afk,
+    "copy": _copy,
     "exit": _exit,
 }
 
@@ -183,20 +190,3 @@ def _parameters(tool: BaseTool) -> list[str]:
 def _parameter_head(parameter: ToolParameter) -> str:
     mark = "" if parameter.required else "?"
     return f"{parameter.name}{mark}: {parameter.type}"
-
-
-def _cost_row(name: str, usage: TokenUsage, session: ForgeSession) -> tuple[str, ...]:
-    return (
-        name or "?",
-        f"{usage.prompt_tokens:,}",
-        f"{usage.cached_tokens:,}",
-        f"{usage.completion_tokens:,}",
-        _money(usage.cost_usd, session),
-    )
-
-
-def _money(cost_usd: Decimal | None, session: ForgeSession) -> str:
-    label = session.status.provider_label
-    if label in ("offline", "local") and not cost_usd:
-        return label
-    return "?" if cost_usd is None else f"${cost_usd:.4f}"

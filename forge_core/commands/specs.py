@@ -49,11 +49,24 @@ SPECS: tuple[CommandSpec, ...] = (
     CommandSpec("model", "Show or change the model", "[name]", keywords=("provider",), tier=Tier.IDLE),
     CommandSpec("theme", "Show or change the theme", "[name]", keywords=("dark", "light", "colour")),
     CommandSpec(
+        "thinking",
+        "How much of the reasoning shows; without a word: the next",
+        "[hidden|folded|full]",
+        keywords=("reasoning", "thoughts"),
+    ),
+    CommandSpec("raw", "Show the last answer as it was written, and back", keywords=("markdown", "source")),
+    CommandSpec(
         "undo",
         "Take back what the last turn did to files",
         "[list]",
         keywords=("revert", "back"),
         tier=Tier.IDLE,
+    ),
+    CommandSpec(
+        "diff",
+        "Look at what changed: by the last turn, or in the working tree",
+        "[turn|worktree]",
+        keywords=("changes", "git", "patch", "review"),
     ),
     CommandSpec("redo", "Do again what /undo took back", tier=Tier.IDLE),
     CommandSpec("todo", "Show what the model has set out to do", keywords=("plan", "tasks")),
@@ -78,7 +91,14 @@ SPECS: tuple[CommandSpec, ...] = (
         keywords=("agents.md", "project"),
     ),
     CommandSpec("afk", "Away: ask me nothing, refuse what needs me", "[on|off]", aliases=("away",)),
-    CommandSpec("cost", "Tokens and money spent in this session", keywords=("tokens", "usage", "price")),
+    CommandSpec("cost", "Tokens and money spent, by model and turn", keywords=("tokens", "usage", "price")),
+    CommandSpec("context", "What fills the model's window", keywords=("tokens", "window", "memory")),
+    CommandSpec(
+        "copy",
+        "Copy an answer as Markdown (the last is 1), or a block of its code",
+        "[N] [code [K]]",
+        keywords=("clipboard", "yank"),
+    ),
     CommandSpec("exit", "Leave Forge", aliases=("quit", "q"), keywords=("bye",)),
 )
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from forge_core.config.models import PermissionMode
+from forge_core.config.models import THINKING_SETTINGS, PermissionMode
 from forge_core.errors import ConfigError
 
-Kind: TypeAlias = Literal["text", "url", "mode", "whole", "seconds", "rules", "level", "sandbox"]
+Kind: TypeAlias = Literal[
+    "text", "url", "mode", "whole", "seconds", "rules", "level", "sandbox", "notify", "thinking"
+]
 LOG_LEVELS = ("debug", "info", "warning", "error")
 SANDBOX_SETTINGS = ("auto", "strict", "off")
-_RULE = re.compile(r"\s*(?:[A-Za-z_][\w.-]*|\*)\s*(?:\(\s*\S.*\))?\s*", re.DOTALL)
+NOTIFY_SETTINGS = ("auto", "bell", "off")
+_RULE = r"(?s)\s*(?:[A-Za-z_][\w.-]*|\*)\s*(?:\(\s*\S.*\))?\s*"
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """One setting."""
 
     kind: Kind
@@ -35,6 +36,9 @@ FIELDS: dict[str, Field] = {
     ),
     "model": Field("text", "FORGE_MODEL", "the model's id"),
     "theme": Field("text", "FORGE_THEME", "the theme's name"),
+    "thinking": Field(
+        "thinking", "FORGE_THINKING", "how much of the reasoning shows: hidden, folded or full"
+    ),
     "permission_mode": Field("mode", "FORGE_PERMISSION_MODE", "ask, accept-edits, plan or auto"),
     "allow": Field("rules", None, "rules tool(pattern) that run without asking"),
     "ask": Field("rules", None, "rules tool(pattern) that always ask, whatever allows them"),
@@ -43,6 +47,9 @@ FIELDS: dict[str, Field] = {
         "sandbox",
         "FORGE_SANDBOX",
         "auto (the best there is), strict (a full one or no start), off",
+    ),
+    "notify": Field(
+        "notify", "FORGE_NOTIFY", "auto (a desktop notice where the terminal shows them), bell, off"
     ),
     "max_iterations": Field("whole", "FORGE_MAX_ITERATIONS", "model calls per turn"),
     "max_retries": Field("whole", "FORGE_MAX_RETRIES", "retries after the first attempt"),
@@ -53,7 +60,7 @@ FIELDS: dict[str, Field] = {
     "log_level": Field("level", "FORGE_LOG_LEVEL", "debug, info, warning or error"),
 }
 
-PROJECT_FIELDS = ("theme",)
+PROJECT_FIELDS = ("theme", "thinking")
 """What a project's own file may set at any time: looks."""
 TRUSTED_PROJECT_FIELDS = (*PROJECT_FIELDS, "allow", "ask", "deny", "permission_mode", "model")
 """What it may set once the person trusts the folder. Where requests go, keys, and what confines commands stay
@@ -124,7 +131,7 @@ def _rules(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list | tuple):
         raise ValueError('a list of rules like ["bash(pytest:*)"]')
     for rule in value:
-        if not isinstance(rule, str) or not _RULE.fullmatch(rule):
+        if not isinstance(rule, str) or not re.fullmatch(_RULE, rule):
             raise ValueError(f'a list of rules like ["bash(pytest:*)"], which {rule!r} is not')
     return tuple(value)
 
@@ -142,6 +149,18 @@ def _sandbox(value: Any) -> str:
     return str(value)
 
 
+def _notify(value: Any) -> str:
+    if value not in NOTIFY_SETTINGS:
+        raise ValueError("one of " + ", ".join(NOTIFY_SETTINGS))
+    return str(value)
+
+
+def _thinking(value: Any) -> str:
+    if value not in THINKING_SETTINGS:
+        raise ValueError("one of " + ", ".join(THINKING_SETTINGS))
+    return str(value)
+
+
 _CHECKS = {
     "text": _text,
     "url": _url,
@@ -151,4 +170,6 @@ _CHECKS = {
     "rules": _rules,
     "level": _level,
     "sandbox": _sandbox,
+    "notify": _notify,
+    "thinking": _thinking,
 }

@@ -11,9 +11,8 @@ import os
 import stat
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from forge_core.config.fields import FIELDS, PROJECT_FIELDS, TRUSTED_PROJECT_FIELDS, check_value
 from forge_core.config.models import Endpoint, ForgeConfig, Origin
@@ -33,8 +32,7 @@ ChooseEndpoint: TypeAlias = Callable[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Layer:
+class _Layer(NamedTuple):
     """One source's values, already checked."""
 
     origin: Origin

@@ -28,7 +28,10 @@ class PermissionMode(StrEnum):
     YOLO = "yolo"
 
 
+ThinkingSetting: TypeAlias = Literal["hidden", "folded", "full"]
+THINKING_SETTINGS: tuple[ThinkingSetting, ...] = ("hidden", "folded", "full")
 SandboxSetting: TypeAlias = Literal["auto", "strict", "off"]
+NotifySetting: TypeAlias = Literal["auto", "bell", "off"]
 EndpointKind: TypeAlias = Literal["openrouter", "custom", "offline"]
 
 
@@ -68,6 +71,10 @@ class ForgeConfig:
     sandbox: SandboxSetting = "auto"
     """strict: no start without a full sandbox."""
     theme: str = "forge-dark"
+    notify: NotifySetting = "auto"
+    """How somebody who looks at another window is called."""
+    thinking: ThinkingSetting = "folded"
+    """How much of the model's reasoning shows; it changes nothing in what the model does."""
     max_iterations: int = 200
     first_token_timeout_s: float = 60.0
     idle_timeout_s: float = 60.0

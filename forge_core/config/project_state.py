@@ -6,7 +6,6 @@ folder itself: what comes with a repository must not be able to vouch for it.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -69,6 +68,8 @@ def change_project_state(
     Raises:
         ConfigError: it cannot be written; what was kept is still there.
     """
+    import json
+
     path = state_file(state_dir, root)
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -94,6 +95,8 @@ def _record(state: ProjectState, root: Path) -> dict[str, Any]:
 def _read(path: Path) -> dict[str, Any]:
     with path.open("rb") as file:
         data = file.read(_MAX_BYTES + 1)
+    import json  # here: the first frame waits for nothing that a start without decisions does not need
+
     if len(data) > _MAX_BYTES:
         raise ValueError("it is too large")
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,16 @@ from forge_core.context.instructions import Instructions, as_prompt
 
 if TYPE_CHECKING:
     from forge_core.permissions.sandbox import SandboxState
+
+
+@dataclass(frozen=True, slots=True)
+class SystemPrompt:
+    """The first message, and what it quotes."""
+
+    text: str
+    instructions: tuple[Instructions, ...] = ()
+    """Those of the project that stand in it."""
+
 
 _STATIC = """\
 You are Forge, a coding assistant that works in the user's terminal, in the folder they opened. You read, search, \

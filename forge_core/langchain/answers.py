@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk
@@ -15,12 +14,11 @@ from langchain_core.utils.json import parse_partial_json
 from forge_core.langchain.messages import langchain_calls, parse_arguments
 from forge_core.llm.assembly import AnswerAssembler
 from forge_core.llm.models import CompletionResponse, StreamChunk, TokenUsage, ToolCall, ToolDefinition
+from forge_core.llm.pricing import Pricer
 from forge_core.llm.salvage import Salvaged, salvage
 from forge_core.llm.salvage_gate import TextGate
 
 WireTools = Sequence[ToolDefinition | dict[str, Any]]
-Pricer = Callable[[str, TokenUsage], "Decimal | None"]
-"""(model, usage) → US dollars, None where unknown."""
 
 _SPOILERS = ("]", "}", '"]', '"}', '""]', '""}')
 

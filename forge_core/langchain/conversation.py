@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol, TypedDict
 
 from langchain_core.messages import BaseMessage
@@ -117,6 +117,10 @@ class ConversationMemory:
     def get_history(self) -> list[Message]:
         """The history, oldest first, without system message and notes."""
         return [entry.message for entry in self._window.entries()]
+
+    def counted_history(self) -> Iterator[tuple[Message, int]]:
+        """The history, oldest first, each message with its tokens; it is counted once."""
+        return self._window.counted()
 
     def set_system_message(self, message: Message) -> None:
         """Sets or replaces the system message.

@@ -39,7 +39,9 @@ def model_of(message: AIMessage | None) -> str:
 
 
 def usage_of(message: AIMessage | None, history: Sequence[BaseMessage], call: ModelCall) -> TokenUsage:
-    """The provider's count, or an estimate that says it is one."""
+    """The provider's count, or an estimate that says it is one; nothing where the request was turned down."""
+    if call.is_refused:
+        return TokenUsage()
     counted = message_usage(message) if message is not None else None
     return counted or TokenUsage(
         prompt_tokens=sum(estimate_tokens(entry.text) for entry in history),

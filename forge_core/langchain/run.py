@@ -133,7 +133,7 @@ class AgentRun:
         finally:
             await ended(asking)
         if answer and isinstance(answer, str):
-            self._remember(Message.user(answer))
+            self._remember(Message.user(answer, within_turn=True))
         return bool(answer)
 
     async def _ask(self, chain: AsyncCallbackManagerForChainRun) -> AsyncGenerator[AgentEvent, None]:
@@ -147,7 +147,7 @@ class AgentRun:
         call, self._call = self._call, None
         is_cut = call.stopped or call.error is not None
         message = self._keep_partial(call) if is_cut else self._keep_answer(call)
-        usage = usage_of(message, history if is_cut else (), call)
+        usage = self._priced(usage_of(message, history, call), model_of(message) or model)
         self._usage += usage
         yield LLMEnd(
             usage=usage,
@@ -184,11 +184,15 @@ class AgentRun:
             self._remember(Message.assistant(call.text, partial=True))
         return None
 
+    def _priced(self, usage: TokenUsage, model: str) -> TokenUsage:
+        tracker = self._agent.tracker
+        return usage if tracker is None else tracker.priced(usage, model)
+
     def _total_usage(self, usage: TokenUsage, *, is_cut: bool) -> TokenUsage:
         tracker = self._agent.tracker
         if tracker is None:
             return self._usage
-        if is_cut:  # LangChain ends a cut stream with on_llm_error, which no tracker counts
+        if is_cut and usage.total_tokens:  # LangChain ends it with on_llm_error, which no tracker counts
             tracker.add_estimate(usage, _configured_model(self._agent))
         return tracker.get_usage()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -14,14 +15,17 @@ from langchain_core.outputs import LLMResult
 from forge_core.langchain.callback_base import ForgeCallbackHandler
 from forge_core.langchain.usage import answer_of, counted_usage, message_of, model_name_of
 from forge_core.llm.models import TokenUsage
+from forge_core.llm.pricing import Pricer
+from forge_core.llm.spending import Spending, SpendingBook
 from forge_core.llm.tokens import estimate_tokens
 
 
 class TokenTrackingCallback(ForgeCallbackHandler):
-    """Totals over all calls, and per model. Safe to share between threads.
+    """Totals over all calls, per model and per turn. Safe to share between threads.
 
-    A call whose provider sent no usage is estimated from the text that went and came; the totals then say
-    `estimated`. A price is never guessed: one call of unknown price makes the total unknown.
+    A call whose provider sent no usage is estimated from the text that went and came, and priced by `price`
+    where that knows the model; the totals then say `estimated`. Beyond that no price is guessed: one call of
+    unknown price makes the total unknown.
     """
 
     total_prompt_tokens: int = 0
@@ -36,65 +40,77 @@ class TokenTrackingCallback(ForgeCallbackHandler):
     call_count: int = 0
     """Model calls that ended with an answer."""
 
-    def __init__(self, *, token_counter: Callable[[str], int] = estimate_tokens) -> None:
+    def __init__(
+        self, *, token_counter: Callable[[str], int] = estimate_tokens, price: Pricer | None = None
+    ) -> None:
         super().__init__()
         self._count_tokens = token_counter
+        self._price = price
         self._lock = threading.Lock()
         self._prompts: dict[UUID, Sequence[str] | Sequence[BaseMessage]] = {}
-        self._by_model: dict[str, TokenUsage] = {}
-        self._estimates: list[tuple[str, TokenUsage]] = []
+        self._book = SpendingBook()
 
     def get_usage(self) -> TokenUsage:
         """The totals, with the estimates of cut calls that no count has replaced yet."""
-        return sum((usage for _, usage in self._estimates), self._counted())
+        return self.spending().usage
 
-    def _counted(self) -> TokenUsage:
-        return TokenUsage(
-            prompt_tokens=self.total_prompt_tokens,
-            completion_tokens=self.total_completion_tokens,
-            cached_tokens=self.total_cached_tokens,
-            cache_write_tokens=self.total_cache_write_tokens,
-            reasoning_tokens=self.total_reasoning_tokens,
-            audio_input_tokens=self.total_audio_input_tokens,
-            audio_output_tokens=self.total_audio_output_tokens,
-            cost_usd=self.total_cost_usd,
-            estimated=self.has_estimates,
-        )
+    def spending(self) -> Spending:
+        """The same, with the part of the price that is known."""
+        with self._lock:
+            return self._book.total()
 
     def usage_by_model(self) -> dict[str, TokenUsage]:
         """The totals per model, by the name that the answer gave; "" where it gave none."""
+        return {model: part.usage for model, part in self.spending_by_model().items()}
+
+    def spending_by_model(self) -> dict[str, Spending]:
+        """The parts of the whole per model, as `usage_by_model` names them."""
         with self._lock:
-            by_model = dict(self._by_model)
-            for model, usage in self._estimates:
-                by_model[model] = by_model.get(model, TokenUsage()) + usage
-            return by_model
+            return self._book.by_model()
+
+    def spending_by_turn(self) -> dict[int, Spending]:
+        """The parts of the whole per turn (`begin_turn`), the oldest first; 0 for calls of none."""
+        with self._lock:
+            return self._book.by_turn()
+
+    def begin_turn(self, number: int) -> None:
+        """Calls belong to this turn from now on, whoever makes them."""
+        with self._lock:
+            self._book.turn = number
+
+    def forget_turns(self) -> None:
+        """What was spent so far belongs to no turn any more; it stays in the totals."""
+        with self._lock:
+            self._book.forget_turns()
+
+    def priced(self, usage: TokenUsage, model: str) -> TokenUsage:
+        """`usage`; an estimate without a price has one where the model's prices are known."""
+        if not usage.estimated or usage.cost_usd is not None or self._price is None:
+            return usage
+        return replace(usage, cost_usd=self._price(model, usage))
 
     def add_estimate(self, usage: TokenUsage, model: str = "") -> None:
         """Adds a call that was cut short, whose count may still come (`replace_estimate`)."""
         with self._lock:
-            self._estimates.append((model, usage))
+            self._book.add_estimate(usage, model)
 
     def replace_estimate(self, estimate: TokenUsage, counted: TokenUsage, model: str = "") -> None:
         """Puts the provider's count in the place of an estimate; nothing when that is gone (a reset)."""
         with self._lock:
-            remaining = [entry for entry in self._estimates if entry[1] is not estimate]
-            is_known = len(remaining) < len(self._estimates)
-            self._estimates = remaining
-        if is_known:
-            self.add_usage(counted, model)
+            if self._book.replace_estimate(estimate, counted, model):
+                self._set_totals(self._book.counted.usage)
 
     def add_usage(self, usage: TokenUsage, model: str = "") -> None:
         """Adds what no answer told; no call is counted."""
         with self._lock:
-            self._set_totals(self._counted() + usage)
-            self._by_model[model] = self._by_model.get(model, TokenUsage()) + usage
+            self._book.add(usage, model)
+            self._set_totals(self._book.counted.usage)
 
     def reset(self) -> None:
         """All counters back to zero, the cost to unknown."""
         with self._lock:
+            self._book.clear()
             self._set_totals(TokenUsage())
-            self._by_model.clear()
-            self._estimates.clear()
             self.call_count = 0
 
     def on_chat_model_start(
@@ -116,8 +132,9 @@ class TokenTrackingCallback(ForgeCallbackHandler):
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID | None = None, **kwargs: Any) -> None:
         prompt = self._prompts.pop(run_id, ()) if run_id is not None else ()
-        usage = counted_usage(response) or self._estimate(prompt, response)
-        self.add_usage(usage, model_name_of(response))
+        model = model_name_of(response)
+        usage = counted_usage(response) or self.priced(self._estimate(prompt, response), model)
+        self.add_usage(usage, model)
         with self._lock:
             self.call_count += 1
 

@@ -120,7 +120,7 @@ class ToolRound:
         if tool is None:
             return self._tools.unknown(call.name)
         if call.problem is not None:
-            return ToolResult(False, error=_bad_arguments(call, tool))
+            return ToolResult(False, error=_bad_arguments(call, tool), outcome="unreadable")
         text = json.dumps(call.arguments, ensure_ascii=False)
         run = await self._callbacks.on_tool_start(
             {"name": call.name, "description": tool.description}, text, inputs=call.arguments
@@ -160,6 +160,8 @@ class ToolRound:
                 duration_s=duration_s,
                 summary=result.summary,
                 diffs=result.diffs,
+                outcome=result.outcome or ("done" if result.success else "failed"),
+                aside=result.aside,
             )
         )
 
@@ -187,7 +189,8 @@ def not_run(call: PendingCall) -> ToolCallRecord:
 
 
 def _interrupted() -> ToolResult:
-    return ToolResult(False, error="interrupted by the user before it finished", summary="interrupted")
+    error = "interrupted by the user before it finished"
+    return ToolResult(False, error=error, summary="interrupted", outcome="interrupted")
 
 
 def _bad_arguments(call: PendingCall, tool: BaseTool) -> str:

@@ -21,6 +21,7 @@ from langchain_core.messages import (
 from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.runnables import Runnable
 
+from forge_core.errors import NEVER_SENT, ProviderError
 from forge_core.events import LLMChunk
 from forge_core.langchain.messages import langchain_calls
 from forge_core.langchain.run_control import StopSignal
@@ -62,6 +63,14 @@ class ModelCall:
     @property
     def reasoning(self) -> str:
         return "".join(_reasoning_of(chunk) for chunk in self._chunks)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether it failed before the model was at work: such a call is not charged."""
+        error = self.error
+        if self._chunks or not isinstance(error, ProviderError):
+            return False
+        return error.status is not None or error.error_type in NEVER_SENT
 
     def message(self, taken_ids: set[str]) -> AIMessage:
         """The settled answer, checked strictly (see `settle`). `taken_ids` grows by its calls' ids."""

@@ -69,6 +69,10 @@ class MessageWindow:
         for unit in self._units:
             yield from unit.entries
 
+    def counted(self) -> Iterator[tuple[Message, int]]:
+        """The messages, oldest first, with their tokens."""
+        return ((entry.message, self._tokens_of(entry)) for entry in self.entries())
+
     @property
     def tokens(self) -> int:
         """Of all messages held: counted once each, at the first question; from then on a running total."""

@@ -119,7 +119,9 @@ class Faults:
                 if self.provider.is_local
                 else "Check the network, a proxy or the URL."
             )
-            return ConnectionFailedError(f"Cannot reach {where}: {detail}. {hint}")
+            return ConnectionFailedError(
+                f"Cannot reach {where}: {detail}. {hint}", error_type="connect_failed"
+            )
         return ConnectionFailedError(f"The connection to {where} broke{during}: {detail}. Try again.")
 
     def timed_out(self, what: str, limit_s: float, error_type: str) -> ProviderTimeoutError:
@@ -140,7 +142,9 @@ class Faults:
         )
 
     def no_key(self) -> AuthenticationError:
-        return AuthenticationError(f"No API key for {self.provider.label}. Set {self.provider.key_variable}.")
+        return AuthenticationError(
+            f"No API key for {self.provider.label}. Set {self.provider.key_variable}.", error_type="no_key"
+        )
 
     def _redirected(self, status: int, headers: Mapping[str, str]) -> ProviderError:
         target = self.redact(shown_url(headers.get("location", ""))) or "nowhere"

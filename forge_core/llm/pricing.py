@@ -3,10 +3,14 @@ sends none."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
 from forge_core.llm.models import TokenUsage
+
+Pricer = Callable[[str, TokenUsage], "Decimal | None"]
+"""(model, usage) → US dollars, None where unknown."""
 
 
 @dataclass(frozen=True, slots=True)

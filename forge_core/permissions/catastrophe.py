@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
+from forge_core.permissions.cleaning import cleaning
 from forge_core.permissions.destruction import (
     DELETERS,
     destroyed,
@@ -95,6 +97,11 @@ def doubt(command: str, root: Path, home: Path | None = None) -> Doubt | None:
             return Doubt(f"{one.program} would destroy the history in {history}", is_grave=True)
         if one.program == "git" and deletes_branches(one.words[1:]):
             return Doubt("it deletes branches of a remote", is_grave=True)
+        cleaned = cleaning(one.words[1:]) if one.program == "git" else None
+        if cleaned is not None and cleaned.is_deep and cleaned.takes_all:
+            return Doubt(
+                "git clean would delete files that no commit keeps without naming them", is_grave=True
+            )
         if one.program == "git" and any(is_leased(word) for word in pushed(one.words[1:])):
             return Doubt("it overwrites a branch of a remote")
     return None
@@ -161,7 +168,7 @@ def _reason(command: SimpleCommand, folder: str, root: str, home: str) -> str | 
     if program.startswith("mkfs") or program in _FORMATTERS:
         return f"{program} destroys what is on a disk"
     if program == "git":
-        return rewrites_a_remote(words)
+        return rewrites_a_remote(words) or _cleaned_away(command, folder, root, home)
     if _ends_all(program, words):
         return "it ends every process of a user"
     return _loss(command, folder, root, home)
@@ -186,6 +193,21 @@ def _loss(command: SimpleCommand, folder: str, root: str, home: str) -> str | No
         named = precious(target, folder, root, home, follows=True)
         if named is not None and not (picked and named.startswith("the whole project")):
             return f"{program} would destroy {named}"
+    return None
+
+
+def _cleaned_away(command: SimpleCommand, folder: str, root: str, home: str) -> str | None:
+    """What of value besides the project a `git clean` empties."""
+    found = cleaning(command.words[1:], command.assignments)
+    if found is None:
+        return None
+    for one in found.folders:
+        folder = absolute(one, folder, home)
+    is_own = os.path.realpath(folder) == os.path.realpath(root)
+    for target in found.operands or (".",):
+        named = precious(target, folder, root, home, follows=True)
+        if named is not None and not (is_own and absolute(target, folder, home) == folder):
+            return f"git clean would destroy {named}"
     return None
 
 

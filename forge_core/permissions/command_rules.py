@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from forge_core.permissions.additions import is_harmless, is_risky
-from forge_core.permissions.disguises import is_disguised, may_be_git, other_names
+from forge_core.permissions.disguises import is_disguised, look_anew, may_be_git, other_names
 from forge_core.permissions.paths import is_secret
 from forge_core.permissions.plain_programs import NEVER_RUN, SCRIPT_RUNNERS, WITH_SUBCOMMANDS
 from forge_core.permissions.read_only import is_harmlessly_wrapped, writes_nothing
@@ -59,6 +59,12 @@ def is_met_by(rule: Rule, reading: Reading, number: int, folder: Path) -> bool:
     if rule.pattern is None:
         return True
     return any(found[number] is Match.YES for found in _matches(rule.pattern, reading.line, folder))
+
+
+def forget_places() -> None:
+    """Forgets what was looked up for earlier lines: links and config files may have changed since."""
+    _matches.cache_clear()
+    look_anew()
 
 
 @lru_cache(maxsize=64)
@@ -146,13 +152,14 @@ def _split(prefix: str) -> tuple[str, ...]:
 def _in_command(wanted: tuple[str, ...], command: SimpleCommand, reading: Reading, folder: Path) -> Match:
     is_fed = not FEEDERS.isdisjoint(command.wrappers)
     best = Match.NO
-    renamed = ([Word(word) for word in words] for words in other_names(command, folder))
+    named = list(other_names(command, reading, folder))
+    renamed = ([Word(word) for word in words] for words in named if words is not None)
     for words in (*_places(command), *renamed):
         best = max(best, _at(wanted, words, is_fed=is_fed))
         if best is Match.YES:
             return best
     if best is Match.NO and (
-        command.is_opaque or _runs_text(command) or may_be_git(wanted, command, reading)
+        command.is_opaque or None in named or _runs_text(command) or may_be_git(wanted, command, reading)
     ):
         return Match.MAYBE
     return best

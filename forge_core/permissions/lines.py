@@ -10,7 +10,7 @@ from pathlib import Path
 
 from forge_core.config.models import PermissionMode
 from forge_core.permissions.catastrophe import Doubt, catastrophe, doubt
-from forge_core.permissions.command_rules import Match, covers, is_exactly, is_met_by, meets
+from forge_core.permissions.command_rules import Match, covers, forget_places, is_exactly, is_met_by, meets
 from forge_core.permissions.denied_files import may_be_met
 from forge_core.permissions.paths import place
 from forge_core.permissions.read_only import folders_before, git_runs, is_glue, is_reading, reads_only
@@ -29,6 +29,7 @@ _UNKNOWN = "what it runs cannot be told from the line"
 def judge(line: str, now: Situation) -> LineVerdict:
     """What may happen to the line: deny before ask before allow, wherever a rule comes from."""
     reading = read_line(line)
+    forget_places()
     danger = catastrophe(line, now.root)
     if danger is not None:
         return LineVerdict(

@@ -213,14 +213,19 @@ class PermissionPolicy:
             return Verdict(Decision.ALLOW, "mode yolo", by="mode")
         session_rule = _path_rule(tool_name, places)
         secret = next((one for one in places if one.is_secret), None)
-        if secret is not None:
-            reason = f"{secret.given.name} may hold keys or passwords"
-            return Verdict(Decision.ASK, reason, session_rule=session_rule, is_private=True)
         outside = next((one for one in places if not self._may_enter(one, use)), None)
+        reasons: list[str] = []
+        if secret is not None:
+            reasons.append(f"{secret.given.name} may hold keys or passwords")
         if outside is not None:
-            reason = f"{_shown(outside)} lies outside the folder {self.root}"
+            reasons.append(f"{_shown(outside)} lies outside the folder {self.root}")
+        if reasons:
             return Verdict(
-                Decision.ASK, reason, session_rule=session_rule, is_destructive=True, is_private=True
+                Decision.ASK,
+                ", and ".join(reasons),
+                session_rule=session_rule,
+                is_destructive=outside is not None,
+                is_private=True,
             )
         if tool_name in READ_TOOLS and use.effect is Effect.READ:
             return Verdict(Decision.ALLOW, "it only reads, inside the folder", is_read_only=True)

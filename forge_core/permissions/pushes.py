@@ -5,16 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_VALUE_OPTIONS = frozenset(
-    {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--attr-source", "--shallow-file"}
-)
+from forge_core.permissions.git_aliases import subcommand
 
 
 def pushed(words: Sequence[str]) -> list[str]:
     """What follows `git … push`, or nothing. `words` are those behind `git`."""
-    rest = list(words)
-    while rest and rest[0].startswith("-"):
-        rest = rest[2:] if rest[0] in _VALUE_OPTIONS else rest[1:]
+    rest = list(subcommand(words))
     return rest[1:] if rest[:1] == ["push"] else []
 
 

@@ -16,8 +16,8 @@ _MAX_FOLDERS = 40
 _MAX_INDEX_BYTES = 32_000_000
 _LINK = b"\0\0\xe0\0"
 """In an index: the mode of an entry that is a repository of its own."""
-_SECTION = re.compile(r'[ \t]*\[[ \t]*([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?[ \t]*\](.*)')
-_SETTING = re.compile(r"[ \t]*([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*))?")
+SECTION = re.compile(r'[ \t]*\[[ \t]*([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?[ \t]*\](.*)')
+SETTING = re.compile(r"[ \t]*([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*))?")
 _HARMLESS = re.compile(
     r"core\.(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks"
     r"|autocrlf|eol|safecrlf|quotepath|abbrev|compression|untrackedcache|sharedrepository|longpaths)"
@@ -48,6 +48,18 @@ def running_setting(folder: Path) -> str:
     return ""
 
 
+def config_files(folder: Path) -> list[Path]:
+    """The config files of the repository around `folder`. Raises OSError or ValueError when they cannot be
+    told."""
+    for one in (folder, *list(folder.parents)[:_MAX_FOLDERS]):
+        if all(os.path.lexists(one / name) for name in ("HEAD", "objects", "refs")):
+            return [one / "config"]
+        if os.path.lexists(one / ".git"):
+            places = dict.fromkeys(_folders(one / ".git"))
+            return [place / name for place in places for name in ("config", "config.worktree")]
+    return []
+
+
 def _found(git: Path) -> Iterator[str]:
     own, common = _folders(git)
     for place in dict.fromkeys((own, common)):
@@ -62,12 +74,12 @@ def _found(git: Path) -> Iterator[str]:
 def _folders(git: Path) -> tuple[Path, Path]:
     """The repository's own folder, and the one that it shares with its other work trees."""
     if git.is_file():
-        pointer = _text(git)
+        pointer = config_text(git)
         if not pointer.startswith("gitdir:"):
             raise ValueError
         git = git.parent / pointer.removeprefix("gitdir:").strip()
     shared = git / "commondir"
-    return git, git / _text(shared).strip() if os.path.lexists(shared) else git
+    return git, git / config_text(shared).strip() if os.path.lexists(shared) else git
 
 
 def _has_links(index: Path) -> bool:
@@ -78,7 +90,8 @@ def _has_links(index: Path) -> bool:
     return _LINK in index.read_bytes()
 
 
-def _text(path: Path) -> str:
+def config_text(path: Path) -> str:
+    """What stands in a file. Raises OSError or ValueError for what is no plain text of a usual size."""
     if not path.is_file():
         raise ValueError
     with path.open("rb") as file:
@@ -93,16 +106,16 @@ def _settings(path: Path) -> Iterator[str]:
     if not os.path.lexists(path):
         return
     section = ""
-    for line in _text(path).replace("\r\n", "\n").split("\n"):
+    for line in config_text(path).replace("\r\n", "\n").split("\n"):
         if line.endswith("\\") or re.search(r"[^\t -~\u00c0-\uffef]|[\u2028\u2029\ufeff]", line):
             raise ValueError  # goes on in the next line, or is no plain text
-        header = _SECTION.fullmatch(line)
+        header = SECTION.fullmatch(line)
         if header is not None:
             section = header[1].lower() + (f".{header[2].lower()}" if header[2] is not None else "")
         rest = line if header is None else header[3]
         if re.fullmatch(r"[ \t]*(?:[#;].*)?", rest):
             continue
-        setting = _SETTING.fullmatch(rest)
+        setting = SETTING.fullmatch(rest)
         if setting is None or not section:
             raise ValueError
         name = f"{section}.{setting[1].lower()}"

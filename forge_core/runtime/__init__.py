@@ -53,7 +53,7 @@ def build_session(
     silence_tracing(os.environ)
     from forge_core.langchain.callbacks import LoggingCallback, TokenTrackingCallback
     from forge_core.runtime.notifier import Notifier
-    from forge_core.runtime.provider import build_client, llm_factory, provider_facts
+    from forge_core.runtime.provider import build_client, llm_factory, price_of, provider_facts
     from forge_core.runtime.tooling import build_agent, build_workbench, prompt_maker
     from forge_core.session.parts import SessionParts
     from forge_core.session.session import ForgeSession
@@ -65,7 +65,7 @@ def build_session(
     notify = Notifier()
     client = build_client(config, notify)
     make_llm = llm_factory(config, client, session_id)
-    tracker = TokenTrackingCallback()
+    tracker = TokenTrackingCallback(price=price_of(config))
     bench = build_workbench(config, session_id, approver, questioner, notify)
     agent = build_agent(config, make_llm(config.model), bench)
     logger = open_log(log_path(config.state_dir), config.log_level, f"forge.{session_id}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Literal
 
 from forge_core.events import Notice
@@ -9,6 +10,9 @@ from forge_core.events import Notice
 if TYPE_CHECKING:
     from forge_core.llm.retry import RetryNotice
     from forge_core.session.session import ForgeSession
+
+_ADVICE = re.compile(r"\s*\bTry again\b[^.]*\.$")
+"""What a failure's last sentence tells the person to do, where Forge does it itself."""
 
 
 class Notifier:
@@ -19,8 +23,7 @@ class Notifier:
 
     def retry(self, notice: RetryNotice) -> None:
         when = "at once" if notice.wait_s < 0.5 else f"in {notice.wait_s:.0f} s"
-        reason = notice.reason.removesuffix("Try again.").rstrip()
-        self._tell("warning", f"{reason} Trying again {when}.")
+        self._tell("warning", f"{_ADVICE.sub('', notice.reason)} Trying again {when}.")
 
     def abandoned(self, generation_id: str) -> None:
         if self.session is not None:

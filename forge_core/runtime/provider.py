@@ -7,6 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from langchain_core.language_models import BaseChatModel
 
     from forge_core.config.models import ForgeConfig
@@ -19,12 +21,15 @@ if TYPE_CHECKING:
 def build_client(config: ForgeConfig, notify: Notifier) -> OpenRouterClient:
     """The client of the configured endpoint; the offline model is one behind a transport of its own."""
     from forge_core.llm.client import OpenRouterClient
+    from forge_core.llm.connection import warm_up
 
     transport = None
     if config.endpoint.kind == "offline":
         from forge_core.llm.offline.transport import OfflineTransport
 
         transport = OfflineTransport(config.working_dir)
+    else:
+        warm_up(config.endpoint.base_url)
     return OpenRouterClient(
         api_key=config.endpoint.api_key,
         base_url=config.endpoint.base_url or "http://offline.invalid/v1",
@@ -70,12 +75,40 @@ def _context_window(config: ForgeConfig) -> Callable[[str], int | None]:
     return window
 
 
+def price_of(config: ForgeConfig) -> Callable[[str, TokenUsage], Decimal | None]:
+    """Prices calls that the provider set no price on; its catalogue holds for OpenRouter only."""
+    from forge_core.llm.catalog import lookup
+    from forge_core.llm.pricing import price
+
+    def of(model: str, usage: TokenUsage) -> Decimal | None:
+        found = lookup(model) if config.endpoint.kind == "openrouter" else None
+        return price(usage, found.prices if found is not None else None)
+
+    return of
+
+
+def _output_price(config: ForgeConfig, model: str) -> Decimal | None:
+    from forge_core.llm.catalog import lookup
+
+    found = lookup(model) if config.endpoint.kind == "openrouter" else None
+    return found.prices.completion if found is not None else None
+
+
+def _max_output(config: ForgeConfig, model: str) -> int | None:
+    from forge_core.llm.catalog import lookup
+
+    found = lookup(model) if config.endpoint.kind == "openrouter" else None
+    return found.max_output_tokens if found is not None else None
+
+
 def provider_facts(config: ForgeConfig, client: OpenRouterClient) -> dict[str, Any]:
     """The fields of `SessionParts` that depend on the provider. The bill of a cut answer and the catalogue
     with prices are what only OpenRouter answers."""
     facts: dict[str, Any] = {
         "provider_label": _provider_label(config),
         "context_window": _context_window(config),
+        "max_output": partial(_max_output, config),
+        "output_price": partial(_output_price, config),
         "known_models": partial(_known_models, config),
     }
     if config.endpoint.kind == "openrouter":

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from forge_core.approval import Approver, Questioner
     from forge_core.config.models import ForgeConfig, PermissionMode
+    from forge_core.context.system_prompt import SystemPrompt
     from forge_core.langchain.agent import ForgeAgent
     from forge_core.permissions.policy import PermissionPolicy
     from forge_core.permissions.sandbox import SandboxState
@@ -67,11 +68,12 @@ def _policy(config: ForgeConfig, state: SandboxState) -> PermissionPolicy:
 
 def build_agent(config: ForgeConfig, llm: BaseChatModel, bench: Workbench) -> ForgeAgent:
     """An agent whose every call goes through the policy."""
-    from forge_core.langchain.agent import ForgeAgent
+    from forge_core.langchain.agent import ForgeAgent, warm_up
     from forge_core.session.loop import LoopDetector, asking_to_go_on
     from forge_core.tools.executor import ToolExecutor
     from forge_core.tools.registry import builtin_tools
 
+    warm_up()
     agent = ForgeAgent(
         llm=llm,
         tools=builtin_tools(),
@@ -86,17 +88,18 @@ def build_agent(config: ForgeConfig, llm: BaseChatModel, bench: Workbench) -> Fo
     return agent
 
 
-def prompt_maker(config: ForgeConfig, state: SandboxState) -> Callable[[PermissionMode], str]:
+def prompt_maker(config: ForgeConfig, state: SandboxState) -> Callable[[PermissionMode], SystemPrompt]:
     """Gives the system prompt of a mode."""
     from forge_core.context.instructions import project_instructions
-    from forge_core.context.system_prompt import system_prompt
+    from forge_core.context.system_prompt import SystemPrompt, system_prompt
     from forge_core.workspace.git import branch
     from forge_core.workspace.trust import is_trusted
 
     root = config.working_dir
 
-    def prompt(mode: PermissionMode) -> str:
+    def prompt(mode: PermissionMode) -> SystemPrompt:
         instructions = project_instructions(root) if is_trusted(config) else ()
-        return system_prompt(root, mode, branch=branch(root), instructions=instructions, sandbox=state)
+        text = system_prompt(root, mode, branch=branch(root), instructions=instructions, sandbox=state)
+        return SystemPrompt(text, instructions)
 
     return prompt

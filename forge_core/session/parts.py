@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
 from forge_core.config.models import ForgeConfig, PermissionMode
+from forge_core.context.system_prompt import SystemPrompt
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.callbacks import TokenTrackingCallback
 from forge_core.llm.models import TokenUsage
@@ -31,7 +33,11 @@ class SessionParts:
     make_llm: Callable[[str], BaseChatModel]
     context_window: Callable[[str], int | None]
     known_models: Callable[[], Sequence[ModelChoice]]
-    system_prompt: Callable[[PermissionMode], str]
+    system_prompt: Callable[[PermissionMode], SystemPrompt]
+    max_output: Callable[[str], int | None] = lambda model: None
+    """The longest answer of a model, in tokens."""
+    output_price: Callable[[str], Decimal | None] = lambda model: None
+    """US dollars for a token that a model writes; for figures while it writes."""
     bill: Callable[[str], Awaitable[TokenUsage | None]] | None = None
     """What a generation that was left cost; None where the provider has no such thing."""
     refresh: Callable[[], Awaitable[None]] | None = None

@@ -7,6 +7,7 @@ from typing import Any
 from forge_core.events import (
     AgentEnd,
     AgentEvent,
+    Error,
     LLMEnd,
     LLMStart,
     ToolEnd,
@@ -14,6 +15,7 @@ from forge_core.events import (
     as_json,
 )
 from forge_core.llm.models import Message, TokenUsage
+from forge_core.redact import Redactor
 from forge_core.result import AgentResult
 from forge_core.store.journal import Journal
 
@@ -57,7 +59,14 @@ class TurnRecorder:
         for start in self._open_tools.values():
             text = "Error: interrupted by the user before it finished"
             self._journal.event(
-                ToolEnd(call_id=start.call_id, name=start.name, result=text, success=False, duration_s=0.0)
+                ToolEnd(
+                    call_id=start.call_id,
+                    name=start.name,
+                    result=text,
+                    success=False,
+                    duration_s=0.0,
+                    outcome="interrupted",
+                )
             )
         for message in result.messages if result else ():
             self._journal.record("message", message_record(message))
@@ -78,3 +87,10 @@ def message_record(message: Message) -> dict[str, Any]:
     if message.extra:
         record["extra"] = as_json(message.extra)
     return record
+
+
+def crash_events(error: Exception) -> tuple[AgentEvent, AgentEvent]:
+    """What ends a turn that a fault of ours has broken off."""
+    words = Redactor()(f"{type(error).__name__}: {error}")
+    result = AgentResult("", [], [], TokenUsage(), 0, stopped_reason="error", error=words)
+    return Error(error=words, kind=type(error).__name__, recoverable=False), AgentEnd(result=result)

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from forge_core.config.models import PermissionMode
+from forge_core.context.ledger import Composition, reserved_output
 from forge_core.errors import ForgeError
-from forge_core.events import AgentEnd, AgentEvent, Error, LLMEnd, Notice
-from forge_core.llm.models import Message, TokenUsage
+from forge_core.events import AgentEnd, AgentEvent, LLMEnd, Notice
 from forge_core.permissions.grants import check_grant
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.permissions.sandbox.state import SandboxState
-from forge_core.redact import Redactor
 from forge_core.result import AgentResult
-from forge_core.session.accounts import Accounts
+from forge_core.session.accounts import Accounts, SessionSpending
+from forge_core.session.changes import Source, changes_of
+from forge_core.session.context_meter import ContextMeter
+from forge_core.session.outlet import Outlet, end_reading
 from forge_core.session.parts import SessionParts
-from forge_core.session.record import TurnRecorder
+from forge_core.session.record import TurnRecorder, crash_events
 from forge_core.session.status import ModelChoice, SessionStatus
 from forge_core.tools.registry import ToolRegistry
 from forge_core.tools.shell.jobs import JobTable
 from forge_core.tools.todo import TodoList
-
-if TYPE_CHECKING:
-    from forge_core.undo.store import UndoStore
-
-QUEUE_SIZE = 256
-"""Events that may wait for a slow reader before the turn waits for it."""
+from forge_core.undo.store import UndoStore
+from forge_core.workspace.changes import Changes
 
 
 class ForgeSession:
@@ -43,26 +39,30 @@ class ForgeSession:
         self._parts = parts
         self._model = parts.config.model
         self._task: asyncio.Task[None] | None = None
-        self._queue: asyncio.Queue[AgentEvent | None] | None = None
-        self._notices: asyncio.Queue[Notice] = asyncio.Queue()
-        self._context_used = 0
+        self._outlet = Outlet(parts.journal.event)
         self._has_begun = False
-        self._accounts = Accounts(parts.tracker, parts.bill, parts.refresh)
+        self._meter = ContextMeter(parts.agent)
+        self._accounts = Accounts(parts.tracker, parts.bill, parts.refresh, self._figures_changed)
+        self.on_figures: Callable[[], None] | None = None
+        """Called when figures have changed that belong to no running turn: a bill has come, prices have."""
         self._news: list[str] = []
         self._is_interrupted = False
-        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def status(self) -> SessionStatus:
-        parts = self._parts
+        parts, meter = self._parts, self._meter
+        spending = parts.tracker.spending()
         return SessionStatus(
             model=self._model,
             provider_label=parts.provider_label,
             mode=parts.bench.policy.mode,
             sandbox=parts.bench.sandbox_state.label,
             is_away=parts.bench.person.is_away,
-            usage=parts.tracker.get_usage(),
-            context_used=self._context_used,
+            usage=spending.usage,
+            known_cost_usd=spending.known_usd,
+            output_price_usd=parts.output_price(self._model),
+            context_used=meter.used,
+            is_context_estimate=meter.is_estimate,
             context_window=parts.context_window(self._model),
             working_dir=parts.config.working_dir,
             is_running=self._task is not None,
@@ -86,6 +86,10 @@ class ForgeSession:
         """What files were before each turn; None when that is not kept."""
         return self._parts.bench.undo
 
+    def changes(self, source: Source) -> Changes:
+        """What has changed in files, to be read when somebody looks."""
+        return changes_of(source, self.config.working_dir, self.undo)
+
     @property
     def sandbox(self) -> SandboxState:
         """Where commands run."""
@@ -105,9 +109,15 @@ class ForgeSession:
     def is_away(self, value: bool) -> None:
         self._parts.bench.person.is_away = value
 
-    @property
-    def usage_by_model(self) -> Mapping[str, TokenUsage]:
-        return self._parts.tracker.usage_by_model()
+    def spending(self) -> SessionSpending:
+        """What has been spent, by model and by turn."""
+        return self._accounts.spending()
+
+    def composition(self) -> Composition:
+        """What fills the model's window. O(number of messages)."""
+        window, longest = self._parts.context_window(self._model), self._parts.max_output(self._model)
+        reserved = reserved_output(window, longest)
+        return self._meter.composition(self._model, window, reserved, self._accounts.turn)
 
     def known_models(self) -> Sequence[ModelChoice]:
         """Models that can be named here, by the catalogue; the current one is always among them."""
@@ -126,11 +136,9 @@ class ForgeSession:
         """
         if self._task is not None:
             raise ForgeError("A turn is running already. Interrupt it, or wait for its end.")
-        self._loop = asyncio.get_running_loop()
-        queue: asyncio.Queue[AgentEvent | None] = asyncio.Queue(QUEUE_SIZE)
-        self._queue = queue
+        queue = self._outlet.begin_turn()
         task = asyncio.create_task(self._turn(text, queue), name="forge-turn")
-        task.add_done_callback(lambda ended: _end_reading(ended, queue))
+        task.add_done_callback(lambda ended: end_reading(ended, queue))
         self._task = task
         self._is_interrupted = False
         try:
@@ -140,7 +148,8 @@ class ForgeSession:
             if not task.done():
                 task.cancel()
                 await asyncio.wait([task])
-            self._task = self._queue = None
+            self._task = None
+            self._outlet.end_turn()
 
     def interrupt(self) -> None:
         """Asks the running turn to end: it keeps its partial answer and closes its calls. Idle: nothing."""
@@ -154,7 +163,8 @@ class ForgeSession:
             await asyncio.wait([task])
         self._parts.agent.reset()
         self._parts.bench.reset()
-        self._context_used = 0
+        self._meter.reset()
+        self._accounts.forget_turns()
         if self._has_begun:
             self._parts.journal.record("reset", {})
 
@@ -186,42 +196,38 @@ class ForgeSession:
     def set_mode(self, mode: PermissionMode) -> None:
         """How much runs without asking, from the next call on; the model is told in the system message."""
         self._parts.bench.policy.mode = mode
-        self._parts.agent.memory.set_system_message(Message.system(self._parts.system_prompt(mode)))
+        self._meter.use_prompt(self._parts.system_prompt(mode))
 
     def notify(self, notice: Notice) -> None:
         """Tells the person something: in the running turn's stream, else through `notices()`. Safe from
         other threads once a turn has begun."""
-        loop = self._loop
-        if loop is not None and threading.current_thread() is not threading.main_thread():
-            loop.call_soon_threadsafe(self._notify, notice)
-        else:
-            self._notify(notice)
+        self._outlet.notify(notice)
 
-    async def notices(self) -> AsyncGenerator[Notice, None]:
+    def notices(self) -> AsyncGenerator[Notice, None]:
         """What happens outside a turn. Never ends by itself."""
-        while True:
-            yield await self._notices.get()
+        return self._outlet.notices()
 
     async def aclose(self) -> None:
         """Ends a running turn and what its commands left running; completes the journal."""
         if (task := self._task) is not None:
             task.cancel()
             await asyncio.wait([task])
-        await self._accounts.aclose()
-        for tool in self.tools:
-            await tool.aclose()
-        await self._parts.bench.aclose()
-        await asyncio.to_thread(self._parts.journal.close)
+        async with AsyncExitStack() as last_first:  # a fault in one keeps none of the others open
+            last_first.push_async_callback(self._close_provider)
+            last_first.push_async_callback(asyncio.to_thread, self._parts.journal.close)
+            last_first.push_async_callback(self._parts.bench.aclose)
+            for tool in reversed([*self.tools]):
+                last_first.push_async_callback(tool.aclose)
+            last_first.push_async_callback(self._accounts.aclose)
+
+    async def _close_provider(self) -> None:
         closing = self._parts.close()
         if closing is not None:
             await closing
 
-    def _notify(self, notice: Notice) -> None:
-        if self._queue is not None and not self._queue.full():
-            self._parts.journal.event(notice)
-            self._queue.put_nowait(notice)
-        else:
-            self._notices.put_nowait(notice)
+    def _figures_changed(self) -> None:
+        if self.on_figures is not None:
+            self.on_figures()
 
     async def _turn(self, text: str, queue: asyncio.Queue[AgentEvent | None]) -> None:
         self._begin(text)
@@ -237,7 +243,7 @@ class ForgeSession:
                     recorder.event(event)
                     await queue.put(event)
         except Exception as error:  # the turn's border: our own fault ends the turn, not the session
-            for event in _crash_events(error):
+            for event in crash_events(error):
                 recorder.event(event)
                 await queue.put(event)
         finally:
@@ -255,7 +261,7 @@ class ForgeSession:
 
     def _follow(self, event: AgentEvent) -> None:
         if isinstance(event, LLMEnd):
-            self._context_used = event.usage.total_tokens
+            self._meter.answered(event)
             self._accounts.answered(event)
         elif isinstance(event, AgentEnd):
             self.last_result = event.result
@@ -264,23 +270,9 @@ class ForgeSession:
         journal, config = self._parts.journal, self._parts.config
         if not self._has_begun:
             self._has_begun = True
-            self._accounts.begin()
             about = {"id": self.id, "working_dir": str(config.working_dir), "provider": config.endpoint.kind}
             journal.record("session", about)
+        self._accounts.begin_turn(text)
         journal.record(
             "user", {"text": text, "model": self._model, "mode": str(self._parts.bench.policy.mode)}
         )
-
-
-def _end_reading(task: asyncio.Task[None], queue: asyncio.Queue[AgentEvent | None]) -> None:
-    """Lets the reader of a turn that was cancelled go: nothing more is delivered, and it must not wait."""
-    if task.cancelled():
-        while not queue.empty():
-            queue.get_nowait()
-        queue.put_nowait(None)
-
-
-def _crash_events(error: Exception) -> tuple[AgentEvent, AgentEvent]:
-    words = Redactor()(f"{type(error).__name__}: {error}")
-    result = AgentResult("", [], [], TokenUsage(), 0, stopped_reason="error", error=words)
-    return Error(error=words, kind=type(error).__name__, recoverable=False), AgentEnd(result=result)

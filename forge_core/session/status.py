@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -33,9 +34,15 @@ class SessionStatus:
     usage: TokenUsage
     """Of the whole session; its cost too."""
     context_used: int
-    """Tokens of the last request and its answer; 0 before the first."""
+    """Tokens that the next request holds so far."""
     context_window: int | None
     working_dir: Path
+    is_context_estimate: bool = False
+    """Whether anything of `context_used` is not the provider's count."""
+    known_cost_usd: Decimal | None = None
+    """Of the calls whose price is known, where that of others is not."""
+    output_price_usd: Decimal | None = None
+    """Of a token that the model writes; None where unknown."""
     is_running: bool = False
     is_away: bool = False
     """Nobody is asked: what needs a person is refused."""

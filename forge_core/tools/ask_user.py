@@ -154,7 +154,9 @@ def _answered(questions: Sequence[Question], reply: QuestionReply) -> ToolResult
         lines.append(f"Where there is no answer: {_DECIDE[0].lower()}{_DECIDE[1:]}.")
     given = ", ".join(text for answer in answers for text in answer)
     summary = given if len(given) <= _SUMMARY_CHARS else given[: _SUMMARY_CHARS - 1] + "…"
-    return ToolResult(True, "The user answered:\n" + "\n".join(lines), summary=summary or "no answer")
+    aside = "The user answered:"
+    told = "\n".join([aside, *lines])
+    return ToolResult(True, told, summary=summary or "no answer", aside=aside)
 
 
 def _declined(reply: QuestionReply) -> ToolResult:

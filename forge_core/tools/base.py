@@ -14,7 +14,7 @@ from forge_core.approval import Effect, Questioner
 from forge_core.errors import ToolError
 from forge_core.events import AgentEvent
 from forge_core.llm.models import ToolDefinition
-from forge_core.result import FileDiff
+from forge_core.result import FileDiff, ToolOutcome
 
 if TYPE_CHECKING:
     from forge_core.permissions.sandbox import Sandbox
@@ -83,6 +83,10 @@ class ToolResult:
     """A few words for the card's header; never sent to the model."""
     diffs: tuple[FileDiff, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    outcome: ToolOutcome | None = None
+    """Finer than `success`."""
+    aside: str = ""
+    """The line at the start or the end of `output` that only the model needs: the summary says it."""
 
     def for_model(self) -> str:
         """The text that the model reads: the output, or "Error: …" (with whatever output there was)."""

@@ -98,11 +98,15 @@ class BashTool(BaseTool):
         in_background = bool(params.get("run_in_background"))
         if in_background:
             jobs_of(context).check_room()
-        job = await _started(params, context)
         patience_s = START_GRACE_S if in_background else BACKGROUND_AFTER_S
         if context.jobs is None:
             patience_s = math.inf
+        job = await _started(params, context)
         how = await jobs.attend(job, context.interrupted, patience_s)
+        if job.process.failed_to_start:
+            # Nothing has run. What was to be hidden may be gone: the socket of a program that has ended.
+            job = await _started(params, context)
+            how = await jobs.attend(job, context.interrupted, patience_s)
         if job.process.failed_to_start:
             raise ToolError(f"the sandbox could not run the command: {job.process.failed_to_start}")
         notes: list[str] = []

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Approver, Effect, deny_all
-from forge_core.errors import ForgeError, ToolError
+from forge_core.errors import CallDeniedError, CallInterruptedError, ForgeError, ToolError
 from forge_core.events import Notice, Permission
 from forge_core.permissions.policy import Decision, Policy, Verdict
 from forge_core.result import FileDiff
@@ -25,6 +25,7 @@ INTERRUPT_GRACE_S = 0.12
 """How long an interrupted tool may take to return what it has before it is cancelled."""
 
 _INTERRUPTED = "interrupted by the user before it was allowed"
+_SUMMARIES = {"denied": "refused", "interrupted": "interrupted"}
 
 
 class ToolExecutor:
@@ -61,7 +62,8 @@ class ToolExecutor:
                 await self._gate(self.policy, tool, arguments, context)
             result = await self._run(tool, arguments, context)
         except ToolError as error:
-            result = ToolResult(success=False, error=str(error), summary="refused")
+            summary = _SUMMARIES.get(error.outcome, "")
+            result = ToolResult(success=False, error=str(error), summary=summary, outcome=error.outcome)
         finally:
             if context.before_images is not None and tool.effect is not Effect.READ:
                 await context.before_images.settle()
@@ -100,10 +102,10 @@ class ToolExecutor:
             return
         if reply.is_unattended:
             _report(context, False, verdict.reason, "policy")
-            raise ToolError(unattended(tool, verdict))
+            raise CallDeniedError(unattended(tool, verdict))
         if reply.answer is Answer.NO:
             _report(context, False, reply.reason or verdict.reason, "person")
-            raise ToolError(refused_by_person(tool, reply.reason))
+            raise CallDeniedError(refused_by_person(tool, reply.reason))
         granted = _grant(policy, reply, verdict, context)
         _report(context, True, granted or verdict.reason, "person")
         if granted:
@@ -131,29 +133,27 @@ class ToolExecutor:
                     return None
             if came == "done":
                 return _answer_of(asking)
-            raise ToolError(_INTERRUPTED)
+            raise CallInterruptedError(_INTERRUPTED)
         finally:
             waiting.discard(changed)
             await ended(asking)
 
     async def _run(self, tool: BaseTool, arguments: dict[str, Any], context: ExecutionContext) -> ToolResult:
         if context.interrupted is not None and context.interrupted.is_set():
-            return ToolResult(
-                success=False, error="interrupted by the user before it started", summary="interrupted"
-            )
+            return _interrupted("interrupted by the user before it started")
         call = asyncio.ensure_future(guarded(lambda: tool.execute(arguments, context), tool))
         try:
             match await first(call, context, tool.timeout_s):
                 case "timeout":
                     error = f"{tool.name} took longer than {tool.timeout_s:g} s and was stopped"
-                    return ToolResult(success=False, error=error, summary="timed out")
+                    return ToolResult(success=False, error=error, summary="timed out", outcome="timed_out")
                 case "interrupted":
                     await asyncio.wait({call}, timeout=INTERRUPT_GRACE_S)
                     if not call.done():
                         await ended(call)
             if call.done() and not call.cancelled():
                 return _as_result(call.result(), tool)
-            return ToolResult(success=False, error="interrupted by the user", summary="interrupted")
+            return _interrupted("interrupted by the user")
         finally:
             await ended(call)
 
@@ -164,6 +164,10 @@ class ToolExecutor:
         if self.policy is not None and outputs.folder is not None:
             self.policy.allow_reading(outputs.folder)
         return replace(result, output=output, error=error)
+
+
+def _interrupted(error: str) -> ToolResult:
+    return ToolResult(success=False, error=error, summary="interrupted", outcome="interrupted")
 
 
 def _decide(policy: Policy, tool: BaseTool, arguments: dict[str, Any], context: ExecutionContext) -> Verdict:
@@ -182,7 +186,7 @@ def _settle(verdict: Verdict, tool: BaseTool, context: ExecutionContext) -> None
     context.agreed = frozenset(verdict.real_paths)
     _report(context, verdict.decision is Decision.ALLOW, verdict.rule or verdict.reason, verdict.by)
     if verdict.decision is not Decision.ALLOW:
-        raise ToolError(refused_by_policy(tool, verdict))
+        raise CallDeniedError(refused_by_policy(tool, verdict))
 
 
 def _grant(policy: Policy, reply: ApprovalReply, verdict: Verdict, context: ExecutionContext) -> str:
@@ -206,7 +210,7 @@ def _grant(policy: Policy, reply: ApprovalReply, verdict: Verdict, context: Exec
 
 def _refuse_when_interrupted(context: ExecutionContext) -> None:
     if context.interrupted is not None and context.interrupted.is_set():
-        raise ToolError(_INTERRUPTED)
+        raise CallInterruptedError(_INTERRUPTED)
 
 
 async def _preview(

@@ -19,7 +19,7 @@ from forge_core.tools.base import (
     ToolResult,
     ToolUse,
 )
-from forge_core.tools.paths import folder_status, locate, scope, shown
+from forge_core.tools.paths import folder_status, kept_in_place, locate, scope, shown
 from forge_core.tools.threads import in_thread
 from forge_core.workspace.globs import compile_glob
 from forge_core.workspace.ignore import Found, IgnoreRules, walk
@@ -72,6 +72,13 @@ def _split(params: dict[str, Any], context: ExecutionContext) -> tuple[Path, str
 
 def _glob(params: dict[str, Any], context: ExecutionContext, stop: threading.Event) -> ToolResult:
     folder, pattern = _split(params, context)
+    with kept_in_place(folder, context):
+        return _found(folder, pattern, params, context, stop)
+
+
+def _found(
+    folder: Path, pattern: str, params: dict[str, Any], context: ExecutionContext, stop: threading.Event
+) -> ToolResult:
     folder_status(folder, context)
     if ".." in pattern.split("/"):
         raise ToolError(

@@ -20,7 +20,7 @@ from forge_core.tools.base import (
     ToolUse,
 )
 from forge_core.tools.editing.text import is_binary
-from forge_core.tools.paths import folder_status, locate, read_bytes, scope, shown
+from forge_core.tools.paths import folder_status, kept_in_place, locate, read_bytes, scope, shown
 from forge_core.tools.searching.admission import Admission
 from forge_core.tools.searching.engine import MAX_ROWS, Engine
 from forge_core.tools.searching.pages import MAX_LINE_CHARS, Window, content, listing
@@ -114,6 +114,10 @@ class GrepTool(BaseTool):
         return await in_thread(self._grep, params, context)
 
     def _grep(self, params: dict[str, Any], context: ExecutionContext, stop: threading.Event) -> ToolResult:
+        with kept_in_place(locate(params.get("path") or ".", context), context):
+            return self._found(params, context, stop)
+
+    def _found(self, params: dict[str, Any], context: ExecutionContext, stop: threading.Event) -> ToolResult:
         engine = self._engine or Engine.best()
         query = _query(params, context)
         counts = engine.count(query, Admission(query, context.hides).admits, stop)

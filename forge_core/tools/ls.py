@@ -20,7 +20,7 @@ from forge_core.tools.base import (
     ToolResult,
     ToolUse,
 )
-from forge_core.tools.paths import folder_status, locate, scope, shown
+from forge_core.tools.paths import folder_status, kept_in_place, locate, scope, shown
 from forge_core.tools.threads import in_thread
 from forge_core.workspace.ignore import IgnoreRules
 
@@ -79,10 +79,11 @@ class _Tally:
 
 def _ls(params: dict[str, Any], context: ExecutionContext, stop: threading.Event) -> ToolResult:
     folder = locate(params.get("path") or ".", context)
-    folder_status(folder, context)
-    root, start = scope(folder, context)
-    tally = _Tally(IgnoreRules(root), params.get("depth") or DEFAULT_DEPTH, stop)
-    rows = [f"{shown(folder, context)}/", *_rows(start, 1, tally)]
+    with kept_in_place(folder, context):
+        folder_status(folder, context)
+        root, start = scope(folder, context)
+        tally = _Tally(IgnoreRules(root), params.get("depth") or DEFAULT_DEPTH, stop)
+        rows = [f"{shown(folder, context)}/", *_rows(start, 1, tally)]
     if tally.shown == 0:
         rows.append("  (empty)")
     if tally.left_out:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import errno
 import os
 import stat
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from forge_core.errors import ToolError
@@ -94,12 +96,7 @@ def read_bytes(path: Path, context: ExecutionContext) -> bytes:
             f"{shown(path, context)!r} has {size:,} bytes; files over {MAX_TEXT_BYTES // 2**20} MB are not "
             "read whole. Use grep to find the part you need, or bash with head, tail or sed -n."
         )
-    real = real_path(path)
-    if context.agreed is not None and real not in context.agreed:
-        raise ToolError(
-            f"{shown(path, context)!r} has come to lead elsewhere than when it was judged. Nothing was read. "
-            "Name the file by a path without links."
-        )
+    real = _judged(path, context)
     try:
         with opened_folder(real.parent, _base(real, context)) as folder:
             descriptor = os.open(real.name, _READ, dir_fd=folder)
@@ -109,6 +106,31 @@ def read_bytes(path: Path, context: ExecutionContext) -> bytes:
                 return file.read(MAX_TEXT_BYTES + 1)
     except OSError as error:
         raise ToolError(_unreachable(path, context, error)) from error
+
+
+@contextlib.contextmanager
+def kept_in_place(path: Path, context: ExecutionContext) -> Iterator[None]:
+    """For a search in `path`: raises ToolError when that leads elsewhere than where the policy judged it,
+    before the search or after it, so that nothing is told of where a link slipped in has led it."""
+    real = _judged(path, context)
+    yield
+    if real_path(path) != real:
+        raise ToolError(_elsewhere(path, context))
+
+
+def _judged(path: Path, context: ExecutionContext) -> Path:
+    """Where the path really leads. Raises ToolError when the policy has judged another place."""
+    real = real_path(path)
+    if context.agreed is not None and real not in context.agreed:
+        raise ToolError(_elsewhere(path, context))
+    return real
+
+
+def _elsewhere(path: Path, context: ExecutionContext) -> str:
+    return (
+        f"{shown(path, context)!r} has come to lead elsewhere than when it was judged. Nothing was read. "
+        "Name it by a path without links."
+    )
 
 
 def _base(real: Path, context: ExecutionContext) -> Path:

@@ -31,7 +31,7 @@ class ToolRegistry:
         hint = f" Did you mean {near[0]!r}?" if near else ""
         known = ", ".join(self._tools) or "none"
         error = f"there is no tool {name!r}.{hint} The tools are: {known}."
-        return ToolResult(success=False, error=error, summary="unknown tool")
+        return ToolResult(success=False, error=error, summary="unknown tool", outcome="unknown_tool")
 
     def __iter__(self) -> Iterator[BaseTool]:
         return iter(self._tools.values())

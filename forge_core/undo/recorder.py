@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -17,7 +17,7 @@ from forge_core.undo.image import ABSENT, Change, Image
 from forge_core.undo.keeper import Keeper
 from forge_core.undo.naming import not_undoable
 from forge_core.undo.pruning import lock, prune_others
-from forge_core.undo.report import CommandEffects, TurnView, UndoReport
+from forge_core.undo.report import CommandEffects, TurnFiles, TurnView, UndoReport
 from forge_core.undo.restore import Outcome, Restorer
 from forge_core.undo.tree import Tree
 from forge_core.undo.turn_log import TurnLog
@@ -229,6 +229,16 @@ class Recorder:
 
     def turns(self) -> tuple[TurnView, ...]:
         return self._log.views()
+
+    def last_turn(self) -> TurnFiles | None:
+        self.open()
+        return self._log.last()
+
+    def contents(self, images: Sequence[Image]) -> list[bytes | None]:
+        """The bytes of files as they were, as far as they are still kept."""
+        self.open()
+        fetched = self._keeper.fetch(images)
+        return [fetched.get(image.digest) or self._keeper.stored(image) for image in images]
 
     def not_covered(self) -> tuple[str, ...]:
         """What no undo brings back, as far as it is known: ignored files, and those that were not kept."""

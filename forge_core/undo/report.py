@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from forge_core.sanitize import safe_line
+from forge_core.undo.image import Change
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,15 @@ class TurnView:
     """Name and what happened to it: created, changed, mode changed, moved from NAME, deleted."""
     not_undoable: tuple[str, ...]
     is_undone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFiles:
+    """What a turn did to files, with the images by which the contents can be asked for."""
+
+    view: TurnView
+    changes: Mapping[str, Change]
+    """By name."""
 
 
 @dataclass(frozen=True, slots=True)

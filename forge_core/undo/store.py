@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+from forge_core.undo.image import Image
 from forge_core.undo.recorder import Recorder, Watch
-from forge_core.undo.report import CommandEffects, TurnView, UndoReport
+from forge_core.undo.report import CommandEffects, TurnFiles, TurnView, UndoReport
 
 LIMIT_BYTES = 256 * 1024 * 1024
 """Of what one session keeps on disk."""
@@ -99,6 +100,14 @@ class UndoStore:
     def turns(self) -> tuple[TurnView, ...]:
         """The turns that changed something, oldest first; of a resumed session after `load`."""
         return self._recorder.turns()
+
+    async def last_turn(self) -> TurnFiles | None:
+        """What the turn that runs has changed so far, or else the last one; None before the first."""
+        return await self._guarded(self._recorder.last_turn)
+
+    async def contents(self, images: Sequence[Image]) -> Sequence[bytes | None]:
+        """The bytes of files as they were at an image; None for what is no longer kept."""
+        return await self._guarded(self._recorder.contents, images) or [None] * len(images)
 
     def not_covered(self) -> tuple[str, ...]:
         """What undo does not bring back here, summarised; known after the first command."""

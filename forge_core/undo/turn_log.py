@@ -10,7 +10,7 @@ from forge_core.undo.history import History, Turn
 from forge_core.undo.image import ABSENT, Change, Image, Kind
 from forge_core.undo.index import UndoIndex
 from forge_core.undo.naming import not_undoable
-from forge_core.undo.report import TurnView
+from forge_core.undo.report import TurnFiles, TurnView
 
 
 class TurnLog:
@@ -22,6 +22,7 @@ class TurnLog:
         self._told: set[str] = set()
         self.history = History()
         self.running: Turn | None = None
+        self._last: Turn | None = None
 
     def load(self) -> None:
         """Reads what is on disk. Raises OSError."""
@@ -31,7 +32,7 @@ class TurnLog:
         self._index.close()
 
     def begin(self, text: str) -> None:
-        self.running = Turn(0, text, time.time())
+        self.running = self._last = Turn(0, text, time.time())
         self._told.clear()
 
     def end(self) -> None:
@@ -77,6 +78,12 @@ class TurnLog:
 
     def views(self) -> tuple[TurnView, ...]:
         return tuple(_view(turn) for turn in tuple(self.history) if not turn.is_empty)
+
+    def last(self) -> TurnFiles | None:
+        """What the turn that runs, or else the last one, has changed so far; after a resume the last that
+        changed something. None before the first."""
+        turn = self._last or next(reversed([*self.history]), None)
+        return None if turn is None else TurnFiles(_view(turn), dict(turn.changes))
 
     def tell(self, sentence: str) -> None:
         """Tells the person; each sentence once a turn."""

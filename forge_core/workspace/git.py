@@ -20,6 +20,7 @@ from forge_core.errors import WorkspaceError
 from forge_core.workspace.repository import find_repository, read_small
 
 _SHORT_SHA = 7
+_CHUNK_BYTES = 256 * 1024
 _KEPT_VARIABLES = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR")
 _DIFF_COMMANDS = frozenset({"diff", "log", "show", "diff-tree", "diff-files", "diff-index", "whatchanged"})
 _SUBMODULE_COMMANDS = _DIFF_COMMANDS | {"status"}
@@ -64,8 +65,15 @@ class GitOutput:
     """How a call of git ended."""
 
     returncode: int
-    stdout: str
+    raw: bytes
+    """What it wrote, as it is: names need not be UTF-8."""
     stderr: str
+    is_cut: bool = False
+    """Whether there was more than the caller takes."""
+
+    @property
+    def stdout(self) -> str:
+        return self.raw.decode("utf-8", "replace")
 
 
 def branch(path: Path) -> str | None:
@@ -88,10 +96,13 @@ def hardened_git_args() -> list[str]:
     return [part for setting in _SETTINGS for part in ("-c", setting)]
 
 
-async def run_git(folder: Path, *arguments: str, timeout_s: float = 10.0) -> GitOutput:
+async def run_git(
+    folder: Path, *arguments: str, timeout_s: float = 10.0, max_bytes: int | None = None
+) -> GitOutput:
     """Runs git in `folder` with hooks, filters, helpers, pagers, prompts and the network off.
 
-    Raises WorkspaceError when git is missing or takes longer than `timeout_s`.
+    Once it has written `max_bytes` it is stopped. Raises WorkspaceError when git is missing or takes longer
+    than `timeout_s`.
     """
     names = await _call(folder, ["config", "--name-only", "--null", "--list"], {}, timeout_s)
     command = list(arguments)
@@ -99,7 +110,7 @@ async def run_git(folder: Path, *arguments: str, timeout_s: float = 10.0) -> Git
         command[1:1] = ["--no-ext-diff", "--no-textconv"]
     if command and command[0] in _SUBMODULE_COMMANDS:
         command[1:1] = ["--ignore-submodules=all"]
-    return await _call(folder, command, _disarmed(names.stdout.split("\0")), timeout_s)
+    return await _call(folder, command, _disarmed(names.stdout.split("\0")), timeout_s, max_bytes)
 
 
 async def reading_variables(folder: Path, timeout_s: float = 5.0) -> dict[str, str]:
@@ -139,7 +150,13 @@ def _as_variables(settings: Sequence[tuple[str, ...]]) -> dict[str, str]:
     return variables
 
 
-async def _call(folder: Path, arguments: list[str], variables: dict[str, str], timeout_s: float) -> GitOutput:
+async def _call(
+    folder: Path,
+    arguments: list[str],
+    variables: dict[str, str],
+    timeout_s: float,
+    max_bytes: int | None = None,
+) -> GitOutput:
     try:
         process = await asyncio.create_subprocess_exec(
             *("git", *hardened_git_args(), *arguments),
@@ -154,7 +171,7 @@ async def _call(folder: Path, arguments: list[str], variables: dict[str, str], t
         raise WorkspaceError(f"git could not be run in {str(folder)!r}: {error}.") from error
     try:
         async with asyncio.timeout(timeout_s):
-            out, err = await process.communicate()
+            out, err = await _output(process, max_bytes)
     except TimeoutError as error:
         raise WorkspaceError(f"git {' '.join(arguments[:4])} took longer than {timeout_s:g} s.") from error
     finally:
@@ -162,7 +179,24 @@ async def _call(folder: Path, arguments: list[str], variables: dict[str, str], t
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-    return GitOutput(process.returncode or 0, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+    is_cut = max_bytes is not None and len(out) > max_bytes
+    return GitOutput(process.returncode or 0, out[:max_bytes], err.decode("utf-8", "replace"), is_cut)
+
+
+async def _output(process: asyncio.subprocess.Process, max_bytes: int | None) -> tuple[bytes, bytes]:
+    if max_bytes is None or process.stdout is None or process.stderr is None:
+        return await process.communicate()
+    stderr = asyncio.ensure_future(process.stderr.read())
+    parts: list[bytes] = []
+    left = max_bytes
+    while left >= 0 and (part := await process.stdout.read(_CHUNK_BYTES)):
+        parts.append(part)
+        left -= len(part)
+    if left < 0:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+    await process.wait()
+    return b"".join(parts), await stderr
 
 
 def _environment() -> dict[str, str]:

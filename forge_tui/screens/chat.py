@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
-from textual.worker import Worker, WorkerState
 
+from forge_core.commands.specs import Tier
 from forge_core.config.models import ForgeConfig, PermissionMode
 from forge_core.errors import ForgeError
+from forge_tui import collecting, workers
 from forge_tui.commands import Command, Slip, UserText, read_line
+from forge_tui.screens.attention import TurnEnded
 from forge_tui.screens.chat_keys import ChatKeys
 from forge_tui.screens.figures import LiveFigures, as_todos
 from forge_tui.screens.slash import SaveSetting, SlashCommands
@@ -25,7 +29,7 @@ from forge_tui.widgets.completion import CompletionPopup
 from forge_tui.widgets.composer import Composer
 from forge_tui.widgets.status_bar import StatusBar
 from forge_tui.widgets.todo_panel import TodoPanel
-from forge_tui.widgets.welcome import Facts, Welcome
+from forge_tui.widgets.welcome import Welcome
 
 if TYPE_CHECKING:
     from forge_core.session.session import ForgeSession
@@ -35,7 +39,7 @@ MODE_CYCLE = (PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, PermissionMode.PL
 """What Shift+Tab goes through; yolo is for the command line alone."""
 
 
-class ChatScreen(ChatKeys):
+class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
     """Wires the widgets to the session. Works before there is a session: what is sent then waits."""
 
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
@@ -69,7 +73,7 @@ class ChatScreen(ChatKeys):
         self.popup = CompletionPopup(lambda command: self._slash.argument_values(command, self._session))
         self.composer = Composer(self.popup, self._recall)
         self.status_bar = StatusBar(self._live.current())
-        self.welcome = Welcome(self._facts())
+        self.welcome = Welcome(self._live.facts(surroundings.version))
 
     def compose(self) -> ComposeResult:
         with Vertical(id="stage"):  # whatever stands in it, the composer below keeps its place
@@ -93,9 +97,10 @@ class ChatScreen(ChatKeys):
         """Put the conversation below the welcome, with what the settings have to say."""
         from forge_tui.widgets.transcript import Transcript
 
-        self._transcript = transcript = self._transcript or Transcript()
+        self._transcript = transcript = self._transcript or Transcript(self._config.thinking)
         if not transcript.is_attached:
             self.query_one("#stage").mount(transcript)
+            self.watch(transcript, "new_below", self.activity.show_new_below)
             for notice in self._config.notices:
                 transcript.add_notice(notice, "warning")
         return transcript
@@ -108,11 +113,11 @@ class ChatScreen(ChatKeys):
 
     def session_ready(self, session: ForgeSession) -> None:
         """Use this session from now on, beginning with what waits."""
-        self._session = session
+        self._session, session.on_figures = session, self.refresh_status
         if session.status.mode != self._mode:
             session.set_mode(self._mode)
         self.refresh_status()
-        self.run_worker(self._read_notices(session), group="notices", exit_on_error=False)
+        workers.start(self, partial(self._read_notices, session), "notices")
         self._go_on()
 
     def session_failed(self, reason: str) -> None:
@@ -156,14 +161,20 @@ class ChatScreen(ChatKeys):
             self._start_turn(line.text)
 
     def _submit_command(self, line: Command) -> None:
+        if line.spec.tier is Tier.INTERRUPTS:
+            self._waiting.clear()  # now: what is sent after it is meant for what comes then
         if self._session is None and not self._failure and not self._slash.is_local(line):
             self._waiting.add(line)
             self._show_queue()
         else:
-            self.run_worker(self._run_command(line), group="command", exit_on_error=False)
+            self._start_command(line)
+
+    def _start_command(self, line: Command) -> None:
+        workers.start(self, partial(self._run_command, line), "command")
 
     async def _run_command(self, line: Command) -> None:
-        await self._slash.run(line, self._session)
+        with self._waiting.held() if line.spec.tier is Tier.INTERRUPTS else nullcontext():
+            await self._slash.run(line, self._session)
         self._go_on()
 
     def _go_on(self) -> None:
@@ -173,9 +184,7 @@ class ChatScreen(ChatKeys):
                 case UserText(text):
                     self._start_turn(text)
                 case Command() as command:
-                    self._submit_command(command)
-                case None:
-                    pass
+                    self._start_command(command)
         self._show_queue()
 
     def _recall(self) -> str | None:
@@ -184,7 +193,8 @@ class ChatScreen(ChatKeys):
         return text
 
     def _show_queue(self) -> None:
-        self.activity.show_queue(self._waiting.text)
+        early = "Forge is starting · " if self._waiting and self._session is None else ""
+        self.activity.show_queue(early + self._waiting.text)
 
     # A turn
 
@@ -198,14 +208,14 @@ class ChatScreen(ChatKeys):
         self.transcript.add_user(text)
         self._idle.clear()
         self.activity.working = Working(self._clock())
-        self.run_worker(self._turn(text), group="turn", exclusive=True, exit_on_error=False)
+        workers.start(self, partial(self._turn, text), "turn", is_replacing=True)
 
     async def _turn(self, text: str) -> None:
         """Read one turn to its end; a fault of ours leaves through the worker's state."""
         from forge_tui.screens.turn import read_turn
 
         assert self._session is not None
-        stopped = "error"
+        stopped, started = "error", self._clock()
         try:
             stopped = await read_turn(
                 self._session, text, self.transcript, self._live, self.refresh_status, self.refresh_todos
@@ -215,6 +225,7 @@ class ChatScreen(ChatKeys):
         finally:
             self._idle.set()
             self.activity.working = None
+        self.post_message(TurnEnded(self._clock() - started, stopped))
         if stopped in ("cancelled", "error"):
             self._waiting.pause()
         self.refresh_status()
@@ -232,26 +243,26 @@ class ChatScreen(ChatKeys):
         self.interrupt()
         await self._idle.wait()
 
-    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        if event.state is WorkerState.ERROR and event.worker.error is not None:
-            raise event.worker.error  # a fault of ours: the app writes it down and leaves
-
-    # What commands do to the screen
+    # What commands do to the screen: what the person has asked for shows, wherever they were reading
 
     def show_text(self, body: str, title: str) -> None:
         self.transcript.add_text(body, title)
+        self.transcript.scroll_to_end()
 
     def say(self, text: str) -> None:
         self.transcript.add_notice(text, "info")
+        self.transcript.scroll_to_end()
 
     def complain(self, text: str) -> None:
         self.transcript.add_notice(text, "error")
+        self.transcript.scroll_to_end()
 
     def start_over(self) -> None:
-        """Clear what belongs to the conversation, on the screen and in the queue."""
+        """Clear what belongs to the conversation on the screen."""
         self.transcript.clear_blocks()
-        self._waiting.clear()
+        self._live.begin_turn()
         self.welcome.display = True
+        self.call_after_refresh(collecting.give_back)
 
     def leave(self) -> None:
         self.app.exit()
@@ -284,13 +295,4 @@ class ChatScreen(ChatKeys):
 
     def _show_figures(self) -> None:
         self.status_bar.figures = self._live.current()
-        self.welcome.facts = self._facts()
-
-    def _facts(self) -> Facts:
-        figures = self._live.current()
-        return Facts(
-            self._surroundings.version,
-            figures.model,
-            figures.folder,
-            is_offline=figures.provider == "offline",
-        )
+        self.welcome.facts = self._live.facts(self._surroundings.version)

@@ -9,37 +9,36 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.binding import BindingType
-from textual.screen import Screen
 
 from forge_tui.keymap import Where, bindings
 from forge_tui.screens.prompt_place import PromptPlace
-from forge_tui.widgets.activity import ActivityLine
+from forge_tui.screens.reading_keys import ReadingKeys
+from forge_tui.widgets.composer import LONGEST, Composer
 
 if TYPE_CHECKING:
     from forge_core.session.session import ForgeSession
     from forge_tui.widgets.completion import CompletionPopup
-    from forge_tui.widgets.composer import Composer
     from forge_tui.widgets.todo_panel import TodoPanel
-    from forge_tui.widgets.transcript import Transcript
 
 TWICE_S = 2.0
 """Ctrl+C again within this time leaves."""
 
+REFUSED_S = 8.0
+"""So long it is said why a paste was not taken."""
+
 STOP_KEYS = frozenset({"ctrl+c", "super+c"})
 
-WHILE_ASKED = frozenset({"copy_or_stop", "toggle_cards", "toggle_todos"})
+WHILE_ASKED = frozenset({"copy_or_stop", "toggle_cards", "toggle_raw", "toggle_todos", "lend_mouse"})
 """Actions of the screen that go on working while a prompt stands."""
 
 
-class ChatKeys(Screen[None], inherit_bindings=False):
+class ChatKeys(ReadingKeys, inherit_bindings=False):
     """What each key does, by state; the table is `keymap.KEYS`."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.CHAT)]
     AUTO_FOCUS = None
 
-    activity: ActivityLine
     popup: CompletionPopup
-    composer: Composer
     todos: TodoPanel
 
     def __init__(self, clock: Callable[[], float], workspace: Path) -> None:
@@ -47,11 +46,6 @@ class ChatKeys(Screen[None], inherit_bindings=False):
         self._clock = clock
         self._stopped_at = float("-inf")
         self.prompts = PromptPlace(self, clock, workspace, self.rule_problem)
-
-    @property
-    @abstractmethod
-    def transcript(self) -> Transcript:
-        """The conversation."""
 
     @property
     @abstractmethod
@@ -83,30 +77,37 @@ class ChatKeys(Screen[None], inherit_bindings=False):
     def run_by_name(self, name: str) -> None:
         """Run a command as if it had been typed."""
 
+    def on_composer_paste_refused(self, message: Composer.PasteRefused) -> None:
+        told = f"Not pasted: {message.size:,} characters, at most {LONGEST:,}. Name a file instead."
+        self.activity.note(told, REFUSED_S)
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return not self.prompts.is_taken or action in WHILE_ASKED
 
     def action_escape(self) -> None:
         if self.popup.is_open:
             self.popup.close(self.composer.text)
+        elif self.end_selection():
+            pass
+        elif self.is_finding:
+            self.end_find(is_kept=True)
         elif self.has_turn:
             self.interrupt()
 
     def action_copy_or_stop(self) -> None:
-        if selected := self.composer.selected_text or self.transcript.selected_text():
-            self.app.copy_to_clipboard(selected)
-            self.activity.note(f"Copied {len(selected):,} character{'s'[: len(selected) != 1]}")
+        if self.copy_selection():
             return
         now = self._clock()
         if now - self._stopped_at <= TWICE_S:
             self.leave()
             return
         self._stopped_at = now
+        told = "Ctrl+C again leaves Forge"
         if self.has_turn:
             self.interrupt()
-        else:
-            self.composer.take()
-        self.activity.note("Ctrl+C again leaves Forge", TWICE_S)
+        elif self.composer.clear_away():
+            told += " · Up brings the text back"
+        self.activity.note(told, TWICE_S)
 
     def key_came(self, event: events.Key | events.Paste) -> None:
         """Any other key between two Ctrl+C means that the second is no goodbye."""
@@ -135,7 +136,12 @@ class ChatKeys(Screen[None], inherit_bindings=False):
             self.activity.note("There is no list of tasks")
 
     def action_toggle_cards(self) -> None:
-        self.transcript.toggle_cards()
+        if not self.transcript.fold_pointed():
+            self.transcript.toggle_cards()
+
+    def action_toggle_raw(self) -> None:
+        if not self.transcript.toggle_raw():
+            self.activity.note("There is no answer yet")
 
     def action_help(self) -> None:
         self.open_help()
@@ -154,17 +160,9 @@ class ChatKeys(Screen[None], inherit_bindings=False):
         if name is not None:
             self.run_by_name(name)
 
-    def action_page_up(self) -> None:
-        self.transcript.scroll_page_up(animate=False)
-
-    def action_page_down(self) -> None:
-        self.transcript.scroll_page_down(animate=False)
-
-    def action_scroll_top(self) -> None:
-        self.transcript.scroll_home(animate=False)
-
-    def action_scroll_bottom(self) -> None:
-        self.transcript.scroll_to_end()
+    def return_focus(self) -> None:
+        if not self.prompts.is_taken:
+            self.set_focus(self.composer)
 
     # The prompt
 

@@ -7,13 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from forge_core.commands.figures import tokens_text
 from forge_core.config.models import ForgeConfig
-from forge_tui.widgets.status_bar import Figures, tokens_text
-from forge_tui.widgets.todo_panel import Todo
+from forge_tui.widgets.status_text import Figures
+from forge_tui.widgets.welcome_text import Facts
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from forge_core.llm.models import TokenUsage
     from forge_core.session.status import SessionStatus
     from forge_core.tools.todo import TodoItem
+    from forge_tui.widgets.todo_panel import Todo
 
 CHARACTERS_PER_TOKEN = 4
 """The usual rule of thumb; the provider's count replaces it at the end of the call."""
@@ -28,6 +33,8 @@ def shown_folder(path: Path, home: Path) -> str:
 
 def as_todos(items: Iterable[TodoItem]) -> tuple[Todo, ...]:
     """The session's list of tasks, for the panel."""
+    from forge_tui.widgets.todo_panel import Todo  # the first frame's words are had without Textual
+
     return tuple(Todo(item.content, item.status.value, item.active_form) for item in items)
 
 
@@ -37,6 +44,7 @@ class LiveFigures:
     def __init__(self, config: ForgeConfig, home: Path) -> None:
         self._characters = 0
         self._argument_characters = 0
+        self._output_price: Decimal | None = None
         self._figures = Figures(
             model=config.model,
             provider="offline" if config.endpoint.kind == "offline" else "",
@@ -46,11 +54,36 @@ class LiveFigures:
         )
 
     def current(self) -> Figures:
+        """The session's figures, with an estimate of what the running answer adds."""
         if not self._characters:
             return self._figures
-        more = -(-self._characters // CHARACTERS_PER_TOKEN)
-        tokens_out = self._figures.tokens_out + more
-        return replace(self._figures, tokens_out=tokens_out, is_estimate=True)
+        figures, more = self._figures, -(-self._characters // CHARACTERS_PER_TOKEN)
+        live = replace(
+            figures,
+            context_used=(figures.context_used or 0) + more,
+            is_context_estimate=True,
+            turn_out=figures.turn_out + more,
+            is_turn_estimate=True,
+        )
+        price = self._output_price
+        if not price:
+            return live
+        return replace(
+            live,
+            cost_usd=None if figures.is_unpriced else (figures.cost_usd or 0) + price * more,
+            known_usd=(figures.known_usd or 0) + price * more,
+            is_cost_estimate=True,
+        )
+
+    def facts(self, version: str) -> Facts:
+        """What the welcome tells of them."""
+        figures = self._figures
+        return Facts(version, figures.model, figures.folder, is_offline=figures.provider == "offline")
+
+    def begin_turn(self) -> None:
+        """What the model writes from now on is this turn's."""
+        self.forget_count()
+        self._figures = replace(self._figures, turn_out=0, is_turn_estimate=False)
 
     def count(self, characters: int) -> None:
         """This much more has come of the running answer."""
@@ -62,8 +95,18 @@ class LiveFigures:
         self._argument_characters += characters
 
     def forget_count(self) -> None:
-        """The running answer has been counted by the provider, or has not begun."""
+        """The running answer has not begun, or its tokens are in the session's figures."""
         self._characters = self._argument_characters = 0
+
+    def answered(self, usage: TokenUsage) -> None:
+        """The running answer is over: this is its count."""
+        self.forget_count()
+        figures = self._figures
+        self._figures = replace(
+            figures,
+            turn_out=figures.turn_out + usage.completion_tokens,
+            is_turn_estimate=figures.is_turn_estimate or usage.estimated,
+        )
 
     def progress(self) -> str:
         """What the model is writing where nothing of it shows yet: a call's arguments."""
@@ -73,16 +116,21 @@ class LiveFigures:
     def use_status(self, status: SessionStatus) -> None:
         """Take over the session's figures."""
         usage = status.usage
+        tells_cache = usage.cached_tokens or usage.cache_write_tokens
+        self._output_price = status.output_price_usd
         self._figures = replace(
             self._figures,
             model=status.model,
             provider=status.provider_label,
-            tokens_in=usage.prompt_tokens,
-            tokens_out=usage.completion_tokens,
             cost_usd=usage.cost_usd,
-            is_estimate=usage.estimated,
+            known_usd=status.known_cost_usd,
+            is_cost_estimate=usage.estimated,
+            is_unpriced=usage.cost_usd is None and usage.total_tokens > 0,
+            prompt_tokens=usage.prompt_tokens,
+            cached_tokens=usage.cached_tokens if tells_cache else None,
             context_used=status.context_used,
             context_window=status.context_window,
+            is_context_estimate=status.is_context_estimate,
             mode=str(status.mode),
             sandbox=status.sandbox,
             is_away=status.is_away,

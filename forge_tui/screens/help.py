@@ -20,8 +20,10 @@ COLUMN = 24
 """Cells of the first column, its indent included."""
 
 
-def help_content(width: int = 80) -> Content:
-    """The page for this many cells, with the muted parts styled by theme variables."""
+def help_content(width: int = 80, only: Where | None = None) -> Content:
+    """The page for this many cells, with muted parts styled by theme variables; or one part's keys."""
+    if only is not None:
+        return _section(str(only), help_rows(only), width)
     blocks = [_section("Commands", list(_command_rows()), width)]
     blocks += [_section(str(where), help_rows(where), width) for where in Where]
     return Content("\n\n").join(blocks)
@@ -62,6 +64,10 @@ class HelpScreen(Overlay[None]):
         Binding("pageup", "page(-1)", show=False),
     ]
 
+    def __init__(self, only: Where | None = None) -> None:
+        super().__init__()
+        self._only = only
+
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="panel", can_focus=False) as panel:
             panel.border_title = "Help"
@@ -70,7 +76,7 @@ class HelpScreen(Overlay[None]):
 
     def on_resize(self) -> None:
         page = self.query_one(Static)
-        page.update(help_content(min(self.size.width, 76) - 5))
+        page.update(help_content(min(self.size.width, 76) - 5, self._only))
 
     def action_scroll(self, by: int) -> None:
         self.query_one(VerticalScroll).scroll_relative(y=by, animate=False)

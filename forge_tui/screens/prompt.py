@@ -17,6 +17,9 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.widgets import Static
 
+from forge_tui.terminal import internals
+from forge_tui.widgets.composer import writes
+
 Reply = TypeVar("Reply")
 StrayKeys: TypeAlias = Callable[[events.Key | events.Paste], None]
 
@@ -85,7 +88,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
 
     def takes(self, key: str) -> bool:
         """Whether a printable key means something here; else it is text for the next message."""
-        return key in self._bindings.key_to_bindings
+        return bool(internals.bound(self, key))
 
     async def on_event(self, event: events.Event) -> None:
         """Keys in the grace, text that is no answer and pastes go to the draft, and start the grace anew."""
@@ -101,7 +104,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
             return False  # the line's own
         if isinstance(event, events.Paste) or not self.is_armed:
             return True
-        return (event.is_printable or event.key == "backspace") and not self.takes(event.key)
+        return writes(event) and not self.takes(event.key)
 
 
 def place(part: Static, text: str, width: int, rows: int) -> int:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from textual import events
 
+from forge_tui.screens.attention import PersonAsked
 from forge_tui.screens.overlay import Overlay
 from forge_tui.widgets.activity import Working
+from forge_tui.widgets.composer import writes
 
 if TYPE_CHECKING:
     from forge_core.approval import ApprovalReply, ApprovalRequest, QuestionReply, QuestionRequest
@@ -56,12 +59,14 @@ class PromptPlace:
             check_rule=self._check_rule,
         )
         self._prompt = prompt
+        self._screen.post_message(PersonAsked(request.tool))
         return await self._answer_of(prompt)
 
     async def ask_questions(self, request: QuestionRequest) -> QuestionReply:
         """What the model wants to know."""
         from forge_tui.screens.questionnaire import Questionnaire
 
+        self._screen.post_message(PersonAsked(""))
         prompt = Questionnaire(request, clock=self._clock, on_stray=self._type_into_draft)
         self._prompt = prompt
         return await self._answer_of(prompt)
@@ -71,6 +76,15 @@ class PromptPlace:
         self._waiting = count
         if self._prompt is not None and self._prompt.is_mounted:
             self._prompt.show_waiting(count)
+
+    @contextmanager
+    def clock_stopped(self, call_id: str) -> Iterator[None]:
+        """While it is open, the call's time does not go on: it waits for the person."""
+        self._screen.transcript.stop_clock(call_id)
+        try:
+            yield
+        finally:
+            self._screen.transcript.go_on_clock(call_id)
 
     def rearm(self) -> None:
         """Let keys and clicks answer only after another grace."""
@@ -97,6 +111,7 @@ class PromptPlace:
             return  # answered by a cancel before it could be shown
         screen = self._screen
         self._close_overlays()  # a question must not wait unseen
+        screen.end_find(is_kept=True)
         screen.popup.close(screen.composer.text)
         screen.composer.display = False
         screen.add_class("-asking")
@@ -129,11 +144,9 @@ class PromptPlace:
         """Keep for the next message what was typed or pasted while a prompt stands."""
         composer = self._screen.composer
         if isinstance(event, events.Paste):
-            composer.post_message(events.Paste(event.text))
-        elif event.is_printable and event.character is not None:
-            composer.insert(event.character)
-        elif event.key == "backspace":
-            composer.action_delete_left()
+            composer.paste(event.text)  # now: keys that come right behind it are written at once
+        elif writes(event):
+            composer.keep(event)
         else:
             return
         self._screen.activity.note("Kept for your next message")

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from forge_core.commands.specs import Tier
-from forge_core.config.models import PermissionMode
+from forge_core.config.models import THINKING_SETTINGS, PermissionMode
 from forge_core.sanitize import safe_line
 from forge_tui.commands import LOCAL_COMMANDS, Command
 
 if TYPE_CHECKING:
     from forge_core.commands.result import CommandResult
+    from forge_core.session.changes import Source
     from forge_core.session.session import ForgeSession
     from forge_tui.screens.chat import ChatScreen
 
@@ -41,7 +42,7 @@ class SlashCommands:
                 run_command,
             )  # brings the session's world; not before a command
 
-            self._show(await run_command(command.line, session))
+            self._show(await run_command(command.line, session), session)
 
     def choose_theme(self, name: str) -> None:
         """Switch to a theme and keep the choice."""
@@ -50,16 +51,35 @@ class SlashCommands:
             self._screen.complain(f"There is no theme {safe_line(name)!r}. The themes are: {known}.")
             return
         self._screen.app.theme = name
+        self._keep("theme", name)
+
+    def _choose_thinking(self, word: str) -> None:
+        """Show so much of the reasoning, else the next of the three ways, and keep the choice."""
+        if word and word not in THINKING_SETTINGS:
+            known = ", ".join(THINKING_SETTINGS)
+            self._screen.complain(f"Reasoning can't be shown as {safe_line(word)!r}. The ways are: {known}.")
+            return
+        transcript = self._screen.transcript
+        index = THINKING_SETTINGS.index(transcript.thinking) + 1
+        chosen = THINKING_SETTINGS[THINKING_SETTINGS.index(word) if word else index % len(THINKING_SETTINGS)]
+        transcript.show_thinking(chosen)
+        self._screen.activity.note(f"Reasoning: {chosen}")
+        self._keep("thinking", chosen)
+
+    def _keep(self, setting: str, value: str) -> None:
         if self._save_setting is not None:
             try:
-                self._save_setting("theme", name)
+                self._save_setting(setting, value)
             except OSError as error:
-                self._screen.complain(f"The theme {name} is on, but could not be kept: {error}.")
+                self._screen.complain(f"The {setting} is {value} now, but that could not be kept: {error}.")
 
     def argument_values(self, command: str, session: ForgeSession | None) -> Sequence[tuple[str, str]]:
         """What can follow a command: value, and a word about it."""
         if command == "theme":
             return [(name, "now" if name == self._screen.app.theme else "") for name in self._themes()]
+        if command == "thinking":
+            thinking = self._screen.transcript.thinking
+            return [(way, "now" if way == thinking else "") for way in THINKING_SETTINGS]
         if command == "model":
             if session is None:
                 return [(self._screen.status_bar.figures.model, "now")]
@@ -84,8 +104,24 @@ class SlashCommands:
                 self._screen.open_help()
             case "theme":
                 self.choose_theme(command.argument) if command.argument else self._pick_theme()
+            case "copy":
+                self._copy(command.argument)
+            case "thinking":
+                self._choose_thinking(command.argument)
+            case "raw":
+                answers = self._screen.transcript.answers
+                if not answers or not self._screen.transcript.toggle_raw(answers[-1]):
+                    self._screen.complain("There is no answer yet.")
             case "exit":
                 self._screen.leave()
+
+    def _copy(self, argument: str) -> None:
+        from forge_tui.screens.copying import CannotCopyError, pick
+
+        try:
+            self._screen.app.copy_to_clipboard(pick(self._screen.transcript.answers, argument))
+        except CannotCopyError as error:
+            self._screen.complain(str(error))
 
     def _pick_theme(self) -> None:
         from forge_tui.screens.theme_picker import ThemePicker
@@ -97,7 +133,12 @@ class SlashCommands:
         app = self._screen.app
         app.push_screen(ThemePicker(self._themes(), app.theme), chosen)
 
-    def _show(self, result: CommandResult) -> None:
+    def _open_diff(self, source: Source, session: ForgeSession) -> None:
+        from forge_tui.screens.diff import DiffScreen
+
+        self._screen.app.push_screen(DiffScreen(session.changes, source))
+
+    def _show(self, result: CommandResult, session: ForgeSession) -> None:
         from forge_core.commands import result as results
 
         screen = self._screen
@@ -110,6 +151,8 @@ class SlashCommands:
                 screen.start_over()
             case results.Quit():
                 screen.leave()
+            case results.OpenScreen("diff", "turn" | "worktree" as source):
+                self._open_diff(source, session)
             case results.OpenScreen(name):
                 screen.run_by_name(name)
             case results.ChangeSetting("theme", value):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from forge_core import __version__
 if TYPE_CHECKING:
     from forge_core.config.models import ForgeConfig
     from forge_core.workspace.trust import TrustQuestion
+    from forge_tui.terminal.clipboard import Route
 
 
 def git_branch(folder: Path) -> str:
@@ -29,6 +31,13 @@ def trust_question(config: ForgeConfig) -> TrustQuestion | None:
     return trust.trust_question(config)
 
 
+def clipboard_route() -> Route:
+    """The way to the clipboard of the person's machine."""
+    from forge_tui.terminal.clipboard import find_route  # when something is copied
+
+    return find_route(os.environ)
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """The real ones by default."""
@@ -39,3 +48,4 @@ class Surroundings:
     branch: Callable[[Path], str] = git_branch
     home: Path = field(default_factory=Path.home)
     trust_question: Callable[[ForgeConfig], TrustQuestion | None] = trust_question
+    clipboard: Callable[[], Route] = clipboard_route

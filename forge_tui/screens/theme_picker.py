@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
+from forge_core.sanitize import safe_line
 from forge_tui.screens.overlay import Overlay
 from forge_tui.widgets.choices import Choice, ChoiceList
 
@@ -32,7 +33,7 @@ class ThemePicker(Overlay[str | None]):
         self._active = active
 
     def compose(self) -> ComposeResult:
-        rows = [Choice(name, detail="now" if name == self._active else "") for name in self._names]
+        rows = [Choice(safe_line(name), detail="now" if name == self._active else "") for name in self._names]
         with Vertical(classes="panel") as panel:
             panel.border_title = "Theme"
             panel.border_subtitle = "Enter keep · Esc back"

@@ -27,6 +27,7 @@ async def read_turn(
     Raises ForgeError when the session refuses the turn.
     """
     stopped = "error"
+    figures.begin_turn()
     async with aclosing(session.send(text)) as stream:
         async for event in stream:
             transcript.apply(event)
@@ -37,8 +38,9 @@ async def read_turn(
                     figures.count(len(event.text))
                 case LLMStart():
                     figures.forget_count()
+                    on_figures()
                 case LLMEnd():
-                    figures.forget_count()
+                    figures.answered(event.usage)
                     on_figures()
                 case ToolEnd(name="todo", success=True):
                     on_todos()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from forge_tui.commands import Command, UserText
 
 
@@ -11,21 +14,22 @@ class WaitingLines:
     def __init__(self) -> None:
         self._lines: list[UserText | Command] = []
         self.is_paused = False
+        self._holds = 0
 
     def __len__(self) -> int:
         return len(self._lines)
 
     @property
     def is_next(self) -> bool:
-        """Whether something here comes before what is sent now; while paused, nothing does."""
-        return bool(self._lines) and not self.is_paused
+        """Whether something comes before what is sent now; while paused, nothing here does."""
+        return self._holds > 0 or (bool(self._lines) and not self.is_paused)
 
     def add(self, line: UserText | Command) -> None:
         self._lines.append(line)
 
     def next(self) -> UserText | Command | None:
-        """Take the oldest out, unless paused."""
-        if self.is_paused or not self._lines:
+        """Take the oldest out, unless paused or held."""
+        if self.is_paused or self._holds or not self._lines:
             return None
         return self._lines.pop(0)
 
@@ -35,10 +39,21 @@ class WaitingLines:
             return None
         line = self._lines.pop()
         self.is_paused = self.is_paused and bool(self._lines)
-        return line.text if isinstance(line, UserText) else line.line
+        if isinstance(line, Command):
+            return line.line
+        return f" {line.text}" if line.text.startswith("/") else line.text  # the space makes it a message
 
     def pause(self) -> None:
-        self.is_paused = bool(self._lines)
+        self.is_paused = bool(self._lines) and not self._holds
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """While a command ends the turn that runs: what is sent meanwhile comes after it, and by itself."""
+        self._holds += 1
+        try:
+            yield
+        finally:
+            self._holds -= 1
 
     def clear(self) -> None:
         self._lines.clear()

@@ -5,7 +5,8 @@ terminal that it does not know, becomes keys, and keys send messages and approve
 taken out as one event, answers that are no keys are dropped, and Textual gets only whole sequences.
 Grammar: ECMA-48 5.4 (control sequences) and 5.6 (control strings), and xterm's ctlseqs.
 
-Relied on: `XTermParser.feed`, and that feeding "" ends it and issues what it has not understood as keys.
+Relied on, of `textual._xterm_parser`: `XTermParser.feed`, and that feeding "" ends it and issues what it has
+not understood as keys.
 """
 
 from __future__ import annotations

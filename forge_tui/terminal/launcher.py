@@ -1,20 +1,27 @@
 """The first frame, painted before anything heavy is imported, and the way back to the terminal as it was.
 
-Standard library only. `paint()` shows a skeleton and makes the terminal keep every key from now on; Textual
-takes over from there (`driver.py`). `restore()` undoes whatever is left of either, however the program ends.
+Standard library only. `paint()` shows the frame and what is typed into it; Textual takes over from there
+(`driver.py`), with every key in its place. `restore()` undoes whatever is left of either, however the program
+ends.
 """
 
 from __future__ import annotations
 
+import array
 import atexit
 import contextlib
+import fcntl
 import os
+import signal
 import sys
 import termios
+from typing import NamedTuple
 
 from forge_tui.terminal import signals
+from forge_tui.terminal.skeleton import MakeSkeleton
+from forge_tui.terminal.type_ahead import TypeAhead
 
-_ENTER = "\x1b[?1049h\x1b[?25l\x1b[?2004h"  # a paste that comes now waits in the tty, whole
+_ENTER = "\x1b[?1049h\x1b[?25l\x1b[?2004h"  # a paste that comes now is told apart from keys
 _LEAVE_MODES = (
     "\x1b[?2026l"  # an unfinished synchronized frame
     "\x1b[r"  # a scroll region
@@ -30,6 +37,17 @@ _LEAVE_MODES = (
 _LEAVE_SCREEN = "\x1b[?1049l\x1b[?25h"
 
 
+class Handover(NamedTuple):
+    """What the launcher leaves to the driver."""
+
+    is_painted: bool = False
+    """Whether the alternate screen is on and shows the frame."""
+    text: str = ""
+    """What was typed and shows in the frame's line."""
+    rest: bytes = b""
+    """What was typed after it."""
+
+
 class _Terminal:
     """What has been changed on the terminal."""
 
@@ -38,32 +56,35 @@ class _Terminal:
         """The tty's settings before us."""
         self.is_ours = False
         """Whether the alternate screen and other modes are on."""
-        self.is_painted = False
-        """Whether the skeleton stands and nobody has taken over yet."""
+        self.type_ahead: TypeAhead | None = None
+        """Reads the keys, until somebody takes over."""
 
 
 _terminal = _Terminal()
 
 
-def paint(background: str | None = None, foreground: str | None = None) -> None:
-    """Shows the frame's skeleton and lets keys wait in the tty, unseen, until Textual reads them.
+def paint(make: MakeSkeleton) -> None:
+    """Shows the first frame, and in its line what is typed from now on.
 
-    Colours are "#rrggbb". Without a terminal on both ends nothing happens.
+    Without a terminal on both ends nothing happens.
     """
     if not (os.isatty(0) and os.isatty(1)):
         return
     _terminal.attributes = termios.tcgetattr(0)
     atexit.register(restore)
     signals.install(restore)
-    _keep_keys()
-    _terminal.is_ours = _terminal.is_painted = True
-    _write(_skeleton(*os.get_terminal_size(1), _sgr(48, background) + _sgr(38, foreground)))
+    waiting = _keep_keys()
+    _terminal.is_ours = True
+    _terminal.type_ahead = type_ahead = TypeAhead(0, make, _write)
+    signal.signal(signal.SIGWINCH, lambda *_: type_ahead.resized())
+    type_ahead.start(_ENTER, waiting)
 
 
 def restore() -> None:
     """Gives the terminal back as it was found. Does so once; later calls change nothing."""
+    _end_type_ahead()
     if _terminal.is_ours:
-        _terminal.is_ours = _terminal.is_painted = False
+        _terminal.is_ours = False
         _write(_LEAVE_MODES + _LEAVE_SCREEN)
     if _terminal.attributes is not None:
         with contextlib.suppress(termios.error, OSError):
@@ -76,15 +97,13 @@ def reset() -> None:
     _write(_LEAVE_MODES + _LEAVE_SCREEN)
 
 
-def take_over() -> bool:
-    """The driver starts and owns the modes from now on. Whether the alternate screen is on already."""
+def take_over() -> Handover:
+    """The driver starts and owns the modes and the keys from now on."""
     if _terminal.attributes is None and os.isatty(0):
         _terminal.attributes = termios.tcgetattr(0)
         atexit.register(restore)
-    was_painted = _terminal.is_painted
-    _terminal.is_painted = False
     _terminal.is_ours = True
-    return was_painted
+    return _end_type_ahead()
 
 
 def left() -> None:
@@ -97,32 +116,27 @@ def attributes() -> list[object] | None:
     return _terminal.attributes
 
 
-def _keep_keys() -> None:
-    """No echo, no line editing, no signals from keys. TCSANOW: `tty.setraw` throws away what was typed."""
+def _end_type_ahead() -> Handover:
+    type_ahead, _terminal.type_ahead = _terminal.type_ahead, None
+    if type_ahead is None:
+        return Handover()
+    signal.signal(signal.SIGWINCH, signal.SIG_DFL)
+    return Handover(True, *type_ahead.stop())
+
+
+def _keep_keys() -> int:
+    """No echo, no line editing, no signals from keys. TCSANOW: `tty.setraw` throws away what was typed.
+
+    The number of bytes that wait already and have line feeds where Enter was pressed.
+    """
+    waiting = array.array("i", [0])
+    fcntl.ioctl(0, termios.FIONREAD, waiting)  # of whole lines: what is no line yet has no Enter
     settings = termios.tcgetattr(0)
     settings[3] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN | termios.ISIG)
     settings[0] &= ~(termios.IXON | termios.IXOFF | termios.ICRNL | termios.INLCR | termios.IGNCR)
     settings[6][termios.VMIN] = 1
     termios.tcsetattr(0, termios.TCSANOW, settings)
-
-
-def _skeleton(width: int, height: int, colours: str) -> str:
-    """What of the real frame is always there: the composer's box above the status line."""
-    inner = max(0, width - 2)
-    words = " Forge is starting; type away"[:inner].ljust(inner)
-    box = (f"╭{'─' * inner}╮", f"│{words}│", f"╰{'─' * inner}╯")
-    rows = "".join(f"\x1b[{max(1, height - 3 + n)};1H{row}" for n, row in enumerate(box))
-    return f"{_ENTER}\x1b[0m{colours}\x1b[2J\x1b[2m{rows}\x1b[0m"
-
-
-def _sgr(kind: int, colour: str | None) -> str:
-    if colour is None or len(colour) != 7 or not colour.startswith("#"):
-        return ""
-    try:
-        red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    except ValueError:
-        return ""
-    return f"\x1b[{kind};2;{red};{green};{blue}m"
+    return waiting[0]
 
 
 def _write(data: str) -> None:

@@ -6,24 +6,26 @@ terminal since the VT100 has); of the rest only the characters that differ are w
 
 Private parts of Textual 8.2.8 that this file relies on, all of them checked by `tests/tui/test_output.py`:
 `App._display` (overridden), `_batch_count`, `_running`, `_closed`, `_driver`, `_sync_available`,
-`_previous_cursor_position`, `_handle_exception`; `LinuxDriver._writer_thread` (a new one per start of
-application mode); `_compositor.ChopsUpdate` and `LayoutUpdate` with their fields; in `screen_model.py`
-`Strip._segments`, Rich's `Style._ansi`, `_link` and `_link_id`, `Console._color_system`.
-Updates of any other kind go to Textual.
+`_previous_cursor_position`, `_handle_exception`, `_filters`; `LinuxDriver._writer_thread` (a new one per
+start of application mode); `_compositor.ChopsUpdate` and `LayoutUpdate` with their fields; `Screen._size`;
+Rich's `Console._color_system`. Updates of any other kind go to Textual.
 """
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from rich.color import ColorSystem
 from rich.console import RenderableType
 from textual import events
 from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App
+from textual.filter import Monochrome, NoColor
 from textual.screen import Screen
 
-from forge_tui.terminal.screen_model import Piece, ScreenModel
+from forge_tui.terminal.colours import Depth, detect
+from forge_tui.terminal.screen_model import Piece, ScreenModel, Sgr, true_colour
 
 if TYPE_CHECKING:
     from textual.driver import Driver
@@ -31,6 +33,12 @@ if TYPE_CHECKING:
 
 _BEGIN = "\x1b[?2026h"
 _END = "\x1b[?2026l"
+_SYSTEMS = {
+    Depth.SIXTEEN: ColorSystem.STANDARD,
+    Depth.EIGHT_BIT: ColorSystem.EIGHT_BIT,
+    Depth.TRUE: ColorSystem.TRUECOLOR,
+}
+"""For what Textual writes itself."""
 
 
 class RowDiffOutput(App[None]):
@@ -41,6 +49,18 @@ class RowDiffOutput(App[None]):
     _model: ScreenModel | None = None
     _model_key: object = None
     _keys_released = False
+
+    _palette_key: object = None
+    _sgr: Sgr = staticmethod(true_colour)
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.depth = detect(os.environ)
+        self.console._color_system = _SYSTEMS.get(self.depth)
+        self.no_color = self.depth is Depth.NONE  # Textual counts an empty NO_COLOR too
+        if self.row_diff_enabled:
+            # Textual's way passes every row of every frame through a filter; here a style is looked up.
+            self._filters = [one for one in self._filters if not isinstance(one, Monochrome | NoColor)]
 
     def get_driver_class(self) -> type[Driver]:
         """Textual's choice, with our driver in the place of its Linux one."""
@@ -58,6 +78,9 @@ class RowDiffOutput(App[None]):
     def on_resize(self, event: events.Resize) -> None:
         # Terminals reflow or cut what they show; nothing is known any more.
         self.forget_screen()
+        if self.screen._size == event.size:
+            # There and back before a layout: Textual sees no change and would paint nothing.
+            self.call_later(self.screen.refresh)
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
         driver = self._driver
@@ -95,7 +118,7 @@ class RowDiffOutput(App[None]):
         if self._model is None or self._model_key != key:
             self._model = ScreenModel(width, height)
             self._model_key = key
-        written = self._model.update(_pieces(renderable), self.console)
+        written = self._model.update(_pieces(renderable), self.style_codes())
         cursor = self.screen.outer_size.clamp_offset(self.cursor_position)
         if not written and cursor == self._previous_cursor_position:
             return
@@ -103,6 +126,17 @@ class RowDiffOutput(App[None]):
         frame = f"{written}\x1b[{cursor.y + 1};{cursor.x + 1}H"
         driver.write(f"{_BEGIN}{frame}{_END}" if self._sync_available else frame)
         driver.flush()
+
+    def style_codes(self) -> Sgr:
+        """How styles are written: as they are, or by a palette of the theme in fewer colours."""
+        if self.depth is not Depth.TRUE and self._palette_key is not self.theme_variables:
+            from forge_tui.terminal.palette import Palette
+            from forge_tui.terminal.style_codes import StyleCodes
+
+            # App.get_css_variables() makes a new dict for every theme: its identity tells a change.
+            self._palette_key = self.theme_variables
+            self._sgr = StyleCodes(Palette(self.depth, self.theme_variables)).sgr
+        return self._sgr
 
 
 def _nothing() -> None:

@@ -1,23 +1,33 @@
-"""What the terminal shows, as strips by row and column, and the least to write to make it show another."""
+"""What the terminal shows, as strips by row and column, and the least to write to make it show another.
+
+Private parts that it reads: Textual's `Strip._segments`; Rich's `Style._ansi`, `_link` and `_link_id`.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
-from rich.cells import get_character_cell_size
+from rich.cells import cell_len, get_character_cell_size
 from rich.color import ColorSystem
-from rich.console import Console
 from rich.segment import Segment
+from rich.style import Style
 from textual.strip import Strip
 
 Piece: TypeAlias = tuple[int, int, Strip]
 """Row, column, content."""
 _RowPieces: TypeAlias = dict[int, Strip]
 """Column → content, without overlaps. A column that no piece covers is unknown."""
+Sgr: TypeAlias = Callable[[Style], str]
+"""The parameters between ESC [ and m that choose a style; empty for plain text."""
 
+_UNSURE = re.compile(
+    "[^\x00-\x7f]*[\u200d\ufe0e\ufe0f\u20e3\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff][^\x00-\x7f]*"
+)
+"""Joined, flagged and coloured emoji: from terminal to terminal they take one to eight cells."""
 _FEWEST_MOVED = 3
 """Rows that must have moved together before the terminal is told to scroll."""
 _MOST_PLACES = 4
@@ -31,7 +41,7 @@ class ScreenModel:
         self._width = width
         self._rows: list[_RowPieces] = [{} for _ in range(height)]
 
-    def update(self, pieces: Sequence[Piece], console: Console) -> str:
+    def update(self, pieces: Sequence[Piece], sgr: Sgr) -> str:
         """The sequences that bring `pieces` onto the screen; afterwards they are what it shows.
 
         The cursor ends anywhere. Nothing is written for what is there already.
@@ -44,12 +54,11 @@ class ScreenModel:
         move = self._find_move(wanted)
         if move is not None:
             output.append(self._scroll(wanted, *move))
-        colours = console._color_system or ColorSystem.TRUECOLOR
         for y in sorted(wanted):
-            self._write_row(y, wanted[y], colours, output)
+            self._write_row(y, wanted[y], sgr, output)
         return "".join(output)
 
-    def _write_row(self, y: int, wanted: _RowPieces, colours: ColorSystem, output: list[str]) -> None:
+    def _write_row(self, y: int, wanted: _RowPieces, sgr: Sgr, output: list[str]) -> None:
         row = self._rows[y]
         for x in sorted(wanted):
             strip = wanted[x]
@@ -65,13 +74,14 @@ class ScreenModel:
                 continue
             offset, segments = change
             output.append(f"\x1b[{y + 1};{x + offset + 1}H")
-            output.append(render(segments, colours))
+            is_unsure = not is_simple(strip.text) and _UNSURE.search(strip.text) is not None
+            output.append(render(segments, sgr, x + offset if is_unsure else None))
             if not is_simple(strip.text):
                 # A terminal may disagree on the width of such text and run into the next piece.
                 following = x + strip.cell_length
                 if following not in wanted and following in row:
                     output.append(f"\x1b[{y + 1};{following + 1}H")
-                    output.append(render(row[following]._segments, colours))
+                    output.append(render(row[following]._segments, sgr))
                 elif following in wanted:
                     row.pop(following, None)
 
@@ -197,26 +207,51 @@ def is_simple(text: str) -> bool:
     return text.isascii() or all(get_character_cell_size(character) == 1 for character in text)
 
 
-def render(segments: Sequence[Segment], colours: ColorSystem) -> str:
-    """Text with its styles; like `Strip.render`, with no reset between segments of one style."""
+def true_colour(style: Style) -> str:
+    """A style's own colours."""
+    return style._ansi if style._ansi is not None else Strip.render_ansi(style, ColorSystem.TRUECOLOR)
+
+
+def render(segments: Sequence[Segment], sgr: Sgr, column: int | None = None) -> str:
+    """Text with its styles; like `Strip.render`, with no reset between segments of one style.
+
+    With the `column` where it begins, what follows an emoji of unsure width is put in its place.
+    """
     parts: list[str] = []
     current = ""
     for text, style, _control in segments:
         ansi = ""
         link = None
+        if column is not None:
+            placed, column = _placed(text, column), column + cell_len(text)
+        else:
+            placed = text
         if style is not None:
-            ansi = style._ansi if style._ansi is not None else Strip.render_ansi(style, colours)
+            ansi = sgr(style)
             link = style._link
         if ansi != current:
             parts.append(f"\x1b[0;{ansi}m" if ansi and current else f"\x1b[{ansi or 0}m")
             current = ansi
         if link and style is not None:
-            parts.append(f"\x1b]8;id={style._link_id};{link}\x1b\\{text}\x1b]8;;\x1b\\")
+            parts.append(f"\x1b]8;id={style._link_id};{link}\x1b\\{placed}\x1b]8;;\x1b\\")
         else:
-            parts.append(text)
+            parts.append(placed)
     if current:
         parts.append("\x1b[0m")
     return "".join(parts)
+
+
+def _placed(text: str, column: int) -> str:
+    """The text with the cursor put right behind each emoji of unsure width, on cells that are blank."""
+    parts: list[str] = []
+    end = 0
+    for match in _UNSURE.finditer(text):
+        start = column + cell_len(text[: match.start()])
+        width = cell_len(match.group())
+        parts += (text[end : match.start()], " " * width, f"\x1b[{start + 1}G", match.group())
+        parts.append(f"\x1b[{start + width + 1}G")
+        end = match.end()
+    return "".join((*parts, text[end:]))
 
 
 def _forget(row: _RowPieces, start: int, end: int) -> None:

@@ -45,6 +45,11 @@ def on_end(leave: Leave | None) -> None:
     _ending.is_paused = False
 
 
+def is_ending() -> bool:
+    """Whether a first signal has come."""
+    return _ending.is_under_way
+
+
 def pause() -> None:
     """Ignores SIGINT until the next `on_end`: it is meant for the program that has the terminal meanwhile."""
     _ending.leave = None

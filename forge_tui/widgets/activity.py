@@ -8,11 +8,17 @@ from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
+from textual import events
+from textual.message import Message
+from textual.reactive import reactive
 from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from forge_tui.widgets.cells import clip
+from forge_core.durations import time_so_far
+from forge_core.sanitize import safe_line
+from forge_tui.widgets.cells import SEPARATOR, clip, whole_parts
+from forge_tui.widgets.idle_text import IDLE_HINTS
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAME_S = 0.25
@@ -20,7 +26,9 @@ FRAME_S = 0.25
 NOTE_S = 2.0
 WORKING = "Working"
 VERB_CELLS = 48
-IDLE_HINTS = "Enter send · Ctrl+J new line · / commands · F1 help"
+NEW_BELOW = ("↓ new below · Ctrl+End", "↓ Ctrl+End")
+MOUSE_LENT = ("mouse: the terminal's · F9", "F9: mouse")
+"""In full, and where there is little room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,14 @@ class ActivityLine(Widget):
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {"activity--spinner", "activity--note"}
 
+    said: reactive[str] = reactive("")
+    """What is said for a moment; for whatever stands in this line's place too."""
+    is_mouse_lent: reactive[bool] = reactive(False)
+    """Whether the mouse is the terminal's, which the right side says."""
+
+    class NewBelowClicked(Message):
+        """The person wants to see what is new."""
+
     def __init__(
         self,
         clock: Callable[[], float],
@@ -59,8 +75,8 @@ class ActivityLine(Widget):
         self._progress = progress
         self._on_tick = on_tick
         self._working: Working | None = None
-        self._note = ""
         self._queue_text = ""
+        self._has_new_below = False
         self._doing = ""
         self._timer: Timer | None = None
         self._note_timer: Timer | None = None
@@ -82,43 +98,69 @@ class ActivityLine(Widget):
     @property
     def text(self) -> str:
         """What the left side says."""
-        if self._note:
-            return self._note
+        if self.said:
+            return self.said
         if self._working is None:
             return IDLE_HINTS
-        elapsed = max(int(self._clock() - self._working.since), 0)
+        elapsed = time_so_far(self._clock() - self._working.since)
         verb = self._working.verb
         if verb == WORKING:
             verb = self._progress() or self._doing or verb
-        return f"{self._frame()} {clip(verb, VERB_CELLS)} · {elapsed_text(elapsed)} · {self._working.hint}"
+        return f"{self._frame()} {clip(verb, VERB_CELLS)} · {elapsed} · {self._working.hint}"
 
     def note(self, text: str, seconds: float = NOTE_S) -> None:
         """Say something for a moment."""
         if self._note_timer is not None:
             self._note_timer.stop()
-        self._note = text
+        self.said = safe_line(text)
         self._note_timer = self.set_timer(seconds, self._forget_note)
-        self.refresh()
 
     def show_doing(self, text: str) -> None:
         """Say what is being done, in place of "Working"; empty: nothing in particular."""
-        if text != self._doing:
+        if (text := safe_line(text)) != self._doing:
             self._doing = text
             self.refresh()
 
     def show_queue(self, text: str) -> None:
         """Say on the right what waits."""
-        if text != self._queue_text:
+        if (text := safe_line(text)) != self._queue_text:
             self._queue_text = text
             self.refresh()
+
+    def show_new_below(self, is_there: bool) -> None:
+        """Say on the right that something came below what shows."""
+        if is_there != self._has_new_below:
+            self._has_new_below = is_there
+            self.refresh()
+
+    @property
+    def right_text(self) -> str:
+        """What the right side says: all of it, where the left side keeps its room."""
+        full, short = self._right(0), self._right(1)
+        fits = cell_len(self.text) + 2 + cell_len(full) <= self.content_size.width
+        return full if fits else short
+
+    def _right(self, form: int) -> str:
+        parts = (
+            MOUSE_LENT[form] if self.is_mouse_lent else "",
+            self._queue_text,
+            NEW_BELOW[form] if self._has_new_below else "",
+        )
+        return SEPARATOR.join(part for part in parts if part)
+
+    def on_click(self, event: events.Click) -> None:
+        shown = next((form for form in NEW_BELOW if self.right_text.endswith(form)), "")
+        if shown and event.x >= self.content_region.right - self.region.x - len(shown):
+            self.post_message(self.NewBelowClicked())
 
     def render_line(self, y: int) -> Strip:
         base, width = self.rich_style, self.size.width
         spinner = base + self.get_component_rich_style("activity--spinner", partial=True)
         note = base + self.get_component_rich_style("activity--note", partial=True)
-        queue = clip(self._queue_text, width)
-        text = clip(self.text, max(width - cell_len(queue) - 2, 0))
-        if self._note:
+        queue = clip(self.right_text, width)
+        room = max(width - cell_len(queue) - 2, 0)
+        text = clip(self.text, room) if self.said else whole_parts(self.text, room)
+        if self.said:
             segments = [Segment(text, note)]
         elif self._working is not None:
             segments = [Segment(text[:1], spinner), Segment(text[1:], base)]
@@ -139,14 +181,4 @@ class ActivityLine(Widget):
             self._on_tick()
 
     def _forget_note(self) -> None:
-        self._note, self._note_timer = "", None
-        self.refresh()
-
-
-def elapsed_text(seconds: int) -> str:
-    """ "8 s", "2 min 05 s", "1 h 02 min"."""
-    if seconds < 60:
-        return f"{seconds} s"
-    if seconds < 3600:
-        return f"{seconds // 60} min {seconds % 60:02} s"
-    return f"{seconds // 3600} h {seconds % 3600 // 60:02} min"
+        self.said, self._note_timer = "", None

@@ -1,17 +1,26 @@
-"""Text cut to a number of terminal cells."""
+"""Text cut to a number of terminal cells. Rich's tables are loaded when text beyond ASCII is cut."""
 
 from __future__ import annotations
 
-from rich.cells import cell_len, set_cell_size
+from forge_tui.cell_widths import NARROW, cell_len
 
 ELLIPSIS = "…"
+SEPARATOR = " · "
+"""Between the parts of a line."""
 
 
 def clip(text: str, width: int) -> str:
     """`text` in at most `width` cells; what is cut off the end leaves an ellipsis."""
     if cell_len(text) <= width:
         return text
-    return "" if width < 1 else set_cell_size(text, width - 1).rstrip() + ELLIPSIS
+    return "" if width < 1 else _fill(text, width - 1).rstrip() + ELLIPSIS
+
+
+def whole_parts(text: str, width: int) -> str:
+    """As many of the parts of `text` as there is room for; of the first one, what fits."""
+    while cell_len(text) > width and SEPARATOR in text:
+        text = text.rpartition(SEPARATOR)[0]
+    return clip(text, width)
 
 
 def clip_middle(text: str, width: int) -> str:
@@ -26,8 +35,17 @@ def clip_middle(text: str, width: int) -> str:
         if cell_len(character + tail) > tail_cells:
             break
         tail = character + tail
-    head = set_cell_size(text, width - 1 - cell_len(tail))
+    head = _fill(text, width - 1 - cell_len(tail))
     return head + ELLIPSIS + tail
+
+
+def _fill(text: str, width: int) -> str:
+    """`text` cut or padded to exactly `width` cells."""
+    if NARROW.issuperset(text):
+        return text[: max(width, 0)].ljust(width)
+    from rich.cells import set_cell_size
+
+    return set_cell_size(text, width)
 
 
 def hard_wrap(text: str, width: int) -> list[str]:
@@ -35,14 +53,13 @@ def hard_wrap(text: str, width: int) -> list[str]:
     width = max(width, 2)
     if text.isascii():
         return [text[start : start + width] for start in range(0, len(text), width)] or [""]
+    from rich.cells import split_graphemes
+
     pieces: list[str] = []
-    piece: list[str] = []
-    used = 0
-    for character in text:
-        cells = cell_len(character)
-        if used + cells > width:
-            pieces.append("".join(piece))
-            piece, used = [], 0
-        piece.append(character)
-        used += cells
-    return [*pieces, "".join(piece)] if piece or not pieces else pieces
+    start = used = 0
+    for begin, _end, size in split_graphemes(text)[0]:
+        if used + size > width and begin > start:
+            pieces.append(text[start:begin])
+            start, used = begin, 0
+        used += size
+    return [*pieces, text[start:]]

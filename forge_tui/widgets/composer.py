@@ -9,15 +9,35 @@ from textual import events
 from textual.actions import SkipAction
 from textual.binding import BindingType
 from textual.message import Message
+from textual.strip import Strip
 from textual.widgets import TextArea
 from textual.widgets.text_area import Selection
 
 from forge_core.sanitize import safe_text
-from forge_tui.keymap import Where, bindings
+from forge_tui.keymap import KEYS, Where, bindings
+from forge_tui.terminal import internals
 from forge_tui.widgets.completion import CompletionPopup
+from forge_tui.widgets.idle_text import PLACEHOLDER
+from forge_tui.widgets.typed_text import typed_text
 
-PLACEHOLDER = "Ask about this folder, or say what to change"
 HISTORY_LIMIT = 1000
+LONGEST = 1_000_000
+"""Characters that a paste may bring the text to: more than any model reads, and all of them are wrapped."""
+_NEWLINES = frozenset(
+    name
+    for key in KEYS
+    if (key.where, key.action) == (Where.COMPOSER, "newline")
+    for name in key.keys.split(",")
+)
+
+
+def writes(event: events.Key) -> bool:
+    """Whether a key writes by itself: a letter, a new line, a backspace; not one that sends."""
+    return bool(typed_text(event)) or event.key == "backspace" or _is_newline(event.key)
+
+
+def _is_newline(key: str) -> bool:
+    return key in _NEWLINES or key.endswith("\r")  # with a modifier, as xterm's modifyOtherKeys reports Enter
 
 
 def nothing_queued() -> str | None:
@@ -53,6 +73,14 @@ class Composer(TextArea):
             super().__init__()
             self.text = text
 
+    class PasteRefused(Message):
+        """A paste was too long, and nothing of it was taken."""
+
+        def __init__(self, size: int) -> None:
+            super().__init__()
+            self.size = size
+            """Characters."""
+
     def __init__(
         self,
         popup: CompletionPopup,
@@ -65,6 +93,9 @@ class Composer(TextArea):
             placeholder=PLACEHOLDER,
         )
         self.cursor_blink = False
+        self.first_text = ""
+        """What was typed before it was there."""
+        internals.unbind(self, "ctrl+f")  # the screen finds with it
         self._popup = popup
         self._recall = recall
         self._history: list[str] = []
@@ -72,12 +103,16 @@ class Composer(TextArea):
         """Index into the history; its length means the draft."""
         self._draft = ""
 
+    def on_mount(self) -> None:
+        if self.first_text:
+            self.replace_text(self.first_text)
+
     @property
     def is_blank(self) -> bool:
         return not self.text
 
     def replace_text(self, text: str) -> None:
-        """Put other text in, the cursor at its end; one step of undo."""
+        """Put other text in, the cursor at its end; one step of undo. Text from elsewhere must be safe."""
         self.replace(text, self.document.start, self.document.end)
         self.move_cursor(self.document.end)
 
@@ -86,6 +121,23 @@ class Composer(TextArea):
         text = self.text
         self.load_text("")
         return text
+
+    def clear_away(self) -> bool:
+        """Empty it; whether anything was in it. Up brings that back: the key may have been meant for a turn
+        that has just ended."""
+        text = self.take()
+        if is_any := bool(text.strip()):
+            self.remember(text)
+        return is_any
+
+    def keep(self, event: events.Key) -> None:
+        """Writes what a key writes (see `writes`), while something else has the focus."""
+        if event.key == "backspace":
+            self.action_delete_left()
+        elif _is_newline(event.key):
+            self.action_newline()
+        else:
+            self.insert(typed_text(event))
 
     def remember(self, text: str) -> None:
         """Add a sent line to the history."""
@@ -102,30 +154,54 @@ class Composer(TextArea):
         if self._popup.is_open:  # it floats right above, and nothing else moves
             self._popup.styles.margin = (0, 2, self.screen.size.height - self.region.y, 2)
 
+    def render_line(self, y: int) -> Strip:
+        # Textual 8.2.8 wraps the placeholder to a width of nothing, and fails.
+        return super().render_line(y) if self.content_size.width > 0 else Strip.blank(0)
+
     async def _on_key(self, event: events.Key) -> None:
-        """Carry out our keys at once: a binding's way through the app would let later letters overtake it."""
-        if event.key.endswith("\r"):  # Enter with a modifier, as xterm's modifyOtherKeys reports it
+        """Write what is typed, and carry out our keys at once: a binding's way through the app would let
+        later letters overtake it."""
+        if _is_newline(event.key):
             self.action_newline()
         elif not await self._run_bound(event.key):
-            return
+            if event.is_printable or not (text := typed_text(event)):
+                return  # TextArea sees to it
+            self._write(text)
         event.prevent_default()
         event.stop()
 
     async def _run_bound(self, key: str) -> bool:
         """Whether an action of ours is bound to this key and took it."""
-        for binding in self._bindings.key_to_bindings.get(key, ()):
+        for binding in internals.bound(self, key):
             if await self.app.run_action(binding.action, self):
                 return True
         return False
 
+    async def _on_mouse_release(self, event: events.MouseRelease) -> None:
+        # Textual 8.2.8 goes on selecting wherever the pointer goes when F9 takes the mouse away meanwhile.
+        await self._on_hide(events.Hide())
+
     async def _on_paste(self, event: events.Paste) -> None:
-        """Insert what was pasted, its control characters made visible, and never submit."""
         event.prevent_default()
         event.stop()
-        text = safe_text(event.text.replace("\r\n", "\n").replace("\r", "\n"))
-        start, end = self.selection
-        result = self.replace(text, start, end, maintain_selection_offset=False)
+        self.paste(event.text)
+
+    def paste(self, text: str) -> None:
+        """Insert what was pasted, its control characters made visible, and never submit. All of it or
+        nothing: half a text in a message is worse than none."""
+        if len(text) + len(self.text) > LONGEST:
+            self.post_message(self.PasteRefused(len(text)))
+            return
+        self._write(safe_text(text.replace("\r\n", "\n").replace("\r", "\n")))
+
+    def _write(self, text: str) -> None:
+        """Put text where the cursor is, in place of what is selected."""
+        result = self.replace(text, *self.selection, maintain_selection_offset=False)
         self.move_cursor(result.end_location)
+
+    def on_resize(self, event: events.Resize) -> None:
+        if internals.is_wrapped_to_width(self):
+            event.prevent_default()  # Textual has wrapped it all when the scrollbar came, and would again
 
     def action_submit(self) -> None:
         self._follow()  # keys that came in one burst overtake the Changed message
@@ -138,21 +214,19 @@ class Composer(TextArea):
             self.replace("\n", (row, column - 1), (row, column))
             return
         if chosen is not None:
-            self.replace_text(chosen.line)
+            self.replace_text(safe_text(chosen.line))
         text = self.take()
         self._popup.close("")
         self.post_message(self.Submitted(text))
 
     def action_newline(self) -> None:
-        start, end = self.selection
-        result = self.replace("\n", start, end, maintain_selection_offset=False)
-        self.move_cursor(result.end_location)
+        self._write("\n")
 
     def action_complete(self) -> None:
         self._follow()
         chosen = self._popup.candidate
         if chosen is not None:
-            self.replace_text(chosen.line + (" " if chosen.takes_argument else ""))
+            self.replace_text(safe_text(chosen.line) + (" " if chosen.takes_argument else ""))
 
     def action_cursor_up(self, select: bool = False) -> None:
         if self._popup.is_open and not select:

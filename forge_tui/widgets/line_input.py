@@ -6,6 +6,7 @@ from textual import events
 from textual.widgets import Input
 
 from forge_core.sanitize import safe_line
+from forge_tui.widgets.typed_text import typed_text
 
 
 class LineInput(Input):
@@ -30,6 +31,13 @@ class LineInput(Input):
         self.value = text
         self.cursor_position = len(text)
         self.focus()
+
+    async def _on_key(self, event: events.Key) -> None:
+        """Write what Textual's own line leaves out."""
+        if not event.is_printable and (text := typed_text(event)):
+            event.prevent_default()
+            event.stop()
+            self.replace(text, *self.selection)
 
     def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default()

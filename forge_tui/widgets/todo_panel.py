@@ -79,10 +79,6 @@ class TodoPanel(Widget):
         """The task that is being worked on."""
         return next((todo for todo in self._todos if todo.state == "in_progress"), None)
 
-    @property
-    def is_done(self) -> bool:
-        return all(todo.state == "completed" for todo in self._todos)
-
     def show(self, todos: Sequence[Todo]) -> None:
         """Put these tasks in; a layout only where their number of rows changes."""
         if tuple(todos) == self._todos:

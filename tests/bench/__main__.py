@@ -1,138 +1,95 @@
-"""python -m tests.bench [--quick] [--only start,chat,history]
+"""python -m tests.bench [--quick] [--only start,session,later,history] [--peer 'codex=codex -c …']
 
-Prints every figure with its bar. Compare figures of one run only: machines differ, ratios count.
+Prints every figure with its bar, measured on a terminal of 120 by 40 cells against a model on loopback.
+Compare figures of one run only: machines differ, ratios count. Others' work on the machine shows in the
+latencies; on a busy one run it as root with `chrt -f 50` in front.
+
+--peer NAME=COMMAND measures another program beside Forge: its first paint, a typed word, echo and stream. In the
+command {url} stands for the model's address (chat completions or responses) and {home} for a fresh folder.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
+import os
+import shlex
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.bench import chat, history
+from tests.bench import history, session, starting
+from tests.bench.chat import scratch
+from tests.bench.figures import Figure, header
+from tests.bench.peers import peer_figures
 from tests.bench.server import Model
 
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One row of the table."""
-
-    name: str
-    shown: str
-    bar: str
-    is_met: bool | None = None
-    """None where there is no bar."""
-
-    def __str__(self) -> str:
-        verdict = {True: "ok", False: "MISSED", None: ""}[self.is_met]
-        return f"| {self.name:<52} | {self.shown:>16} | {self.bar:>14} | {verdict:<6} |"
+_PARTS = ("start", "session", "later", "history")
 
 
-def at_most(name: str, value: float, bar: float, unit: str) -> Figure:
-    return Figure(name, f"{value:.3g} {unit}", f"≤ {bar:g} {unit}", value <= bar)
-
-
-def spread(name: str, value: chat.Spread, p50: float, p95: float) -> Figure:
-    return Figure(name, f"{value} ms", f"≤ {p50:g}/{p95:g} ms", value.p50 <= p50 and value.p95 <= p95)
-
-
-def start_figures(folder: Path, rounds: int) -> Iterator[Figure]:
-    """The command line and the first seconds."""
-    bare = chat.run_time([sys.executable, "-c", "pass"], rounds * 2, folder)
-    version = chat.run_time([*chat.FORGE, "--version"], rounds * 2, folder)
-    yield Figure("python -c pass", f"{bare * 1000:.0f} ms", "")
-    yield at_most("forge --version, times python -c pass", version / bare, 3, "x")
-    forge = [*chat.FORGE, "chat", str(folder)]
-    hello = [chat.start([sys.executable, "-m", "tests.bench.hello"], folder) for _ in range(rounds)]
-    ours = [chat.start(forge, folder) for _ in range(rounds)]
-    paint = statistics.median(one.first_paint_s for one in ours)
-    typed = statistics.median(one.typed_word_s for one in ours)
-    bare_typed = statistics.median(one.typed_word_s for one in hello)
-    yield at_most("forge chat: first paint", paint, 0.12, "s")
-    yield Figure("bare Textual app: a typed word is on the screen", f"{bare_typed:.3f} s", "")
-    yield Figure("forge chat: a typed word is on the screen", f"{typed:.3f} s", "")
-    yield at_most("the same, times the bare Textual app", typed / bare_typed, 1.5, "x")
-
-
-def chat_figures(folder: Path, is_quick: bool) -> Iterator[Figure]:
-    """A running session."""
-    model = Model()
-    session = chat.Chat(model, folder)
-    try:
-        with session.program:
-            yield from _chat_figures(session, is_quick)
-    finally:
-        model.close()
-
-
-def _chat_figures(session: chat.Chat, is_quick: bool) -> Iterator[Figure]:
-    program = session.program
-    yield at_most("memory, idle", program.memory_mb(), 100, "MB")
-    yield at_most("CPU, idle", session.idle_percent(2 if is_quick else 5), 0.5, "%")
-    yield spread("key echo, idle, p50/p95", session.echo(15 if is_quick else 40), 8, 14)
-    first = session.turn("100 tokens at 100", "a")
-    yield at_most("Enter → request, first turn", first.request_ms, 100, "ms")
-    rates = (50, 100, 200) if is_quick else (50, 100, 200, 500)
-    for rate, letter in zip(rates, "bcde", strict=False):
-        tokens = 2 * rate if is_quick else 900
-        turn = session.turn(f"{tokens} tokens at {rate}", letter, typing=rate == 100)
-        yield spread(f"wire → screen at {rate} tokens/s, p50/p95", turn.to_screen, 25, 45)
-        if rate == 100:
-            yield spread("key echo at 100 tokens/s, p50/p95", turn.echo, 10, 35)
-        if rate == 50:
-            yield at_most("to the terminal, KB per 400 tokens", turn.kilobytes * 400 / tokens, 80, "KB")
-        if rate == 200:
-            yield at_most("CPU s per 900 tokens at 200/s", turn.cpu_s * 900 / tokens, 2.0, "s")
-    turn = session.turn("20000 tokens at 0", "f")
-    yield at_most("20,000 tokens of Markdown at once", turn.wall_s, 1.5, "s")
-    yield at_most("the same, CPU", turn.cpu_s, 2.5, "s")
-    half = session.turn("1000 code at 0", "g")
-    whole = session.turn("2000 code at 0", "h")
-    yield at_most("open fence: CPU of twice the lines", whole.cpu_s / max(half.cpu_s, 0.01), 2.4, "x")
-    yield at_most("memory, afterwards", program.memory_mb(), 130, "MB")
-
-
-def history_figures(is_quick: bool) -> Iterator[Figure]:
-    """The fifth hour."""
+def groups(
+    model: Model, folder: Path, *, is_quick: bool, peers: dict[str, list[str]]
+) -> Iterator[tuple[str, Callable[[], Iterator[Figure]]]]:
+    """The parts of the run, by name."""
+    rounds = 2 if is_quick else 5
+    lengths = session.QUICK if is_quick else session.FULL
     sizes = (10, 10_000) if is_quick else (10, 1_000, 10_000)
-    rounds = 5 if is_quick else 11
-    labels = " / ".join(f"{size:,}" for size in sizes)
-    measured = {size: history.measure(size, rounds) for size in sizes}
-    for act in history.ACTS:
-        values = [measured[size][act] for size in sizes]
-        shown = " / ".join(f"{value:.0f}" for value in values)
-        is_met = values[-1] <= max(10.0, 1.3 * values[0]) and (values[-1] <= 100 or act.startswith("stream"))
-        yield Figure(f"{act}: CPU ms at {labels} blocks", shown, "≤ 1.3 x, 10 ms", is_met)
+    yield "start", lambda: starting.start_figures(folder, rounds, peers)
+    yield "start", lambda: starting.fresh_figures(model, folder, 1 if is_quick else 3)
+    yield "session", lambda: session.session_figures(model, folder, lengths)
+    if lengths.turns_before:
+        yield "later", lambda: session.later_figures(model, folder, lengths)
+    yield "history", lambda: history.history_figures(model, folder, sizes, 1 if is_quick else 4)
+    for name, command in peers.items():
+        yield "session", lambda name=name, command=command: peer_figures(model, folder, name, command)  # type: ignore[misc]
+
+
+def measured(name: str, make: Callable[[], Iterator[Figure]]) -> Iterator[Figure]:
+    """The figures of one part; what cannot be measured is a row, not the end of the run."""
+    try:
+        yield from make()
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        yield Figure(f"{name}: the rest could not be measured", type(error).__name__, "", False)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="under a minute, with fewer rounds")
-    parser.add_argument("--only", default="start,chat,history")
-    options = parser.parse_args()
+    options = _options()
     parts = options.only.split(",")
+    began = time.monotonic()
     missed = 0
-    with chat.scratch() as name:
-        folder = Path(name)
-        (folder / "a.py").write_text("x = 1\n")
-        figures: list[Iterator[Figure]] = []
-        if "start" in parts:
-            figures.append(start_figures(folder, 2 if options.quick else 7))
-        if "chat" in parts:
-            figures.append(chat_figures(folder, options.quick))
-        if "history" in parts:
-            figures.append(history_figures(options.quick))
-        print(f"| {'figure':<52} | {'here':>16} | {'bar':>14} |        |")
-        print(f"|{'-' * 54}|{'-' * 18}|{'-' * 16}|--------|")
-        for group in figures:
-            for figure in group:
-                print(figure, flush=True)
-                missed += figure.is_met is False
-    print(f"\n{missed} bars missed" if missed else "\nall bars met")
+    model = Model()
+    try:
+        with scratch() as name:
+            folder = Path(name)
+            (folder / "a.py").write_text("x = 1\n")
+            peers = {
+                peer: [
+                    part.replace("{url}", model.url).replace("{home}", name) for part in shlex.split(command)
+                ]
+                for peer, _, command in (one.partition("=") for one in options.peer)
+            }
+            print(header(), flush=True)
+            for part, make in groups(model, folder, is_quick=options.quick, peers=peers):
+                for figure in measured(part, make) if part in parts else ():
+                    print(figure, flush=True)
+                    missed += figure.is_met is False
+    finally:
+        model.close()
+    print(f"\n{missed} bars missed" if missed else "\nall bars met", end="")
+    load = os.getloadavg()[0]
+    print(f"; {time.monotonic() - began:.0f} s; load {load:.1f} on {os.cpu_count()} cores")
     return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="a minute and a half, with fewer rounds")
+    parser.add_argument("--only", default=",".join(_PARTS), help="parts, separated by commas")
+    parser.add_argument("--peer", action="append", default=[], metavar="NAME=COMMAND")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

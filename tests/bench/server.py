@@ -1,7 +1,8 @@
-"""A model on loopback that streams what it is told to, in OpenRouter's protocol, and stamps its marks.
+"""A model on loopback that streams what it is told to and stamps its marks.
 
-The last user message says what: `say 900 tokens at 200 marked b` streams 900 tokens at 200 a second with a mark
-word every 20 tokens; `at 0` four to a chunk, as fast as the socket takes them; `code` instead of `tokens` one long open fence.
+The last user message says what: `say 900 tokens at 200 marked ab` streams 900 tokens at 200 a second with a mark
+word every 20 tokens; `at 0` four to a chunk, as fast as the socket takes them; `lines` instead of `tokens` gives
+one long open fence; `seconds` says nothing for so long.
 """
 
 from __future__ import annotations
@@ -15,8 +16,12 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 
 from tests.bench.script import pieces, prose_positions, tokens_per_round
+from tests.bench.wires import ChatCompletions, Responses, Wire
 
-_ORDER = re.compile(r"say (?P<count>\d+) (?P<kind>tokens|code) at (?P<rate>\d+) marked (?P<mark>[a-z]+)")
+_ORDER = re.compile(
+    r"say (?P<count>\d+) (?P<kind>tokens|lines|seconds) at (?P<rate>\d+) marked (?P<mark>[a-z]+)"
+)
+_MARK_EVERY = 20
 
 
 class Model:
@@ -25,8 +30,10 @@ class Model:
     def __init__(self) -> None:
         self.sent: dict[str, float] = {}
         """Mark → when it was written to the socket."""
-        self.asked: list[float] = []
-        """When each streaming request came."""
+        self.asked: dict[str, float] = {}
+        """Mark of an order → when its request came."""
+        self.progress = 0
+        """Pieces of the last answer that have been sent."""
         self.finished = threading.Event()
         """Set when an answer has been sent in full."""
         model = self
@@ -41,17 +48,18 @@ class Model:
                 self._json({"data": []})
 
             def do_POST(self) -> None:
+                came = time.monotonic()
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 if not body.get("stream"):
                     message = {"role": "assistant", "content": "Ok."}
                     self._json({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
                     return
-                model.asked.append(time.monotonic())
                 self.send_response(200)
                 self.send_header("content-type", "text/event-stream")
                 self.send_header("connection", "close")
                 self.end_headers()
-                model._answer(_last_text(body["messages"]), self)
+                wire: Wire = Responses() if self.path.endswith("/responses") else ChatCompletions()
+                model._answer(_order(body), wire, self, came)
                 self.close_connection = True
 
             def _json(self, value: object) -> None:
@@ -66,6 +74,9 @@ class Model:
             daemon_threads = True
             allow_reuse_address = True
 
+            def handle_error(self, *_: object) -> None:
+                pass  # a program that was ended in the middle of an answer
+
         self._server = Server(("127.0.0.1", 0), Handler)
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
@@ -77,48 +88,60 @@ class Model:
         self._server.shutdown()
         self._server.server_close()
 
-    def _answer(self, order: str, handler: BaseHTTPRequestHandler) -> None:
-        found = _ORDER.search(order)
-        count = int(found["count"]) if found else 5
-        rate = int(found["rate"]) if found else 0
-        mark = found["mark"] if found else ""
-        texts = _code(count) if found and found["kind"] == "code" else pieces(count, size=1 if rate else 4)
+    def _answer(
+        self, order: re.Match[str] | None, wire: Wire, handler: BaseHTTPRequestHandler, came: float
+    ) -> None:
+        def send(data: bytes) -> None:
+            handler.wfile.write(data)
+            handler.wfile.flush()
+
+        send(wire.start())
+        if order is None:
+            send(wire.text("Ok.") + wire.end(1))
+            return
+        count, rate, mark = int(order["count"]), int(order["rate"]), order["mark"]
+        self.progress = 0
+        self.asked[mark] = came
+        if order["kind"] == "seconds":
+            time.sleep(count)
+        else:
+            is_prose = order["kind"] == "tokens"
+            texts = pieces(count, size=1 if rate else 4) if is_prose else _fence(count)
+            for text in self._timed(texts, rate, mark if is_prose and rate else ""):
+                send(wire.text(text))
+                self.progress += 1
+        word = f"mk{mark}ENDz"
+        self.sent[word] = time.monotonic()
+        send(wire.text(f"\n\n{word}"))
+        send(wire.end(count))
+        self.finished.set()
+
+    def _timed(self, texts: Iterator[str], rate: int, mark: str) -> Iterator[str]:
+        """The texts when they are due, with the marks among them."""
         prose, round_length = prose_positions(), tokens_per_round()
-        due = 10
+        due = _MARK_EVERY // 2
         started = time.monotonic()
         for number, text in enumerate(texts):
             if rate:
                 time.sleep(max(0.0, started + number / rate - time.monotonic()))
-            if mark and rate and number >= due and number % round_length in prose:
-                due += 20
+            if mark and number >= due and number % round_length in prose:
+                due += _MARK_EVERY
                 word = f"mk{mark}{number:05d}z"
-                text = f" {word} {text}"
                 self.sent[word] = time.monotonic()
-            _send(handler, {"choices": [{"index": 0, "delta": {"content": text}}]})
-        word = f"mk{mark}ENDz"
-        self.sent[word] = time.monotonic()
-        _send(
-            handler, {"choices": [{"index": 0, "delta": {"content": f"\n\n{word}"}, "finish_reason": None}]}
-        )
-        usage = {"prompt_tokens": 100, "completion_tokens": count, "total_tokens": count + 100, "cost": 0.001}
-        _send(handler, {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": usage})
-        handler.wfile.write(b"data: [DONE]\n\n")
-        handler.wfile.flush()
-        self.finished.set()
+                yield f" {word} {text}"
+            else:
+                yield text
 
 
-def _send(handler: BaseHTTPRequestHandler, value: dict[str, object]) -> None:
-    chunk = {"id": "gen-1", "object": "chat.completion.chunk", "model": "bench/model", **value}
-    handler.wfile.write(b"data: " + json.dumps(chunk).encode() + b"\n\n")
-    handler.wfile.flush()
+def _order(body: dict[str, object]) -> re.Match[str] | None:
+    """The order in the last thing that the person said."""
+    messages = body.get("messages") or body.get("input")
+    assert isinstance(messages, list)
+    last = next((message for message in reversed(messages) if message.get("role") == "user"), {})
+    return _ORDER.search(json.dumps(last.get("content", "")))
 
 
-def _last_text(messages: list[dict[str, object]]) -> str:
-    content = next((m["content"] for m in reversed(messages) if m["role"] == "user"), "")
-    return content if isinstance(content, str) else json.dumps(content)
-
-
-def _code(lines: int) -> Iterator[str]:
+def _fence(lines: int) -> Iterator[str]:
     yield "```python\n"
     for number in range(lines):
         yield f"value_{number} = compute({number}, 'text')  # a comment\n"

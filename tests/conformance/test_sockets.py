@@ -43,7 +43,7 @@ def test_a_run_with_tools_contacts_the_model_alone(server: SseServer) -> None:
         [sys.executable, "-c", _PROGRAM, server.base_url],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 
 from forge_core.approval import Question, QuestionOption, QuestionRequest
 from forge_core.config.models import ForgeConfig, PermissionMode
-from forge_core.events import LLMStart
+from forge_core.events import LLMStart, ToolEnd, ToolStart
 from forge_core.result import FileDiff
 from forge_core.tools.todo import TodoItem, TodoStatus
 from forge_core.workspace.trust import TrustQuestion
@@ -192,11 +192,11 @@ def test_todo_list_80x24(snap_compare: Compare, tmp_path: Path) -> None:
 CARDS: list[Step] = [
     *tool("1", "todo", {"items": [{"content": "Rename greet", "status": "in_progress"}]}, "saved", summary="0 of 3 done", duration_s=0.0),
     *tool("2", "apply_patch", {"patch": "*** Update File: a\n*** Update File: b\n"}, "ok", summary="2 files", diffs=FILES),
-    *tool("3", "bash", {"command": "npm run dev"}, "(no output yet)", summary="job 2", duration_s=0.5),
+    *tool("3", "bash", {"command": "npm run dev"}, "(no output yet)", summary="job 2", duration_s=0.5, outcome="background"),
     *tool("4", "job_output", {"job_id": 2}, "ready on port 3000", summary="job 2: running", duration_s=0.1),
     *tool("5", "job_stop", {"job_id": 2}, "", summary="job 2: stopped", duration_s=0.1),
-    *tool("6", "ask_user", {"questions": [{"question": "Keep the old name as well?"}]}, "The user answered:\nKeep the old name as well?\n  → No, nobody uses it", summary="No, nobody uses it", duration_s=0.0),
-    *tool("7", "edit", {}, "Error: this call of edit has unreadable arguments", success=False, duration_s=0.0),
+    *tool("6", "ask_user", {"questions": [{"question": "Keep the old name as well?"}]}, "The user answered:\nKeep the old name as well?\n  → No, nobody uses it", summary="No, nobody uses it", duration_s=0.0, aside="The user answered:"),
+    *tool("7", "edit", {}, "Error: this call of edit has unreadable arguments", success=False, duration_s=0.0, outcome="unreadable"),
     *answer("Renamed."),
 ]  # fmt: skip
 
@@ -237,3 +237,41 @@ def test_trust_notice(snap_compare: Compare, config: ForgeConfig) -> None:
         await pilot.pause()
 
     assert snap_compare(make_app(config), terminal_size=(100, 30), run_before=run)
+
+
+def calls() -> list[Step]:
+    """A group with a failure in it, and a call that made calls itself."""
+    inner = {"parent_id": "t"}
+    return [
+        *tool("1", "read", {"path": "src/greet.py"}, "x", summary="12 lines"),
+        *tool("2", "grep", {"pattern": "def greet"}, "x", summary="2 matches in 2 files"),
+        *tool("3", "read", {"path": "gone.py"}, "Error: gone.py does not exist", success=False),
+        *tool("4", "bash", {"command": "rm -rf build"}, "Error: no", success=False, outcome="denied"),
+        *tool("5", "bash", {"command": "make"}, "Error: interrupted", success=False, outcome="interrupted"),
+        ToolStart(call_id="t", name="task", arguments={"prompt": "find the tests"}),
+        ToolStart(call_id="6", name="bash", arguments={"command": "ls tests"}, **inner),  # type: ignore[arg-type]
+        ToolEnd(call_id="6", name="bash", result="x", success=True, duration_s=0.1, **inner),  # type: ignore[arg-type]
+        ToolStart(call_id="7", name="read", arguments={"path": "tests/a.py"}, **inner),  # type: ignore[arg-type]
+        ToolStart(call_id="8", name="read", arguments={"path": "tests/b.py"}, **inner),  # type: ignore[arg-type]
+        ToolEnd(call_id="t", name="task", result="All found.", success=True, duration_s=4.0),
+    ]
+
+
+@pytest.mark.parametrize("width", [120, 80])
+@pytest.mark.parametrize("state", ["done", "open"])
+def test_groups_and_nested_calls(snap_compare: Compare, config: ForgeConfig, state: str, width: int) -> None:
+    gate = Gate()
+    app = make_app(config, [[LLMStart(iteration=1, model="m"), *calls(), gate]])
+
+    async def run(pilot: Pilot[None]) -> None:
+        await ready(pilot)
+        await say(pilot, "look around")
+        await until(pilot, gate.reached.is_set)
+        if state == "open":
+            await pilot.press("ctrl+o")
+        app.clock.pass_(7)
+        await until(pilot, lambda: "7 s" in app.chat.activity.text)
+        app.chat.activity.refresh()
+        await standing(pilot)
+
+    assert snap_compare(app, terminal_size=(width, 36), run_before=run)

@@ -140,7 +140,7 @@ def streaming(config: ForgeConfig) -> tuple[ChatApp, Before]:
         app.clock.pass_(7)
         await until(pilot, lambda: "7 s" in app.chat.activity.text)
         app.chat.activity.refresh()
-        await until(pilot, lambda: app.chat.status_bar.figures.is_estimate)
+        await until(pilot, lambda: app.chat.status_bar.figures.is_context_estimate)
 
     return app, run
 

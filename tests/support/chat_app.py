@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from textual.pilot import Pilot
 
@@ -15,9 +15,11 @@ from forge_core.config.models import Endpoint, ForgeConfig
 from forge_core.result import FileDiff
 from forge_tui.app import ForgeApp
 from forge_tui.screens.surroundings import Surroundings
+from forge_tui.terminal.clipboard import Route
 from tests.support.scripted_session import ScriptedSession, Step
 
-DEADLINE_S = 10.0
+DEADLINE_S = 60.0
+"""Only bounds failure: nothing that is well takes so long, however busy the machine is."""
 
 
 class FakeClock:
@@ -36,6 +38,7 @@ class FakeClock:
 class ChatApp(ForgeApp):
     """ForgeApp that knows its clock, its session and what was saved."""
 
+    CLICK_CHAIN_TIME_THRESHOLD: ClassVar[float] = 10.0  # what follows at once may take its time
     clock: FakeClock
     scripted: ScriptedSession
     saved: list[tuple[str, str]]
@@ -59,6 +62,7 @@ def make_app(
     *,
     make_session: Callable[[Approver, ScriptedSession], Any] | None = None,
     label: str = "openrouter",
+    kind: type[ChatApp] | None = None,
 ) -> ChatApp:
     """The app around a session that plays `scripts`, one per message."""
     clock = FakeClock()
@@ -70,9 +74,13 @@ def make_app(
         return session if make_session is None else make_session(approver, session)
 
     surroundings = Surroundings(
-        version="0.1.0", clock=clock, branch=lambda folder: "main", home=Path("/home/ada")
+        version="0.1.0",
+        clock=clock,
+        branch=lambda folder: "main",
+        home=Path("/home/ada"),
+        clipboard=lambda: Route("terminal", is_obeyed=True),
     )
-    app = ChatApp(
+    app = (kind or ChatApp)(
         config,
         make,
         save_setting=lambda name, value: saved.append((name, value)),
@@ -89,6 +97,16 @@ async def until(pilot: Pilot[None], condition: Callable[[], object], what: str =
         assert time.monotonic() < deadline, f"never came: {what or condition}"
         await pilot.pause(0.01)
     await pilot.pause()
+
+
+async def press_until(pilot: Pilot[None], key: str, condition: Callable[[], object]) -> None:
+    """Presses the key again and again, and fails when that brings nothing."""
+    for _ in range(100):
+        if condition():
+            return
+        await pilot.press(key)
+        await pilot.pause()
+    await until(pilot, condition, f"by {key}")
 
 
 async def ready(pilot: Pilot[None]) -> ChatApp:

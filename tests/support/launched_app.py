@@ -1,27 +1,35 @@
 """A program that starts as Forge does: the launcher paints, then an app takes over.
 
-`python -m tests.support.launched_app [wait|crash]`: `wait` stays in the launcher's frame until a line comes on
-standard input's terminal; `crash` fails after the launcher has painted.
+`python -m tests.support.launched_app [wait|crash|patient]`: `wait` stays in the launcher's frame; `crash` fails
+after the launcher has painted; `patient` is never cut short when a signal has asked it to end.
 """
 
 from __future__ import annotations
 
-import os
+import signal
 import sys
 
-from forge_tui.terminal import launcher
+from forge_tui.terminal import launcher, signals
+from forge_tui.terminal.skeleton import Line, Skeleton
+
+
+def skeleton(width: int, height: int) -> Skeleton:
+    """A title, and a line at the bottom."""
+    rows = ("Forge is starting"[:width].ljust(width), *[" " * width] * (height - 1))
+    return Skeleton(rows, Line(height - 1, 0, width, "Say something", "\x1b[0m", "\x1b[0m", "\x1b[0;7m"))
 
 
 def main() -> int:
     """Runs the app behind the launcher's frame; returns the exit code."""
-    launcher.paint("#101820", "#e0e0e0")
+    launcher.paint(skeleton)
     mode = sys.argv[1] if len(sys.argv) > 1 else ""
     try:
         if mode == "crash":
             raise RuntimeError("failed on purpose")
         if mode == "wait":
-            while os.read(0, 1) != b"g":
-                pass
+            signal.pause()
+        if mode == "patient":
+            signals.GRACE_S = 3600.0
         from tests.support.output_app import OutputApp
 
         app = OutputApp()

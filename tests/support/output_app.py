@@ -17,9 +17,15 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
+from forge_tui.terminal.compositor import FrugalScreen
 from forge_tui.terminal.output import RowDiffOutput
-from forge_tui.widgets.transcript import Transcript
+from forge_tui.widgets.transcript import Transcript, window
 from tests.bench.script import MARKDOWN, every_block
+from tests.support.at_rest import TellsWhenAtRest
+
+
+class Body(FrugalScreen[None]):
+    """The app's screen."""
 
 
 class Panel(ModalScreen[None]):
@@ -27,7 +33,7 @@ class Panel(ModalScreen[None]):
 
     CSS = "Panel { align: center middle } #box { width: 30; height: 7; border: round red; background: blue }"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss", priority=True),
+        Binding("c", "dismiss", priority=True),
         Binding("g", "grow", priority=True),
     ]
 
@@ -58,7 +64,7 @@ class Styles(Widget):
         return Strip(segments).adjust_cell_length(self.size.width)
 
 
-class OutputApp(RowDiffOutput, App[None]):
+class OutputApp(TellsWhenAtRest, RowDiffOutput, App[None]):
     """See `BINDINGS` for what each key does."""
 
     CSS = """
@@ -76,10 +82,15 @@ class OutputApp(RowDiffOutput, App[None]):
         Binding("f4", "side", priority=True),
         Binding("f5", "notice", priority=True),
         Binding("f6", "side_scroll", priority=True),
+        Binding("f7", "lend_terminal", priority=True),
+        Binding("f8", "fail", priority=True),
         Binding("pageup", "up", priority=True),
         Binding("pagedown", "down", priority=True),
         Binding("ctrl+o", "cards", priority=True),
     ]
+
+    def get_default_screen(self) -> Body:
+        return Body()
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="body"):
@@ -125,6 +136,13 @@ class OutputApp(RowDiffOutput, App[None]):
     def action_side_scroll(self) -> None:
         self.query_one("#side", VerticalScroll).scroll_relative(y=3, animate=False)
 
+    def action_lend_terminal(self) -> None:
+        with self.suspend():
+            input("another program: ")
+
+    def action_fail(self) -> None:
+        raise RuntimeError("failed on purpose")
+
     def action_up(self) -> None:
         self.transcript.page_up()
 
@@ -136,4 +154,5 @@ class OutputApp(RowDiffOutput, App[None]):
 
 
 if __name__ == "__main__":
+    window._SCROLLBAR_S = 0.0  # so long it may lag behind
     OutputApp().run()

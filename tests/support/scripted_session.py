@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import MappingProxyType
@@ -19,12 +19,18 @@ from forge_core.approval import (
     deny_all,
 )
 from forge_core.config.models import ForgeConfig, PermissionMode
+from forge_core.context.ledger import Composition, Item
 from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, LLMStart, Notice
 from forge_core.llm.models import TokenUsage
+from forge_core.llm.spending import SpendingBook
 from forge_core.result import AgentResult, StoppedReason
+from forge_core.session.accounts import SessionSpending, TurnSpending
+from forge_core.session.changes import Source, changes_of
 from forge_core.session.status import ModelChoice, SessionStatus
 from forge_core.tools.shell.jobs import JobTable
 from forge_core.tools.todo import TodoItem, TodoList
+from forge_core.undo import UndoStore
+from forge_core.workspace.changes import Changes
 
 
 @dataclass(slots=True)
@@ -79,6 +85,7 @@ class ScriptedSession:
         self.replies: list[ApprovalReply] = []
         self.answers: list[QuestionReply] = []
         self.todos = TodoList()
+        self.undo: UndoStore | None = None
         self.jobs = JobTable()
         self.sandbox = "sandbox: on"
         self.is_away = False
@@ -86,13 +93,19 @@ class ScriptedSession:
         self.is_closed = False
         self.last_result: AgentResult | None = None
         self.tools: Mapping[str, Any] = MappingProxyType({})
-        self.usage = TokenUsage()
+        self.book = SpendingBook()
+        self.items: tuple[Item, ...] = ()
+        self.on_figures: Callable[[], None] | None = None
         self._label = label
         self._model = config.model
         self._mode = config.permission_mode
         self._interrupted = asyncio.Event()
         self._is_running = False
         self._notices: asyncio.Queue[Notice] = asyncio.Queue()
+
+    @property
+    def usage(self) -> TokenUsage:
+        return self.book.total().usage
 
     @property
     def status(self) -> SessionStatus:
@@ -102,16 +115,20 @@ class ScriptedSession:
             mode=self._mode,
             sandbox=self.sandbox,
             usage=self.usage,
-            context_used=self.usage.total_tokens,
+            known_cost_usd=self.book.total().known_usd,
+            context_used=sum(item.tokens for item in self.items) or self.usage.total_tokens,
             context_window=self.config.context_window or 200_000,
             working_dir=self.config.working_dir,
             is_running=self._is_running,
             is_away=self.is_away,
         )
 
-    @property
-    def usage_by_model(self) -> Mapping[str, TokenUsage]:
-        return {self._model: self.usage}
+    def spending(self) -> SessionSpending:
+        turns = [TurnSpending(n, self.sent[n - 1], spent) for n, spent in self.book.by_turn().items()]
+        return SessionSpending(self.book.total(), self.book.by_model(), tuple(turns))
+
+    def composition(self) -> Composition:
+        return Composition(self._model, self.items, self.status.context_window, reserved=32_000)
 
     def known_models(self) -> Sequence[ModelChoice]:
         return (ModelChoice(self._model, "200k"),)
@@ -125,6 +142,9 @@ class ScriptedSession:
     def check_rule(self, rule: str) -> str | None:
         is_rule = rule.endswith(")") and "(" in rule
         return None if is_rule else f"{rule!r} is no rule. Write tool(pattern)."
+
+    def changes(self, source: Source) -> Changes:
+        return changes_of(source, self.config.working_dir, self.undo)
 
     def interrupt(self) -> None:
         self._interrupted.set()
@@ -144,6 +164,7 @@ class ScriptedSession:
 
     async def send(self, text: str) -> AsyncIterator[AgentEvent]:
         self.sent.append(text)
+        self.book.turn = len(self.sent)
         self._interrupted.clear()
         self._is_running = True
         script = self.scripts.pop(0) if self.scripts else answer(f"Answer to {text}")
@@ -168,7 +189,7 @@ class ScriptedSession:
 
     def _count(self, event: AgentEvent) -> None:
         if isinstance(event, LLMEnd):
-            self.usage = self.usage + event.usage
+            self.book.add(event.usage, self._model)
 
     async def _perform(self, step: Step) -> bool:
         """Ask, wait or raise; False when an interrupt ended it."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Approver, Questioner
 from forge_core.config.models import Endpoint, ForgeConfig, PermissionMode
+from forge_core.context.system_prompt import SystemPrompt
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.callbacks import TokenTrackingCallback
 from forge_core.permissions.policy import PermissionPolicy
@@ -81,7 +82,7 @@ def scripted_session(
         make_llm=lambda model: ScriptedLLM(replies=[["from " + model]], model=model),
         context_window=lambda model: 1000,
         known_models=lambda: (ModelChoice("other/one", "8k"), ModelChoice("other/two")),
-        system_prompt=lambda mode: f"You are in {mode} mode.",
+        system_prompt=lambda mode: SystemPrompt(f"You are in {mode} mode."),
         close=lambda: None,
     )
     bench.person.agent = agent

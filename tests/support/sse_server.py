@@ -141,14 +141,14 @@ class SseServer:
 
     def start(self) -> SseServer:
         self._thread.start()
-        if not self._started.wait(10):
+        if not self._started.wait(60):
             raise RuntimeError("the loopback server did not start")
         return self
 
     def close(self) -> None:
         if self._stop is not None and self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
+        self._thread.join(60)
 
     def __enter__(self) -> SseServer:
         return self.start()

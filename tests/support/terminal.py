@@ -19,6 +19,8 @@ from typing import Any, Self
 
 import pyte
 
+from tests.support.grapheme_screen import GraphemeScreen
+
 _SEQUENCE = re.compile(
     r"\x1b\](?P<osc>[^\x07\x1b]*)(?:\x07|\x1b\\)"
     r"|\x1b[P_^X][^\x1b]*\x1b\\"
@@ -26,7 +28,10 @@ _SEQUENCE = re.compile(
 )
 _UNFINISHED = re.compile(
     r"\x1b(?:\[[0-9;:<=>?]*[ !\"#$%&'()*+,\-./]*|[\]P_^X](?:[^\x07\x1b]|\x1b(?!\\))*\x1b?)?\Z"
+    r"|[^\x00-\x7f]+\Z"  # more of what stands in one cell may come
 )
+_NOT_INHERITED = ("COLUMNS", "LINES", "NO_COLOR", "PYTHONDONTWRITEBYTECODE")
+"""A program that compiles all of its modules starts several times slower than the installed one."""
 _ANSWERS = {"2026": "\x1b[?2026;2$y"}
 """Private mode → the reply to the question whether it is known."""
 
@@ -35,7 +40,7 @@ class Emulator:
     """pyte, with the alternate screen and without the sequences that it would print as text."""
 
     def __init__(self, width: int, height: int, reply: Callable[[bytes], None] | None = None) -> None:
-        self.screen = pyte.Screen(width, height)
+        self.screen = GraphemeScreen(width, height)
         self.modes: set[str] = set()
         """Private modes that are on, by number; "kitty" while its keyboard protocol is pushed."""
         self.titles: list[str] = []
@@ -52,25 +57,42 @@ class Emulator:
             text = text[: -len(self._rest)]
         at = 0
         for match in _SEQUENCE.finditer(text):
-            self._stream.feed(text[at : match.start()])
+            self._text(text[at : match.start()])
             at = match.end()
             self._sequence(match)
-        self._stream.feed(text[at:])
+        self._text(text[at:])
 
     def lines(self) -> list[str]:
         """The rows as text."""
+        self._draw_rest()
         return self.screen.display
 
     def cells(self) -> list[list[tuple[Any, ...]]]:
         """Every cell with its character, colours and attributes."""
+        self._draw_rest()
         screen = self.screen
         return [[tuple(screen.buffer[y][x]) for x in range(screen.columns)] for y in range(screen.lines)]
 
     def resize(self, width: int, height: int) -> None:
         self.screen.resize(height, width)
 
+    def _draw_rest(self) -> None:
+        """Draws text that was kept for what might have belonged to its last cell."""
+        if self._rest and self._rest[0] != "\x1b":
+            self._stream.feed(self._rest)
+            self._rest = ""
+
+    def _text(self, text: str) -> None:
+        if text and text.isprintable():
+            self.screen.draw(text)  # what pyte's parser would do, sooner
+        else:
+            self._stream.feed(text)
+
     def _sequence(self, match: re.Match[str]) -> None:
         final = match["final"]
+        if final == "m" and not match["prefix"] and not match["between"]:
+            self.screen.choose_style(match["parameters"])
+            return
         if final is None:
             if (match["osc"] or "").startswith(("0;", "2;")):
                 self.titles.append(match["osc"][2:])
@@ -159,7 +181,7 @@ class Terminal:
         self.emulator.resize(width, height)
         self._set_size(width, height)
 
-    def wait_for(self, wanted: str | Callable[[Self], bool], timeout_s: float = 20.0) -> None:
+    def wait_for(self, wanted: str | Callable[[Self], bool], timeout_s: float = 60.0) -> None:
         """Reads until the text is on the screen or the condition holds. Raises AssertionError otherwise."""
         is_there = (lambda terminal: wanted in terminal.text) if isinstance(wanted, str) else wanted
         end = time.monotonic() + timeout_s
@@ -169,14 +191,14 @@ class Terminal:
                     return
                 raise AssertionError(f"{wanted!r} did not come; the screen shows:\n{self.text}")
 
-    def wait_until_quiet(self, quiet_s: float = 0.15, timeout_s: float = 20.0) -> None:
+    def wait_until_quiet(self, quiet_s: float = 0.15, timeout_s: float = 60.0) -> None:
         """Reads until the program has written nothing for `quiet_s`."""
         end = time.monotonic() + timeout_s
         while time.monotonic() < end and select.select([self._fd], [], [], quiet_s)[0]:
             if not self._read(0.0):
                 return
 
-    def wait_for_exit(self, timeout_s: float = 20.0) -> int:
+    def wait_for_exit(self, timeout_s: float = 60.0) -> int:
         """Reads until the program has ended; its exit code."""
         end = time.monotonic() + timeout_s
         while self.exit_code is None:
@@ -236,7 +258,7 @@ def _become(command: Sequence[str], environment: Mapping[str, str] | None, folde
     try:
         if folder is not None:
             os.chdir(folder)
-        inherited = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES")}
+        inherited = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
         base = {**inherited, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
         os.execvpe(command[0], list(command), {**base, **(environment or {})})
     finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from textual.app import App, ComposeResult
 from textual.color import Color
@@ -10,7 +10,7 @@ from textual.widgets import Input
 
 from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, ToolEnd, ToolStart
 from forge_core.llm.models import TokenUsage
-from forge_core.result import AgentResult, FileDiff, StoppedReason
+from forge_core.result import AgentResult, FileDiff, StoppedReason, ToolOutcome
 from forge_tui.widgets.transcript import Transcript
 from forge_tui.widgets.transcript.blocks import Block
 from forge_tui.widgets.transcript.conversation import Conversation
@@ -78,6 +78,9 @@ def tool_ended(
     success: bool = True,
     summary: str = "",
     diffs: tuple[FileDiff, ...] = (),
+    outcome: ToolOutcome | None = None,
+    aside: str = "",
+    parent_id: str | None = None,
 ) -> ToolEnd:
     return ToolEnd(
         call_id=call_id,
@@ -87,6 +90,10 @@ def tool_ended(
         duration_s=0.4,
         summary=summary,
         diffs=diffs,
+        outcome=outcome,
+        aside=aside,
+        parent_id=parent_id,
+        timestamp=100.4,
     )
 
 
@@ -95,6 +102,7 @@ class TranscriptApp(App[None]):
 
     CSS = "Transcript { height: 1fr } Input { height: 3 }"
     ENABLE_COMMAND_PALETTE = False
+    CLICK_CHAIN_TIME_THRESHOLD: ClassVar[float] = 10.0  # what follows at once may take its time
 
     def __init__(self) -> None:
         super().__init__()

@@ -28,14 +28,14 @@ async def test_what_is_sent_before_the_session_is_ready_waits_and_is_sent(config
     may_build = threading.Event()
 
     def slowly(approver: object, session: ScriptedSession) -> ScriptedSession:
-        assert may_build.wait(10)
+        assert may_build.wait(60)
         return session
 
     app = make_app(config, [answer("Hello.")], make_session=slowly)
     async with app.run_test(size=(100, 30)) as pilot:
         await say(pilot, "hi")
         await type_text(pilot, "half a th")
-        assert "1 queued" in shown(app)
+        assert "Forge is starting · 1 queued" in shown(app)
         assert app.scripted.sent == []
         may_build.set()
         await until(pilot, lambda: app.scripted.sent == ["hi"])
@@ -100,6 +100,23 @@ async def test_up_on_the_empty_composer_recalls_the_newest_queued_message(config
         assert "1 queued" in shown(app)
 
 
+async def test_a_recalled_message_that_looks_like_a_command_is_a_message_still(config: ForgeConfig) -> None:
+    gate = Gate()
+    app = make_app(config, [[gate]])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "first")
+        await until(pilot, gate.reached.is_set)
+        await say(pilot, " /reset is what I typed")
+        await pilot.press("up")
+        await until(pilot, lambda: "/reset" in app.chat.composer.text)
+        await pilot.press("enter")
+        await until(pilot, lambda: "1 queued" in shown(app))
+        gate.open()
+        await until(pilot, lambda: app.scripted.sent == ["first", "/reset is what I typed"])
+        assert app.scripted.resets == 0
+
+
 async def test_escape_interrupts_keeps_the_partial_answer_and_pauses_the_queue(config: ForgeConfig) -> None:
     gate = Gate()
     script: list[Step] = [LLMStart(iteration=1, model="m"), LLMChunk(text="The beginning of"), gate]
@@ -153,6 +170,7 @@ async def test_arguments_that_stream_are_a_sign_of_life(config: ForgeConfig) -> 
         gate.open()
         await until(pilot, second.reached.is_set)
         await until(pilot, lambda: "Working · 0 s" in shown(app))
+        assert "Working · 0 s" in shown(app)
 
 
 async def test_an_error_of_the_provider_is_shown_in_its_own_words_and_the_session_goes_on(
@@ -167,6 +185,7 @@ async def test_an_error_of_the_provider_is_shown_in_its_own_words_and_the_sessio
         await until(pilot, lambda: words in shown(app))
         await say(pilot, "again")
         await until(pilot, lambda: "Now it works." in shown(app))
+        assert "Now it works." in shown(app)
 
 
 async def test_a_refusal_of_the_session_itself_is_a_notice(config: ForgeConfig) -> None:
@@ -177,6 +196,7 @@ async def test_a_refusal_of_the_session_itself_is_a_notice(config: ForgeConfig) 
         await until(pilot, lambda: "disk full" in shown(app))
         await say(pilot, "again")
         await until(pilot, lambda: "fine" in shown(app))
+        assert "fine" in shown(app)
 
 
 async def test_a_fault_of_ours_ends_the_app_and_is_kept_for_the_report(config: ForgeConfig) -> None:
@@ -218,6 +238,7 @@ async def test_a_notice_outside_a_turn_reaches_the_transcript(config: ForgeConfi
         await ready(pilot)
         app.scripted.notify(Notice(level="warning", text="the catalogue is old"))
         await until(pilot, lambda: "the catalogue is old" in shown(app))
+        assert "the catalogue is old" in shown(app)
 
 
 async def test_notices_of_the_settings_are_shown_at_the_start(config: ForgeConfig, tmp_path) -> None:  # type: ignore[no-untyped-def]
@@ -232,9 +253,9 @@ async def test_the_status_bar_follows_the_turn(config: ForgeConfig) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
         await ready(pilot)
         await say(pilot, "hello")
-        await until(pilot, lambda: "1.2k in" in shown(app))
+        await until(pilot, lambda: "$0.0021" in shown(app))
         bar = shown(app).splitlines()[-1]
-        for part in ("test/model", "1.2k in 80 out", "$0.0021", "context 1%", "ask", "sandbox: on"):
+        for part in ("test/model", "1.3k/200k <1%", "$0.0021", "80 out", "ask", "sandbox: on"):
             assert part in bar
         assert "~/src/engine" in bar and "main" in bar
 
@@ -248,7 +269,8 @@ async def test_tokens_are_estimated_with_a_tilde_while_the_answer_streams(config
         await until(pilot, gate.reached.is_set)
         await until(pilot, lambda: "~100 out" in shown(app), "the estimate")
         gate.open()
-        await until(pilot, lambda: "1.2k in 80 out" in shown(app), "the provider's figures")
+        await until(pilot, lambda: "1.3k/200k <1% · $0.0021 · 80 out" in shown(app), "its count")
+        assert "1.3k/200k <1% · $0.0021 · 80 out" in shown(app)
 
 
 async def test_a_tool_call_shows_as_a_card(config: ForgeConfig) -> None:
@@ -280,7 +302,7 @@ async def test_a_mode_chosen_before_the_session_is_ready_holds(config: ForgeConf
     may_build = threading.Event()
 
     def slowly(approver: object, session: ScriptedSession) -> ScriptedSession:
-        assert may_build.wait(10)
+        assert may_build.wait(60)
         return session
 
     app = make_app(config, make_session=slowly)
@@ -300,3 +322,14 @@ async def test_a_bracket_or_escape_in_any_text_is_shown_and_not_obeyed(config: F
         await until(pilot, lambda: "see [/some/x] and [bold]this[/bold]" in shown(app))
         assert "[red]x[/] [/y]" in shown(app)
         assert app.crash is None
+
+
+async def test_of_two_copies_at_once_the_second_counts(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        app.copy_to_clipboard("one")
+        app.copy_to_clipboard("second")
+        await until(pilot, lambda: bool(app.chat.activity.said))
+        assert "6 characters" in app.chat.activity.said
+        assert app.clipboard == "second"

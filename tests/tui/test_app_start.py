@@ -61,7 +61,7 @@ asyncio.run(main())
 
 def test_the_first_frame_needs_nothing_heavy(tmp_path: Path) -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", FIRST_FRAME, str(tmp_path)], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", FIRST_FRAME, str(tmp_path)], capture_output=True, text=True, timeout=180
     )
     assert ended.returncode == 0, ended.stderr
     imported = ended.stdout.split()
@@ -73,7 +73,7 @@ async def test_the_first_frame_is_whole_before_anything_is_built(config: ForgeCo
     may_build = threading.Event()
 
     def slowly(approver: object, session: ScriptedSession) -> ScriptedSession:
-        assert may_build.wait(10)
+        assert may_build.wait(60)
         return session
 
     app = make_app(config, make_session=slowly)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from contextlib import AbstractContextManager, nullcontext
 
 import pytest
 from textual import events
@@ -17,7 +19,7 @@ from forge_core.approval import (
     QuestionRequest,
 )
 from forge_core.config.models import ForgeConfig
-from forge_core.events import LLMStart
+from forge_core.events import LLMStart, ToolStart
 from forge_tui.approval import ModalApprover, PromptQueue
 from forge_tui.screens.permission import PermissionPrompt
 from forge_tui.screens.request_text import body_of, options_of, title_of
@@ -27,6 +29,7 @@ from tests.support.chat_app import (
     command_request,
     edit_request,
     make_app,
+    press_until,
     ready,
     say,
     shown,
@@ -104,6 +107,25 @@ async def test_the_question_stands_below_the_conversation_with_everything(config
         assert not app.chat.composer.display
 
 
+async def test_the_calls_clock_stands_still_until_the_answer(config: ForgeConfig) -> None:
+    gate = Gate()
+    call = ToolStart(call_id="c1", name="bash", arguments={"command": "pytest -q"}, timestamp=1000.0)
+    script = [LLMStart(iteration=1, model="m"), call, command_request(), gate, *answer("went on")]
+    app = make_app(config, [script])
+    async with app.run_test(size=(100, 30)) as pilot:
+        transcript = (await ready(pilot)).chat.transcript
+        transcript.clock = app.clock
+        await ask(pilot)
+        app.clock.pass_(40)
+        transcript._tick()
+        assert "● Run pytest -q\n" in shown(app)
+        await press_until(pilot, "1", gate.reached.is_set)
+        app.clock.pass_(7)
+        transcript._tick()
+        await until(pilot, lambda: re.search(r"● Run pytest -q +7 s\n", shown(app)))
+        gate.open()
+
+
 async def test_an_edit_shows_its_diff(config: ForgeConfig) -> None:
     app = asking(config, edit_request())
     async with app.run_test(size=(100, 30)) as pilot:
@@ -126,9 +148,7 @@ async def test_the_answers_show_on_a_small_terminal_even_under_a_long_command(
         assert "$ echo line 0" in screen and "100 lines" in screen
         for text in ("1 Yes, once", "4 No", "5 No, and tell it why"):
             assert text in screen
-        for _ in range(100):
-            await pilot.press("pagedown")
-        await pilot.pause()
+        await press_until(pilot, "pagedown", lambda: "echo line 99" in shown(app))
         assert "echo line 99" in shown(app)
 
 
@@ -212,6 +232,7 @@ async def test_a_click_answers(config: ForgeConfig) -> None:
         await ask(pilot)
         await pilot.click("PermissionPrompt ChoiceList", offset=(5, 1))
         await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.SESSION)])
+        assert app.scripted.replies == [ApprovalReply(Answer.SESSION)]
 
 
 # No answer by accident
@@ -268,13 +289,15 @@ async def test_other_letters_answer_nothing(config: ForgeConfig) -> None:
     app = asking(config, command_request())
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
-        await type_text(pilot, "yes please 6 9")
+        await type_text(pilot, "yes please")
+        app.post_message(events.Key("ideographic_space", "\u3000"))
+        await type_text(pilot, "6 9")
         await pilot.press("tab", "shift+tab", "f1", "ctrl+p")
         await pilot.pause()
         assert app.scripted.replies == []
         assert isinstance(app.focused, PermissionPrompt)
         assert len(app.screen_stack) == 1
-        assert app.chat.composer.text == "yes please 6 9"
+        assert app.chat.composer.text == "yes please\u30006 9"
 
 
 async def test_enter_right_after_typed_words_does_not_answer(config: ForgeConfig) -> None:
@@ -285,6 +308,27 @@ async def test_enter_right_after_typed_words_does_not_answer(config: ForgeConfig
         await pilot.press("enter")
         await until(pilot, lambda: "Kept for your next message" in shown(app))
         assert app.scripted.replies == [] and app.chat.composer.text == "use 1 or 3"
+
+
+@pytest.mark.parametrize("armed", [True, False])
+async def test_new_lines_go_to_the_draft_too(config: ForgeConfig, armed: bool) -> None:
+    app = asking(config, command_request())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot, armed=armed)
+        await pilot.press("ctrl+j", "a", "shift+enter", "alt+enter", "b", "ctrl+enter", "backspace")
+        await until(pilot, lambda: app.chat.composer.text == "\na\n\nb")
+        assert app.scripted.replies == [] and isinstance(app.focused, PermissionPrompt)
+
+
+async def test_what_is_typed_right_after_a_paste_comes_after_it(config: ForgeConfig) -> None:
+    app = asking(config, command_request())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot)
+        for event in (events.Paste("first "), events.Key("x", "x"), events.Paste(" y"), events.Key("z", "z")):
+            app.post_message(event)
+        await until(pilot, lambda: len(app.chat.composer.text) == len("first x yz"))
+        assert app.chat.composer.text == "first x yz"
+        assert app.scripted.replies == []
 
 
 async def test_a_paste_answers_nothing(config: ForgeConfig) -> None:
@@ -410,6 +454,9 @@ async def test_the_approver_counts_without_a_screen() -> None:
 
         async def ask_questions(self, request: QuestionRequest) -> QuestionReply:
             raise NotImplementedError
+
+        def clock_stopped(self, call_id: str) -> AbstractContextManager[None]:
+            return nullcontext()
 
     host = Host()
     approver = ModalApprover(host, PromptQueue(host.counts.append))

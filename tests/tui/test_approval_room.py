@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +14,18 @@ from forge_core.tools.base import ExecutionContext
 from forge_core.tools.bash import BashTool
 from forge_tui.screens.permission import PermissionPrompt
 from forge_tui.screens.request_text import facts_of, is_only_the_command
-from tests.support.chat_app import command_request, edit_request, shown, type_text, until
+from tests.support.chat_app import (
+    command_request,
+    edit_request,
+    press_until,
+    shown,
+    type_text,
+    until,
+)
 from tests.tui.test_approval import ask, asking
 
+SIZES = [(60, 12), (80, 24), (200, 15), (60, 15), (120, 36)]
+"""The usual run tries the first three."""
 ANSWERS = ("1 Yes, once", "2 Yes, for this session:", "4 No", "5 No, and tell it why")
 LONG = "echo " + "a" * 2500 + "; touch pwned; echo " + "b" * 2500
 WORKSPACE = Path("/home/ada/src/engine")
@@ -34,7 +44,7 @@ def crowded(**changes: object) -> ApprovalRequest:
     return replace(request, session_rule="bash(python " + "x y " * 700 + ":*)", **changes)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 36), (200, 15), (60, 12)])
+@pytest.mark.parametrize("size", SIZES if os.environ.get("FORGE_FULL") else SIZES[:3])
 @pytest.mark.parametrize(
     "request_",
     [
@@ -81,15 +91,15 @@ async def test_escape_still_means_no_where_the_answers_do_not_show(config: Forge
         await ask(pilot)
         await pilot.press("escape")
         await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.NO)])
+        assert app.scripted.replies == [ApprovalReply(Answer.NO)]
 
 
 async def test_all_of_a_long_rule_can_be_scrolled_to(config: ForgeConfig) -> None:
     app = asking(config, command_request(session_rule="bash(python " + "x y " * 700 + "the end:*)"))
     async with app.run_test(size=(60, 15)) as pilot:
         await ask(pilot)
-        for _ in range(40):
-            await pilot.press("pagedown")
-        await until(pilot, lambda: "the end:*)" in shown(app))
+        await press_until(pilot, "pagedown", lambda: "the end:*)" in shown(app))
+        assert "the end:*)" in shown(app)
 
 
 async def test_a_rule_that_fits_after_a_resize_is_not_said_twice(config: ForgeConfig) -> None:

@@ -60,6 +60,7 @@ async def test_a_rule_is_granted_as_it_stands(
         await pilot.press(*keys)
         reply = ApprovalReply(Answer.ALWAYS, rule=wanted) if isinstance(wanted, str) else wanted
         await until(pilot, lambda: answered(app, reply))
+        assert answered(app, reply)
 
 
 async def test_a_rule_that_cannot_be_read_is_said_and_stays_to_be_mended(config: ForgeConfig) -> None:
@@ -161,6 +162,7 @@ async def test_the_whole_view_goes_with_its_question(config: ForgeConfig) -> Non
         app.chat.interrupt()
         await until(pilot, lambda: not app.chat.has_turn and len(app.screen_stack) == 1)
         await until(pilot, lambda: app.focused is app.chat.composer)
+        assert app.focused is app.chat.composer
 
 
 async def test_the_rows_below_are_counted_down(config: ForgeConfig) -> None:
@@ -173,6 +175,7 @@ async def test_the_rows_below_are_counted_down(config: ForgeConfig) -> None:
         await until(pilot, lambda: "5 more rows" in shown(app))
         await pilot.press("pagedown")
         await until(pilot, lambda: "more row" not in shown(app) and "echo line 19" in shown(app))
+        assert "more row" not in shown(app) and "echo line 19" in shown(app)
 
 
 # Several files

@@ -7,6 +7,7 @@ import pytest
 from forge_core.config.models import ForgeConfig
 from forge_core.events import LLMStart
 from forge_tui.commands import Command, Slip, UserText, read_line
+from forge_tui.widgets.composer import Composer
 from tests.support.chat_app import make_app, ready, say, shown, until
 from tests.support.scripted_session import Gate, answer
 
@@ -51,6 +52,24 @@ def test_a_hostile_name_is_made_visible_and_short() -> None:
     assert "\x1b" not in line.complaint and len(line.complaint) < 250
 
 
+@pytest.mark.parametrize(
+    ("typed", "seen"), [("/hlep me", "Did you mean /help?"), ("/cost", "Total"), ("/mode plan", "plan")]
+)
+async def test_what_a_command_says_shows_wherever_the_person_reads(
+    config: ForgeConfig, typed: str, seen: str
+) -> None:
+    app = make_app(config, [answer("\n\n".join(f"line {n}" for n in range(60)))])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "go")
+        await until(pilot, lambda: "line 59" in shown(app) and not app.chat.has_turn)
+        await pilot.press("ctrl+home")
+        await until(pilot, lambda: "▎ go" in shown(app) and not app.chat.transcript.at_end)
+        await say(pilot, typed)
+        await until(pilot, lambda: seen in shown(app))
+        assert app.chat.transcript.at_end and not app.chat.transcript.new_below
+
+
 async def test_an_unknown_command_never_reaches_the_model(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
@@ -79,6 +98,49 @@ async def test_reset_clears_the_conversation_and_the_queue(config: ForgeConfig) 
         assert "a coding assistant" in shown(app)
 
 
+async def test_what_is_sent_after_reset_begins_the_new_conversation(config: ForgeConfig) -> None:
+    gate = Gate()
+    app = make_app(config, [[LLMStart(iteration=1, model="m"), gate], answer("The new answer.")])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "one")
+        await until(pilot, gate.reached.is_set)
+        app.chat.composer.post_message(Composer.Submitted("/reset"))
+        app.chat.composer.post_message(Composer.Submitted("two"))
+        await until(pilot, lambda: "The new answer." in shown(app))
+        assert app.scripted.sent == ["one", "two"]
+        assert app.scripted.resets == 1
+        assert "queued" not in shown(app)
+
+
+async def test_a_reset_at_the_very_end_of_a_turn_lets_nothing_queued_begin(config: ForgeConfig) -> None:
+    gate = Gate()
+    app = make_app(config, [[gate, *answer("The old answer.")]])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "one")
+        await until(pilot, gate.reached.is_set)
+        await say(pilot, "two")
+        app.scripted.interrupt = lambda: None  # type: ignore[method-assign] - it comes too late
+        await say(pilot, "/reset")
+        gate.open()
+        await until(pilot, lambda: app.scripted.resets == 1)
+        await until(pilot, lambda: "a coding assistant" in shown(app))
+        assert app.scripted.sent == ["one"]
+        assert not app.chat.has_turn and not app.chat.transcript.model.blocks
+
+
+async def test_reset_clears_the_figures_of_the_turn_and_keeps_the_cost(config: ForgeConfig) -> None:
+    app = make_app(config, [answer("The old answer.")])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "one")
+        await until(pilot, lambda: "80 out" in shown(app) and not app.chat.has_turn)
+        await say(pilot, "/reset")
+        await until(pilot, lambda: "80 out" not in shown(app))
+        assert "$0.0021" in shown(app)
+
+
 async def test_changing_the_model_waits_for_the_turn(config: ForgeConfig) -> None:
     gate = Gate()
     app = make_app(config, [[gate]])
@@ -101,6 +163,7 @@ async def test_the_model_command_alone_names_the_model(config: ForgeConfig) -> N
         await ready(pilot)
         await say(pilot, "/model")
         await until(pilot, lambda: "/model NAME changes it" in shown(app))
+        assert "/model NAME changes it" in shown(app)
 
 
 async def test_cost_is_shown_as_text(config: ForgeConfig) -> None:
@@ -109,6 +172,7 @@ async def test_cost_is_shown_as_text(config: ForgeConfig) -> None:
         await ready(pilot)
         await say(pilot, "/cost")
         await until(pilot, lambda: "Nothing spent yet" in shown(app))
+        assert "Nothing spent yet" in shown(app)
 
 
 async def test_an_unknown_theme_is_refused_and_nothing_is_saved(config: ForgeConfig) -> None:
@@ -125,6 +189,7 @@ async def test_a_command_sent_before_the_session_is_ready_runs_when_it_is(config
     async with app.run_test(size=(100, 30)) as pilot:
         await say(pilot, "/cost")
         await until(pilot, lambda: "Nothing spent yet" in shown(app))
+        assert "Nothing spent yet" in shown(app)
 
 
 async def test_exit_works_at_once_also_by_its_alias(config: ForgeConfig) -> None:

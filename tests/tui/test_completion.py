@@ -18,7 +18,8 @@ def test_a_slash_offers_every_command() -> None:
 
 
 def test_letters_narrow_the_offer_and_a_keyword_finds_too() -> None:
-    assert [c.label for c in candidates("/th", no_values)] == ["/theme"]
+    assert [c.label for c in candidates("/th", no_values)] == ["/theme", "/thinking"]
+    assert [c.label for c in candidates("/the", no_values)] == ["/theme"]
     assert candidates("/dark", no_values)[0].label == "/theme"
     assert candidates("/dark", no_values)[0].is_sure is False
 

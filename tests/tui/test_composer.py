@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 from textual import events
 from textual._xterm_parser import XTermParser
+from textual.document._wrapped_document import WrappedDocument
 
 from forge_core.config.models import ForgeConfig
-from forge_tui.widgets.composer import Composer
+from forge_tui.terminal.input import TerminalInput
+from forge_tui.widgets.composer import LONGEST, Composer
+from forge_tui.widgets.find_bar import FindLine
 from tests.support.chat_app import make_app, ready, say, shown, type_text, until
 from tests.support.scripted_session import Gate
 
@@ -64,6 +67,7 @@ async def test_a_backslash_elsewhere_does_not_stop_enter(config: ForgeConfig) ->
         await ready(pilot)
         await say(pilot, "a\\b")
         await until(pilot, lambda: app.scripted.sent == ["a\\b"])
+        assert app.scripted.sent == ["a\\b"]
 
 
 async def test_a_paste_with_line_ends_never_submits(config: ForgeConfig) -> None:
@@ -186,6 +190,7 @@ async def test_no_letter_overtakes_a_key_before_it(config: ForgeConfig) -> None:
             app.post_message(key)
         await until(pilot, lambda: app.chat.composer.text == "third")
         await until(pilot, lambda: app.scripted.sent == ["abd\nfirstc", "second"])
+        assert app.scripted.sent == ["abd\nfirstc", "second"]
 
 
 async def test_wide_and_combining_characters_can_be_written(config: ForgeConfig) -> None:
@@ -196,6 +201,7 @@ async def test_wide_and_combining_characters_can_be_written(config: ForgeConfig)
         await pilot.pause()
         await pilot.press("enter")
         await until(pilot, lambda: app.scripted.sent == ["日本語 e\u0301 👩‍💻"])
+        assert app.scripted.sent == ["日本語 e\u0301 👩‍💻"]
 
 
 async def test_an_undone_edit_comes_back(config: ForgeConfig) -> None:
@@ -215,3 +221,134 @@ async def test_clicking_the_conversation_leaves_the_focus_in_the_composer(config
         await type_text(pilot, "still here")
         assert app.chat.composer.text == "still here"
         assert isinstance(app.focused, Composer)
+
+
+WRITTEN = {
+    "the ideographic space": "東京\u3000大阪",
+    "an emoji of several": "👩\u200d💻 ❤\ufe0f",
+    "a blank that does not break": "10\u00a0km",
+    "joiners of Persian": "می\u200cخواهم",
+    "a mark of direction": "a\u200fb",
+    "a private letter": "\ue0a0 main",
+    "an emoji of next year": "ok \U0001fae9\U0001fadf",
+    "the flag of Wales": "🏴\U000e0067\U000e0062\U000e0077\U000e006c\U000e0073\U000e007f",
+    "a soft hyphen": "co\u00adop",
+}
+
+
+@pytest.mark.parametrize("text", WRITTEN.values(), ids=WRITTEN.keys())
+async def test_what_is_typed_arrives_whole(config: ForgeConfig, text: str) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        for key in TerminalInput().feed(f"{text}!".encode()):
+            app.post_message(key)
+        await until(pilot, lambda: app.chat.composer.text.endswith("!"))
+        assert app.chat.composer.text == f"{text}!"
+        await pilot.press("enter")
+        await until(pilot, lambda: app.scripted.sent == [f"{text}!"])
+        await until(pilot, lambda: not app.chat.has_turn)
+        await pilot.press("up")
+        assert app.chat.composer.text == f"{text}!"
+
+
+async def test_controls_write_nothing(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        for key in TerminalInput().feed("a\x00\x07\x1c\x85\x9bb\u2028c".encode()):
+            app.post_message(key)
+        await until(pilot, lambda: app.chat.composer.text.endswith("c"))
+        assert app.chat.composer.text == "abc"
+
+
+async def test_a_pasted_text_arrives_whole(config: ForgeConfig) -> None:
+    text = " ".join(WRITTEN[name] for name in list(WRITTEN)[:4])
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        for event in TerminalInput().feed(f"\x1b[200~{text}\x1b[201~".encode()):
+            app.post_message(event)
+        await until(pilot, lambda: bool(app.chat.composer.text))
+        assert app.chat.composer.text == text
+
+
+async def test_a_line_takes_the_ideographic_space_too(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        await pilot.press("ctrl+f")
+        for key in TerminalInput().feed("東京\u3000大阪".encode()):
+            app.post_message(key)
+        line = app.screen.query_one(FindLine)
+        await until(pilot, lambda: line.value.endswith("阪"))
+        assert line.value == "東京\u3000大阪"
+
+
+async def test_a_paste_that_no_message_can_hold_is_refused_whole(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        await type_text(pilot, "see ")
+        for event in TerminalInput().feed(b"\x1b[200~" + b"a line of a log\n" * 312_500 + b"\x1b[201~"):
+            app.post_message(event)
+        await until(pilot, lambda: "Not pasted: 5,000,000 characters, at most 1,000,000." in shown(app))
+        assert "Name a file instead" in shown(app)
+        assert app.chat.composer.text == "see "
+        app.chat.composer.post_message(events.Paste("this"))
+        await until(pilot, lambda: app.chat.composer.text == "see this")
+        assert app.chat.composer.text == "see this"
+
+
+async def test_the_longest_paste_is_taken_whole_and_wrapped_only_as_often_as_its_width_changes(
+    config: ForgeConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    widths: list[int] = []
+    wrap = WrappedDocument.wrap
+
+    def counting(document: WrappedDocument, width: int, tab_width: int | None = None) -> None:
+        if document.document.line_count > 1:
+            widths.append(width)
+        wrap(document, width, tab_width)
+
+    monkeypatch.setattr(WrappedDocument, "wrap", counting)
+    text = ("y" * 99 + "\n") * (LONGEST // 100)
+    app = make_app(config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        app.chat.composer.post_message(events.Paste(text))
+        await until(pilot, lambda: app.chat.composer.content_size.height == 8)
+        await pilot.pause()
+        assert app.chat.composer.text == text
+        assert widths == [74]
+        await pilot.resize_terminal(60, 24)
+        await until(pilot, lambda: len(widths) > 1)
+        assert widths[-1] == 54
+
+
+async def test_a_paste_into_a_window_without_the_focus_is_taken(config: ForgeConfig) -> None:
+    """As when a file is dropped on it: the terminal pastes its name, and tells of the focus later."""
+    app = make_app(config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        app.post_message(events.AppBlur())
+        app.post_message(events.Paste("notes.md"))
+        app.post_message(events.AppFocus())
+        await until(pilot, lambda: app.chat.composer.text)
+        assert app.chat.composer.text == "notes.md" and app.focused is app.chat.composer
+
+
+async def test_nothing_is_selected_any_more_once_the_mouse_was_lent(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        await type_text(pilot, "some text here")
+        y = app.chat.composer.region.y + 1
+        await pilot.mouse_down(offset=(5, y))
+        await pilot.hover(offset=(8, y))
+        before = app.chat.composer.selection
+        assert not before.is_empty
+        await pilot.press("f9", "f9")
+        await pilot.mouse_up(offset=(8, 2))  # above the composer
+        await pilot.hover(offset=(12, y))
+        assert app.chat.composer.selection == before

@@ -80,6 +80,27 @@ async def test_ctrl_c_clears_the_composer(config: ForgeConfig) -> None:
         assert "Ctrl+C again leaves Forge" in shown(app)
 
 
+async def test_what_ctrl_c_cleared_comes_back(config: ForgeConfig) -> None:
+    """It may have been meant for a turn that has just ended."""
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await type_text(pilot, "two pages")
+        await pilot.press("ctrl+j", *"of text", "ctrl+c")
+        await until(pilot, lambda: app.chat.composer.is_blank)
+        assert "Up brings the text back" in app.chat.activity.said
+        await pilot.press("up")
+        await until(pilot, lambda: app.chat.composer.text == "two pages\nof text")
+
+
+async def test_ctrl_c_on_nothing_promises_nothing(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: app.chat.activity.said == "Ctrl+C again leaves Forge")
+
+
 async def test_ctrl_c_twice_within_two_seconds_leaves(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test() as pilot:
@@ -141,7 +162,7 @@ async def test_a_turn_that_begins_by_itself_between_two_ctrl_c_is_interrupted(co
     may_build, gate = threading.Event(), Gate()
 
     def slowly(approver: object, session: ScriptedSession) -> ScriptedSession:
-        assert may_build.wait(10)
+        assert may_build.wait(60)
         return session
 
     app = make_app(config, [[gate]], make_session=slowly)
@@ -203,6 +224,7 @@ async def test_ctrl_b_says_so_when_no_command_runs(config: ForgeConfig) -> None:
         await ready(pilot)
         await pilot.press("ctrl+b")
         await until(pilot, lambda: "No command runs that could go on in the background" in shown(app))
+        assert "No command runs that could go on in the background" in shown(app)
 
 
 async def test_escape_with_nothing_open_and_nothing_running_does_nothing(config: ForgeConfig) -> None:
@@ -228,6 +250,7 @@ async def test_keys_scroll_the_conversation_while_the_composer_is_empty(
         await until(pilot, lambda: "paragraph 59" not in shown(app))
         await pilot.press(back)
         await until(pilot, lambda: "paragraph 59" in shown(app))
+        assert "paragraph 59" in shown(app)
 
 
 async def test_home_and_end_move_in_the_line_when_something_is_typed(config: ForgeConfig) -> None:

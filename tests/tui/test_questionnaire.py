@@ -83,6 +83,7 @@ async def test_keys_answer(
         await pilot.press(*("space" if key == " " else key for key in keys))
         await until(pilot, lambda: app.scripted.answers == [QuestionReply(wanted)])
         await until(pilot, lambda: "went on" in shown(app) and app.focused is app.chat.composer)
+        assert "went on" in shown(app) and app.focused is app.chat.composer
 
 
 async def test_everything_about_a_question_shows(config: ForgeConfig) -> None:

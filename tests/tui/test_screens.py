@@ -8,7 +8,16 @@ from forge_core.commands.specs import SPECS
 from forge_core.config.models import ForgeConfig
 from forge_tui.keymap import Where, help_rows
 from forge_tui.screens.help import help_content
-from tests.support.chat_app import ChatApp, make_app, ready, say, shown, type_text, until
+from tests.support.chat_app import (
+    ChatApp,
+    make_app,
+    press_until,
+    ready,
+    say,
+    shown,
+    type_text,
+    until,
+)
 from tests.support.scripted_session import answer
 
 
@@ -43,9 +52,7 @@ async def test_help_scrolls_where_it_does_not_fit(config: ForgeConfig) -> None:
         await pilot.press("f1")
         await until(pilot, lambda: "Commands" in shown(app))
         assert "When Forge asks" not in shown(app)
-        for _ in range(12):
-            await pilot.press("pagedown")
-        await pilot.pause()
+        await press_until(pilot, "pagedown", lambda: "Scroll what is asked about" in shown(app))
         assert "Scroll what is asked about" in shown(app)
 
 
@@ -87,6 +94,7 @@ async def test_the_palette_runs_the_row_that_is_clicked(config: ForgeConfig) -> 
         await until(pilot, lambda: "/theme" not in shown(app))
         await pilot.click("ChoiceList", offset=(4, 0))
         await until(pilot, lambda: "Nothing spent yet" in shown(app))
+        assert "Nothing spent yet" in shown(app)
 
 
 async def test_the_theme_picker_shows_each_theme_at_once_and_keeps_the_chosen(config: ForgeConfig) -> None:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
 
-from forge_tui.widgets.status_bar import SEPARATOR, Figures, context_text, cost_text, fit, tokens_text
+from forge_tui.widgets.status_text import SEPARATOR, Figures, context_part, fit
 
 FULL = Figures(
     model="anthropic/claude-sonnet-4.5",
     provider="openrouter",
-    tokens_in=12_430,
-    tokens_out=870,
     cost_usd=Decimal("0.0312"),
-    context_used=12_000,
+    known_usd=Decimal("0.0312"),
+    prompt_tokens=40_000,
+    cached_tokens=33_200,
+    turn_out=870,
+    context_used=12_430,
     context_window=200_000,
     mode="accept-edits",
     sandbox="sandbox: on",
@@ -34,17 +37,55 @@ OFF = "sandbox: OFF - bwrap not found (apt install bubblewrap). Each command wil
 WEAK = "sandbox: weak - no user namespaces. Commands that can write will ask."
 
 
+def text(figures: Figures, width: int = 200) -> str:
+    left, _ = fit(figures, width)
+    return SEPARATOR.join(part.text for part in left)
+
+
 def test_a_wide_terminal_shows_everything() -> None:
-    assert names(140) == ["model", "tokens", "cost", "context", "mode", "sandbox on", "folder", "branch"]
+    assert names(160) == [
+        "model",
+        "context",
+        "cost",
+        "cache",
+        "out",
+        "mode",
+        "sandbox on",
+        "folder",
+        "branch",
+    ]
+    assert text(FULL) == "anthropic/claude-sonnet-4.5 · 12.4k/200k 6% · $0.031 · cache 83% · 870 out"
 
 
-def test_narrowing_drops_parts_in_one_fixed_order_and_never_the_mode() -> None:
-    dropped: list[str] = []
-    for width in range(140, 10, -1):
-        gone = [name for name in names(140) if name not in names(width)]
-        dropped += [name for name in gone if name not in dropped]
-    assert dropped == ["branch", "folder", "tokens", "sandbox on", "cost", "context", "model"]
-    assert names(13) == ["mode"]
+def test_narrowing_drops_in_one_fixed_order_and_never_the_mode() -> None:
+    said: list[str] = []
+    for width in range(160, 10, -1):
+        left, right = fit(FULL, width)
+        line = SEPARATOR.join(part.text for part in (*left, *right))
+        said += [line] if line not in said else []
+    everything = SEPARATOR.join(part.text for side in fit(FULL, 160) for part in side)
+    gone = [everything]
+    for lost in (" · 870 out", " · main", " · ~/src/engine", "anthropic/", " · sandbox: on", " · cache 83%"):
+        gone.append(gone[-1].replace(lost, ""))
+    gone.append(gone[-1].replace("12.4k/200k ", ""))
+    gone.append(gone[-1].replace(" · $0.031", ""))
+    gone += ["claude-sonnet-4.5 · accept-edits", "accept-edits"]
+    assert said == gone
+
+
+@pytest.mark.parametrize("width", range(20, 160))
+def test_turning_into_an_estimate_and_back_moves_no_part_in_or_out(width: int) -> None:
+    live = replace(FULL, is_context_estimate=True, is_cost_estimate=True, is_turn_estimate=True)
+    assert names(width) == names(width, live)
+    assert [part.text.replace("~", "") for part in fit(live, width)[0]] == [
+        part.text for part in fit(FULL, width)[0]
+    ]
+
+
+@pytest.mark.parametrize("mode", ["ask", "accept-edits"])
+def test_eighty_columns_keep_every_figure(mode: str) -> None:
+    shown = text(replace(FULL, mode=mode), 76)
+    assert shown == "claude-sonnet-4.5 · 12.4k/200k 6% · $0.031 · cache 83%"
 
 
 @pytest.mark.parametrize("label", [OFF, WEAK, "sandbox: OFF"])
@@ -62,7 +103,7 @@ def test_the_label_of_the_sandbox_gets_shorter_with_the_room() -> None:
         right = fit(replace(FULL, sandbox=OFF), width)[1]
         return next(part.text for part in right if part.name == "sandbox")
 
-    assert [label(width) for width in (260, 140, 80)] == [
+    assert [label(width) for width in (260, 160, 80)] == [
         OFF,
         "sandbox: OFF - bwrap not found",
         "sandbox: OFF",
@@ -83,37 +124,44 @@ def test_what_is_kept_fits(width: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "text"),
-    [(0, "0"), (999, "999"), (1000, "1.0k"), (12_430, "12.4k"), (999_949, "999.9k"), (2_500_000, "2.5M")],
-)
-def test_tokens_are_short(count: int, text: str) -> None:
-    assert tokens_text(count) == text
-
-
-@pytest.mark.parametrize(
-    ("figures", "text"),
+    ("changes", "said"),
     [
-        (Figures(provider="offline", tokens_in=5), "offline"),
-        (Figures(provider="local", tokens_in=5), "local"),
-        (Figures(provider="local", tokens_in=5, cost_usd=Decimal("0.0421")), "$0.0421"),
-        (Figures(provider="openrouter", tokens_in=5), "?"),
-        (Figures(provider="custom", tokens_in=5), "?"),
-        (Figures(provider="openrouter"), "$0.00"),
-        (Figures(provider="openrouter", tokens_in=5, cost_usd=Decimal("0.0021")), "$0.0021"),
-        (Figures(provider="openrouter", tokens_in=5, cost_usd=Decimal("12.3456")), "$12.35"),
-        (Figures(provider="openrouter", tokens_in=5, cost_usd=Decimal("0.1"), is_estimate=True), "~$0.1000"),
-        (Figures(), ""),
+        ({"provider": "offline", "cost_usd": None, "known_usd": None}, "offline"),
+        ({"provider": "local", "cost_usd": None, "known_usd": None, "is_unpriced": True}, "local"),
+        ({"provider": "local"}, "$0.031"),
+        ({"cost_usd": None, "known_usd": None, "is_unpriced": True}, "?"),
+        ({"cost_usd": None, "is_unpriced": True}, "$0.031+?"),
+        ({"cost_usd": None, "known_usd": None}, "$0.00"),
+        ({"is_cost_estimate": True}, "~$0.031"),
     ],
 )
-def test_cost_is_money_or_says_why_not(figures: Figures, text: str) -> None:
-    assert cost_text(figures) == text
+def test_cost_is_money_or_says_why_not(changes: dict[str, Any], said: str) -> None:
+    assert text(replace(FULL, **changes)).split(SEPARATOR)[2] == said
 
 
 @pytest.mark.parametrize(
-    ("used", "window", "text"), [(0, None, "?"), (0, 1000, "0%"), (62, 1000, "6%"), (5000, 1000, "100%")]
+    ("used", "window", "is_estimate", "said"),
+    [
+        (0, 200_000, False, "0/200k 0%"),
+        (120, 200_000, True, "~120/200k <1%"),
+        (62_000, 1_000_000, False, "62.0k/1M 6%"),
+        (5000, 1000, False, "5.0k/1k 100%"),
+        (5000, None, False, "5.0k/?"),
+        (5000, None, True, "~5.0k/?"),
+        (None, 200_000, False, ""),
+    ],
 )
-def test_context_is_a_share_of_the_window(used: int, window: int | None, text: str) -> None:
-    assert context_text(Figures(context_used=used, context_window=window)) == text
+def test_context_is_what_is_used_of_the_window(
+    used: int | None, window: int | None, is_estimate: bool, said: str
+) -> None:
+    figures = Figures(context_used=used, context_window=window, is_context_estimate=is_estimate)
+    assert context_part(figures).text == said
+
+
+def test_what_is_not_known_is_not_shown() -> None:
+    unknown = replace(FULL, cached_tokens=None, turn_out=0, provider="", cost_usd=None, known_usd=None)
+    assert text(unknown) == "anthropic/claude-sonnet-4.5 · 12.4k/200k 6%"
+    assert text(replace(FULL, cached_tokens=0)).endswith("cache 0% · 870 out")
 
 
 def test_foreign_names_are_made_harmless_and_short() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.at_rest import AskedTerminal
 from tests.support.terminal import Terminal, python
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,14 +18,18 @@ AT_REST = {"7", "25"}
 CTRL_Q = "\x11"
 
 
-def started() -> tuple[Terminal, list[object]]:
+def started() -> tuple[AskedTerminal, list[object]]:
     """An app that shows its screen, and the tty's settings before it."""
-    terminal = Terminal(LAUNCHED, folder=ROOT)
+    terminal = AskedTerminal(LAUNCHED, folder=ROOT)
     before = terminal.settings
     terminal.wait_for("side 0")
-    terminal.wait_until_quiet()
+    terminal.rest()
     assert "1003" in terminal.emulator.modes
     return terminal, before
+
+
+def thread_count(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/task").iterdir()))
 
 
 def assert_restored(terminal: Terminal, before: list[object]) -> None:
@@ -76,6 +81,26 @@ def test_a_crash_behind_the_launcher_s_frame_is_told_on_the_main_screen() -> Non
         assert_restored(terminal, before)
 
 
+def test_errors_that_go_to_a_file_leave_the_screen_where_it_is() -> None:
+    in_shell = ["sh", "-c", 'exec "$0" "$@" 2>/dev/null', *LAUNCHED]
+    with Terminal(in_shell, folder=ROOT) as terminal:
+        before = terminal.settings
+        terminal.wait_for("side 0")
+        terminal.send("日本")
+        terminal.wait_for("日本")
+        terminal.send(CTRL_Q)
+        assert terminal.wait_for_exit() == 0
+        assert_restored(terminal, before)
+
+
+@pytest.mark.parametrize("how", ["<&-", ">&-", "</dev/null", "| cat"])
+def test_without_a_terminal_on_both_ends_it_is_said(how: str, tmp_path: Path) -> None:
+    chat = python("-m", "forge_tui.cli", "chat")
+    with Terminal(["sh", "-c", f'"$0" "$@" {how}', *chat], folder=tmp_path) as terminal:
+        assert terminal.wait_for_exit() == (0 if how == "| cat" else 1)
+        assert terminal.text.startswith("forge: forge chat needs a terminal.")
+
+
 def test_a_closed_window_ends_the_program() -> None:
     terminal, _ = started()
     with terminal:
@@ -83,23 +108,55 @@ def test_a_closed_window_ends_the_program() -> None:
         assert terminal.wait_for_exit() == 128 + signal.SIGHUP
 
 
+def test_a_closed_window_holds_up_no_tidy_end() -> None:
+    """The kernel sends SIGCONT with SIGHUP, at which nothing may start again."""
+    with Terminal([*LAUNCHED, "patient"], folder=ROOT) as terminal:
+        terminal.wait_for("side 0")
+        terminal.wait_until_quiet()
+        terminal.hang_up()
+        assert terminal.wait_for_exit() == 128 + signal.SIGHUP
+
+
+def test_a_program_stopped_without_a_word_goes_on_with_one_screen_and_one_reader() -> None:
+    terminal, before = started()
+    with terminal:
+        terminal.send("half a word")
+        terminal.wait_for("half a word")
+        terminal.rest()
+        threads = thread_count(terminal.pid)
+        shown = terminal.emulator.cells()
+        terminal.signal(signal.SIGSTOP)
+        os.waitpid(terminal.pid, os.WUNTRACED)
+        terminal.emulator.feed("\x1b[2J\x1b[Hsomebody else wrote here")
+        terminal.signal(signal.SIGCONT)
+        terminal.wait_for("half a word")
+        terminal.rest()
+        assert terminal.emulator.cells() == shown
+        assert thread_count(terminal.pid) == threads
+        terminal.send(" more")
+        terminal.wait_for("half a word more")
+        terminal.send(CTRL_Q)
+        assert terminal.wait_for_exit() == 0
+        assert_restored(terminal, before)
+
+
 def test_suspending_gives_the_terminal_back_and_continuing_shows_the_same_screen() -> None:
     terminal, before = started()
     with terminal:
         terminal.send("half a word")
         terminal.wait_for("half a word")
-        terminal.wait_until_quiet(0.5)
+        terminal.rest()
         shown = terminal.emulator.cells()
         terminal.signal(signal.SIGTSTP)
         terminal.wait_for(lambda t: "1049" not in t.emulator.modes)
         pid, status = os.waitpid(terminal.pid, os.WUNTRACED)
         assert pid == terminal.pid
         assert os.WIFSTOPPED(status)
-        terminal.wait_until_quiet()
+        terminal.wait_until_quiet()  # a stopped program writes nothing more
         assert_restored(terminal, before)
         terminal.signal(signal.SIGCONT)
         terminal.wait_for("half a word")
-        terminal.wait_until_quiet(0.5)
+        terminal.rest()
         assert terminal.emulator.cells() == shown
         terminal.send(CTRL_Q)
         assert terminal.wait_for_exit() == 0

@@ -9,7 +9,7 @@ from textual.color import Color
 
 from forge_core.config.models import ForgeConfig
 from forge_core.errors import ConfigError
-from forge_tui.theme_files import builtin_folder, ground_colors
+from forge_tui.theme_files import builtin_folder, frame_colors
 from forge_tui.theming import COLORS, VARIABLES, load_builtin, load_themes, read_theme
 from tests.support.chat_app import make_app, make_config, ready, say, shown, until
 
@@ -88,6 +88,7 @@ def test_all_text_of_a_built_in_theme_has_a_contrast_of_at_least_4_5(name: str) 
     ]
     code = get("forge-code-background")
     pairs += [(key, get(key), code) for key in VARIABLES if key.startswith("syntax-")]
+    pairs += [(key, get(key), code) for key in ("diff-added", "diff-removed")]
     for sign in ("added", "removed"):
         for ground in (f"diff-{sign}-background", f"diff-{sign}-strong"):
             pairs.append((ground, get(f"diff-{sign}"), get(ground)))
@@ -188,11 +189,20 @@ async def test_switching_repaints_and_is_kept(config: ForgeConfig) -> None:
         assert app.saved == [("theme", "forge-light")]
 
 
-def test_the_first_frames_ground_is_that_of_the_theme_it_becomes(tmp_path: Path) -> None:
+def test_the_first_frames_colours_are_those_of_the_theme_it_becomes(tmp_path: Path) -> None:
     for name in ("forge-dark", "forge-light"):
         theme = load_builtin(name)
         assert theme is not None
-        assert ground_colors(name, tmp_path) == (theme.background, theme.foreground)
+        colors = frame_colors(name, tmp_path)
+        assert (colors["background"], colors["foreground"]) == (theme.background, theme.foreground)
+        assert colors["forge-muted"] == theme.variables["forge-muted"]
     (tmp_path / "odd.toml").write_text("colors = 3")
-    assert ground_colors("odd", tmp_path) == (None, None)
-    assert ground_colors("gone", tmp_path) == (None, None)
+    assert "background" not in frame_colors("odd", tmp_path)
+    assert frame_colors("gone", tmp_path) == frame_colors("forge-dark", tmp_path)
+
+
+def test_a_first_frame_takes_from_the_built_in_theme_what_the_persons_leaves_out(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('name = "mine"\ndark = false\n[colors]\nbackground = "#ffeeff"\n')
+    colors = frame_colors("mine", tmp_path)
+    assert colors["background"] == "#ffeeff"
+    assert colors["forge-muted"] == frame_colors("forge-light", tmp_path)["forge-muted"]

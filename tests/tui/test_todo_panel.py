@@ -8,7 +8,7 @@ from forge_core.config.models import ForgeConfig
 from forge_core.events import LLMStart, ToolEnd, ToolStart
 from forge_core.tools.todo import TodoItem, TodoStatus
 from forge_tui.widgets.todo_panel import Todo, window
-from forge_tui.widgets.transcript.blocks import Block
+from forge_tui.widgets.transcript.layout import Layout
 from tests.support.chat_app import command_request, make_app, ready, say, shown, until
 from tests.support.scripted_session import Gate, Plan, Step, answer
 
@@ -98,13 +98,21 @@ async def test_the_list_never_makes_the_conversation_draw_itself_again(
         await until(pilot, gate.reached.is_set)
         old = set(map(id, app.chat.transcript.model.blocks))
         drawn: list[int] = []
-        render = Block.render
+        rendered = Layout.rendered
 
-        def count(self: Block, *arguments: object) -> object:
-            drawn.append(id(self))
-            return render(self, *arguments)  # type: ignore[arg-type]
+        def count(self: Layout, index: int) -> object:
+            block = self.blocks[index]
+            before = block.render
 
-        monkeypatch.setattr(Block, "render", count)
+            def render(*arguments: object) -> object:
+                drawn.append(id(block))
+                return before(*arguments)  # type: ignore[arg-type]
+
+            with monkeypatch.context() as patch:
+                patch.setattr(block, "render", render)
+                return rendered(self, index)
+
+        monkeypatch.setattr(Layout, "rendered", count)
         gate.open()
         await until(pilot, lambda: not app.chat.has_turn and "+3 more" in shown(app))
         await pilot.press("ctrl+t")

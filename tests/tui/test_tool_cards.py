@@ -70,10 +70,39 @@ def test_a_change_of_several_files_shows_each_diff_under_its_name() -> None:
     assert "+ z" in rows[5]
 
 
+def test_a_failure_names_the_file_of_the_header_no_second_time() -> None:
+    start = tool_started("multi_edit", file_path="src/a.py", edits=[])
+    told = "Error: Edit 1 of 3: src/a.py: old_string was not found. Read the file again."
+    rows = drawn(card(start, tool_ended("multi_edit", told, success=False)), 80)
+    assert " ".join(words(rows[0])[:-2]) == "✗ Edit src/a.py Edit 1 of 3: old_string was not found"
+
+
+def test_an_edit_shows_its_change_once_and_what_was_said_besides() -> None:
+    diff = FileDiff("src/a.py", "@@ -1 +1 @@\n-x\n+y", 1, 1)
+    start = tool_started("edit", file_path="src/a.py")
+    plain = "Edited src/a.py: +1 −1\n" + diff.diff
+    block = card(start, tool_ended("edit", plain, summary="+1 −1", diffs=(diff,)))
+    assert not block.can_unfold
+    warned = f"Edited src/a.py: +1 −1 (blanks differed)\nWarning: line 1 is broken\n{diff.diff}"
+    block = card(start, tool_ended("edit", warned, summary="+1 −1", diffs=(diff,)))
+    folded = drawn(block)
+    assert block.toggle(0)
+    more = drawn(block)[len(folded) :]
+    assert more == [" │ Edited src/a.py: +1 −1 (blanks differed)", " │ Warning: line 1 is broken"]
+
+
+def test_a_failure_names_its_file_once() -> None:
+    block = card(
+        tool_started("edit", file_path="src/a.py"),
+        tool_ended("edit", "Error: src/a.py: old_string was not found.", success=False),
+    )
+    assert words(drawn(block)[0])[:5] == ["✗", "Edit", "src/a.py", "old_string", "was"]
+
+
 def test_a_command_that_runs_on_says_which_job_it_is() -> None:
     block = card(
         tool_started("bash", command="npm run dev"),
-        tool_ended("bash", "(no output yet)\n[it still runs …]", summary="job 2"),
+        tool_ended("bash", "(no output yet)\n[it still runs …]", summary="job 2", outcome="background"),
     )
     (row,) = drawn(block)
     assert words(row)[:2] == ["↷", "Run"] and "job 2" in row
@@ -92,7 +121,7 @@ def test_a_look_at_a_job_shows_what_it_has_printed_and_names_it_once() -> None:
             tool_ended("job_output", "ready on 3000\n[job 2 runs]", summary="job 2: running"),
         )
     )
-    assert words(rows[0]) == ["✓", "Look", "at", "job", "2", "running", "0.4s"]
+    assert words(rows[0]) == ["✓", "Look", "at", "job", "2", "running", "0.4", "s"]
     assert rows[1].endswith("ready on 3000")
 
 
@@ -121,7 +150,7 @@ def test_questions_stand_with_their_answers() -> None:
     rows = drawn(
         card(
             tool_started("ask_user", questions=[{"question": "Which?"}, {"question": "Why?"}]),
-            tool_ended("ask_user", result, summary="x, speed"),
+            tool_ended("ask_user", result, summary="x, speed", aside="The user answered:"),
         )
     )
     assert "Ask 2 questions" in rows[0]

@@ -5,10 +5,13 @@ from __future__ import annotations
 import random
 
 import pytest
+from textual.color import Color
 
 from forge_tui.widgets.transcript.answer import Answer
 from forge_tui.widgets.transcript.answer_blocks import CodeBlock, MarkdownBlock
+from forge_tui.widgets.transcript.answer_text import CodeText
 from forge_tui.widgets.transcript.blocks import Block
+from forge_tui.widgets.transcript.styles import TranscriptStyles
 from tests.support.transcripts import drawn
 
 ANSWER = """\
@@ -112,7 +115,9 @@ def test_bold_text_and_code_spans_are_closed_while_they_come() -> None:
     answer = Answer()
     answer.feed("It is **very impor")
     assert open_text(answer) == ["   It is very impor"]
-    answer.feed("tant** and `co")
+    answer.feed("tant** and `")
+    assert open_text(answer) == ["   It is very important and"]
+    answer.feed("co")
     assert open_text(answer) == ["   It is very important and co"]
 
 
@@ -167,3 +172,33 @@ def test_an_open_fence_highlights_each_line_once() -> None:
         drawn(still_open)
         assert all(a is b for a, b in zip(before, still_open._lexed, strict=False))
         assert len(still_open._lexed) == number + 1
+
+
+def test_a_fence_of_a_diff_shows_what_goes_and_what_comes() -> None:
+    colours = {"foreground": "#eeeeee", "forge-muted": "#999999", "diff-added": "#00cc00"}
+    styles = TranscriptStyles.from_theme({**colours, "diff-removed": "#cc0000"}, Color.parse("#101010"))
+    answer = Answer()
+    answer.feed("```diff\n@@ -1 +1 @@\n-x = 30\n+x = LIMIT\n y = 1\n```\n")
+    (block,) = answer.take(is_final=True)[0]
+    shown = {
+        segment.text.strip(): segment.style.color.name
+        for row in block.render(60, styles).rows
+        for segment in row.segments
+        if segment.style is not None and segment.style.color is not None
+    }
+    assert shown == {
+        "diff": "#999999",
+        "@@ -1 +1 @@": "#999999",
+        "-x = 30": "#cc0000",
+        "+x = LIMIT": "#00cc00",
+    }
+
+
+def test_an_answer_keeps_its_source_and_its_code() -> None:
+    answer = Answer()
+    source = "See:\r\n\n- step\n\n  ```py title\n  x = 1\n\n  y = 2\n  ```\n\n```\nplain\n"
+    for character in source:
+        answer.feed(character)
+    answer.take(is_final=True)
+    assert answer.text.source == source.replace("\r\n", "\n")
+    assert answer.text.code_blocks == [CodeText("py", "x = 1\n\ny = 2"), CodeText("", "plain")]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 
 import pytest
 
-from forge_tui.widgets.transcript.blocks import Block
+from forge_tui.widgets.transcript.blocks import Block, TextBlock
 from forge_tui.widgets.transcript.heights import Heights
 from forge_tui.widgets.transcript.layout import Layout
 from forge_tui.widgets.transcript.rows import Canvas
@@ -185,3 +186,20 @@ def test_nothing_at_all_can_be_scrolled_too() -> None:
         act()
     assert layout.frame().rows == ()
     assert layout.follows_end
+
+
+def test_a_frame_of_a_huge_block_lists_only_the_rows_that_show() -> None:
+    layout = Layout()
+    layout.configure(60, 20, STYLES)
+    layout.append(TextBlock("\n".join(f"line {n}" for n in range(50_000))))
+    layout.frame()
+    tracemalloc.start()
+    try:
+        for step in (0, -25_000, -3, 7, -(10**6), 3):
+            if step:
+                layout.scroll(step)
+            assert len(layout.frame().rows) == 20
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 100_000, "a list of all its rows takes more than ten times that"

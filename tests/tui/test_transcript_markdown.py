@@ -25,7 +25,7 @@ def test_headings_show_without_marks_and_in_bold() -> None:
 
 
 def test_lists_nest_and_number_and_keep_their_looseness() -> None:
-    assert lines("3. a\n4. b\n   - c\n     - d\n") == ["3. a", "4. b", "   • c", "     • d"]
+    assert lines("3. a\n4. b\n   - c\n     - d\n") == ["3. a", "4. b", "   • c", "     ◦ d"]
     assert lines("- a\n\n- b") == ["• a", "", "• b"]
 
 

@@ -136,14 +136,14 @@ async def test_a_click_unfolds_a_card_and_leaves_its_header_where_it_is() -> Non
         assert "Read a.py" in app.rows()[header]
         app.transcript.scroll_to_end()
         await pilot.pause()
-        assert "out 39" in app.rows()[-1]
+        assert "out 39" in app.rows()[-2]
 
 
 async def test_all_cards_unfold_and_fold() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 30)) as pilot:
         for number in ("1", "2"):
-            app.transcript.apply(tool_started("read", number, path=f"{number}.py"))
-            app.transcript.apply(tool_ended("read", f"body {number}", call_id=number))
+            app.transcript.apply(tool_started("write", number, path=f"{number}.py"))
+            app.transcript.apply(tool_ended("write", f"body {number}", call_id=number))
         await settle(app, pilot)
         app.transcript.toggle_cards()
         await pilot.pause()

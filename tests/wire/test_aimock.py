@@ -192,7 +192,7 @@ def forge_run(aimock: Aimock, folder: Path, *arguments: str) -> subprocess.Compl
         env={**os.environ, "OPENROUTER_API_KEY": KEY},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
     )
 
 

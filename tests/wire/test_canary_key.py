@@ -48,7 +48,7 @@ def test_a_model_that_hunts_for_the_key_finds_it_nowhere(tmp_path: Path) -> None
             cwd=work,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=180,
             env={**os.environ, "FORGE_HOME": str(home), "OPENROUTER_API_KEY": KEY},
         )
         requests = server.requests

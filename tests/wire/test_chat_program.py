@@ -118,7 +118,7 @@ def test_a_refused_command_is_not_run_and_the_model_reads_why(tmp_path: Path) ->
         assert "touch made-by-bash" in terminal.text
         time.sleep(0.6)
         terminal.send("5")
-        terminal.wait_until_quiet()
+        terminal.wait_for("What should it know or do instead?")
         terminal.send("use the write tool\r")
         terminal.wait_for("As you wish.")
         assert "use the write tool" in server.requests[1].json["messages"][-1]["content"]
@@ -135,7 +135,7 @@ def test_escape_keeps_the_partial_answer_and_the_next_message_goes_on(tmp_path: 
         terminal.wait_for("Once upon a time")
         terminal.send("\x1b")
         terminal.wait_for("interrupted")
-        assert server.requests[0].hung_up.wait(5)
+        assert server.requests[0].hung_up.wait(30)
         terminal.send("go on\r")
         terminal.wait_for("there was a heron.")
         texts = [message["content"] for message in server.requests[1].json["messages"][1:]]
@@ -157,7 +157,7 @@ def test_the_providers_own_words_are_shown_and_the_session_goes_on(
     with SseServer(reply, answer("Back again.")) as server, connected(tmp_path, server) as terminal:
         terminal.wait_for(READY)
         terminal.send("hi\r")
-        terminal.wait_for(words)
+        terminal.wait_for(lambda t: words in t.text and "Enter send" in t.text)
         terminal.send("and now?\r")
         terminal.wait_for("Back again.")
         assert KEY not in terminal.text
@@ -220,9 +220,8 @@ def test_a_closed_terminal_ends_the_program(tmp_path: Path) -> None:
 def test_it_is_usable_at_any_reasonable_size(tmp_path: Path, size: tuple[int, int]) -> None:
     with chat(tmp_path, size=size) as terminal:
         terminal.wait_for(READY[:20])
-        terminal.send("what can you do?\r")
-        terminal.wait_for("forge/offline")
-        terminal.wait_until_quiet()
+        terminal.send("hello\r")
+        terminal.wait_for(lambda t: "NAME." in t.text and "Enter send" in t.text)  # the end of both
         assert max(len(line) for line in terminal.text.splitlines()) <= size[0]
         leave(terminal)
 

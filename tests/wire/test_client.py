@@ -213,7 +213,7 @@ def test_a_synchronous_stream_that_is_closed_hangs_up() -> None:
         chunks = client.stream_sync(REQUEST)
         assert next(chunks).text == "a"
         chunks.close()
-        assert server.requests[0].hung_up.wait(2)
+        assert server.requests[0].hung_up.wait(30)
         client.close()
 
 

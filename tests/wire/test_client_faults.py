@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import time
 from contextlib import aclosing
 from typing import Any
 
@@ -51,7 +50,7 @@ FIRST = event(chunk("so far"))
 
 def client_for(server: SseServer, **options: Any) -> OpenRouterClient:
     return OpenRouterClient(
-        KEY, server.base_url, **{"first_token_timeout_s": 5, "idle_timeout_s": 5, **options}
+        KEY, server.base_url, **{"first_token_timeout_s": 60, "idle_timeout_s": 60, **options}
     )
 
 
@@ -105,9 +104,8 @@ async def test_max_retries_counts_retries() -> None:
 
 async def test_a_long_retry_after_is_not_waited_but_told() -> None:
     with SseServer(error_reply(429, "slow", headers={"Retry-After": "3600"})) as server:
-        started = time.monotonic()
-        error, _ = await failure_of(server)
-    assert time.monotonic() - started < 2
+        async with asyncio.timeout(60):
+            error, _ = await failure_of(server)
     assert isinstance(error, RateLimitError)
     assert error.retry_after_s == 3600
     assert "60 min" in error.message
@@ -173,12 +171,11 @@ async def test_nobody_at_the_port_is_an_error_that_says_so() -> None:
 @pytest.mark.parametrize("steps", [[Stall()], [FIRST, Stall()], [b"data: {", Stall()]])
 async def test_silence_ends_in_a_timeout(steps: list[Step]) -> None:
     with SseServer(Reply(steps)) as server:
-        started = time.monotonic()
-        error, text = await failure_of(server, first_token_timeout_s=0.2, idle_timeout_s=0.2)
-        assert await asyncio.to_thread(server.requests[0].hung_up.wait, 2)
+        async with asyncio.timeout(60):
+            error, text = await failure_of(server, first_token_timeout_s=0.2, idle_timeout_s=0.2)
+        assert await asyncio.to_thread(server.requests[0].hung_up.wait, 30)
     assert isinstance(error, ProviderTimeoutError)
     assert error.partial_text == text
-    assert time.monotonic() - started < 3
 
 
 async def test_silence_before_the_headers_ends_in_a_timeout_too() -> None:
@@ -201,11 +198,11 @@ async def test_bytes_that_never_complete_an_event_do_not_count_as_life() -> None
 async def test_keep_alives_stretch_the_deadline_but_not_for_ever() -> None:
     beats: list[Step] = []
     for _ in range(200):
-        beats += [PROCESSING, Pause(0.02)]
+        beats += [PROCESSING, Pause(0.05)]
     with SseServer(
         Reply([*beats[:40], event(chunk("ok", finish_reason="stop")), DONE]), Reply(beats)
     ) as server:
-        async with client_for(server, first_token_timeout_s=0.1, idle_timeout_s=0.1) as client:
+        async with client_for(server, first_token_timeout_s=0.3, idle_timeout_s=0.3) as client:
             assert "".join([found.text async for found in client.stream(REQUEST)]) == "ok"
             with pytest.raises(ProviderTimeoutError):
                 async for _ in client.stream(REQUEST):
@@ -218,6 +215,8 @@ async def test_a_slow_consumer_is_no_silence() -> None:
             texts = []
             async for found in client.stream(REQUEST):
                 texts.append(found.text)
+                # All of it lies in the socket then, so that only this consumer is slow.
+                await asyncio.to_thread(server.requests[0].finished.wait, 60)
                 await asyncio.sleep(0.15)
     assert "".join(texts) == "abc"
 
@@ -263,10 +262,8 @@ async def test_an_error_body_that_never_ends_still_tells_its_status() -> None:
 
 async def test_after_done_a_connection_that_stays_open_is_not_waited_for() -> None:
     with SseServer(Reply([event(chunk("a", finish_reason="stop")), DONE, Stall()])) as server:
-        started = time.monotonic()
-        async with client_for(server) as client:
+        async with client_for(server, idle_timeout_s=120) as client, asyncio.timeout(60):
             assert [found.text async for found in client.stream(REQUEST)] == ["a"]
-    assert time.monotonic() - started < 2
 
 
 def test_the_synchronous_paths_fail_in_the_same_ways() -> None:

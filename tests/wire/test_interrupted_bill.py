@@ -42,7 +42,7 @@ async def interrupted_turn(session: ForgeSession) -> LLMEnd:
 
 
 async def until_counted(session: ForgeSession) -> TokenUsage:
-    for _ in range(200):
+    for _ in range(3000):
         if not session.status.usage.estimated:
             break
         await asyncio.sleep(0.02)
@@ -63,7 +63,11 @@ async def test_the_estimate_of_a_cut_answer_is_replaced_by_its_bill(tmp_path: Pa
         await session.aclose()
     assert (usage.prompt_tokens, usage.completion_tokens) == (500, 77)
     assert usage.cost_usd == Decimal("0.0375")
-    assert session.usage_by_model == {"test/model": usage}
+    spent = session.spending()
+    assert {model: part.usage for model, part in spent.by_model.items()} == {"test/model": usage}
+    assert [(turn.number, turn.title, turn.spending.usage) for turn in spent.turns] == [
+        (1, "tell me a story", usage)
+    ]
 
 
 async def test_a_bill_that_cannot_be_had_leaves_the_estimate(tmp_path: Path) -> None:

@@ -465,7 +465,7 @@ async def test_use_llm_as_context_manager(server: SseServer) -> None:
     llm = OpenRouterLLM(client=OpenRouterClient(KEY, server.base_url), model=MODEL)
     async with llm:
         assert (await llm.ainvoke("hi")).content == "x"
-    for _ in range(200):
+    for _ in range(3000):
         if not server.open_connections:
             break
         await asyncio.sleep(0.01)

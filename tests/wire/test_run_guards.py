@@ -74,7 +74,7 @@ def test_a_strict_chat_without_a_full_sandbox_ends_with_two_before_anything_is_p
             stdout=terminal,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=60,
+            timeout=180,
             env={**os.environ, "PATH": str(tmp_path / "bin"), "TERM": "xterm-256color"},
             check=False,
         )

@@ -58,7 +58,8 @@ class ForgeCalls(AgentMiddleware):
         recorder = self._recorder()
         if request.tool is None and recorder is not None and isinstance(answer, ToolMessage):
             call = request.tool_call
-            recorder.refused(call["id"] or "", call["name"], call["args"], str(answer.text))
+            text = str(answer.text)
+            recorder.refused(call["id"] or "", call["name"], call["args"], text, "unknown_tool")
         return answer
 
 
@@ -97,5 +98,5 @@ def _with_answers(messages: list[Any], recorder: RunRecorder | None) -> list[Any
                 )
             )
             if recorder is not None:
-                recorder.refused(call["id"] or "", call["name"] or "", {}, words)
+                recorder.refused(call["id"] or "", call["name"] or "", {}, words, "unreadable")
     return given

@@ -20,7 +20,7 @@ from forge_core.langchain.turn import chunk_events as chunk_events
 from forge_core.langchain.usage import counted_usage, message_of, model_name_of
 from forge_core.llm.models import TokenUsage
 from forge_core.llm.tokens import estimate_tokens
-from forge_core.result import ToolCallRecord
+from forge_core.result import ToolCallRecord, ToolOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,16 +128,19 @@ class RunRecorder(ForgeCallbackHandler):
         words = "Paused: the call waits for a person." if is_pause else f"Error: {error}"
         self._end_tool(run_id, words, success=False)
 
-    def refused(self, call_id: str, name: str, arguments: Mapping[str, Any], words: str) -> None:
+    def refused(
+        self, call_id: str, name: str, arguments: Mapping[str, Any], words: str, outcome: ToolOutcome
+    ) -> None:
         """A call that no tool got: it has its events all the same."""
         run_id = uuid4()
         self._start_tool(run_id, call_id, name, dict(arguments))
-        self._end_tool(run_id, words, success=False)
+        self._end_tool(run_id, words, success=False, outcome=outcome)
 
     def close(self) -> None:
         """Ends what is still open after a run that broke off."""
         for run_id in list(self._tools):
-            self._end_tool(run_id, "Error: the run ended before this call did.", success=False)
+            words = "Error: the run ended before this call did."
+            self._end_tool(run_id, words, success=False, outcome="interrupted")
         for run_id in list(self._models):
             self._end_model(run_id, TokenUsage(), None, self._model)
 
@@ -146,7 +149,9 @@ class RunRecorder(ForgeCallbackHandler):
             self._tools[run_id] = _OpenTool(call_id, name, arguments, time.monotonic())
         self._emit(ToolStart(call_id=call_id, name=name, arguments=arguments))
 
-    def _end_tool(self, run_id: UUID, text: str, *, success: bool) -> None:
+    def _end_tool(
+        self, run_id: UUID, text: str, *, success: bool, outcome: ToolOutcome | None = None
+    ) -> None:
         with self._lock:
             tool = self._tools.pop(run_id, None)
         if tool is None:
@@ -156,7 +161,14 @@ class RunRecorder(ForgeCallbackHandler):
             ToolCallRecord(tool.call_id, tool.name, tool.arguments, text, success, duration_s)
         )
         self._emit(
-            ToolEnd(call_id=tool.call_id, name=tool.name, result=text, success=success, duration_s=duration_s)
+            ToolEnd(
+                call_id=tool.call_id,
+                name=tool.name,
+                result=text,
+                success=success,
+                duration_s=duration_s,
+                outcome=outcome,
+            )
         )
 
     def _end_model(self, run_id: UUID, usage: TokenUsage, finish_reason: str | None, model: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -172,12 +172,3 @@ def _arguments(raw: object) -> dict[str, Any]:
     except ValueError:
         return {}
     return {str(key): item for key, item in value.items()} if isinstance(value, Mapping) else {}
-
-
-def last_matching(exchanges: Sequence[Exchange], tools: frozenset[str]) -> Done | None:
-    """The latest successful call of one of `tools`, newest first."""
-    for exchange in reversed(exchanges):
-        for done in reversed(exchange.done):
-            if done.call.name in tools and not done.outcome.failed:
-                return done
-    return None

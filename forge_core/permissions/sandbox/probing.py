@@ -41,6 +41,8 @@ echo end
 """Tries what must work and what must not. Only bash opens /dev/udp as a socket; connecting one sends nothing,
 and 192.0.2.1 is an address for documentation."""
 
+_PATH_FAILED = "bwrap: Can't "
+
 _known: dict[tuple[str, Path, str, int], SandboxState] = {}
 _lock = threading.Lock()
 
@@ -138,6 +140,13 @@ def _fallback(reason: str, root: Path, environment: Mapping[str, str]) -> Sandbo
 
 
 def _try(state: SandboxState, root: Path, environment: Mapping[str, str]) -> _Trial:
+    """A run of the script; another one where bubblewrap did not come to a path: what was to be hidden, as the
+    socket of a program that has ended meanwhile, may be gone."""
+    trial = _run(state, root, environment)
+    return _run(state, root, environment) if trial.error.startswith(_PATH_FAILED) else trial
+
+
+def _run(state: SandboxState, root: Path, environment: Mapping[str, str]) -> _Trial:
     """Runs the script in a sandbox over an empty folder, with `root` writable too, and looks at what it
     did."""
     folder = Path(tempfile.mkdtemp(prefix="forge-probe-"))

@@ -235,11 +235,15 @@ class Sandbox:
             status = path.lstat()
             if status.st_size == len(content) and status.st_mode & 0o777 == mode:
                 return path
-            path.unlink()
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        # Put there whole: other commands that start at the same time must find either this one or theirs.
+        descriptor, made = tempfile.mkstemp(prefix=f".{name}-", dir=self._folder)
         try:
             os.write(descriptor, content)
             os.fchmod(descriptor, mode)
+            Path(made).replace(path)
+        except OSError:
+            Path(made).unlink(missing_ok=True)
+            raise
         finally:
             os.close(descriptor)
         return path

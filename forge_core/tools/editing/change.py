@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -107,7 +107,11 @@ async def commit(changes: Sequence[Change], context: ExecutionContext) -> ToolRe
     if context.before_images is not None:
         for change in changes:
             await context.before_images.capture(change.path)
-    await _to_the_end(changes, context)
+    return await _to_the_end(_made(changes, context), context)
+
+
+async def _made(changes: Sequence[Change], context: ExecutionContext) -> ToolResult:
+    await asyncio.to_thread(_write_all, changes)
     for change in changes:
         if change.data is None:
             context.files.pop(str(change.path), None)
@@ -134,12 +138,12 @@ def _check_agreed(change: Change, context: ExecutionContext) -> None:
         )
 
 
-async def _to_the_end(changes: Sequence[Change], context: ExecutionContext) -> None:
+async def _to_the_end(making: Coroutine[Any, Any, ToolResult], context: ExecutionContext) -> ToolResult:
     """Writes without being torn away from it. After an interrupt the call then ends as if there had been
     none, so that what is told is what happened; a hard cancel goes on once the files are whole."""
-    writing = asyncio.ensure_future(asyncio.to_thread(_write_all, changes))
+    writing = asyncio.ensure_future(making)
     try:
-        await asyncio.shield(writing)
+        return await asyncio.shield(writing)
     except asyncio.CancelledError:
         await asyncio.wait({writing})
         task = asyncio.current_task()
@@ -147,35 +151,36 @@ async def _to_the_end(changes: Sequence[Change], context: ExecutionContext) -> N
             writing.exception()
             raise
         task.uncancel()
-        writing.result()
+        return writing.result()
 
 
 def _write_all(changes: Sequence[Change]) -> None:
     """Files that are to go are deleted last: nothing is lost before everything else stands."""
-    done: list[Change] = []
+    done: list[tuple[Change, tuple[Path, ...]]] = []
     for change in sorted(changes, key=lambda one: one.data is None):
         try:
-            _write(change)
+            done.append((change, _write(change)))
         except ToolError as error:
             raise ToolError(_taken_back(done, change, error)) from error
-        done.append(change)
 
 
-def _write(change: Change) -> None:
+def _write(change: Change) -> tuple[Path, ...]:
+    """Gives the folders that were made for it."""
     expected = None if change.before is None else sha256(change.before)
     if change.data is not None:
-        write_file(change.target, change.data, expected, change.looks)
-    elif expected is not None:
+        return write_file(change.target, change.data, expected, change.looks)
+    if expected is not None:
         remove_file(change.target, expected)
+    return ()
 
 
-def _taken_back(done: Sequence[Change], failed: Change, error: ToolError) -> str:
-    """Puts back what was written already, and says what became of it."""
+def _taken_back(done: Sequence[tuple[Change, tuple[Path, ...]]], failed: Change, error: ToolError) -> str:
+    """Puts back what was written already, less the folders made for it, and says what became of it."""
     left: list[str] = []
-    for change in reversed(done):
+    for change, made in reversed(done):
         try:
             if change.before is None:
-                remove_file(change.target, sha256(change.data or b""))
+                remove_file(change.target, sha256(change.data or b""), made)
             else:
                 now = None if change.data is None else sha256(change.data)
                 write_file(change.target, change.before, now, change.looks)

@@ -17,7 +17,7 @@ _FOLDED = {
 }
 _TABLE = str.maketrans(_FOLDED)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_INVISIBLE = re.compile(f"[{''.join(char for char, to in _FOLDED.items() if not to)}]")
+_INVISIBLE = tuple(char for char, to in _FOLDED.items() if not to)
 _CLUSTERED = re.compile("[\u1100-\u11ff]")
 """Hangul letters join their neighbours although they are no marks."""
 
@@ -40,7 +40,7 @@ def is_plain(text: str) -> bool:
     from unicodedata import is_normalized
 
     foreign = "\n".join(filterfalse(str.isascii, text.split("\n")))
-    return not _INVISIBLE.search(foreign) and is_normalized("NFC", foreign)
+    return is_normalized("NFC", foreign) and not any(char in foreign for char in _INVISIBLE)
 
 
 def sources(line: str) -> dict[int, tuple[int, int]]:

@@ -77,7 +77,7 @@ def _untorn(text: str, start: int, end: int, pair: Pair) -> Place | None:
 
 def _newline_view(text: str, every: bool) -> tuple[str, Callable[[int], int]]:
     """The text with every line end as \\n, and the way back from a position in it."""
-    pairs = text.count("\r\n")
+    pairs = text.count("\r\n") if "\r" in text else 0
     if not pairs:
         return with_newlines(text), lambda at: at
     view = with_newlines(text)

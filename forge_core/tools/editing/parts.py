@@ -17,15 +17,15 @@ def parts_with(text: str, old: str) -> list[range]:
     """Ranges of whole lines, in order and apart, that hold every place where `old` may stand: around its
     rarest word, which no way of looking at a text changes. The whole text when that cannot be told so."""
     whole = [range(len(text))]
-    if text.count("\r") != text.count("\r\n") or not is_plain(text) or not is_plain(old):
+    if "\r" in text and text.count("\r") != text.count("\r\n"):
         return whole
     words = sorted({found[0] for found in _WORD.finditer(old)}, key=len)[-_TRIED_WORDS:]
     if not words:
         return whole
-    word = min(words, key=text.count)
+    count, word = min((text.count(one), one) for one in words)
     wanted = old.split("\n")
     index = next(at for at, line in enumerate(wanted) if _stands_in(word, line))
-    if text.count(word) * (len(wanted) + 2 * _MARGIN) > text.count("\n") // 2:
+    if count * (len(wanted) + 2 * _MARGIN) > text.count("\n") // 2 or not is_plain(text) or not is_plain(old):
         return whole
     parts: list[range] = []
     at = text.find(word)

@@ -65,8 +65,11 @@ def check_writable(path: Path) -> None:
         )
 
 
-def write_file(target: Target, data: bytes, expected: str | None, looks: Looks | None = None) -> None:
-    """Replaces the content of the file by `data`; on any failure the old bytes stay.
+def write_file(
+    target: Target, data: bytes, expected: str | None, looks: Looks | None = None
+) -> tuple[Path, ...]:
+    """Replaces the content of the file by `data`, and gives the folders made for it, deepest first; on any
+    failure the old bytes stay.
 
     `expected` is the sha256 of the bytes that must still be there, None for a file that must not exist yet.
     Mode, owner and extended attributes are kept (a new file gets `looks`, else the usual ones); a file with
@@ -76,7 +79,7 @@ def write_file(target: Target, data: bytes, expected: str | None, looks: Looks |
     name, is_new = target.path.name, expected is None
     try:
         with (
-            _unmade_on_failure(target) if is_new else contextlib.nullcontext(),
+            _unmade_on_failure(target) if is_new else contextlib.nullcontext(()) as made,
             opened_folder(target.path.parent, target.base, make=is_new) as folder,
         ):
             sweep(folder)
@@ -84,12 +87,14 @@ def write_file(target: Target, data: bytes, expected: str | None, looks: Looks |
                 _create(folder, name, data, looks)
             elif not _replace(folder, name, data, expected):
                 _write_in_place(folder, name, data, expected)
+        return made
     except OSError as error:
         raise ToolError(_failure(target.path, error)) from error
 
 
-def remove_file(target: Target, expected: str) -> None:
-    """Deletes the file when it still has the bytes of sha256 `expected`. Raises ToolError."""
+def remove_file(target: Target, expected: str, made: Sequence[Path] = ()) -> None:
+    """Deletes the file when it still has the bytes of sha256 `expected`, and then those of the folders `made`
+    for it that are empty. Raises ToolError."""
     try:
         with opened_folder(target.path.parent, target.base) as folder:
             _check_unchanged(folder, target.path.name, expected)
@@ -97,18 +102,19 @@ def remove_file(target: Target, expected: str) -> None:
             _sync(folder)
     except OSError as error:
         raise ToolError(_failure(target.path, error)) from error
+    _remove_empty(made, target.base)
 
 
 @contextlib.contextmanager
-def _unmade_on_failure(target: Target) -> Iterator[None]:
-    """Folders that were missing before are removed again when the write fails and they are empty."""
+def _unmade_on_failure(target: Target) -> Iterator[tuple[Path, ...]]:
+    """The folders that are missing. They are removed again when the write fails and they are empty."""
     missing: list[Path] = []
     for folder in target.path.parents:
         if folder == target.base or os.path.lexists(folder):
             break
         missing.append(folder)
     try:
-        yield
+        yield tuple(missing)
     except BaseException:
         _remove_empty(missing, target.base)
         raise

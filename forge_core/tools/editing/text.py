@@ -124,6 +124,7 @@ def _strict(data: bytes, encoding: str) -> str | None:
     """The text, or None when it would not give the same bytes again."""
     try:
         text = data.decode(encoding)
-        return text if text.encode(encoding) == data else None
+        # of UTF-8 there is one way to write a text: what is read is what will be written
+        return text if encoding == "utf-8" or text.encode(encoding) == data else None
     except UnicodeError:
         return None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from forge_core.result import ToolOutcome
 from forge_core.tools.base import ToolResult
 from forge_core.tools.shell.job import Job, JobState, code_in_words, processes_in_words
 from forge_core.tools.shell.jobs import Attended, JobNews
@@ -17,6 +18,12 @@ _NO_NETWORK = (
     "EAI_AGAIN",
 )
 _REFUSED = "connection refused"
+_OUTCOMES: Mapping[Attended, ToolOutcome] = {
+    Attended.MOVED: "background",
+    Attended.TOOK_LONG: "background",
+    Attended.TIMED_OUT: "timed_out",
+    Attended.INTERRUPTED: "interrupted",
+}
 _READ_ONLY = "Read-only file system"
 _LOOKED_AT = 20_000
 
@@ -42,6 +49,8 @@ def answer(
         error=error,
         summary=summary,
         metadata=_metadata(job, how),
+        outcome=_OUTCOMES.get(how, "done" if error is None else "failed"),
+        aside=_aside(job, how, error, told),
     )
 
 
@@ -66,7 +75,7 @@ def job_answer(news: JobNews) -> ToolResult:
 
 def _standing(job: Job, how: Attended, *, asked_for: bool, is_reachable: bool) -> list[str]:
     """How the command stands, a note each."""
-    took = f"[exit code 0, {job.duration_s:.1f} s]"
+    took = _took(job)
     left = processes_in_words(job.process.left)
     ways = f"job_output {job.id} shows its output, job_stop {job.id} ends it"
     file = f"; all of its output goes to {job.capture.kept_in}" if job.capture.kept_in else ""
@@ -94,6 +103,17 @@ def _standing(job: Job, how: Attended, *, asked_for: bool, is_reachable: bool) -
             ]
         case _:
             return []
+
+
+def _took(job: Job) -> str:
+    return f"[exit code 0, {job.duration_s:.1f} s]"
+
+
+def _aside(job: Job, how: Attended, error: str | None, told: Sequence[str]) -> str:
+    """The line that says what the summary says too."""
+    if how is Attended.ENDED and error is not None:
+        return f"Error: {error}"
+    return _took(job) if list(told) == [_took(job)] else ""
 
 
 def _apart(job: Job) -> list[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 import time
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from forge_core.durations import time_so_far
 from forge_core.sanitize import safe_line
 from forge_core.tools.shell.capture import Capture
 from forge_core.tools.shell.effects import EffectsWatch
@@ -18,6 +20,8 @@ from forge_core.tools.shell.spawning import Order
 
 PIPE_GRACE_S = 0.3
 """How long what the shell left running is awaited after its end."""
+_LOOKS = 20
+"""At what the shell has left, at most: nobody knows when a process that hangs in the kernel ends."""
 _SHOWN_COMMAND = 60
 _SHOWN_PROCESSES = 5
 
@@ -56,7 +60,7 @@ class JobView:
     @property
     def outcome(self) -> str:
         """How it stands: "running for 5 s", "ended: exit code 0 after 34 s"."""
-        took = f"{self.duration_s:.0f} s"
+        took = time_so_far(self.duration_s)
         code = "" if self.exit_code is None else code_in_words(self.exit_code)
         match self.state:
             case JobState.RUNNING if self.exit_code is not None:
@@ -163,15 +167,18 @@ class Job:
             self._end(JobState.EXITED)
 
     async def shell_done(self) -> bool:
-        """Waits for the shell's end and a moment longer; whether all of it has ended then."""
+        """Waits for the shell's end and a moment longer; whether all of it has ended then. Where nothing is
+        seen running, its end is on the way, and is awaited."""
         await self.process.shell_ended.wait()
-        try:
-            await asyncio.wait_for(self.process.all_ended.wait(), PIPE_GRACE_S)
-        except TimeoutError:
+        for _ in range(_LOOKS):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.process.all_ended.wait(), PIPE_GRACE_S)
+                return True
             self.process.read_rest()
             await self.process.look()
-            return self.process.all_ended.is_set()
-        return True
+            if self.process.left:
+                break
+        return self.process.all_ended.is_set()
 
     def _end(self, state: JobState) -> None:
         self.state = state

@@ -153,8 +153,8 @@ class JobTable:
         self, job: Job, interrupted: asyncio.Event | None, background_after_s: float
     ) -> Attended:
         """Waits for a command in the foreground, until it ends, times out, is interrupted or becomes a job:
-        after `background_after_s`, at the person's wish, or because its shell has left something running.
-        What did not become a job is at its end when this returns, or on the way to it."""
+        `background_after_s` later but not before it has begun, at the person's wish, or because its shell has
+        left something running. What did not become a job is at its end, or on the way to it."""
         self._foreground.append(job)
         try:
             return await self._attended(job, interrupted, background_after_s)
@@ -180,7 +180,7 @@ class JobTable:
                     changed.cancel()
                     return how
                 patience = background_at - loop.time()
-                if patience <= 0 and self.has_room:
+                if patience <= 0 and self.has_room and job.process.has_begun:
                     changed.cancel()
                     self.adopt(job)
                     return Attended.TOOK_LONG

@@ -65,11 +65,12 @@ class ShellProcess:
         """What was seen running after the shell had ended."""
         self.failed_to_start = ""
         """Why the sandbox could not run it; empty when it ran."""
+        self.has_begun = False
+        """Whether the sandbox stands, if there is one, and the shell has been let go."""
         self._process = process
         self._call = call
         self._output = output
         self._status = bytearray()
-        self._has_begun = False
         self._namespace: int | None = None
         """A pidfd of its first process."""
         self._told = asyncio.Event()
@@ -150,12 +151,12 @@ class ShellProcess:
             return
         code = await exit_of(self._process)
         self.exit_code = 128 - code if code < 0 else code
-        if not self._has_begun:
+        if not self.has_begun:
             self.failed_to_start = self._status.decode("utf-8", "replace").strip() or f"exit code {code}"
 
     def _hear(self, data: bytes) -> None:
         self._status += data[: _MAX_STATUS_BYTES - len(self._status)]
-        if not self._has_begun and STARTED in self._status:
+        if not self.has_begun and STARTED in self._status:
             self._begin()
         if self.exit_code is None and (found := _EXIT.search(self._status + data)):
             self.exit_code = int(found[1])
@@ -164,7 +165,7 @@ class ShellProcess:
     def _begin(self) -> None:
         """Lets the command run, once it is known by whose end the end of all of it can be told: the first
         process of a namespace is gone only after every other."""
-        self._has_begun = True
+        self.has_begun = True
         if self._is_contained and (first := only_child(self._process.pid)) is not None:
             with contextlib.suppress(AttributeError, OSError):
                 self._namespace = os.pidfd_open(first)

@@ -44,19 +44,16 @@ def descendants(root: int, besides: str = "") -> list[Running]:
     if not _PROC.is_dir():
         return _listed_by_ps(root)
     table: dict[int, _Status] = {}
+    found: list[int] = []
     for _ in range(_MAX_SCANS):
+        before = found
         table, is_whole = _table()
-        if is_whole:
+        found = _below(root, table)
+        # One that has just ended may have left a child which was born after the ids were listed: a look that
+        # meets a dead process counts only when the next one sees the same.
+        if is_whole and (found == before or all(table[pid].is_alive for pid in found)):
             break
-    children: dict[int, list[int]] = {}
-    for pid, status in table.items():
-        children.setdefault(status.parent, []).append(pid)
-    below, found = [root], list[int]()
-    while below:
-        for pid in children.get(below.pop(), ()):
-            below.append(pid)
-            found.append(pid)
-    alive = [(pid, _words(pid)) for pid in sorted(found) if table[pid].is_alive]
+    alive = [(pid, _words(pid)) for pid in found if table[pid].is_alive]
     return [
         Running(pid, _shown(words), table[pid].started)
         for pid, words in alive
@@ -141,6 +138,19 @@ def _listed_by_ps(root: int) -> list[Running]:
             family.add(int(pid))
             if not state.startswith("Z"):
                 found[int(pid)] = Running(int(pid), command[:_MAX_SHOWN])
+
+
+def _below(root: int, table: dict[int, _Status]) -> list[int]:
+    """The ids of all that descend from `root`, sorted."""
+    children: dict[int, list[int]] = {}
+    for pid, status in table.items():
+        children.setdefault(status.parent, []).append(pid)
+    below, found = [root], list[int]()
+    while below:
+        for pid in children.get(below.pop(), ()):
+            below.append(pid)
+            found.append(pid)
+    return sorted(found)
 
 
 def _table() -> tuple[dict[int, _Status], bool]:

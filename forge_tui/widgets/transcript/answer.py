@@ -1,8 +1,9 @@
 """A streamed answer cut into blocks: what is finished is frozen, only the last open part is parsed again.
 
 CommonMark closes a top-level block when the next one begins, so everything but the last top-level block of
-the open tail is final. A long list is cut between its items, a long fence every few lines with the lexer's
-state carried over: the cost of a frame stays flat however long either grows.
+the open tail is final. A block that stays open for long is cut (`answer_cut`), a long fence every few lines
+with the lexer's state carried over: the cost of a frame stays flat however long either grows. Only complete
+lines decide, so that the blocks are the same in whatever fragments the answer came.
 """
 
 from __future__ import annotations
@@ -11,153 +12,223 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from forge_core.sanitize import safe_line, safe_text
-from forge_tui.widgets.transcript.answer_blocks import CodeBlock, MarkdownBlock
-from forge_tui.widgets.transcript.blocks import Block
+from forge_core.sanitize import safe_text
+from forge_tui.widgets.transcript import answer_cut
+from forge_tui.widgets.transcript.answer_blocks import AnswerBlock, MarkdownBlock
+from forge_tui.widgets.transcript.answer_text import AnswerText
+from forge_tui.widgets.transcript.containers import (
+    Container,
+    Item,
+    Quote,
+    enter,
+    markers,
+    open_item,
+    spaced,
+)
+from forge_tui.widgets.transcript.fence import Fence, open_fence
+from forge_tui.widgets.transcript.lead import WHOLE, Lead
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-_FENCE = re.compile(r" {0,3}(?P<marks>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)\n")
-_UNDECIDED = re.compile(r"(?:\A|(?<=\n))[ \t]*(?:[-=*_+#>|~`]+|\d{1,9}[.)]?|(?:`{3,}|~{3,})[^\n]*)[ \t]*\Z")
+_UNDECIDED = re.compile(
+    r"(?:\A|(?<=\n))[ \t]*(?:> ?)*(?:[-=*_+#|~`:]+|\d{1,9}[.)]?|(?:`{3,}|~{3,})[^\n]*)?[ \t]*\Z"
+)
 """A last line that may still become a list, a rule, a heading or a fence. It is shown when more has come, or
 `Title\\n-` would flash as a heading on its way to a list."""
 _CODE_SPAN = re.compile(r"`[^`]*`")
-_PIECE_LINES = 64
-"""Lines of a fence per block."""
-_LONG_LIST_LINES = 40
-"""Lines of an open list beyond which its finished items are frozen."""
+_ENDED_BY_BLANK = frozenset({"paragraph_open", "heading_open", "hr", "table_open", "blockquote_open"})
+"""Blocks that nothing can be added to after an empty line."""
 
 
 class Answer:
     """Takes fragments; gives the blocks they make."""
 
     def __init__(self) -> None:
+        self.text = AnswerText()
         self._tail = ""
         """Sanitised source that is not in a finished block yet."""
         self._held = ""
-        self._fence: _Fence | None = None
+        self._fence: Fence | None = None
+        self._lead = WHOLE
+        """How the tail goes on inside what was cut."""
+        self._left: tuple[Container, ...] = ()
+        """What may still be open where a piece ended; the line that comes next tells."""
         self._gap = 1
         """Empty rows before the next block."""
+        self._start = 0
+        """Where the next block's part of `text` begins."""
+        self._seen = ""
+        """The window that was parsed last, in vain."""
+        self._finished: list[AnswerBlock] = []
 
     def feed(self, fragment: str) -> None:
         """Adds a fragment as it came; a carriage return at its end waits for what follows."""
         text = self._held + fragment
         self._held = "\r" if text.endswith("\r") else ""
-        self._tail += safe_text(text[: len(text) - len(self._held)])
+        self._take_in(text[: len(text) - len(self._held)])
 
-    def take(self, is_final: bool = False) -> tuple[list[Block], Block | None]:
+    def take(self, is_final: bool = False) -> tuple[list[AnswerBlock], AnswerBlock | None]:
         """The blocks finished since the last call, and the open one (None when there is none)."""
         if is_final:
-            self._tail += safe_text(self._held)
+            self._take_in(self._held)
             self._held = ""
-        finished: list[Block] = []
-        while self._advance(finished, is_final):
+            self.text.join()
+        while self._advance(is_final):
             pass
-        still_open = self._open(is_final)
-        if is_final and still_open is not None:
-            if isinstance(still_open, CodeBlock):
-                still_open.close()
-            finished.append(still_open)
-            still_open = None
-        return finished, still_open
+        if is_final and self._fence is not None:
+            self._fence.piece.close()
+            self._finish(self._fence.piece, len(self._tail))
+            self._fence = None
+        finished, self._finished = self._finished, []
+        return finished, None if is_final else self._open()
 
-    def _advance(self, finished: list[Block], is_final: bool) -> bool:
+    def _take_in(self, text: str) -> None:
+        safe = safe_text(text)
+        self.text.append(safe)
+        self._tail += safe
+
+    def _advance(self, is_final: bool) -> bool:
         """Takes one step through the tail; whether another may follow."""
         if self._fence is not None:
-            self._tail = self._fence.take(self._tail, is_final, finished)
-            if not self._fence.is_closed:
+            return self._take_code(self._fence, is_final)
+        if self._left or self._lead == WHOLE:
+            if not self._settle(is_final):
                 return False
-            self._fence = None
-            return True
-        self._tail = _without_blank_lines(self._tail)
-        opening = _FENCE.match(self._tail)
-        if opening is not None:
-            self._fence = _Fence(opening["marks"], safe_line(opening["info"].strip()), self._gap)
-            self._gap = 1
-            self._tail = self._tail[opening.end() :]
-            return True
-        return self._freeze(finished, is_final)
-
-    def _freeze(self, finished: list[Block], is_final: bool) -> bool:
-        """Moves what is final into blocks; whether the tail now begins with a fence."""
-        tokens = _parse(self._shown(is_final))
-        starts = [token.map[0] for token in tokens if token.level == 0 and token.nesting >= 0 and token.map]
-        lines = self._tail.split("\n")
-        for start, end in pairwise(starts):
-            finished.append(MarkdownBlock("\n".join(lines[start:end]).rstrip(), self._gap))
-            self._gap = 1
-        if len(starts) > 1:
-            self._tail = "\n".join(lines[starts[-1] :])
-            if _FENCE.match(self._tail):
+            if self._lead == WHOLE and (opened := open_fence(self._tail, self._gap)) is not None:
+                self._fence, taken = opened
+                self._drop(taken)
                 return True
-        if len(lines) - (starts[-1] if starts else 0) > _LONG_LIST_LINES:
-            self._freeze_items(finished)
-        return False
+        window, is_full = answer_cut.window_of(self._tail, is_final)
+        if not window.strip() or (window == self._seen and not is_full and not is_final):
+            return False
+        self._seen = window
+        source = self._lead.source(window)
+        tokens = _outline(source)
+        if self._freeze(source, tokens, is_final and not is_full):
+            return True
+        if is_full:
+            self._cut(source, tokens, window)
+        return is_full
 
-    def _freeze_items(self, finished: list[Block]) -> None:
-        tokens = _parse(self._tail)
-        if not tokens or tokens[0].type not in ("bullet_list_open", "ordered_list_open"):
-            return
-        items = [token.map[0] for token in tokens if _is_top_item(token) and token.map]
-        if len(items) < 2:
-            return
-        lines = self._tail.split("\n")
-        cut = items[-1]
-        finished.append(MarkdownBlock("\n".join(lines[:cut]).rstrip(), self._gap))
-        self._gap = 0 if lines[cut - 1].strip() else 1
-        self._tail = "\n".join(lines[cut:])
+    def _take_code(self, fence: Fence, is_final: bool) -> bool:
+        self._drop(fence.take(self._tail, is_final, self._finish))
+        if not fence.is_closed:
+            return False
+        self._fence, self._left, self._gap = None, fence.containers, 1
+        return True
 
-    def _open(self, is_final: bool) -> Block | None:
+    def _settle(self, is_final: bool) -> bool:
+        """Steps over empty lines; where a piece ended in containers, finds which go on. False: not known."""
+        lead, gap, blank = self._outlook()
+        line_end = self._tail.find("\n", blank)
+        rest = len(self._tail) - blank
+        is_known = line_end >= 0 or rest >= answer_cut.WINDOW_CHARS or (is_final and rest > 0)
+        if not self._left:
+            self._drop(blank)
+            return rest > 0
+        if is_known:
+            self._drop(blank)
+            self._lead, self._gap, self._left = lead, gap, ()
+        return is_known
+
+    def _outlook(self) -> tuple[Lead, int, int]:
+        """What the tail seems to go on in, the gap before it, and the characters of the empty lines."""
+        blank = _blank_lines(self._tail)
+        if not self._left:
+            return self._lead, self._gap, blank
+        line = self._tail[blank:].partition("\n")[0]
+        depth, inside = enter(line, self._left)
+        containers = self._left[:depth]
+        following = open_item(inside)
+        number = None
+        is_next_item = False
+        if (
+            following is not None
+            and depth < len(self._left)
+            and isinstance(before := self._left[depth], Item)
+        ):
+            is_next_item = (before.number is None) == (following.number is None)
+            number = before.number + 1 if before.number is not None and is_next_item else None
+        is_close = is_next_item or (bool(containers) and not isinstance(containers[-1], Quote))
+        return Lead(containers, number=number), int(blank > 0 or not is_close), blank
+
+    def _freeze(self, source: str, tokens: list[Token], is_all: bool) -> bool:
+        """Moves the top-level blocks that are final into blocks; whether there were any."""
+        tops = [token for token in tokens if token.level == 0 and token.nesting >= 0 and token.map]
+        starts = [token.map[0] for token in tops if token.map]
+        starts[:1] = [0] if starts else []
+        lines = source.split("\n")
+        count = len(lines) - (not lines[-1])
+        fences = [start for start, token in zip(starts, tops, strict=True) if token.type == "fence" and start]
+        if fences:
+            starts = starts[: starts.index(fences[0]) + 1]
+        elif tops and (is_all or (not lines[count - 1].strip() and tops[-1].type in _ENDED_BY_BLANK)):
+            starts.append(count)
+        offset = self._lead.added_lines
+        for start, end in pairwise(starts):
+            piece = "\n".join(lines[start:end]).rstrip()
+            taken = _line_start(self._tail, end - max(start, offset))
+            self._finish(MarkdownBlock(piece, self._gap, self._lead), taken)
+            self._drop(taken)
+            self._lead, self._gap, offset = WHOLE, 1, 0
+        return len(starts) > 1
+
+    def _cut(self, source: str, tokens: list[Token], window: str) -> None:
+        """Moves the beginning of a block that does not end into a block of its own."""
+        cut = answer_cut.find_cut(source, tokens, self._lead)
+        lines = source.split("\n")
+        if cut.is_fence:
+            if self._open_fence_inside(lines[0], cut.lead.containers):
+                return
+            cut = answer_cut.Cut(0, len(lines[0]), Lead(is_mid_line=True), 1)
+        added = self._lead.added_lines
+        taken = _line_start(window, cut.line - added)
+        kept = "\n".join(lines[: cut.line])
+        if cut.column:
+            raw_line = window[taken:].partition("\n")[0]
+            taken += max(1, cut.column - len(lines[cut.line]) + len(raw_line))
+            kept = "\n".join([*lines[: cut.line], lines[cut.line][: cut.column]])
+        self._finish(MarkdownBlock(kept.rstrip(), self._gap, self._lead), taken)
+        self._drop(taken)
+        self._gap, self._lead = cut.gap, cut.lead
+        if cut.line >= len(lines) - (not lines[-1]):
+            self._left, self._lead = cut.lead.containers, WHOLE
+
+    def _open_fence_inside(self, opening_line: str, containers: tuple[Container, ...]) -> bool:
+        inside = spaced(opening_line)[len(markers(containers)) :]
+        opened = open_fence(f"{inside}\n", self._gap, containers)
+        if opened is None:
+            return False
+        self._fence = opened[0]
+        self._lead = WHOLE
+        self._drop(_line_start(self._tail, 1))
+        return True
+
+    def _finish(self, block: AnswerBlock, taken: int) -> None:
+        """Adds a finished block that ends after `taken` characters of the tail."""
+        end = self.text.length - len(self._tail) + taken
+        block.belongs_to(self.text, self._start, end)
+        self._start = end
+        self._finished.append(block)
+
+    def _drop(self, count: int) -> None:
+        if count:
+            self._tail = self._tail[count:]
+            self._seen = ""
+
+    def _open(self) -> AnswerBlock | None:
+        block: AnswerBlock
         if self._fence is not None:
-            return self._fence.piece
-        shown = self._shown(is_final).rstrip()
-        if not shown:
-            return None
-        return MarkdownBlock(shown if is_final else _balanced(shown), self._gap)
-
-    def _shown(self, is_final: bool) -> str:
-        return self._tail if is_final else _UNDECIDED.sub("", self._tail)
-
-
-class _Fence:
-    """An open fence: its complete lines go into pieces, the unfinished one is shown with them."""
-
-    def __init__(self, marks: str, info: str, gap: int) -> None:
-        mark = re.escape(marks[0])
-        self._closing = re.compile(rf" {{0,3}}{mark}{{{len(marks)},}}[ \t]*\Z")
-        self._may_close = re.compile(rf" {{0,3}}{mark}*[ \t]*\Z")
-        language = info.split(maxsplit=1)[0] if info else ""
-        self.piece = CodeBlock(language, language, gap=gap)
-        self.is_closed = False
-
-    def take(self, tail: str, is_final: bool, finished: list[Block]) -> str:
-        """Moves what `tail` holds of the fence into pieces; gives back what follows."""
-        *complete, rest = tail.split("\n")
-        for number, line in enumerate(complete):
-            if self._closing.match(line):
-                return self._close(finished, "\n".join([*complete[number + 1 :], rest]))
-            self._add(line, finished)
-        if not is_final:
-            self.piece.set_partial("" if self._may_close.match(rest) else rest)
-            return rest
-        if self._closing.match(rest):
-            return self._close(finished, "")
-        if rest:
-            self._add(rest, finished)
-        return ""
-
-    def _add(self, line: str, finished: list[Block]) -> None:
-        if len(self.piece.lines) >= _PIECE_LINES:
-            finished.append(self.piece)
-            self.piece = self.piece.following()
-        self.piece.add(line)
-
-    def _close(self, finished: list[Block], rest: str) -> str:
-        self.is_closed = True
-        self.piece.close()
-        finished.append(self.piece)
-        return rest
+            block = self._fence.piece
+        else:
+            lead, gap, blank = self._outlook()
+            shown = _UNDECIDED.sub("", self._tail[blank:]).rstrip()
+            if not shown:
+                return None
+            block = MarkdownBlock(_balanced(lead.source(shown)), gap, lead)
+        block.belongs_to(self.text, self._start, None)
+        return block
 
 
 def _balanced(source: str) -> str:
@@ -165,23 +236,32 @@ def _balanced(source: str) -> str:
     stand there until the closing ones arrive."""
     paragraph = source[source.rfind("\n\n") + 1 :]
     if paragraph.count("`") % 2:
-        return source + "`"
+        has_begun = not source.endswith("`") or source.endswith("``")
+        return source + "`" if has_begun else source[:-1]
     if _CODE_SPAN.sub("", paragraph).count("**") % 2:
         return source.removesuffix("**") if source.endswith("**") else source + "**"
     return source
 
 
-def _without_blank_lines(text: str) -> str:
-    while (end := text.find("\n")) >= 0 and not text[:end].strip():
-        text = text[end + 1 :]
-    return text
+def _blank_lines(text: str) -> int:
+    """The characters of the empty lines that `text` begins with."""
+    at = 0
+    while (end := text.find("\n", at)) >= 0 and not text[at:end].strip():
+        at = end + 1
+    return at
 
 
-def _is_top_item(token: Token) -> bool:
-    return token.type == "list_item_open" and token.level == 1
+def _line_start(text: str, line: int) -> int:
+    """The offset at which a line begins; the end of the text where there are fewer lines."""
+    at = 0
+    for _ in range(line):
+        at = text.find("\n", at) + 1
+        if at == 0:
+            return len(text)
+    return at
 
 
-def _parse(source: str) -> list[Token]:
-    from forge_tui.widgets.transcript.markdown import parse
+def _outline(source: str) -> list[Token]:
+    from forge_tui.widgets.transcript.markdown import outline
 
-    return parse(source)
+    return outline(source)

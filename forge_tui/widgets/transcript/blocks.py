@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from typing import Literal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from rich.segment import Segment
 from rich.style import Style
@@ -17,11 +20,18 @@ TEXT_INDENT = 3
 """Cells before text: the margin, a column for bars and signs, a blank."""
 GUTTER = [Segment(" " * TEXT_INDENT)]
 
+_NO_LETTER = re.compile(r"[\W_]+")
+_UNWRAPPED = 100_000
+"""Cells of a canvas on which nothing is broken into rows."""
+
 Level = Literal["info", "warning", "error"]
 
 
 class Block(ABC):
     """One thing in the transcript."""
+
+    is_landmark: ClassVar[bool] = False
+    """Whether the person may want to come back to it: what they sent."""
 
     def __init__(self) -> None:
         self.revision = 0
@@ -51,6 +61,53 @@ class Block(ABC):
         """Folds or unfolds, after a click on `row`; whether anything changed."""
         return False
 
+    def passages(self) -> Iterator[tuple[Passage, str]]:
+        """Its text for searching, in order, with what is folded where it folds; a logical line a line."""
+        yield Passage(self), self.find_text()
+
+    def find_text(self) -> str:
+        """Its text for searching, where all of it shows or hides as one."""
+        canvas = Canvas(_UNWRAPPED)
+        self.draw(canvas, TranscriptStyles.bare())
+        return "\n".join(canvas.rendered.lines)
+
+    def may_hold(self, letters: str) -> bool:
+        """Whether a text with these `letters_of` can be in its passages: a look at the source, where the
+        text is dear."""
+        return True
+
+    def lines_of(self, passage: Passage, rendered: Rendered) -> range:
+        """The logical lines of a passage in what was rendered last; none where it is hidden."""
+        return range(len(rendered.lines))
+
+    def reveal(self, passage: Passage) -> bool:
+        """Unfolds as much as that passage needs to show; whether anything changed."""
+        return False
+
+    def end_reveal(self, *, is_kept: bool) -> None:  # noqa: B027 - most blocks fold nothing
+        """Folds again what `reveal` unfolded, or leaves it so for good."""
+
+    def fold_at(self, row: int) -> bool:
+        """Folds or unfolds what can be at `row`; whether anything changed."""
+        return self.toggle(row)
+
+    def toggle_back(self) -> bool:
+        """Takes back what the last click did, where it was the first of two."""
+        return self.toggle(0)
+
+    def kept_row(self, row: int) -> int:
+        """The row that is now to stand where `row` stood before it folded or unfolded."""
+        return row
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of a block's text that shows or hides as one."""
+
+    block: Block
+    """What it stands in: a block of the transcript, or one within it."""
+    number: int = 0
+
 
 class TextBlock(Block):
     """Plain text as it is, under a title where there is one: the output of a command."""
@@ -67,12 +124,17 @@ class TextBlock(Block):
             for line in self._lines:
                 canvas.text([(line.expandtabs(8), styles.text)], original=line)
 
+    def find_text(self) -> str:
+        return "\n".join([self._title, *self._lines] if self._title else self._lines)
+
     def estimate(self, width: int) -> int:
         return self.gap + bool(self._title) + estimate_rows(self._lines, width)
 
 
 class UserBlock(Block):
     """What the person sent: an accent bar on a quiet ground."""
+
+    is_landmark = True
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -83,6 +145,9 @@ class UserBlock(Block):
         with canvas.indented(bar):
             for line in self._lines:
                 canvas.text([(line.expandtabs(4), styles.user)], fill=styles.user, original=line)
+
+    def find_text(self) -> str:
+        return "\n".join(self._lines)
 
     def estimate(self, width: int) -> int:
         return self.gap + estimate_rows(self._lines, width)
@@ -110,88 +175,19 @@ class NoticeBlock(Block):
             for line in self._lines:
                 canvas.text([(line.expandtabs(4), text)])
 
+    def find_text(self) -> str:
+        return "\n".join(self._lines)
+
     def estimate(self, width: int) -> int:
         return self.gap + estimate_rows(self._lines, width)
 
 
-class ReasoningBlock(Block):
-    """The model's reasoning: a live tail while it comes, one line when it has ended, all of it on a click."""
-
-    _TAIL_ROWS = 4
-
-    def __init__(self, started: float) -> None:
-        super().__init__()
-        self._parts: list[str] = []
-        self._started = started
-        self._duration_s: float | None = None
-        self._is_open = False
-
-    @property
-    def is_running(self) -> bool:
-        return self._duration_s is None
-
-    def feed(self, text: str) -> None:
-        """Adds sanitised text."""
-        self._parts.append(text)
-        self.changed()
-
-    def finish(self, now: float) -> None:
-        if self.is_running:
-            self._duration_s = max(0.0, now - self._started)
-            self.changed()
-
-    def toggle(self, row: int) -> bool:
-        if self.is_running:
-            return False
-        self._is_open = not self._is_open
-        self.changed()
-        return True
-
-    def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
-        text = "".join(self._parts)
-        quiet = styles.muted + Style(italic=True)
-        arrow = "▾" if self._is_open or self.is_running else "▸"
-        with canvas.indented(GUTTER, [Segment(MARGIN), Segment(arrow, styles.faint), Segment(" ")]):
-            canvas.text([(self._headline(text), quiet)])
-            if self.is_running:
-                self._draw_tail(text, canvas, quiet)
-            elif self._is_open:
-                for line in text.strip().split("\n"):
-                    canvas.text([(line.expandtabs(4), quiet)])
-
-    def _headline(self, text: str) -> str:
-        if self._duration_s is None:
-            return "Thinking…"
-        tokens = max(1, len(text) // 4)
-        count = f"{tokens / 1000:.1f}k" if tokens >= 1000 else str(tokens)
-        return f"Thought for {seconds(self._duration_s)} (~{count} tokens)"
-
-    def _draw_tail(self, text: str, canvas: Canvas, style: Style) -> None:
-        # Only what can show is wrapped: the cost of a frame stays flat however long the model thinks.
-        tail = text.rstrip()[-canvas.width * (self._TAIL_ROWS + 1) :]
-        below = Canvas(canvas.width)
-        for line in tail.split("\n"):
-            below.text([(line.expandtabs(4), style)])
-        for row in below.rendered.rows[-self._TAIL_ROWS :]:
-            canvas.decoration([(segment.text, segment.style or style) for segment in row.segments])
-
-    def estimate(self, width: int) -> int:
-        return self.gap + (estimate_rows(["".join(self._parts)], width) if self._is_open else 1)
+def letters_of(text: str) -> str:
+    """Its letters and digits, small: what is left of a text however it is marked up."""
+    return _NO_LETTER.sub("", text.lower())
 
 
 def estimate_rows(lines: list[str], width: int) -> int:
     """About the rows that `lines` take in `width` cells."""
     room = max(8, width - TEXT_INDENT - 1)
     return sum(1 + len(line) // room for line in lines)
-
-
-def seconds(duration_s: float) -> str:
-    """A time for people: "0.4s", "12s", "3m 05s", "1h 02m"."""
-    if duration_s < 9.95:
-        return f"{duration_s:.1f}s"
-    whole = round(duration_s)
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m {whole % 60:02d}s"
-    return f"{whole // 3600}h {whole % 3600 // 60:02d}m"

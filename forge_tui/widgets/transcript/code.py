@@ -1,6 +1,7 @@
 """Highlighting of code, in pieces: a long file costs per piece that is looked at, not per file.
 
-Pygments is imported on first use; `warm()` does it ahead of time, off the event loop.
+Pygments is imported on first use; `warm()` does it ahead of time, off the event loop. Its `_TokenType` is the
+class of every kind of token, and has no public name.
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ("Literal.Number", "number"),
     ("Operator.Word", "keyword"),
     ("Operator", "operator"),
+    ("Generic.Inserted", "added"),
+    ("Generic.Deleted", "removed"),
+    ("Generic.Subheading", "comment"),
+    ("Generic.Heading", "comment"),
 )
 _ALIASES = {"console": "bash", "shell": "bash", "py": "python", "jsonc": "json", "tsx": "typescript"}
 

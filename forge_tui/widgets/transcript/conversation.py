@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from forge_core.config.models import ThinkingSetting
 from forge_core.events import (
     AgentEnd,
     AgentEvent,
@@ -9,6 +12,7 @@ from forge_core.events import (
     Error,
     LLMChunk,
     LLMEnd,
+    LLMStart,
     Notice,
     Permission,
     ToolEnd,
@@ -17,9 +21,14 @@ from forge_core.events import (
 )
 from forge_core.sanitize import safe_text
 from forge_tui.widgets.transcript.answer import Answer
-from forge_tui.widgets.transcript.blocks import Block, Level, NoticeBlock, ReasoningBlock
+from forge_tui.widgets.transcript.answer_text import AnswerText
+from forge_tui.widgets.transcript.blocks import Block, Level, NoticeBlock
+from forge_tui.widgets.transcript.call_block import CallBlock
 from forge_tui.widgets.transcript.layout import Layout
+from forge_tui.widgets.transcript.reasoning import ReasoningBlock
+from forge_tui.widgets.transcript.tool_calls import ToolCalls
 from forge_tui.widgets.transcript.tool_card import ToolCard
+from forge_tui.widgets.transcript.tool_group import ToolGroup
 
 _REASONS = {
     "max_iterations": "Stopped: the limit of model calls for one turn is reached.",
@@ -30,8 +39,6 @@ _REASONS = {
     "refusal": "The model declined to answer.",
 }
 """What the person is told where a turn did not simply end."""
-_RECENT = 32
-"""Blocks from the end among which a running turn's cards are looked for."""
 
 
 class Conversation:
@@ -39,18 +46,18 @@ class Conversation:
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
+        self.answers: list[AnswerText] = []
+        """What the model has written, one entry per stretch of text, the oldest first."""
         self._answer: Answer | None = None
         self._open: Block | None = None
         """The answer's open block, when it is in the layout."""
         self._reasoning: ReasoningBlock | None = None
-        self._cards: dict[str, ToolCard] = {}
-        """The turn's calls by id."""
-        self._running: dict[str, ToolCard] = {}
-        self._depths: dict[str, int] = {}
+        self.thinking: ThinkingSetting = "folded"
+        self._calls = ToolCalls(layout, self.add)
 
     @property
     def running_cards(self) -> list[ToolCard]:
-        return list(self._running.values())
+        return self._calls.running
 
     @property
     def is_streaming(self) -> bool:
@@ -60,24 +67,27 @@ class Conversation:
     def apply(self, event: AgentEvent) -> None:
         """Takes one event. Answer text only reaches the blocks with `flush()`."""
         match event:
+            case LLMStart():
+                self._calls.turn_went_on()
             case LLMChunk(kind="answer", text=text) if text:
                 self._finish_reasoning(event.timestamp)
                 if self._answer is None:
                     self._answer = Answer()
+                    self.answers.append(self._answer.text)
                 self._answer.feed(text)
             case LLMChunk(kind="reasoning", text=text) if text:
                 self._reason(text, event.timestamp)
             case LLMEnd():
                 self.finish_text(event.timestamp)
             case ToolStart():
-                self._start_tool(event)
-            case ToolProgress() if event.call_id in self._cards:
-                self._cards[event.call_id].progress(event.text)
-                self.settle_gaps()
+                self.finish_text(event.timestamp)
+                self._calls.start(event)
+            case ToolProgress():
+                self._calls.progress(event)
             case ToolEnd():
-                self._end_tool(event)
-            case Permission(decision="deny") if event.call_id in self._cards:
-                self._cards[event.call_id].deny()
+                self._calls.end(event)
+            case Permission(decision="deny"):
+                self._calls.denied(event)
             case Notice():
                 self.add(NoticeBlock(event.text, event.level))
             case Compaction():
@@ -97,7 +107,10 @@ class Conversation:
     def add(self, block: Block) -> None:
         """Appends a block, closer to the one before where both are calls in a row."""
         previous = self._layout.blocks[-1] if self._layout.blocks else None
-        block.gap = _gap(previous, block)
+        if isinstance(block, CallBlock) and isinstance(previous, CallBlock):
+            block.follow(previous)
+        else:
+            block.gap = int(previous is not None)
         self._layout.append(block)
 
     def add_markdown(self, text: str) -> None:
@@ -123,32 +136,34 @@ class Conversation:
 
     def tick(self, now: float) -> bool:
         """Moves the running cards' times on; whether any shows."""
-        return sum(card.tick(now) for card in self.running_cards) > 0
+        return self._calls.tick(now)
 
-    def toggle_cards(self) -> bool:
-        """Unfolds all cards, or folds all when all are unfolded; whether anything changed."""
-        cards = [block for block in self._layout.blocks if isinstance(block, ToolCard)]
-        is_open = not all(card.is_open for card in cards)
-        has_changed = sum(card.set_open(is_open) for card in cards) > 0
-        self.settle_gaps(0)
-        return has_changed
+    def stop_clock(self, call_id: str) -> None:
+        """The call waits for the person; it may not have begun here yet."""
+        self._calls.stop_clock(call_id)
 
-    def settle_gaps(self, first: int = -_RECENT) -> None:
-        """Brings the gaps between neighbouring cards up to date, from block `first` on."""
-        blocks = self._layout.blocks
-        start = max(1, first if first >= 0 else len(blocks) + first)
-        for previous, block in zip(blocks[start - 1 :], blocks[start:], strict=False):
-            if isinstance(block, ToolCard):
-                block.gap = _gap(previous, block)
+    def go_on_clock(self, call_id: str, now: float) -> None:
+        """The person has answered."""
+        self._calls.go_on_clock(call_id, now)
+
+    def toggle_cards(self) -> None:
+        """Unfolds all cards, or folds all when all are unfolded."""
+        self._calls.toggle_all()
+
+    def show_thinking(self, thinking: ThinkingSetting) -> None:
+        """Shows the reasoning, past and to come, in this way."""
+        self.thinking = thinking
+        for block in self._layout.blocks:
+            if isinstance(block, ReasoningBlock | ToolGroup):
+                block.show_as(thinking)
 
     def clear(self) -> None:
         self._answer = self._open = self._reasoning = None
-        self._running.clear()
-        self._cards.clear()
-        self._depths.clear()
+        self.answers.clear()
+        self._calls.clear()
 
-    def _place(self, finished: list[Block], still_open: Block | None) -> None:
-        blocks = [*finished, *([] if still_open is None else [still_open])]
+    def _place(self, finished: Sequence[Block], still_open: Block | None) -> None:
+        blocks: list[Block] = [*finished, *([] if still_open is None else [still_open])]
         if self._open is None:
             for block in blocks:
                 if not self._layout.blocks:
@@ -163,7 +178,7 @@ class Conversation:
     def _reason(self, text: str, now: float) -> None:
         if self._reasoning is None:
             self.finish_text(now)
-            self._reasoning = ReasoningBlock(now)
+            self._reasoning = ReasoningBlock(now, self.thinking)
             self.add(self._reasoning)
         self._reasoning.feed(safe_text(text))
 
@@ -172,50 +187,15 @@ class Conversation:
             self._reasoning.finish(now)
             self._reasoning = None
 
-    def _start_tool(self, event: ToolStart) -> None:
-        self.finish_text(event.timestamp)
-        depth = self._depths.get(event.parent_id, -1) + 1 if event.parent_id else 0
-        self._depths[event.call_id] = depth
-        card = ToolCard(event.name, event.arguments, event.timestamp, depth)
-        self._cards[event.call_id] = self._running[event.call_id] = card
-        self.add(card)
-
-    def _end_tool(self, event: ToolEnd) -> None:
-        card = self._cards.get(event.call_id)
-        self._running.pop(event.call_id, None)
-        if card is None:
-            card = self._cards[event.call_id] = ToolCard(event.name, {}, event.timestamp)
-            self.add(card)
-        card.finish(
-            success=event.success,
-            result=event.result,
-            summary=event.summary,
-            duration_s=event.duration_s,
-            diffs=event.diffs,
-        )
-        self.settle_gaps()
-
     def _end(self, event: AgentEnd) -> None:
         self.finish_text(event.timestamp)
-        for card in self.running_cards:
-            card.interrupt()
-        self._running.clear()
-        self._cards.clear()
-        self._depths.clear()
+        self._calls.turn_ended(event)
         result = event.result
         if result.stopped_reason == "cancelled":
             self.add(NoticeBlock("interrupted", "info"))
         elif text := result.warning or _REASONS.get(result.stopped_reason, ""):
             level: Level = "info" if result.stopped_reason == "complete" else "warning"
             self.add(NoticeBlock(text, level))
-
-
-def _gap(previous: Block | None, block: Block) -> int:
-    if previous is None:
-        return 0
-    if isinstance(previous, ToolCard) and isinstance(block, ToolCard):
-        return int(previous.has_body)
-    return 1
 
 
 def _index_from_end(blocks: list[Block], block: Block) -> int:

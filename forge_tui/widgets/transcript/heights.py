@@ -43,6 +43,12 @@ class Heights:
             self._tree[at] += change
             at += at & -at
 
+    def truncate(self, length: int) -> None:
+        """Forgets all but the first `length` heights; those behind are looked at one by one."""
+        self.total -= sum(self._heights[length:])
+        del self._heights[length:]
+        del self._tree[length + 1 :]
+
     def offset(self, index: int) -> int:
         """Rows before block `index`."""
         rows = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
 
 _SCHEMES = ("http://", "https://", "mailto:")
 """Only these become links that the terminal may open; any other target is shown as text."""
+_LONGEST_LINK = 2_000
+"""Characters; longer targets are shown, but some terminals choke on them as links."""
+_ADDRESS = re.compile(
+    r"(?<![\w/@.])https?://[^\s<>\"`|\\^{}\u3000-\u3020\uff01-\uff1f\u2400-\u2426]+", re.IGNORECASE
+)
+_AFTER = re.compile(r"[.,;:!?'*_~]+\Z")
+"""What belongs to the sentence around an address rather than to it."""
 
 
 def inline_lines(tokens: Sequence[Token], styles: TranscriptStyles, under: Style) -> list[list[Span]]:
@@ -40,7 +48,7 @@ class _Inline:
         styles = self._styles
         match token.type:
             case "text" | "text_special" | "html_inline":
-                self._add(token.content, self._stack[-1])
+                self._add_text(token.content)
             case "code_inline":
                 self._add(token.content, self._stack[-1] + styles.inline_code)
             case "softbreak" | "hardbreak":
@@ -58,10 +66,22 @@ class _Inline:
             case "link_close":
                 self._close_link()
             case "image":
-                source = safe_line(str(token.attrs.get("src", "")))
-                self._add(f"[image: {token.content or source}]", self._stack[-1] + styles.muted)
+                self._image(token)
             case _:
-                self._add(token.content, self._stack[-1])
+                self._add_text(token.content)
+
+    def _add_text(self, text: str) -> None:
+        """Adds text, the web addresses in it as links."""
+        if self._targets or "://" not in text:
+            self._add(text, self._stack[-1])
+            return
+        at = 0
+        for match in _ADDRESS.finditer(text):
+            address = _trimmed(match.group())
+            self._add(text[at : match.start()], self._stack[-1])
+            self._add(address, self._stack[-1] + self._styles.link + _opening(address))
+            at = match.start() + len(address)
+        self._add(text[at:], self._stack[-1])
 
     def _add(self, text: str, style: Style) -> None:
         # Entities (&#27;) are decoded by the parser: what was safe in the source may not be safe here.
@@ -76,12 +96,49 @@ class _Inline:
     def _open_link(self, target: str) -> None:
         self._targets.append(safe_line(target))
         self._link_text = []
-        link = Style(link=self._targets[-1]) if self._targets[-1].startswith(_SCHEMES) else Style.null()
-        self._push(self._styles.link + link)
+        self._push(self._styles.link + _opening(self._targets[-1]))
 
     def _close_link(self) -> None:
         self._stack.pop()
         target = self._targets.pop() if self._targets else ""
         shown = "".join(self._link_text)
-        if target and target.removeprefix("mailto:") != shown and not target.startswith("#"):
-            self.lines[-1].append((f" ({target})", self._stack[-1] + self._styles.muted))
+        if target and not target.startswith("#") and not _is_same(target, shown):
+            self.lines[-1].append((f" ({target})", self._stack[-1] + self._styles.muted + _opening(target)))
+
+    def _image(self, token: Token) -> None:
+        """An image's description and target: a terminal shows no picture."""
+        target = safe_line(str(token.attrs.get("src", "")))
+        style = self._stack[-1] + self._styles.muted
+        self._add(f"[image: {token.content}]" if token.content else "[image]", style)
+        if target and not self._targets:
+            self._add(f" ({target})", style + _opening(target))
+
+
+def _opening(target: str) -> Style:
+    """The style that lets the terminal open `target`; none for what is no address on the web."""
+    if not target.lower().startswith(_SCHEMES) or len(target) > _LONGEST_LINK:
+        return Style.null()
+    if target.isascii():
+        return Style(link=target)
+    from markdown_it.common.normalize_url import normalizeLink
+
+    return Style(link=safe_line(normalizeLink(target)))
+
+
+def _trimmed(address: str) -> str:
+    """An address found in text without the sentence's own signs and brackets after it."""
+    while True:
+        shorter = _AFTER.sub("", address)
+        for opening, closing in ("()", "[]"):
+            if shorter.endswith(closing) and shorter.count(opening) < shorter.count(closing):
+                shorter = shorter[:-1]
+        if shorter == address:
+            return address
+        address = shorter
+
+
+def _is_same(target: str, shown: str) -> bool:
+    """Whether a link's text says already where it leads."""
+    from urllib.parse import unquote
+
+    return shown in (target, target.removeprefix("mailto:"), unquote(target))

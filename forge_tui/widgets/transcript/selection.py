@@ -1,117 +1,148 @@
-"""Selecting in a transcript: which characters a mouse position means, what is highlighted, what is copied.
+"""What is selected in a transcript: between two characters of its text, whatever rows they stand in.
 
-Textual knows a selection as two offsets. Here `y` is a stable row id, `block << 20 | line`, and `x` a
-character of that logical line: neither moves when rows above change, when the width changes or on scrolling.
+Textual's own way of selecting asks for the text behind every cell and knows widgets by their lines on the
+screen. Here both ends are spots that the layout moves with their text: rows above may change, the width may,
+and an answer may still be growing.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.geometry import Offset
-from textual.selection import Selection
-from textual.strip import Strip
 
 from forge_tui.widgets.transcript.layout import Layout
-from forge_tui.widgets.transcript.rows import NO_LINE, Rendered, Row
+from forge_tui.widgets.transcript.rows import NO_LINE, Rendered, Row, Side
+from forge_tui.widgets.transcript.spots import Spot
+from forge_tui.widgets.transcript.wrapping import cells, crop
 
-LINE_BITS = 20
-_LINE_MASK = (1 << LINE_BITS) - 1
 _WORD = re.compile(r"[\w./:@~+-]+|\S")
 """What a double click takes: paths, addresses and names in one piece."""
 
 
-def row_id(block: int, line: int) -> int:
-    return block << LINE_BITS | line
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The text from one spot to another, the later one's character not included."""
+
+    anchor: Spot
+    """Where the selecting began."""
+    head: Spot
+
+    @property
+    def ends(self) -> tuple[Spot, Spot]:
+        """Both spots, the first one first."""
+        ordered = self.anchor.order <= self.head.order
+        return (self.anchor, self.head) if ordered else (self.head, self.anchor)
+
+    @property
+    def is_empty(self) -> bool:
+        return self.anchor.order == self.head.order
+
+    def span(self, block: int, line: int, length: int) -> tuple[int, int] | None:
+        """The selected characters of a line that has `length`, or None."""
+        first, last = self.ends
+        if not first.order[:2] <= (block, line) <= last.order[:2]:
+            return None
+        start = first.at if (block, line) == first.order[:2] else 0
+        end = last.at if (block, line) == last.order[:2] else length
+        return start, end
 
 
-def with_offsets(rendered: Rendered, block: int, number: int) -> Strip:
-    """A row whose segments carry the offsets that `Screen.get_widget_and_offset_at` looks for."""
+def spot_at(layout: Layout, block: int, number: int, x: int, *, behind: bool = False) -> Spot:
+    """The character at cell `x` of a row, or the one behind it; where the row has no text of its own, the
+    nearest after it."""
+    rendered = layout.rendered(block)
     row = rendered.rows[number]
     if row.line == NO_LINE:
-        line = _line_after(rendered.rows, number)
-        end = len(rendered.lines[line]) if line < len(rendered.lines) else 0
-        at = 0 if _has_line(rendered.rows[number:]) else end
-        return Strip(_placed("".join(segment.text for segment in row.segments) or " ", at, block, line))
-    segments: list[Segment] = []
-    at = 0
-    shown_end = row.skip + row.end - row.start
-    for segment in row.segments:
-        end = at + len(segment.text)
-        decoration = segment.text[: max(0, row.skip - at)]
-        text = segment.text[max(0, row.skip - at) : max(0, shown_end - at)]
-        segments.extend(_placed(decoration, row.start, block, row.line))
-        if text:
-            start = row.start + max(at, row.skip) - row.skip
-            segments.append(Segment(text, _offset_style(start, block, row.line)))
-        at = end
-    if row.start == row.end:
-        segments.extend(_placed(" ", row.start, block, row.line))
-    return Strip(segments)
+        after = next((later for later in rendered.rows[number:] if later.line != NO_LINE), None)
+        return end_of(layout, block) if after is None else Spot(block, after.line, after.start)
+    before = len(crop("".join(segment.text for segment in row.segments), x))
+    part = row if row.beside is None or before < row.beside.column else row.beside
+    at = max(part.start, part.start + before - part.skip)
+    if behind:
+        at += 1
+        while at < part.end and not cells(rendered.lines[part.line][at]):
+            at += 1  # marks on the character before
+    return Spot(block, part.line, min(at, part.end))
 
 
-def past_the_end(layout: Layout) -> Strip:
-    """What lies below the last row: the end of the last line."""
-    last = len(layout.blocks) - 1
-    if last < 0:
-        return Strip.blank(1)
-    lines = layout.rendered(last).lines
-    return Strip(_placed(" ", len(lines[-1]) if lines else 0, last, max(0, len(lines) - 1)))
+def end_of(layout: Layout, block: int) -> Spot:
+    """Behind the last character of a block."""
+    lines = layout.rendered(block).lines
+    return Spot(block, max(0, len(lines) - 1), len(lines[-1]) if lines else 0)
 
 
-def highlighted(row: Row, block: int, selection: Selection, style: Style) -> list[Segment]:
-    """The row's segments with the selected characters in `style`."""
-    span = None if row.line == NO_LINE else selection.get_span(row_id(block, row.line))
-    if span is None:
-        return row.segments
-    start = row.skip + max(0, span[0] - row.start)
-    end = row.skip + min(row.end, row.end if span[1] < 0 else span[1]) - row.start
-    if start >= end:
-        return row.segments
-    return list(_overlaid(row.segments, start, end, style))
-
-
-def selected_text(layout: Layout, selection: Selection) -> str:
-    """The selected text as logical lines: unwrapped, without decoration; a list keeps its markers."""
+def side_of(layout: Layout, chosen: Selected) -> Side:
+    """The version of a file whose lines a selection takes: the old one where it began in a line of it."""
     if not layout.blocks:
+        return "new"
+    block = min(chosen.anchor.block, len(layout.blocks) - 1)
+    return layout.rendered(block).sides.get(chosen.anchor.line) or "new"
+
+
+def highlighted(row: Row, block: int, chosen: Selected, side: Side, style: Style) -> list[Segment]:
+    """The row's segments with the selected characters in `style`; `side` as of `side_of`."""
+    segments = row.segments
+    for part in row.parts:
+        span = None if part.line == NO_LINE else chosen.span(block, part.line, part.end)
+        if span is not None and part.side in ("", side):
+            segments = overlaid(segments, part, *span, style)
+    return segments
+
+
+def overlaid(segments: list[Segment], part: Row, start: int, end: int, style: Style) -> list[Segment]:
+    """A row's segments with these characters of one of its lines in `style`, as far as it shows them."""
+    first, last = max(start, part.start), min(end, part.end)
+    if first >= last:
+        return segments
+    shift = part.skip - part.start
+    return list(_overlaid(segments, first + shift, last + shift, style))
+
+
+def selected_text(layout: Layout, chosen: Selected) -> str:
+    """The selected text as logical lines: unwrapped, without decoration; a list keeps its markers."""
+    if not layout.blocks or chosen.is_empty:
         return ""
-    start, end = selection
-    first = 0 if start is None else min(start.y >> LINE_BITS, len(layout.blocks) - 1)
-    last = len(layout.blocks) - 1 if end is None else min(end.y >> LINE_BITS, len(layout.blocks) - 1)
+    first, last = chosen.ends
+    side = side_of(layout, chosen)
     parts: list[str] = []
-    for block in range(first, last + 1):
-        text = "\n".join(_selected_lines(layout.rendered(block), block, selection))
+    for block in range(first.block, min(last.block, len(layout.blocks) - 1) + 1):
+        text = "\n".join(_selected_lines(layout.rendered(block), block, chosen, side))
         if parts and layout.blocks[block].gap:
             parts.append("")
         parts.append(text)
     return "\n".join(parts)
 
 
-def word_at(layout: Layout, block: int, line: int, at: int) -> Selection | None:
-    """The selection of the word at a character, or None where there is none."""
-    text = layout.rendered(block).lines[line]
-    y = row_id(block, line)
-    for match in _WORD.finditer(text):
-        if match.start() <= at < match.end():
-            return Selection(Offset(match.start(), y), Offset(match.end(), y))
+def word_at(layout: Layout, spot: Spot) -> Selected | None:
+    """The word at a character, or None where there is none."""
+    lines = layout.rendered(spot.block).lines
+    for match in _WORD.finditer(lines[spot.line] if spot.line < len(lines) else ""):
+        if match.start() <= spot.at < match.end():
+            return _part_of_line(layout, spot, match.start(), match.end())
     return None
 
 
-def line_at(layout: Layout, block: int, line: int) -> Selection:
-    """The selection of a whole logical line: a paragraph."""
-    y = row_id(block, line)
-    return Selection(Offset(0, y), Offset(len(layout.rendered(block).lines[line]), y))
+def line_at(layout: Layout, spot: Spot) -> Selected:
+    """A whole logical line: a paragraph."""
+    lines = layout.rendered(spot.block).lines
+    return _part_of_line(layout, spot, 0, len(lines[spot.line]) if spot.line < len(lines) else 0)
 
 
-def _selected_lines(rendered: Rendered, block: int, selection: Selection) -> Iterator[str]:
+def _part_of_line(layout: Layout, spot: Spot, start: int, end: int) -> Selected:
+    anchor, head = Spot(spot.block, spot.line, start), Spot(spot.block, spot.line, end)
+    return Selected(layout.keep(anchor), layout.keep(head))
+
+
+def _selected_lines(rendered: Rendered, block: int, chosen: Selected, side: Side) -> Iterator[str]:
     for number, shown in enumerate(rendered.lines):
-        span = selection.get_span(row_id(block, number))
-        if span is None:
+        span = chosen.span(block, number, len(shown))
+        if span is None or rendered.sides.get(number, side) != side:
             continue
-        start, end = span[0], len(shown) if span[1] < 0 else span[1]
+        start, end = span
         lead = rendered.leads.get(number, "") if start == 0 and end > 0 else ""
         if start == 0 and end >= len(shown):
             yield lead + rendered.originals.get(number, shown)
@@ -129,24 +160,3 @@ def _overlaid(segments: Sequence[Segment], start: int, end: int, style: Style) -
                 under = segment.style or Style.null()
                 yield Segment(text, under + over if over is not None else segment.style)
         at = stop
-
-
-def _placed(text: str, at: int, block: int, line: int) -> list[Segment]:
-    """Each character of a decoration as a segment of its own, all meaning the same place."""
-    style = _offset_style(at, block, line)
-    return [Segment(character, style) for character in text]
-
-
-def _offset_style(at: int, block: int, line: int) -> Style:
-    return Style.from_meta({"offset": (at, row_id(block, line))})
-
-
-def _has_line(rows: Sequence[Row]) -> bool:
-    return any(row.line != NO_LINE for row in rows)
-
-
-def _line_after(rows: Sequence[Row], number: int) -> int:
-    after = next((row.line for row in rows[number:] if row.line != NO_LINE), None)
-    if after is not None:
-        return after
-    return max((row.line for row in rows if row.line != NO_LINE), default=0)

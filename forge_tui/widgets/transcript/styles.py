@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import cache
 
 from rich.style import Style
 from textual.color import Color, ColorParseError
@@ -17,6 +18,8 @@ _SYNTAX = {
     "class": ("syntax-class", "accent"),
     "operator": ("syntax-operator", "foreground"),
     "builtin": ("syntax-builtin", "secondary"),
+    "added": ("diff-added", "success"),
+    "removed": ("diff-removed", "error"),
 }
 """Kind of code token → the theme variable of its colour, and what stands in where a theme lacks it."""
 
@@ -38,6 +41,8 @@ class TranscriptStyles:
     inline_code: Style
     code: Style
     code_label: Style
+    raw: Style
+    """The source of an answer, as it was written."""
     user_bar: Style
     user: Style
     accent: Style
@@ -51,7 +56,17 @@ class TranscriptStyles:
     added_sign: Style
     removed_sign: Style
     selection: Style
+    match: Style
+    match_current: Style
     syntax: Mapping[str, Style] = field(default_factory=dict)
+
+    @classmethod
+    @cache
+    def bare(cls) -> TranscriptStyles:
+        """No style anywhere: for what is drawn for its text alone."""
+        plain = Style.null()
+        names = [field.name for field in fields(cls) if field.name != "syntax"]
+        return cls(**dict.fromkeys(names, plain), syntax=dict.fromkeys(_SYNTAX, plain))
 
     @classmethod
     def from_theme(cls, variables: Mapping[str, str], background: Color) -> TranscriptStyles:
@@ -79,6 +94,7 @@ class TranscriptStyles:
             inline_code=palette.style("forge-inline-code", "accent"),
             code=code,
             code_label=muted + code,
+            raw=text,
             user_bar=palette.style("forge-user", "primary") + user,
             user=text + user,
             accent=palette.style("accent", "primary"),
@@ -92,6 +108,9 @@ class TranscriptStyles:
             added_sign=palette.style("diff-added", "success") + added,
             removed_sign=palette.style("diff-removed", "error") + removed,
             selection=palette.style(background="forge-selection", mix_background=("primary", 0.45)),
+            match=palette.style(background="forge-match", mix_background=("warning", 0.32)),
+            match_current=Style(color=background.rich_color, bold=True, underline=True)
+            + palette.style(background="warning"),
             syntax={kind: palette.style(*names) for kind, names in _SYNTAX.items()},
         )
 

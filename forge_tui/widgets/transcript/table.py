@@ -15,7 +15,7 @@ Align: TypeAlias = Literal["left", "center", "right"]
 
 _BETWEEN = 3
 """Cells between two columns: a rule with a blank on either side."""
-_NARROWEST = 6
+_NARROWEST = 10
 """Cells below which a column is no longer readable."""
 
 
@@ -24,27 +24,41 @@ class Table:
     header: list[Cell] = field(default_factory=list)
     rows: list[list[Cell]] = field(default_factory=list)
     aligns: list[Align] = field(default_factory=list)
+    has_header: bool = True
+    """False for the rows that go on below an earlier piece."""
+    natural: Sequence[int] = ()
+    """The cells each column would like to have, where an earlier piece has settled that."""
 
 
 def draw_table(table: Table, canvas: Canvas, styles: TranscriptStyles) -> None:
     """Adds the table to `canvas`; where even narrow columns do not fit, as one record per row."""
     count = len(table.header)
-    widths = _column_widths(table, canvas.width - _BETWEEN * (count - 1))
+    natural = list(table.natural) or _natural_widths(table)
+    widths = _column_widths(natural, canvas.width - _BETWEEN * (count - 1))
     if widths is None:
         _draw_records(table, canvas, styles)
         return
-    _draw_row(table.header, widths, table.aligns, canvas, styles)
-    canvas.decoration([("─┼─".join("─" * width for width in widths), styles.faint)])
-    for row in table.rows:
+    rule = [("─┼─".join("─" * width for width in widths), styles.faint)]
+    if table.has_header:
+        _draw_row(table.header, widths, table.aligns, canvas, styles)
+        canvas.decoration(rule)
+    for number, row in enumerate(table.rows):
+        if widths != natural and (number or not table.has_header):
+            canvas.decoration(rule)  # where cells wrap, rows would run into one another
         _draw_row(row, widths, table.aligns, canvas, styles)
 
 
-def _column_widths(table: Table, room: int) -> list[int] | None:
-    """Each column's width, the widest ones giving way first; None where it cannot be done."""
-    columns = range(len(table.header))
-    widths = [
-        max(1, *(_size(row[at]) for row in (table.header, *table.rows) if at < len(row))) for at in columns
+def _natural_widths(table: Table) -> list[int]:
+    return [
+        max(1, *(_size(row[at]) for row in (table.header, *table.rows) if at < len(row)))
+        for at in range(len(table.header))
     ]
+
+
+def _column_widths(natural: Sequence[int], room: int) -> list[int] | None:
+    """Each column's width, the widest ones giving way first; None where it cannot be done."""
+    columns = range(len(natural))
+    widths = list(natural)
     excess = sum(widths) - room
     if excess <= 0:
         return widths

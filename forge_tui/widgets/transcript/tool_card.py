@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich.segment import Segment
 
-from forge_core.result import FileDiff
+from forge_core.events import ToolEnd
+from forge_core.result import ToolOutcome
 from forge_core.sanitize import safe_line, safe_text
-from forge_tui.widgets.transcript.blocks import MARGIN, Block, seconds
-from forge_tui.widgets.transcript.diff import DiffLine, diff_lines, draw_diff
+from forge_tui.widgets.transcript.blocks import MARGIN, Passage
+from forge_tui.widgets.transcript.call_block import HEADER, CallBlock, Handle, Part
+from forge_tui.widgets.transcript.call_list import CallList
+from forge_tui.widgets.transcript.card_body import CardBody
+from forge_tui.widgets.transcript.card_header import Header, time_so_far, time_taken
+from forge_tui.widgets.transcript.changes import beyond_changes
+from forge_tui.widgets.transcript.folding import Fold
 from forge_tui.widgets.transcript.rows import Canvas
-from forge_tui.widgets.transcript.tool_words import checklist, describe_call
-from forge_tui.widgets.transcript.wrapping import Span, cells, cut_end, cut_middle
+from forge_tui.widgets.transcript.tool_words import Subject, checklist, describe_call, subject_of
 
 if TYPE_CHECKING:
+    from rich.style import Style
+
     from forge_tui.widgets.transcript.styles import TranscriptStyles
 
-_SHOWS_OUTPUT = frozenset({"bash", "job_output", "ask_user"})
-"""Tools whose output shows without unfolding; the others' summary says enough."""
-_JOB = re.compile(r"job \d+")
-"""The summary of a command that runs on without its call."""
-
-_ENDED_WELL = re.compile(r"(?:^|\n)\[exit code 0, [^\]\n]*\]\Z")
-"""Last line of a command's result; the header says it."""
-
-UNREADABLE = "unreadable arguments"
-
-_TAIL_ROWS = 5
-_FOLDED_ROWS = 5
-_ANSWER_ROWS = 12
-_FOLDED_DIFF_ROWS = 24
-_OPEN_ROWS = 400
-"""Rows of an unfolded body; the rest is counted, and is in the session's journal."""
-_TAIL_CHARS = 4_000
-TIME_WIDTH = 8
-"""Cells at the end of the header where the time stands: it can grow without moving anything."""
+_PREVIEWS: Mapping[str, int] = {"bash": 5, "job_output": 5, "ask_user": 12}
+"""Tools whose output shows without unfolding, and how many rows of it; the others' summary says enough."""
 
 State = Literal["running", "done", "background", "failed", "denied", "interrupted"]
-_SIGNS: Mapping[State, str] = {
+SIGNS: Mapping[State, str] = {
     "running": "●",
     "done": "✓",
     "background": "↷",
@@ -48,195 +37,241 @@ _SIGNS: Mapping[State, str] = {
     "denied": "⊘",
     "interrupted": "◌",
 }
+_STATES: Mapping[ToolOutcome, State] = {
+    "done": "done",
+    "background": "background",
+    "failed": "failed",
+    "timed_out": "failed",
+    "unknown_tool": "failed",
+    "unreadable": "failed",
+    "denied": "denied",
+    "interrupted": "interrupted",
+}
+Failure = Literal["fresh", "recovered", "final"]
+"""What became of the turn after a call had failed: not known yet, it went on, it ended by it."""
+
+_REFUSED = "not allowed"
 
 
-class ToolCard(Block):
-    """One tool call, from its start to its end."""
+class ToolCard(CallBlock):
+    """One tool call, from its start to its end, with the calls that it made itself."""
 
-    def __init__(self, name: str, arguments: Mapping[str, Any], started: float, depth: int = 0) -> None:
-        super().__init__()
+    def __init__(
+        self, name: str, arguments: Mapping[str, Any], started: float, fold: Fold | None = None
+    ) -> None:
+        super().__init__(fold or Fold())
         self.state: State = "running"
-        self.is_open = False
+        self.failure: Failure = "fresh"
+        self.subject: Subject | None = subject_of(name, arguments)
+        self.calls = CallList(self)
+        self.elapsed_s = 0.0
+        self.started = started
         self._name = name
         self._verb, self._target = describe_call(name, arguments)
         self._plan = checklist(arguments) if name == "todo" else ""
-        self._started = started
-        self._elapsed_s = 0.0
-        self._depth = depth
         self._summary = ""
-        self._output = ""
-        self._diffs: tuple[tuple[FileDiff, list[DiffLine]], ...] = ()
+        self._refusal = _REFUSED
+        self._body = CardBody(_PREVIEWS.get(name, 0))
+
+    @property
+    def is_running(self) -> bool:
+        return self.state == "running"
 
     @property
     def has_body(self) -> bool:
-        """Whether rows stand below the header."""
-        return bool(self._diffs or self._visible_output()[0])
+        return self.is_open or (self.is_running and bool(self.calls.count)) or self._preview_rows() > 0
+
+    @property
+    def can_unfold(self) -> bool:
+        return bool(self.calls.count) or not (self._body.is_empty or self._shows_all_when_folded())
 
     def progress(self, text: str) -> None:
-        """Adds live output; only its tail is kept."""
-        self._output = (self._output + safe_text(text))[-_TAIL_CHARS:]
-        self.changed()
+        """Adds live output; what comes after the end is not shown."""
+        if self.is_running:
+            self._body.feed(safe_text(text))
+            self.changed()
 
     def tick(self, now: float) -> bool:
         """Moves the time on; whether it shows."""
         before = self._time()
-        self._elapsed_s = max(0.0, now - self._started)
+        self.elapsed_s = max(0.0, now - self.started)
         if self._time() == before:
             return False
         self.changed()
         return True
 
-    def finish(
-        self, *, success: bool, result: str, summary: str, duration_s: float, diffs: tuple[FileDiff, ...]
-    ) -> None:
-        if self.state == "running":
-            self.state = "done" if success else "failed"
-        self._elapsed_s = duration_s
-        self._summary = safe_line(summary)
-        if self._target:  # the header says "job 2" and "2 files" already
-            self._summary = self._summary.removeprefix(f"{self._target}: ")
-            self._summary = "" if self._summary == self._target else self._summary
-        self._output = safe_text(result).rstrip("\n")
-        if not success:
-            self._fail(safe_line(result.removeprefix("Error: ").split("\n", 1)[0]))
-        elif self._name == "bash" and _JOB.fullmatch(summary):
-            self.state = "background"
-        elif self._name == "bash":
-            self._output = _ENDED_WELL.sub("", self._output)
-        elif self._plan:
-            self._output = self._plan
-        elif self._name == "ask_user":  # question and answer, without the line for the model
-            self._output = self._output.partition("\n")[2] or self._output
-        self._diffs = tuple((diff, diff_lines(diff)) for diff in diffs)
-        self.changed()
+    def go_on(self, now: float) -> None:
+        """Lets the time go on from where it stood."""
+        self.started = now - self.elapsed_s
 
-    def _fail(self, reason: str) -> None:
-        """Word the header of a call that failed; what never ran says only that."""
-        if self._summary == "unknown tool":
-            self._verb, self._target, self._summary = "Unknown tool", safe_line(self._name), ""
-        elif self.state == "failed" and reason.startswith("interrupted by the user"):
-            self.state = "interrupted"
-        elif not self._summary:
-            self._summary = UNREADABLE if reason.startswith("this call of ") else reason
+    def finish(self, end: ToolEnd) -> None:
+        """Shows how it ended; a second end is not heard."""
+        if self.state not in ("running", "denied"):
+            return
+        outcome = end.outcome or ("done" if end.success else "failed")
+        self.state = "denied" if self.state == "denied" and not end.success else _STATES[outcome]
+        self.elapsed_s = max(0.0, end.duration_s)
+        self._summary = self._summarised(end, outcome)
+        self._body.finish(self._told(end), end.diffs)
+        self._close()
 
-    def deny(self) -> None:
-        self.state = "denied"
-        self.changed()
+    def deny(self, why: str = "") -> None:
+        """It may not run; `why` is what the person does not know: a rule, the mode, a guard."""
+        if self.is_running:
+            self.state = "denied"
+            self._refusal = f"{_REFUSED}: {safe_line(why)}" if why else _REFUSED
+            self.changed()
 
     def interrupt(self) -> None:
         """The turn ended without this call's end."""
-        if self.state == "running":
+        if self.is_running:
             self.state = "interrupted"
+        self._close()
+
+    def settle(self, failure: Failure) -> None:
+        """Tells what became of the turn after this call had failed."""
+        if self.failure != failure:
+            self.failure = failure
             self.changed()
 
-    def set_open(self, is_open: bool) -> bool:
-        """Unfolds or folds the body; whether that changed anything."""
-        if self.is_open == is_open or self.state == "running":
-            return False
-        self.is_open = is_open
-        self.changed()
-        return True
+    def turn_page(self, part: Part) -> Handle | None:
+        if part in ("calls", "earlier"):
+            block = self.calls.turn_page(is_on=part == "calls")
+            return None if block is None else Handle(block, "header")
+        return Handle(self, "held") if self._body.turn_page(is_on=part == "on") else None
 
-    def toggle(self, row: int) -> bool:
-        return self.set_open(not self.is_open)
+    def passages(self) -> Iterator[tuple[Passage, str]]:
+        yield Passage(self, HEADER), f"{self._verb} {self._target}  {self._result()}".rstrip()
+        yield from self.calls.passages()
+        for number, text in enumerate(self._body.find_texts(), 1):
+            yield Passage(self, number), text
+
+    def show_passage(self, number: int) -> None:
+        if number != HEADER:
+            self.set_open(True)
+            if self._body.show_page(number - 1):
+                self.changed()
+
+    @property
+    def pages_shown(self) -> range:
+        return self._body.pages_shown
+
+    @pages_shown.setter
+    def pages_shown(self, numbers: range) -> None:
+        self._body.pages_shown = numbers
+
+    def set_open(self, is_open: bool) -> bool:
+        if not is_open:
+            self._body.start_again()
+        return super().set_open(is_open)
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
-        colour = {
-            "running": styles.accent,
-            "done": styles.success,
-            "background": styles.accent,
-            "failed": styles.error,
-            "denied": styles.warning,
-            "interrupted": styles.muted,
-        }[self.state]
-        nest = [Segment("  " * self._depth)] if self._depth else []
-        sign = [Segment(MARGIN), *nest, Segment(_SIGNS[self.state], colour), Segment(" ")]
-        with canvas.indented([Segment(MARGIN), *nest, Segment("  ")], sign):
-            canvas.text(self._header(canvas.width, styles))
-        with canvas.indented([Segment(MARGIN), *nest, Segment("│ ", styles.faint)]):
-            self._draw_diffs(canvas, styles)
-            self._draw_output(canvas, styles)
+        with canvas.indented([Segment(MARGIN)]):
+            self._draw(canvas, styles, is_alone=True)
 
-    def _header(self, width: int, styles: TranscriptStyles) -> list[Span]:
-        time = self._time().rjust(TIME_WIDTH)
-        room = width - cells(self._verb) - 1 - TIME_WIDTH
-        summary = cut_end(self._summary_text(), max(0, room // 2)) if self._summary_text() else ""
-        target = cut_middle(self._target, max(4, room - (cells(summary) + 2 if summary else 0)))
-        quiet = self.state in ("failed", "denied", "interrupted")
-        left: list[Span] = [
-            (self._verb, styles.text + styles.strong),
-            (" ", styles.text),
-            (target, styles.muted if quiet else styles.text),
-        ]
-        if summary:
-            left.append(("  " + summary, styles.muted))
-        used = sum(cells(text) for text, _ in left)
-        return [*left, (" " * max(0, width - used - TIME_WIDTH), styles.text), (time, styles.muted)]
+    def draw_in_list(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        self._draw(canvas, styles, is_alone=False)
 
-    def _summary_text(self) -> str:
-        return {"denied": "not allowed", "interrupted": "interrupted"}.get(self.state, self._summary)
+    def draw_header(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        canvas.mark(Handle(self, "header"))
+        canvas.mark(Passage(self, HEADER))
+        sign, verb, target, result = self._looks(styles)
+        with canvas.indented([Segment("  ")], [Segment(SIGNS[self.state], sign), Segment(" ")]):
+            header = Header(self._verb, self._target, self._result(), self._time())
+            header.draw(canvas, styles, verb=verb, target=target, result=result)
+
+    def _draw(self, canvas: Canvas, styles: TranscriptStyles, *, is_alone: bool) -> None:
+        self.draw_header(canvas, styles)
+        with canvas.indented([Segment("│ ", styles.faint)]):
+            if self.is_open:
+                self.calls.draw(canvas, styles)
+                self._body.draw(canvas, styles, self, is_preview=False)
+            elif is_alone:
+                if self.is_running:
+                    self.calls.draw_latest(canvas, styles)
+                if self._preview_rows():
+                    self._body.draw(canvas, styles, self, is_preview=True)
+
+    def _looks(self, styles: TranscriptStyles) -> tuple[Style, Style, Style, Style]:
+        """The styles of sign, verb, target and result."""
+        strong = styles.text + styles.strong
+        match self.state:
+            case "running":
+                return styles.accent, strong, styles.text, styles.muted
+            case "done":
+                return styles.success, strong, styles.text, styles.muted
+            case "background":
+                return styles.accent, strong, styles.text, styles.muted
+            case "interrupted":
+                return styles.muted, styles.muted, styles.muted, styles.muted
+        match self.failure:
+            case "final":
+                return styles.error, strong, styles.text, styles.error
+            case "fresh":
+                return styles.text, strong, styles.text, styles.muted
+        return styles.muted, styles.muted, styles.muted, styles.muted
+
+    def _result(self) -> str:
+        words = {"denied": self._refusal, "interrupted": "interrupted"}.get(self.state, self._summary)
+        if not self.calls.count:
+            return words
+        calls = f"{self.calls.count:,} call{'s'[: self.calls.count != 1]}"
+        return f"{calls}, {words}" if words else calls
 
     def _time(self) -> str:
-        """The time so far; nothing in the first second, and nothing of calls that took hardly any."""
-        if self.state == "running":
-            return "" if self._elapsed_s < 1 else seconds(float(int(self._elapsed_s))).replace(".0s", "s")
-        return (
-            seconds(self._elapsed_s)
-            if self.state in ("done", "failed", "background") and self._elapsed_s >= 0.05
-            else ""
-        )
+        if self.is_running:
+            return time_so_far(self.elapsed_s)
+        return time_taken(self.elapsed_s) if self.state in ("done", "failed", "background") else ""
 
-    def _draw_diffs(self, canvas: Canvas, styles: TranscriptStyles) -> None:
-        room = _OPEN_ROWS if self.is_open else _FOLDED_DIFF_ROWS
-        for diff, lines in self._diffs:
-            if len(self._diffs) > 1:
-                counts = f"  +{diff.added} −{diff.removed}"
-                path = cut_middle(safe_line(diff.path), max(4, canvas.width - cells(counts)))
-                canvas.text([(path, styles.text), (counts, styles.muted)])
-            shown = lines[: max(0, room)]
-            draw_diff(shown, canvas, styles)
-            room -= len(lines)
-            if len(lines) > len(shown):
-                canvas.decoration([(_more(len(lines) - len(shown), self.is_open), styles.muted)])
+    def _summarised(self, end: ToolEnd, outcome: ToolOutcome) -> str:
+        """A few words; what never ran says only that."""
+        summary = safe_line(end.summary)
+        if outcome == "unknown_tool":
+            self._verb, self._target = "Unknown tool", safe_line(self._name)
+            return ""
+        if outcome == "unreadable":
+            return "unreadable arguments"
+        if not self._said(summary) and not end.success:
+            line = self._said(safe_line(end.result.removeprefix("Error: ").split("\n", 1)[0]))
+            return line.partition(". ")[0].removesuffix(".")  # what follows is advice to the model
+        return self._said(summary)
 
-    def _draw_output(self, canvas: Canvas, styles: TranscriptStyles) -> None:
-        lines, hidden = self._visible_output()
-        if hidden and self.state == "running":
-            hidden = 0
-        if hidden and not self.is_open:
-            canvas.decoration([(_more(hidden, False), styles.muted)])
-        for line in lines:
-            shown = line.expandtabs(8)
-            if self.is_open:
-                canvas.text([(shown, styles.muted)], original=line)
-            else:
-                canvas.text([(cut_end(shown, canvas.width), styles.muted)], original=line)
-        if hidden and self.is_open:
-            canvas.decoration([(_more(hidden, True), styles.muted)])
+    def _said(self, summary: str) -> str:
+        """What it says beyond the target: the header names the job, the file or "2 files" already."""
+        if not self._target:
+            return summary
+        told = summary.removeprefix(f"{self._target}: ").replace(f": {self._target}: ", ": ", 1)
+        return "" if summary == self._target else told
 
-    def _visible_output(self) -> tuple[list[str], int]:
-        """The lines of output to show, and how many are hidden."""
-        if not self._output or (self._diffs and not self.is_open) or self.state == "denied":
-            return [], 0
-        lines = self._output.split("\n")
-        if self.is_open:
-            return lines[:_OPEN_ROWS], max(0, len(lines) - _OPEN_ROWS)
-        if self.state == "running":
-            return [line for line in lines if line.strip()][-_TAIL_ROWS:], 0
-        if self.state == "background":
-            return [], 0
-        if self._name not in _SHOWS_OUTPUT and not (self.state == "failed" and len(lines) > 1):
-            return [], 0
-        room = _ANSWER_ROWS if self._name == "ask_user" else _FOLDED_ROWS
-        if self._name == "ask_user" and len(lines) == 2:
-            return [], 0  # the header says both
-        return lines[-room:], max(0, len(lines) - room)
+    def _told(self, end: ToolEnd) -> str:
+        """What the person is shown of the result."""
+        if self._plan and end.success:
+            return self._plan
+        text = end.result
+        if end.aside:
+            text = text.removeprefix(end.aside).removesuffix(end.aside)
+        if not end.success:
+            text = text.removeprefix("Error: ")
+        if self.state == "interrupted" and text.startswith("interrupted") and "\n" not in text:
+            return ""  # the header says so
+        return safe_text(beyond_changes(text, end.diffs)).strip("\n")
+
+    def _close(self) -> None:
+        self.changed()
+        if self.owner is not None:
+            self.owner.call_ended(self)
+
+    def _preview_rows(self) -> int:
+        if self.state in ("background", "denied") or self._is_said_in_header():
+            return 0
+        return self._body.rows_when_folded()
+
+    def _is_said_in_header(self) -> bool:
+        """Whether question and answer stand in the header already."""
+        return self._name == "ask_user" and self.state == "done" and self._body.line_count <= 2
+
+    def _shows_all_when_folded(self) -> bool:
+        return self.owner is None and self._preview_rows() > 0 and self._body.is_whole_in_preview
 
     def estimate(self, width: int) -> int:
-        diff_rows = sum(len(lines) for _, lines in self._diffs)
-        return self.gap + 1 + min(diff_rows, _FOLDED_DIFF_ROWS) + len(self._visible_output()[0])
-
-
-def _more(count: int, is_open: bool) -> str:
-    lines = "line" if count == 1 else "lines"
-    return f"… {count} more {lines}" + ("" if is_open else " (Ctrl+O)")
+        return self.gap + 1 + self._preview_rows()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from forge_core.sanitize import safe_line
@@ -27,7 +29,58 @@ _VERBS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 """Tool → the verb of its header, and the arguments that may name its target."""
 
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
+_LONGEST_TARGET = 4_000
+"""Characters of an argument that are looked at; more than any screen shows of it."""
 _MARKS = {"completed": "✓", "in_progress": "●"}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A way of looking at the workspace, in words that count."""
+
+    done: str
+    one: str
+    many: str
+
+    def counted(self, count: int) -> str:
+        """ "read 4 files"."""
+        return f"{self.done} {count:,} {self.one if count == 1 else self.many}"
+
+
+_FILES = Look("read", "file", "files")
+_PATTERNS = Look("searched", "pattern", "patterns")
+_FOLDERS = Look("listed", "folder", "folders")
+_LOOKS: Mapping[str, tuple[Look, tuple[str, ...]]] = {
+    "read": (_FILES, _PATHS),
+    "grep": (_PATTERNS, ("pattern",)),
+    "glob": (_PATTERNS, ("pattern",)),
+    "ls": (_FOLDERS, ("path",)),
+}
+"""Tools that only look, and the argument that tells one target from another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a call looks at."""
+
+    look: Look
+    target: str
+    """Calls with the same one count once."""
+    name: str
+    """Short and safe."""
+
+
+def subject_of(name: str, arguments: Mapping[str, Any]) -> Subject | None:
+    """What the call looks at; None for one that does more than look."""
+    if name not in _LOOKS:
+        return None
+    look, keys = _LOOKS[name]
+    given = next((value for key in keys if isinstance(value := arguments.get(key), str)), "")
+    target = given.strip()[:_LONGEST_TARGET]
+    if look is not _PATTERNS:
+        target = posixpath.normpath(target) if target else "." if look is _FOLDERS else ""
+    short = posixpath.basename(target) if look is _FILES else target
+    return Subject(look, target, safe_line(short or target))
 
 
 def describe_call(name: str, arguments: Mapping[str, Any]) -> tuple[str, str]:

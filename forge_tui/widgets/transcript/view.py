@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from forge_tui.terminal.internals import report_fault
+from forge_tui.widgets.transcript.answer_blocks import AnswerBlock
 from forge_tui.widgets.transcript.blocks import Block, Level, NoticeBlock, TextBlock, UserBlock
 from forge_tui.widgets.transcript.conversation import Conversation
-from forge_tui.widgets.transcript.window import Window
+from forge_tui.widgets.transcript.finding import Finding
 
 if TYPE_CHECKING:
     from textual.timer import Timer
 
+    from forge_core.config.models import ThinkingSetting
     from forge_core.events import AgentEvent
+    from forge_tui.widgets.transcript.answer_text import AnswerText
 
 FRAME_S = 1 / 45
 """Between two redraws of a streaming answer; the first fragment after a pause does not wait."""
@@ -23,12 +28,21 @@ _TICK_S = 0.25
 """Between two looks at the running cards' times."""
 
 
-class Transcript(Window):
+class Transcript(Finding):
     """The conversation: what the person said, answers, reasoning, tool calls, notices."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        thinking: ThinkingSetting = "folded",
+        *,
+        id: str | None = None,  # noqa: A002
+        classes: str | None = None,
+    ) -> None:
         super().__init__(id=id, classes=classes)
+        self.clock: Callable[[], float] = time.time
+        """What the times of running cards are told by; the events' time stamps are of the same clock."""
         self._conversation = Conversation(self.model)
+        self._conversation.show_thinking(thinking)
         self._flush_handle: asyncio.Handle | None = None
         self._last_flush = 0.0
         self._flush_cost_s = 0.0
@@ -56,10 +70,24 @@ class Transcript(Window):
         self._conversation.add_markdown(text)
         self._grew()
 
+    def stop_clock(self, call_id: str) -> None:
+        """From now on a call waits for the person, which is no time of its own."""
+        self._conversation.stop_clock(call_id)
+
+    def go_on_clock(self, call_id: str) -> None:
+        """The person has answered: the call's time goes on where it stopped."""
+        self._conversation.go_on_clock(call_id, self.clock())
+
+    @property
+    def answers(self) -> list[AnswerText]:
+        """What the model has written: source and code of each stretch of text, the oldest first."""
+        return list(self._conversation.answers)
+
     def clear_blocks(self) -> None:
         """Empties the transcript."""
         self._conversation.clear()
-        self.model.clear()
+        self.start_over()
+        self.start_over_finding()
         self.new_below = False
         self.show()
 
@@ -73,8 +101,42 @@ class Transcript(Window):
 
         self._move(toggle)
 
-    def block_toggled(self, index: int) -> None:
-        self._conversation.settle_gaps(index)
+    def toggle_raw(self, answer: AnswerText | None = None) -> bool:
+        """Shows an answer as it was written, or again as what it means; False where there is none.
+
+        Without `answer`: the one under the pointer, else the last one in view, else the last one.
+        """
+        chosen = answer or self._answer_meant()
+        if chosen is None:
+            return False
+
+        def toggle() -> None:
+            if not self.model.follows_end:
+                self.model.stay()
+            chosen.turn()
+
+        self._move(toggle)
+        return True
+
+    @property
+    def thinking(self) -> ThinkingSetting:
+        """How much of the reasoning shows."""
+        return self._conversation.thinking
+
+    def show_thinking(self, thinking: ThinkingSetting) -> None:
+        """Shows the reasoning, past and to come, in this way."""
+        self._conversation.show_thinking(thinking)
+        self.show()
+
+    def _answer_meant(self) -> AnswerText | None:
+        self.show()  # an answer that is being cut may have fewer blocks than at the last frame
+        pointed = self.pointed_block
+        shown = [] if pointed is None else [pointed]
+        shown += reversed([block for block, _ in self._frame.places])
+        for index in shown:
+            if isinstance(block := self.model.blocks[index], AnswerBlock) and block.answer.length:
+                return block.answer
+        return self._conversation.answers[-1] if self._conversation.answers else None
 
     @staticmethod
     def warm() -> None:
@@ -87,7 +149,7 @@ class Transcript(Window):
         self._ticker = self.set_interval(_TICK_S, self._tick, pause=True)
 
     def on_unmount(self) -> None:
-        for handle in (self._flush_handle, self._scrollbar_handle):
+        for handle in (self._flush_handle, self._scrollbar_handle, self._slice_handle):
             if handle is not None:
                 handle.cancel()
 
@@ -120,7 +182,7 @@ class Transcript(Window):
             if self._is_ready():
                 self.paint_now()
         except Exception as error:  # called by the loop: there is no message handler to catch a bug of ours
-            self.app._handle_exception(error)
+            report_fault(self.app, error)
         if self._ticker is not None and self._conversation.running_cards:
             self._ticker.resume()
         self._last_flush = time.monotonic()
@@ -130,5 +192,5 @@ class Transcript(Window):
         if not self._conversation.running_cards:
             if self._ticker is not None:
                 self._ticker.pause()
-        elif self._conversation.tick(time.time()):
+        elif self._conversation.tick(self.clock()):
             self.show()

@@ -18,13 +18,15 @@ from textual.color import TRANSPARENT
 from textual.geometry import Region, Size
 from textual.reactive import var
 from textual.scroll_view import ScrollView
-from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
+from forge_tui.terminal import internals
 from forge_tui.widgets.transcript import selection as selecting
-from forge_tui.widgets.transcript.layout import Frame, Layout
-from forge_tui.widgets.transcript.rows import NO_LINE, Row
+from forge_tui.widgets.transcript.frame import Frame
+from forge_tui.widgets.transcript.layout import Layout
+from forge_tui.widgets.transcript.rows import Row
+from forge_tui.widgets.transcript.selection import Selected
 from forge_tui.widgets.transcript.styles import TranscriptStyles
 
 _SCROLLBAR_S = 0.25
@@ -45,7 +47,7 @@ class Window(ScrollView):
         scrollbar-color: $foreground 15%;
     }
     """
-    ALLOW_SELECT: ClassVar[bool] = True
+    ALLOW_SELECT: ClassVar[bool] = False  # Textual's way of selecting; `Pointing` has our own
     can_focus = False
 
     new_below: var[bool] = var(False)
@@ -54,6 +56,7 @@ class Window(ScrollView):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
         self.model = Layout()
+        self.selected: Selected | None = None
         self._frame = Frame((), (), 0, 0)
         self._painted: tuple[Size, TranscriptStyles | None] = (Size(0, 0), None)
         self._variables: dict[str, str] | None = None
@@ -74,15 +77,37 @@ class Window(ScrollView):
         self._move(lambda: self.model.jump(0))
 
     def page_up(self) -> None:
-        self._move(lambda: self.model.scroll(-max(1, self.size.height - 2)))
+        self.scroll_rows(-max(1, self.size.height - 2))
 
     def page_down(self) -> None:
-        self._move(lambda: self.model.scroll(max(1, self.size.height - 2)))
+        self.scroll_rows(max(1, self.size.height - 2))
+
+    def scroll_rows(self, delta: int) -> None:
+        """Scrolls by exactly so many rows."""
+        self._move(lambda: self.model.scroll(delta))
+
+    def landmark(self, direction: int) -> None:
+        """Brings the nearest thing that the person sent before (-1) or after (1) the top there; after the
+        last one comes the end."""
+
+        def go() -> None:
+            block = self.model.landmark(direction)
+            if block is not None:
+                self.model.move_to(block, self.model.blocks[block].gap)
+            elif direction > 0:
+                self.model.follows_end = True
+
+        self._move(go)
 
     def selected_text(self) -> str:
         """What is selected here, as logical lines; "" when nothing is."""
-        chosen = self.text_selection
-        return "" if chosen is None else selecting.selected_text(self.model, chosen)
+        return "" if self.selected is None else selecting.selected_text(self.model, self.selected)
+
+    def select(self, chosen: Selected | None) -> None:
+        """Selects this, or nothing."""
+        if chosen is not self.selected:
+            self.selected = chosen
+            self.refresh()
 
     def show(self) -> None:
         """Brings the screen up to date with the blocks, painting only the rows that differ."""
@@ -96,22 +121,15 @@ class Window(ScrollView):
             for y in range(max(len(old), len(new)))
             if y >= len(old) or y >= len(new) or new[y] is not old[y]
         ]
+        width = self.size.width - self.scrollbar_size_vertical  # the bar is painted when it moves
         for first, last in _runs(changed):
-            self.refresh(Region(0, first, self.size.width, last - first + 1))
+            self.refresh(Region(0, first, width, last - first + 1))
         if self.model.follows_end:
             self.new_below = False
 
     def paint_now(self) -> None:
-        """Paints what `show()` left to be painted, without waiting for the screen's next tick of 1/60 s.
-
-        Relies on Textual 8.2.8's `Screen._on_timer_update` (which that tick calls) with `_dirty_widgets` and
-        `_layout_required`. Whatever needs more than a repaint is left to the tick.
-        """
-        screen = self.screen
-        if self._repaint_required and screen is self.app.screen and not screen._layout_required:
-            screen._dirty_widgets.add(self)
-            self._repaint_required = False
-            screen._on_timer_update()
+        """Paints what `show()` left to be painted, without waiting for the screen's next tick."""
+        internals.paint_now(self)
 
     def _move(self, step: Callable[[], None]) -> None:
         if self._is_ready():
@@ -170,89 +188,55 @@ class Window(ScrollView):
         styles = self._current_styles()
         if self._painted != (self.size, styles):
             self._update_frame()
-        chosen = self.text_selection
         width = self.size.width
-        strips = [self._strip(y, width, styles, chosen) for y in crop.line_range]
+        strips = [self._strip(y, width, styles) for y in crop.line_range]
         for line_filter in self.get_line_filters():
             strips = [strip.apply_filter(line_filter, self._background) for strip in strips]
         if crop.column_span != (0, width):
             strips = [strip.crop(*crop.column_span) for strip in strips]
         return strips
 
-    def _strip(self, y: int, width: int, styles: TranscriptStyles, chosen: Selection | None) -> Strip:
+    def _strip(self, y: int, width: int, styles: TranscriptStyles) -> Strip:
         if y >= len(self._frame.rows):
             return Strip.blank(width, styles.base)
         row = self._frame.rows[y]
-        if chosen is not None:
-            segments = selecting.highlighted(row, self._frame.places[y][0], chosen, styles.selection)
-            if segments is not row.segments:
-                return _finished(segments, width, styles.base)
+        segments = self.marked(row, self._frame.places[y][0], styles)
+        if segments is not row.segments:
+            return _finished(segments, width, styles.base)
         if row.final is None:
             row.final = _finished(row.segments, width, styles.base)
         return row.final
 
+    def marked(self, row: Row, block: int, styles: TranscriptStyles) -> list[Segment]:
+        """The row's segments with what is selected marked."""
+        if self.selected is None:
+            return row.segments
+        side = selecting.side_of(self.model, self.selected)
+        return selecting.highlighted(row, block, self.selected, side, styles.selection)
+
     def render_line(self, y: int) -> Strip:
-        """A row with text offsets in its segments' meta, for `Compositor.get_widget_and_offset_at`, which
-        alone asks for single rows. In what is painted they would make every segment's style unique."""
-        if not 0 <= y < len(self._frame.places):
-            return selecting.past_the_end(self.model)
-        block, number = self._frame.places[y]
-        return selecting.with_offsets(self.model.rendered(block), block, number)
+        return self._strip(y, self.size.width, self._current_styles())
 
     # Events
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Someone scrolled: a little way by exact rows, a long way to the estimated place."""
+        """Someone scrolled: a little way by exact rows, a long way to the estimated place. Both ends are
+        reached though the sum of rows be a guess."""
         if not self._is_ready():
             return
-        delta = round(new_value) - self._frame.offset
+        row = round(new_value)
+        delta = row - self._frame.offset
+        is_inside = 0 < row < self._frame.total - self.size.height
         self._configure()
-        if abs(delta) <= 2 * self.size.height:
+        if not delta or (is_inside and abs(delta) <= 2 * self.size.height):
             self.model.scroll(delta)
         else:
-            self.model.jump(round(new_value))
+            self.model.jump(row)
         self.show()
         self._move_scrollbar()
 
     def on_resize(self, event: events.Resize) -> None:
         self.show()
-
-    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        return selecting.selected_text(self.model, selection), "\n"
-
-    def selection_updated(self, selection: Selection | None) -> None:
-        self.refresh()
-
-    async def _on_click(self, event: events.Click) -> None:
-        """One click folds what folds, two take a word, three a paragraph; Textual's two would take it all."""
-        event.prevent_default()
-        if not 0 <= event.y < len(self._frame.places):
-            return
-        block, number = self._frame.places[event.y]
-        row = self._frame.rows[event.y]
-        if event.chain == 1:
-            if self.text_selection is None:
-                self._toggle(block, number)
-        elif row.line != NO_LINE:
-            at = self._character_at(row, event.x)
-            word = selecting.word_at(self.model, block, row.line, at) if event.chain == 2 else None
-            chosen = selecting.line_at(self.model, block, row.line) if event.chain == 3 else word
-            if chosen is not None:
-                self.screen.selections = {self: chosen}
-
-    def _character_at(self, row: Row, x: int) -> int:
-        strip = Strip([Segment(segment.text) for segment in row.segments])
-        return row.start + len(strip.crop(0, x).text) - row.skip
-
-    def _toggle(self, block: int, number: int) -> None:
-        self.model.stay()
-        if self.model.blocks[block].toggle(number):
-            self.block_toggled(block)
-        self.model.settle()
-        self.show()
-
-    def block_toggled(self, index: int) -> None:
-        """Called when block `index` was folded or unfolded."""
 
 
 def _finished(segments: list[Segment], width: int, base: Style) -> Strip:

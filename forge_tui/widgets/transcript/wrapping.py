@@ -42,6 +42,7 @@ def wrap_words(text: str, width: int) -> list[tuple[int, int]]:
 
     The space at a break belongs to no row. There is always at least one range.
     """
+    width = max(1, width)
     if cells(text) <= width:
         return [(0, len(text))]
     rows: list[tuple[int, int]] = []
@@ -49,7 +50,7 @@ def wrap_words(text: str, width: int) -> list[tuple[int, int]]:
     for match in _WORDS.finditer(text):
         word = match.group()
         bare = cells(word.rstrip())
-        if column + bare > width and column:
+        if column + bare > width and (column or end > start):
             rows.append((start, end))
             start, column = match.start(), 0
         if bare > width:
@@ -66,6 +67,7 @@ def wrap_words(text: str, width: int) -> list[tuple[int, int]]:
 
 def wrap_cells(text: str, width: int) -> list[tuple[int, int]]:
     """Character ranges of the rows that `text` takes, broken at the last cell that fits (for code)."""
+    width = max(1, width)
     if text.isascii():
         return [(at, min(len(text), at + width)) for at in range(0, max(1, len(text)), width)]
     rows: list[tuple[int, int]] = []

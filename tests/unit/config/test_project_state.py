@@ -187,6 +187,10 @@ def test_two_processes_at_once_lose_no_rule(state: Path, root: Path) -> None:
     for writer in writers:
         assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
     for writer in writers:
-        writer.communicate("go\n", timeout=60)
+        assert writer.stdin is not None
+        writer.stdin.write("go\n")
+        writer.stdin.flush()
+    for writer in writers:
+        writer.communicate(timeout=180)
         assert writer.returncode == 0
     assert len(kept(state, root).allow) == 40

@@ -510,6 +510,8 @@ class TestBase:
             def text(self) -> Any:
                 raise AssertionError("rendered")
 
+        with pytest.raises(AssertionError, match="rendered"):
+            _ = Unprintable("x").text
         messages: list[list[BaseMessage]] = [[Unprintable("x")]]
         manager = AsyncCallbackManager.configure([ForgeCallbackHandler(), TokenTrackingCallback()])
         asyncio.run(_start(manager, messages))

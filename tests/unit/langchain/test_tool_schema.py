@@ -63,7 +63,7 @@ def test_nesting_without_end_is_cut() -> None:
     schema: dict[str, Any] = {"type": "string"}
     for _ in range(100):
         schema = {"type": "array", "items": schema}
-    model_for(value=schema)(value=[])
+    assert model_for(value=schema)(value=[]).value == []
 
 
 def test_the_json_schema_is_the_given_one_and_stays_so() -> None:

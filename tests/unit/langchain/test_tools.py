@@ -155,7 +155,8 @@ class TestForgeToolForLangChain:
     def test_no_warning_comes_from_odd_names(self) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            LangChainToolAdapter(forge_tool=Strange())
+            adapter = LangChainToolAdapter(forge_tool=Strange())
+        assert adapter.name == Strange().name
 
     def test_odd_names_arrive_as_they_were_given(self) -> None:
         strange = Strange()

@@ -85,4 +85,4 @@ def test_odd_json_never_breaks_the_reader(seed: int) -> None:
     for _ in range(50):
         payloads = [{"choices": [{"delta": any_json(dice)}]}, {"choices": any_json(dice)}, any_json(dice)]
         data = b"".join(b"data: " + json.dumps(payload).encode() + b"\n\n" for payload in payloads)
-        outcome(data + DONE, dice)
+        assert outcome(data + DONE, random.Random(seed)) == outcome(data + DONE, dice)

@@ -229,6 +229,6 @@ def test_references_in_a_schema_are_followed() -> None:
     ],
 )
 def test_hostile_repetition_costs_no_time(filler: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     salvage(filler * 3000, TOOLS)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2

@@ -27,7 +27,7 @@ def program(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
     )
 
 
@@ -54,5 +54,5 @@ def test_a_vocabulary_that_is_not_the_known_one_is_refused(tmp_path: Path) -> No
 
 
 def test_without_tiktoken_there_are_estimates() -> None:
-    done = subprocess.run([sys.executable, "-c", _BLOCKED], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", _BLOCKED], capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr

@@ -88,13 +88,14 @@ def test_a_blank_that_is_none_to_bash_is_never_taken_for_one(root: Path, blank: 
         assert decide(policy, line) is Decision.ASK
 
 
-def test_a_hard_line_is_no_yes_for_good_either(root: Path) -> None:
+def test_a_yes_for_good_offered_for_a_hard_line_is_never_too_broad_to_be_saved(root: Path) -> None:
     policy = PermissionPolicy(root, sandbox="full")
-    for line in lines(HARD):
-        verdict = policy.decide("bash", ToolUse(Effect.RUN, line))
-        if verdict.always_rule:
-            fresh = PermissionPolicy(root, sandbox="full")
-            fresh.allow_always(verdict.always_rule)
+    verdicts = [policy.decide("bash", ToolUse(Effect.RUN, line)) for line in lines(HARD)]
+    offered = [verdict.always_rule for verdict in verdicts if verdict.always_rule]
+    saved: list[str] = []
+    for rule in offered:
+        PermissionPolicy(root, sandbox="full", save_rule=saved.append).allow_always(rule)
+    assert offered and saved == offered
 
 
 @pytest.mark.parametrize("mode", [PermissionMode.ASK, PermissionMode.AUTO, PermissionMode.YOLO])

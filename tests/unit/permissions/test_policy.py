@@ -89,6 +89,15 @@ def test_outside_asks_and_the_answer_offered_is_no(root: Path) -> None:
     assert str(root) in verdict.reason
 
 
+def test_the_answer_offered_is_no_for_a_secret_outside_too(root: Path) -> None:
+    policy = PermissionPolicy(root)
+    outside = policy.decide("read", reading(root.parent / ".env"))
+    assert (outside.decision, outside.is_destructive, outside.is_private) == (ASK, True, True)
+    assert "may hold keys" in outside.reason
+    assert str(root) in outside.reason
+    assert not policy.decide("read", reading(root / ".env")).is_destructive
+
+
 def test_a_neighbour_with_the_same_beginning_is_outside(root: Path) -> None:
     neighbour = root.parent / "project-2"
     neighbour.mkdir()

@@ -97,8 +97,8 @@ def test_quoting_a_word_otherwise_changes_no_deny(line: str) -> None:
 def test_no_text_is_a_fault(line: str) -> None:
     for mode in (PermissionMode.ASK, PermissionMode.AUTO, PermissionMode.YOLO):
         policy = PermissionPolicy(ROOT, mode, allow=["bash(git status:*)"], deny=DENY, sandbox="full")
-        policy.decide("bash", ToolUse(Effect.RUN, line))
-    policy.explain(line)
+        assert policy.decide("bash", ToolUse(Effect.RUN, line)).decision in Decision
+    assert policy.explain(line)
 
 
 HOSTILE = {

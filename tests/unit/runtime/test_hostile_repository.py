@@ -134,7 +134,7 @@ def test_forge_run_in_it_runs_nothing_of_it_and_names_what_it_ignored(
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         stdin=subprocess.DEVNULL,
         check=False,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ async def test_a_turn_ends_with_agent_end_and_is_in_the_journal(tmp_path: Path) 
 
 async def test_the_status_carries_model_mode_usage_and_context(tmp_path: Path) -> None:
     session = scripted_session(tmp_path, [["one ", "two"]])
-    assert session.status.context_percent == 0
+    assert session.status.is_context_estimate
     await turn(session)
     status = session.status
     assert (status.model, status.mode, status.is_running) == ("scripted/model", PermissionMode.ASK, False)
@@ -167,7 +168,9 @@ async def test_reset_interrupts_clears_the_conversation_and_keeps_what_was_spent
     await running
     spent = session.status.usage
     assert spent.prompt_tokens >= 10
-    assert session.status.context_used == 0
+    assert session.composition().by_turn() == {}
+    assert session.status.context_used == session.composition().used
+    assert [turn.number for turn in session.spending().turns] == [0]
     await turn(session, "three")
     llm = session._parts.agent.llm
     assert isinstance(llm, ScriptedLLM)
@@ -185,7 +188,7 @@ async def test_a_new_model_answers_the_next_turn(tmp_path: Path) -> None:
     assert isinstance(last, AgentEnd)
     assert last.result.output == "from other/model"
     assert session.status.model == "other/model"
-    assert set(session.usage_by_model) == {"scripted/model", "other/model"}
+    assert set(session.spending().by_model) == {"scripted/model", "other/model"}
     await session.aclose()
 
 
@@ -248,7 +251,7 @@ async def test_closing_the_session_ends_what_its_commands_left_running(tmp_path:
     pid = int(next(e.result for e in events if isinstance(e, ToolEnd)).split()[0])
     os.kill(pid, 0)
     await session.aclose()
-    for _ in range(100):
+    for _ in range(1500):
         if not is_alive(pid):
             break
         await asyncio.sleep(0.02)
@@ -268,7 +271,26 @@ async def test_closing_the_session_lets_the_reader_of_a_turn_go(tmp_path: Path) 
     reading = asyncio.create_task(turn(session))
     await gate.reached.wait()
     await session.aclose()
-    events = await asyncio.wait_for(reading, 5)
+    events = await asyncio.wait_for(reading, 60)
     assert not any(isinstance(event, AgentEnd) for event in events)
     assert session.last_result is not None
+    assert_closed(journal_of(session))
+
+
+class Stubborn(Echo):
+    async def aclose(self) -> None:
+        raise RuntimeError("a bug")
+
+
+async def test_a_fault_while_it_closes_leaves_nothing_else_open(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    session = scripted_session(tmp_path, [["Hello."]], tools=[Stubborn()])
+    await turn(session)
+    writers = [
+        thread for thread in threading.enumerate() if thread not in before and "journal" in thread.name
+    ]
+    assert writers
+    with pytest.raises(RuntimeError, match="a bug"):
+        await session.aclose()
+    assert not [thread for thread in writers if thread.is_alive()]
     assert_closed(journal_of(session))

@@ -53,7 +53,7 @@ async def test_questions_reach_the_person_and_their_answers_the_model() -> None:
         },
     )
     assert result.success
-    assert "Which database?\n  → SQLite" in result.output
+    assert result.output.startswith(f"{result.aside}\nWhich database?\n  → SQLite")
     assert "Which colours?\n  → red; my own blue" in result.output
     assert result.summary == "SQLite, red, my own blue"
     assert person.asked == [

@@ -1,4 +1,5 @@
 import asyncio
+import math
 import os
 import resource
 import signal
@@ -11,9 +12,12 @@ import pytest
 from forge_core.tools import BashTool, ExecutionContext, ReadTool, ToolExecutor, ToolResult
 from forge_core.tools.bash import MAX_COMMAND_BYTES
 from forge_core.tools.output import OutputStore
+from forge_core.tools.shell import process
 from forge_core.tools.shell.capture import MAX_LIVE_TOTAL, Capture
 from forge_core.tools.shell.environment import child_environment
+from forge_core.tools.shell.job import PIPE_GRACE_S
 from forge_core.tools.shell.process_tree import marked
+from tests.support.promptness import assert_prompt
 
 FLOOD_BYTES = 1_000_000_000 if os.environ.get("FORGE_FULL") else 300_000_000
 
@@ -39,9 +43,9 @@ def is_alive(pid: int) -> bool:
     return state not in "ZX"
 
 
-async def gone(pid: int, within_s: float) -> bool:
-    """Whether the process ends in time; looked at often, so that no figure depends on luck."""
-    deadline = time.monotonic() + within_s
+async def gone(pid: int) -> bool:
+    """Whether the process ends; a busy machine may take its time for it."""
+    deadline = time.monotonic() + 20
     while is_alive(pid):
         if time.monotonic() > deadline:
             return False
@@ -53,7 +57,8 @@ async def test_output_and_exit_code_are_told(tool: BashTool, tmp_path: Path) -> 
     result = await bash(tool, tmp_path, "echo out; echo err >&2; pwd")
     assert result.success
     assert result.output.startswith(f"out\nerr\n{tmp_path}\n[exit code 0, ")
-    assert result.summary == "exit 0"
+    assert (result.summary, result.outcome) == ("exit 0", "done")
+    assert result.output == f"out\nerr\n{tmp_path}\n{result.aside}"
 
 
 @pytest.mark.parametrize(
@@ -75,52 +80,80 @@ async def test_a_failure_says_how_and_keeps_the_output(
     result = await bash(tool, tmp_path, command)
     assert not result.success
     assert result.for_model().startswith(words)
-    assert result.summary == summary
+    assert (result.summary, result.outcome) == (summary, "failed")
+    assert result.for_model().startswith(f"{result.aside}\n")
 
 
 async def test_it_returns_when_the_shell_is_done_though_a_child_keeps_the_pipe(
     tool: BashTool, tmp_path: Path
 ) -> None:
-    started = time.perf_counter()
-    result = await bash(tool, tmp_path, "sleep 7002 & echo started")
-    assert time.perf_counter() - started < 1
-    assert result.success
-    assert "still running in the background" in result.output
-    assert "sleep 7002" in result.output
+    async def attempt() -> float:
+        started = time.perf_counter()
+        result = await bash(tool, tmp_path, "sleep 7002 & echo started")
+        took = time.perf_counter() - started
+        assert result.success
+        assert "still running in the background" in result.output
+        assert "sleep 7002" in result.output
+        return took
+
+    await assert_prompt(1, attempt)
+
+
+async def test_a_command_whose_end_is_noticed_late_has_left_nothing_running(
+    tool: BashTool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine the supervisor's own end comes a while after the shell's."""
+    exit_of = process.exit_of
+
+    async def late(supervisor: Any) -> int:
+        await asyncio.sleep(2 * PIPE_GRACE_S)
+        return await exit_of(supervisor)
+
+    monkeypatch.setattr(process, "exit_of", late)
+    result = await bash(tool, tmp_path, "echo whole")
+    assert result.output.startswith("whole\n[exit code 0, ")
+    assert "still running" not in result.output
 
 
 async def test_a_timeout_returns_at_once_with_what_there_is(tool: BashTool, tmp_path: Path) -> None:
-    started = time.perf_counter()
-    result = await bash(
-        tool,
-        tmp_path,
-        "trap '' TERM; echo before; sleep 7011 & echo $$ > pid; wait; sleep 7012",
-        timeout_s=0.3,
-    )
-    took = time.perf_counter() - started
-    assert 0.3 <= took < 0.7
-    assert not result.success
-    assert "timed out after 0.3 s" in (result.error or "")
-    assert result.output == "before"
-    assert await gone(int((tmp_path / "pid").read_text()), 3)
+    timeouts = iter((0.3, 0.6, 1.2, 2.4, 4.8, 9.6))
+    command = "trap '' TERM; echo $$ > pid; echo before; sleep 7011 & wait; sleep 7012"
+
+    async def attempt() -> float:
+        timeout_s = next(timeouts)
+        (tmp_path / "pid").unlink(missing_ok=True)
+        started = time.perf_counter()
+        result = await bash(tool, tmp_path, command, timeout_s=timeout_s)
+        took = time.perf_counter() - started
+        assert took >= timeout_s
+        assert not result.success
+        assert f"timed out after {timeout_s} s" in (result.error or "")
+        if result.output != "before":
+            return math.inf  # the machine was too busy for the shell to come that far
+        assert await gone(int((tmp_path / "pid").read_text()))
+        return took - timeout_s
+
+    await assert_prompt(0.4, attempt)
 
 
 async def test_an_interrupt_returns_within_200_ms_with_what_there_is(tool: BashTool, tmp_path: Path) -> None:
-    context = ExecutionContext(tmp_path, interrupted=asyncio.Event())
-    assert context.interrupted is not None
-    pressed: list[float] = []
+    async def attempt() -> float:
+        interrupted = asyncio.Event()
+        pressed: list[float] = []
 
-    def press() -> None:
-        assert context.interrupted is not None
-        pressed.append(time.perf_counter())
-        context.interrupted.set()
+        def press(output: str) -> None:
+            pressed.append(time.perf_counter())
+            interrupted.set()
 
-    asyncio.get_running_loop().call_later(0.2, press)
-    result = await bash(tool, tmp_path, "echo $$ > pid; echo half; sleep 7013", context=context)
-    assert time.perf_counter() - pressed[0] < 0.2
-    assert "interrupted by the user" in (result.error or "")
-    assert result.output == "half"
-    assert await gone(int((tmp_path / "pid").read_text()), 3)
+        context = ExecutionContext(tmp_path, interrupted=interrupted, on_output=press)
+        result = await bash(tool, tmp_path, "echo $$ > pid; echo half; sleep 7013", context=context)
+        took = time.perf_counter() - pressed[0]
+        assert "interrupted by the user" in (result.error or "")
+        assert result.output == "half"
+        assert await gone(int((tmp_path / "pid").read_text()))
+        return took
+
+    await assert_prompt(0.2, attempt)
 
 
 async def test_a_hard_cancel_ends_the_command(tool: BashTool, tmp_path: Path) -> None:
@@ -130,7 +163,7 @@ async def test_a_hard_cancel_ends_the_command(tool: BashTool, tmp_path: Path) ->
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
-    assert await gone(int((tmp_path / "pid").read_text()), 3)
+    assert await gone(int((tmp_path / "pid").read_text()))
 
 
 @pytest.mark.parametrize(
@@ -153,10 +186,8 @@ async def test_a_hard_cancel_ends_the_command(tool: BashTool, tmp_path: Path) ->
     ],
 )
 async def test_programs_that_want_a_person_end_at_once(tool: BashTool, tmp_path: Path, command: str) -> None:
-    started = time.perf_counter()
-    result = await bash(tool, tmp_path, command, timeout_s=20)
-    assert time.perf_counter() - started < 10
-    assert not result.metadata.get("timed_out")
+    result = await bash(tool, tmp_path, command, timeout_s=30)
+    assert result.outcome in ("done", "failed"), "it waited for somebody"
 
 
 async def test_a_flood_of_output_costs_little_memory_and_the_loop_stays_awake(
@@ -165,11 +196,12 @@ async def test_a_flood_of_output_costs_little_memory_and_the_loop_stays_awake(
     longest = 0.0
 
     async def watch() -> None:
+        """How long the loop itself was at work without a pause; what others do on the machine does not count."""
         nonlocal longest
         while True:
-            before = time.perf_counter()
+            before = time.thread_time()
             await asyncio.sleep(0.005)
-            longest = max(longest, time.perf_counter() - before)
+            longest = max(longest, time.thread_time() - before)
 
     live: list[str] = []
     executor = ToolExecutor()
@@ -192,7 +224,7 @@ async def test_a_flood_of_output_costs_little_memory_and_the_loop_stays_awake(
     assert kept.stat().st_size == 50 * 1024 * 1024
     assert kept.stat().st_mode & 0o777 == 0o600
     assert grown_kb < 20_000
-    assert longest < 0.25
+    assert longest < 0.1
     assert len(live) <= took * 20 + 2
     assert sum(map(len, live)) <= MAX_LIVE_TOTAL + 100_000
 
@@ -209,7 +241,7 @@ async def test_live_output_comes_while_the_command_runs(tool: BashTool, tmp_path
     call = asyncio.ensure_future(
         bash(tool, tmp_path, "echo one; while [ ! -e go ]; do sleep 0.02; done; echo two", context=context)
     )
-    await asyncio.wait_for(came.wait(), 5)
+    await asyncio.wait_for(came.wait(), 30)
     assert "".join(seen) == "one\n"
     assert not call.done()
     (tmp_path / "go").write_text("")
@@ -293,12 +325,11 @@ async def test_a_folder_that_is_gone_is_said(tool: BashTool, tmp_path: Path) -> 
 
 
 async def test_commands_run_side_by_side(tool: BashTool, tmp_path: Path) -> None:
-    started = time.perf_counter()
+    together = "touch here-{0}; until [ $(ls here-* | wc -l) = 5 ]; do sleep 0.02; done; echo {0}"
     results = await asyncio.gather(
-        *(bash(tool, tmp_path, f"sleep 0.4; echo {number}") for number in range(5))
+        *(bash(tool, tmp_path, together.format(number), timeout_s=60) for number in range(5))
     )
     assert [result.output.split("\n")[0] for result in results] == list("01234")
-    assert time.perf_counter() - started < 1.6
 
 
 def own_children() -> set[str]:
@@ -321,15 +352,14 @@ async def test_no_descriptor_and_no_child_is_left(tool: BashTool, tmp_path: Path
 def test_a_process_is_found_by_its_mark_alone(tmp_path: Path) -> None:
     import subprocess
 
-    process = subprocess.Popen(
-        ["sleep", "7016"], env=child_environment(call="mark-1"), start_new_session=True
-    )
+    mark = f"mark-{os.getpid()}"
+    sleeping = subprocess.Popen(["sleep", "7016"], env=child_environment(call=mark), start_new_session=True)
     try:
-        assert [one.pid for one in marked("mark-1")] == [process.pid]
-        assert marked("mark-2") == []
+        assert [one.pid for one in marked(mark)] == [sleeping.pid]
+        assert marked(f"{mark}-another") == []
     finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        sleeping.send_signal(signal.SIGKILL)
+        sleeping.wait()
 
 
 class TestCapture:

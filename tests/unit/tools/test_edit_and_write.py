@@ -1,6 +1,7 @@
 import asyncio
 import os
 import stat
+import time
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,10 @@ import pytest
 
 from forge_core.tools import EditTool, ExecutionContext, ReadTool, ToolExecutor, ToolResult, WriteTool
 from forge_core.tools.base import CommandEffects
+from forge_core.tools.editing import change
 from forge_core.tools.editing.store import Target, write_file
 from forge_core.tools.editing.text import sha256
+from forge_core.tools.executor import INTERRUPT_GRACE_S
 
 
 @pytest.fixture
@@ -232,6 +235,27 @@ async def test_an_interrupt_never_tears_a_write(tmp_path: Path) -> None:
         asyncio.get_running_loop().call_later(turn * 0.0005, context.interrupted.set)
         result = await edit(context, "a.txt", old, new)
         assert path.read_text() == (new if result.success else old)
+
+
+async def test_an_interrupt_behind_the_write_still_tells_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To tell what was done takes a while too, on a busy machine or for a large file."""
+    (tmp_path / "a.txt").write_text("old\n")
+    context = ExecutionContext(tmp_path, interrupted=asyncio.Event())
+    loop, outcome = asyncio.get_running_loop(), change._outcome
+
+    def late(one: change.Change) -> change.Outcome:
+        assert context.interrupted is not None
+        loop.call_soon_threadsafe(context.interrupted.set)
+        time.sleep(3 * INTERRUPT_GRACE_S)
+        return outcome(one)
+
+    monkeypatch.setattr(change, "_outcome", late)
+    result = await edit(context, "a.txt", "old", "new")
+    assert (tmp_path / "a.txt").read_text() == "new\n"
+    assert result.success
+    assert result.diffs
 
 
 async def test_the_state_before_is_captured_first(tmp_path: Path) -> None:

@@ -137,9 +137,9 @@ def test_a_typical_edit_costs_about_a_millisecond() -> None:
 
 
 def _timed(data: bytes) -> float:
-    started = time.perf_counter()
+    started = time.process_time()
     edited(data, "    value_1000 = compute(1000)\n    value_1001", "    x\n    y")
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -194,10 +194,10 @@ def test_a_new_file_is_all_added() -> None:
 
 
 def test_a_rewritten_large_file_is_compared_quickly_and_shown_in_part() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     diff = file_diff(
         "a", "".join(f"a{n}\n" for n in range(20_000)), "".join(f"b{n}\n" for n in range(20_000))
     )
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
     assert (diff.added, diff.removed) == (20_000, 20_000)
     assert diff.diff.count("\n") < 2_100

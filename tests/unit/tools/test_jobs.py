@@ -19,6 +19,8 @@ from forge_core.tools.shell.jobs import MAX_ENDED_KEPT, JobTable
 from forge_core.tools.shell.process_tree import descendants
 
 GO = "while [ ! -e {} ]; do sleep 0.02; done"
+NAMED = "until grep -q ^sleep /proc/$!/cmdline; do sleep 0.02; done"
+"""Waits until the shell's last child has become what it is to be."""
 
 
 class Desk:
@@ -78,11 +80,13 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first output is waited for, however slow the machine is."""
-    monkeypatch.setattr(bash_module, "START_GRACE_S", 1.0)
+    monkeypatch.setattr(bash_module, "START_GRACE_S", 2.0)
 
 
-async def until(condition: Callable[[], bool], within_s: float = 10) -> None:
-    async with asyncio.timeout(within_s):
+async def until(
+    condition: Callable[[], bool],
+) -> None:
+    async with asyncio.timeout(30):
         while not condition():
             await asyncio.sleep(0.01)
 
@@ -91,13 +95,16 @@ async def test_a_job_gets_a_number_and_the_call_returns_while_it_runs(desk: Desk
     result = await desk.start("echo up; sleep 7101", description="serve")
     assert result.success
     assert result.output.startswith("up\n[runs in the background as job 1; job_output 1 shows its output")
-    assert result.summary == "job 1"
+    assert (result.summary, result.outcome, result.aside) == ("job 1", "background", "")
     (view,) = desk.jobs.list()
     assert (view.id, view.state, view.command) == (1, JobState.RUNNING, "echo up; sleep 7101")
     assert (view.description, view.exit_code, view.timeout_s) == ("serve", None, None)
 
 
-async def test_a_job_that_fails_at_once_is_an_ordinary_result(desk: Desk) -> None:
+async def test_a_job_that_fails_at_once_is_an_ordinary_result(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bash_module, "START_GRACE_S", 30.0)
     result = await desk.start("no-such-program-here")
     assert not result.success
     assert result.error == "exit code 127"
@@ -111,7 +118,7 @@ async def test_a_look_gives_only_what_is_new(desk: Desk, tmp_path: Path) -> None
     await desk.look(1)
     assert (await desk.look(1)).output.startswith("(no new output)\n[job 1 running for ")
     (tmp_path / "a").touch()
-    assert (await desk.look(1, wait_s=10)).output.startswith("two\n[job 1 running for ")
+    assert (await desk.look(1, wait_s=30)).output.startswith("two\n[job 1 running for ")
     (tmp_path / "b").touch()
     await desk.ended(1)
     last = await desk.look(1)
@@ -128,8 +135,9 @@ async def test_a_first_wait_is_not_over_for_what_the_call_has_shown(
     assert (await desk.look(1, wait_s=30)).output.startswith("two\n[job 1 running")
 
 
-async def test_a_wait_ends_with_the_job(desk: Desk) -> None:
-    await desk.start("sleep 0.5")
+async def test_a_wait_ends_with_the_job(desk: Desk, tmp_path: Path) -> None:
+    await desk.start(GO.format("a"))
+    asyncio.get_running_loop().call_later(0.2, (tmp_path / "a").touch)
     result = await desk.look(1, wait_s=30)
     assert "ended: exit code 0" in result.output
 
@@ -139,7 +147,7 @@ async def test_a_wait_ends_with_an_interrupt(desk: Desk) -> None:
     context = desk.context(interrupted=asyncio.Event())
     assert context.interrupted is not None
     asyncio.get_running_loop().call_later(0.1, context.interrupted.set)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         result = await desk.call(JobOutputTool(), context, job_id=1, wait_s=60)
     assert "running for" in result.output
 
@@ -168,7 +176,10 @@ async def test_a_character_split_between_two_looks_arrives_whole(desk: Desk, tmp
     assert (await desk.look(1)).output.startswith("\u4e2db\ufffd\n[job 1")
 
 
-async def test_what_runs_too_long_goes_on_as_a_job(desk: Desk, tmp_path: Path, at_once: None) -> None:
+async def test_what_runs_too_long_goes_on_as_a_job(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bash_module, "BACKGROUND_AFTER_S", 2.0)
     live: list[str] = []
     context = desk.context(on_output=live.append)
     result = await desk.bash(f"echo slow; {GO.format('a')}; echo done", context)
@@ -184,8 +195,8 @@ async def test_what_runs_too_long_goes_on_as_a_job(desk: Desk, tmp_path: Path, a
 
 
 async def test_the_timeout_goes_on_counting_in_the_background(desk: Desk, at_once: None) -> None:
-    result = await desk.bash("echo x; sleep 7103", timeout_s=1.2)
-    assert "job 1; it is stopped 1.2 s after its start" in result.output
+    result = await desk.bash("echo x; sleep 7103", timeout_s=2.5)
+    assert "job 1; it is stopped 2.5 s after its start" in result.output
     await desk.ended(1)
     assert desk.state(1) is JobState.TIMED_OUT
     assert "timed out after" in (await desk.look(1)).output
@@ -204,7 +215,7 @@ async def test_a_person_moves_a_running_command_to_the_background(desk: Desk) ->
 
 
 async def test_what_a_command_leaves_running_is_a_job_that_can_be_ended(desk: Desk) -> None:
-    result = await desk.bash("echo started; sleep 7105 & exit 0")
+    result = await desk.bash(f"echo started; sleep 7105 & {NAMED}; exit 0")
     assert result.success
     assert re.search(
         r"started\n\[exit code 0, .* s]\n\[still running in the background as job 1: \d+ sleep 7105",
@@ -238,15 +249,16 @@ async def test_ends_are_told_to_the_person_at_once_and_to_the_model_once(desk: D
     assert desk.jobs.news() == ()
 
 
-async def test_an_end_that_the_model_has_seen_is_no_news(desk: Desk) -> None:
-    await desk.start("sleep 0.4")
+async def test_an_end_that_the_model_has_seen_is_no_news(desk: Desk, tmp_path: Path) -> None:
+    await desk.start(GO.format("a"))
+    asyncio.get_running_loop().call_later(0.2, (tmp_path / "a").touch)
     await desk.look(1, wait_s=30)
     await until(lambda: bool(desk.told))
     assert desk.jobs.news() == ()
 
 
 async def test_a_job_whose_shell_ends_is_told_though_something_runs_on(desk: Desk, tmp_path: Path) -> None:
-    await desk.start(f"{GO.format('a')}; setsid sleep 7106 & {GO.format('a')}", timeout_s=3)
+    await desk.start(f"{GO.format('a')}; setsid sleep 7106 & {GO.format('a')}", timeout_s=60)
     (tmp_path / "a").touch()
     await until(lambda: bool(desk.told))
     assert "its shell ended: exit code 0; still running: " in desk.told[0]
@@ -282,7 +294,7 @@ async def test_too_many_jobs_are_refused_and_the_running_ones_named(
     stays = await desk.bash("sleep 1.2; echo whole")
     assert stays.output.startswith("whole\n[exit code 0")
     assert time.process_time() - used < 0.4, "it was waited for in a busy loop"
-    left = await desk.bash("sleep 7109 & true")
+    left = await desk.bash(f"sleep 7109 & {NAMED}")
     assert re.search(r"\[it left running: \d+ sleep 7109. This was ended", left.output)
     await desk.stop(1)
     assert (await desk.start("sleep 7109")).success
@@ -308,7 +320,7 @@ async def test_without_a_session_there_are_no_jobs_to_look_at(tmp_path: Path) ->
 async def test_without_a_session_what_takes_long_is_waited_for(tmp_path: Path, at_once: None) -> None:
     tool = BashTool()
     result = await ToolExecutor().execute(
-        tool, {"command": "sleep 0.9; echo whole; sleep 7114 & true"}, ExecutionContext(tmp_path)
+        tool, {"command": f"sleep 0.9; echo whole; sleep 7114 & {NAMED}"}, ExecutionContext(tmp_path)
     )
     assert result.output.startswith("whole\n[exit code 0")
     assert re.search(
@@ -317,12 +329,15 @@ async def test_without_a_session_what_takes_long_is_waited_for(tmp_path: Path, a
     await tool.aclose()
 
 
-async def test_the_oldest_ended_jobs_are_forgotten(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_oldest_ended_jobs_are_forgotten(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("forge_core.tools.shell.jobs.MAX_ENDED_KEPT", 2)
     monkeypatch.setattr(bash_module, "START_GRACE_S", 0.0)
     assert MAX_ENDED_KEPT >= 16
     for number in range(1, 5):
-        await desk.start("sleep 0.05")
+        await desk.start(GO.format(f"go-{number}"))
+        (tmp_path / f"go-{number}").touch()
         await desk.ended(number)
     await desk.start("sleep 7111")
     assert [one.id for one in desk.jobs.list()] == [3, 4, 5]
@@ -347,8 +362,9 @@ async def test_closing_ends_all_jobs_and_the_commands_still_in_the_foreground(de
     assert [one for one in descendants(os.getpid()) if "7113" in one.command] == []
 
 
-async def test_a_hostile_command_line_is_shown_harmless(desk: Desk) -> None:
-    await desk.start("sleep 0.3; : '\x1b[2J\u202e'\nfalse")
+async def test_a_hostile_command_line_is_shown_harmless(desk: Desk, tmp_path: Path) -> None:
+    await desk.start(f"{GO.format('a')}; : '\x1b[2J\u202e'\nfalse")
+    (tmp_path / "a").touch()
     await until(lambda: bool(desk.told))
     assert "\x1b" not in desk.told[0]
     assert "\u202e" not in desk.told[0]

@@ -27,7 +27,7 @@ Shape = tuple[str, int, bytes]
 def shell(root: Path, command: str) -> None:
     environment = {"PATH": os.environ["PATH"], "HOME": str(root.parent), "LC_ALL": "C.UTF-8", **GIT}
     subprocess.run(
-        ["bash", "-c", command], cwd=root, env=environment, capture_output=True, check=False, timeout=60
+        ["bash", "-c", command], cwd=root, env=environment, capture_output=True, check=False, timeout=180
     )
 
 

@@ -61,7 +61,7 @@ class Trap:
     def sings(self, *arguments: str) -> None:
         """The same trap does go off for a plain git, or else it proves nothing."""
         subprocess.run(
-            ["git", *arguments], cwd=self.folder, capture_output=True, stdin=subprocess.DEVNULL, timeout=20
+            ["git", *arguments], cwd=self.folder, capture_output=True, stdin=subprocess.DEVNULL, timeout=60
         )
         assert self.trace.exists(), "the canary must be able to sing"
 

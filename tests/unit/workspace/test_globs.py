@@ -51,9 +51,9 @@ def test_a_pattern_without_a_slash_can_match_at_any_depth() -> None:
     "pattern", ["*a" * 40 + "b", "**/a/" * 20 + "b", "?*" * 60 + "b", "[a-z]*" * 40 + "!"]
 )
 def test_a_hostile_pattern_costs_no_time(pattern: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert not compile_glob(pattern).fullmatch("a" * 250 + "/" + "a/" * 100 + "a")
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_braces_cannot_multiply_without_end() -> None:

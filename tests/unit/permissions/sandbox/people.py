@@ -78,7 +78,7 @@ class Person:
         sandbox: str = SandboxKind.BUBBLEWRAP,
         root: Path | None = None,
         network: bool = False,
-        timeout_s: float = 20,
+        timeout_s: float = 120,
         stdin: str = "",
     ) -> Done:
         reply = self.ask(
@@ -185,6 +185,15 @@ def _answer(request: dict[str, Any], started: dict[int, subprocess.Popen[bytes]]
 
 
 def _run(request: dict[str, Any]) -> dict[str, Any]:
+    done = _run_once(request)
+    if done["code"] == 1 and done["output"].startswith("bwrap: Can't "):
+        # Nothing has run: the socket of another program went between the look and the mount. Forge's own
+        # bash tool starts such a command again too.
+        done = _run_once(request)
+    return done
+
+
+def _run_once(request: dict[str, Any]) -> dict[str, Any]:
     os.environ["HOME"] = request["environment"]["HOME"]
     folder = Path(request["folder"])
     program = shutil.which("bwrap") or ""

@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,12 @@ from forge_core.permissions.sandbox.placeholders import Placeholders
 from forge_core.permissions.sandbox.protected import protection
 from tests.unit.permissions.sandbox.conftest import bwrap_works, needs_bwrap
 from tests.unit.permissions.sandbox.world import everything_in
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sockets that other tests listen on, and that may go while they are being hidden, are not seen here."""
+    monkeypatch.setattr("forge_core.permissions.sandbox.sandbox.listening_sockets", lambda: ())
 
 
 @pytest.fixture
@@ -104,7 +112,8 @@ def test_a_link_where_something_protected_should_be_is_named(work: Path, name: s
 KILLED = """
 import os, signal, subprocess, sys
 from pathlib import Path
-from forge_core.permissions.sandbox import Sandbox, SandboxKind, SandboxState
+from forge_core.permissions.sandbox import Sandbox, SandboxKind, SandboxState, sandbox
+sandbox.listening_sockets = lambda: ()
 box = Sandbox(SandboxState(SandboxKind.BUBBLEWRAP, program=sys.argv[3]), Path(sys.argv[1]), state_dir=Path(sys.argv[2]))
 with box.launch(["bash", "-c", "echo started; sleep 60"], Path(sys.argv[1]), os.environ) as launch:
     process = subprocess.Popen(launch.argv, env=launch.environment, pass_fds=launch.pass_fds, stdout=subprocess.PIPE)
@@ -211,3 +220,20 @@ def test_a_stand_in_is_not_put_up_through_a_link(stand: Placeholders, work: Path
         stand.put_up({work / "sub" / "hooks": "folder"})
     os.close(held)
     assert everything_in(tmp_path / "elsewhere") == {}
+
+
+def test_commands_that_start_at_once_share_the_files_that_mask_others(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    state = SandboxState(SandboxKind.BUBBLEWRAP, program="/usr/bin/bwrap")
+
+    def start(start_together: threading.Barrier, state_dir: Path) -> None:
+        sandbox = Sandbox(state, tmp_path / "work", state_dir=state_dir)
+        start_together.wait()
+        with sandbox.launch(["true"], tmp_path / "work", {"HOME": str(tmp_path)}) as launch:
+            assert launch.argv
+
+    for number in range(10):
+        barrier = threading.Barrier(8)
+        with ThreadPoolExecutor(8) as pool:
+            started = [pool.submit(start, barrier, tmp_path / f"state-{number}") for _ in range(8)]
+        assert [str(one.exception()) for one in started if one.exception() is not None] == []

@@ -14,6 +14,7 @@ import pytest
 from forge_core.permissions.sandbox import SandboxKind, probe, probe_now, probing
 from forge_core.permissions.sandbox.bubblewrap import find_bwrap
 from forge_core.permissions.sandbox.reasons import why_bwrap_failed
+from tests.support.promptness import assert_prompt
 from tests.unit.permissions.sandbox.conftest import bwrap_works, needs_bwrap
 from tests.unit.permissions.sandbox.people import Person
 from tests.unit.permissions.sandbox.world import World, everything_in
@@ -63,19 +64,41 @@ def test_a_working_bubblewrap_is_on_for_everybody(world: World) -> None:
     assert (world.work / ".forge").exists() is False
 
 
-def test_it_is_found_within_a_tenth_of_a_second_and_known_then(work: Path) -> None:
+async def test_it_is_found_within_a_tenth_of_a_second_and_known_then(work: Path) -> None:
     if not bwrap_works():
         pytest.skip(needs_bwrap)
     probe_now(root=work)  # imports
-    probing.forget()
-    started = time.perf_counter()
-    first = probe_now(root=work)
-    took = time.perf_counter() - started
-    assert first.strength == "full"
-    assert took < 1.0, "about 0.05 s on an idle machine"
-    started = time.perf_counter()
-    assert probe_now(root=work) is first
-    assert time.perf_counter() - started < took / 5
+
+    async def attempt() -> float:
+        probing.forget()
+        started = time.perf_counter()
+        first = probe_now(root=work)
+        took = time.perf_counter() - started
+        assert first.strength == "full"
+        assert probe_now(root=work) is first
+        return took
+
+    async def again() -> float:
+        started = time.perf_counter()
+        probe_now(root=work)
+        return time.perf_counter() - started
+
+    await assert_prompt(1.0, attempt)  # about 0.05 s on an idle machine
+    await assert_prompt(0.005, again)
+
+
+def test_a_socket_that_goes_while_it_is_tried_costs_no_sandbox(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sockets that others listen on are hidden; one may be gone when bubblewrap comes to it."""
+    if not bwrap_works():
+        pytest.skip(needs_bwrap)
+    gone = [[Path("/usr/gone.sock")]]
+    monkeypatch.setattr(
+        "forge_core.permissions.sandbox.sandbox.listening_sockets", lambda: gone.pop() if gone else []
+    )
+    assert probe_now(root=work).strength == "full"
+    assert gone == []
 
 
 async def test_the_event_loop_goes_on_meanwhile(work: Path) -> None:
@@ -153,8 +176,9 @@ def test_where_proc_cannot_be_mounted_the_hosts_is_shown_but_gives_nothing_away(
     program = f"""
 import sys; sys.path[:0] = {[str(Path.cwd())]!r}
 from pathlib import Path
-from forge_core.permissions.sandbox import Sandbox, probe_now
+from forge_core.permissions.sandbox import Sandbox, probe_now, sandbox
 import os, subprocess
+sandbox.listening_sockets = lambda: ()
 root = Path({str(world.work)!r})
 state = probe_now(root=root)
 print(state.label, state.host_proc)

@@ -14,6 +14,7 @@ from forge_core.config.models import PermissionMode
 from forge_core.errors import ToolError
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.tools import EditTool, ExecutionContext, ToolExecutor, ToolResult, WriteTool
+from forge_core.tools.apply_patch import ApplyPatchTool
 from forge_core.tools.editing.store import Target, remove_file, write_file
 from forge_core.tools.editing.text import sha256
 from forge_core.tools.multi_edit import MultiEditTool
@@ -123,21 +124,23 @@ except ToolError as error:
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a.txt", "hard.txt", "name.txt"]
 
 
+class Meddler:
+    """Somebody who changes `b.txt` between the check and the write."""
+
+    async def capture(self, path: Path) -> None:
+        if path.name == "b.txt":
+            path.write_text("theirs\n")
+
+    async def before_command(self) -> object: ...
+
+    async def after_command(self, watch: object) -> object: ...
+
+    async def settle(self) -> None: ...
+
+
 async def test_what_was_written_is_put_back_when_a_later_file_fails(tmp_path: Path) -> None:
-    """The second file is changed by somebody else between the check and the write."""
     (tmp_path / "a.txt").write_text("one\n")
     (tmp_path / "b.txt").write_text("one\n")
-
-    class Meddler:
-        async def capture(self, path: Path) -> None:
-            if path.name == "b.txt":
-                path.write_text("theirs\n")
-
-        async def before_command(self) -> object: ...
-
-        async def after_command(self, watch: object) -> object: ...
-
-        async def settle(self) -> None: ...
 
     context = ExecutionContext(tmp_path, before_images=Meddler())  # type: ignore[arg-type]
     edits = [{"file_path": name, "old_string": "one", "new_string": "two"} for name in ("a.txt", "b.txt")]
@@ -146,6 +149,29 @@ async def test_what_was_written_is_put_back_when_a_later_file_fails(tmp_path: Pa
     assert "The other 1 file of this call were put back" in (result.error or "")
     assert (tmp_path / "a.txt").read_text() == "one\n"
     assert (tmp_path / "b.txt").read_text() == "theirs\n"
+
+
+async def test_folders_made_for_a_file_that_is_taken_back_go_with_it(tmp_path: Path) -> None:
+    """Those that were there before stay, also when they are empty, and so does one that others use by now."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "b.txt").write_text("one\n")
+
+    files = ("new/deep/a.txt", "new/deep/er/c.txt", "empty/d.txt", "empty/new/e.txt")
+    added = "".join(f"*** Add File: {name}\n+x\n" for name in files)
+    patch = f"*** Begin Patch\n{added}*** Update File: b.txt\n@@\n-one\n+two\n*** End Patch"
+    context = ExecutionContext(tmp_path, before_images=Meddler())  # type: ignore[arg-type]
+    result = await ToolExecutor().execute(ApplyPatchTool(), {"patch": patch}, context)
+    assert "The other 4 files of this call were put back" in (result.error or "")
+    left = sorted(str(one.relative_to(tmp_path)) for one in tmp_path.rglob("*"))
+    assert left == ["b.txt", "empty"]
+
+
+def test_a_folder_made_for_a_file_stays_when_somebody_uses_it(tmp_path: Path) -> None:
+    target = Target(tmp_path / "new" / "deep" / "a.txt", tmp_path)
+    made = write_file(target, b"x", None)
+    (tmp_path / "new" / "theirs").mkdir()
+    remove_file(target, sha256(b"x"), made)
+    assert [one.name for one in (tmp_path / "new").iterdir()] == ["theirs"]
 
 
 async def test_a_link_out_of_the_workspace_is_followed_only_when_it_was_judged(tmp_path: Path) -> None:

@@ -1,0 +1,109 @@
+"""`/cost`: tokens and money by model and by turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from forge_core.commands.columns import cut_end, cut_start, table
+from forge_core.commands.figures import cost_text, percent_text, tokens_text
+from forge_core.commands.result import CommandResult, Text
+from forge_core.llm.spending import Spending
+from forge_core.sanitize import safe_line
+from forge_core.session.accounts import SessionSpending, TurnSpending
+from forge_core.session.session import ForgeSession
+
+MAX_TURNS = 20
+"""That have a row of their own; the earlier ones are summed up."""
+WIDTH = 74
+"""Cells of a row: what a terminal of 80 columns leaves. The names have what the figures don't need."""
+HEADER = ("In", "Cached", "Out", "Reasoning", "Cost", "Share")
+_LARGE = 100
+"""Dollars from which cents are enough."""
+
+
+async def cost(argument: str, session: ForgeSession) -> CommandResult:
+    """The table; every row adds up to the total in its own part."""
+    spent = session.spending()
+    if not spent.total.usage.total_tokens:
+        return Text("Nothing spent yet.", "Cost")
+    provider = session.status.provider_label
+    rows = _Rows(spent.total, provider)
+    models = [(safe_line(name) or "?", rows.cells(part)) for name, part in spent.by_model.items()]
+    turns = [(name, rows.cells(part)) for name, part in _turns(spent.turns)]
+    total = rows.cells(spent.total)
+    room = WIDTH - rows.width([cells for _, cells in (*models, *turns)] + [total])
+    head = [("By model", *HEADER), *((cut_start(name, room), *cells) for name, cells in models)]
+    body = [("By turn", *("" for _ in HEADER)), *((cut_end(name, room), *cells) for name, cells in turns)]
+    lines = [line.rstrip() for line in table([*head, *body, ("Total", *total)]).splitlines()]
+    blocks = [lines[: len(head)], lines[len(head) : -1], lines[-1:], _notes(spent, provider)]
+    return Text("\n\n".join("\n".join(block) for block in blocks if block), "Cost")
+
+
+class _Rows:
+    """Makes the cells of one table."""
+
+    def __init__(self, total: Spending, provider: str) -> None:
+        self._total = total
+        self._provider = provider
+        self._digits = 2 if (total.known_usd or 0) >= _LARGE else 4
+
+    def width(self, rows: Sequence[tuple[str, ...]]) -> int:
+        """Of everything beside the names."""
+        return sum(2 + max(len(cell) for cell in column) for column in zip(HEADER, *rows, strict=True))
+
+    def cells(self, part: Spending) -> tuple[str, ...]:
+        usage = part.usage
+        about = "~" if usage.estimated else ""
+        return (
+            f"{about}{tokens_text(usage.prompt_tokens)}",
+            _or_dash(usage.cached_tokens),
+            f"{about}{tokens_text(usage.completion_tokens)}",
+            _or_dash(usage.reasoning_tokens),
+            cost_text(
+                usage.cost_usd,
+                part.known_usd,
+                self._provider,
+                is_estimate=usage.estimated,
+                digits=self._digits,
+            ),
+            self._share(part),
+        )
+
+    def _share(self, part: Spending) -> str:
+        """Of the money, where all of it is known; else of the tokens."""
+        whole = self._total.usage
+        if whole.cost_usd:
+            return percent_text(float(part.usage.cost_usd or 0), float(whole.cost_usd))
+        return percent_text(part.usage.total_tokens, whole.total_tokens)
+
+
+def _turns(turns: Sequence[TurnSpending]) -> list[tuple[str, Spending]]:
+    """The last ones under their titles; before them a row for the others together, and one for what came
+    before the conversation was started over."""
+    before = [("Before /reset", turn.spending) for turn in turns if not turn.number]
+    own = [turn for turn in turns if turn.number]
+    earlier, shown = own[:-MAX_TURNS], own[-MAX_TURNS:]
+    rows = list(before)
+    if earlier:
+        numbers = f"{earlier[0].number}-{earlier[-1].number}" if len(earlier) > 1 else f"{earlier[0].number}"
+        rows.append((f"{numbers} together", sum((turn.spending for turn in earlier), Spending())))
+    width = len(str(shown[-1].number)) if shown else 0
+    rows += [(f"{turn.number:>{width}} {safe_line(turn.title)}", turn.spending) for turn in shown]
+    return rows
+
+
+def _notes(spent: SessionSpending, provider: str) -> list[str]:
+    usage, notes = spent.total.usage, []
+    if usage.cached_tokens:
+        share = percent_text(usage.cached_tokens, usage.prompt_tokens)
+        notes.append(f"{share} of what went in came from the provider's cache.")
+    if usage.estimated:
+        notes.append("~ is estimated: a call was cut short, or its provider sent no count.")
+    if not usage.cost_usd:
+        unknown = usage.cost_usd is None and provider not in ("offline", "local")
+        notes.append(f"{'? is an unknown price. ' if unknown else ''}The shares are those of tokens.")
+    return notes
+
+
+def _or_dash(count: int) -> str:
+    return tokens_text(count) if count else "-"

@@ -1,0 +1,113 @@
+"""How full the model's window is: the provider's last count, and an estimate of what has come since."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from forge_core.context.ledger import Composition, Item, Kind, fitted, history_items
+from forge_core.context.system_prompt import SystemPrompt
+from forge_core.events import LLMEnd
+from forge_core.langchain.agent import ForgeAgent
+from forge_core.llm.models import Message
+from forge_core.llm.tokens import estimate_tokens
+from forge_core.tools.registry import ToolRegistry
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchor:
+    """A moment at which the provider has counted."""
+
+    counted: int
+    """Its tokens, without reasoning."""
+    estimated: int
+    """Our estimate of the same."""
+    reasoning: int = 0
+    """Of the last answer: no message shows it."""
+
+
+class ContextMeter:
+    """Follows one agent. `used` costs the same however long the conversation is: each message is estimated
+    once. Estimates are scaled by how far the last one was off."""
+
+    def __init__(self, agent: ForgeAgent) -> None:
+        self._agent = agent
+        self._anchor: _Anchor | None = None
+        self._prompt = SystemPrompt("")
+        self._tools: tuple[ToolRegistry | None, tuple[Item, ...]] = (None, ())
+
+    def use_prompt(self, prompt: SystemPrompt) -> None:
+        """This is the agent's system message from now on."""
+        self._agent.memory.set_system_message(Message.system(prompt.text))
+        self._prompt = prompt
+
+    def answered(self, event: LLMEnd) -> None:
+        """Takes over the provider's count, where it has counted; the answer is in the memory already."""
+        usage, estimated = event.usage, self._estimate()
+        if usage.estimated or not usage.prompt_tokens or not estimated:
+            return
+        reasoning = min(usage.reasoning_tokens, usage.completion_tokens)
+        self._anchor = _Anchor(usage.total_tokens - reasoning, estimated, reasoning)
+
+    def reset(self) -> None:
+        """The conversation is forgotten; how far the estimates are off stays known."""
+        if (anchor := self._anchor) is not None:
+            self._anchor = _Anchor(anchor.counted, anchor.estimated)
+
+    @property
+    def used(self) -> int:
+        """Tokens in the window."""
+        return self._scaled(self._estimate()) + self._reasoning
+
+    @property
+    def is_estimate(self) -> bool:
+        """Whether anything of `used` is not the provider's count."""
+        return self._anchor is None or self._estimate() != self._anchor.estimated
+
+    def composition(self, model: str, window: int | None, reserved: int, turn: int) -> Composition:
+        """What makes up `used`; `turn` is the number of the newest one. O(number of messages)."""
+        items = [
+            *self._prompt_items(),
+            *self._tool_items(),
+            *history_items(self._agent.memory.counted_history(), turn),
+        ]
+        shown = fitted(items, self._scaled(self._estimate()))
+        if self._reasoning:
+            last = Item(Kind.REASONING, self._reasoning, "reasoning of the last answer", turn)
+            shown = (*shown, last)
+        room = max((window or 0) - sum(item.tokens for item in shown), 0)
+        return Composition(model, shown, window, min(reserved, room), self.is_estimate)
+
+    @property
+    def _reasoning(self) -> int:
+        return self._anchor.reasoning if self._anchor is not None else 0
+
+    def _estimate(self) -> int:
+        return self._agent.memory.token_count() + sum(item.tokens for item in self._tool_items())
+
+    def _scaled(self, estimate: int) -> int:
+        anchor = self._anchor
+        if anchor is None:
+            return estimate
+        return (2 * estimate * anchor.counted + anchor.estimated) // (2 * anchor.estimated)
+
+    def _prompt_items(self) -> list[Item]:
+        message = self._agent.memory.system_message
+        whole = self._agent.memory.count_tokens(message) if message is not None else 0
+        files = [
+            Item(Kind.INSTRUCTIONS, estimate_tokens(one.text), one.path) for one in self._prompt.instructions
+        ]
+        rest = max(whole - sum(item.tokens for item in files), 0)
+        return [Item(Kind.SYSTEM, rest, "system prompt"), *files]
+
+    def _tool_items(self) -> tuple[Item, ...]:
+        registry = self._agent.registry
+        if self._tools[0] is not registry:
+            schemas = [
+                (tool.name, json.dumps(tool.to_openai_schema(), ensure_ascii=False)) for tool in registry
+            ]
+            self._tools = (
+                registry,
+                tuple(Item(Kind.TOOLS, estimate_tokens(schema), name) for name, schema in schemas),
+            )
+        return self._tools[1]

@@ -1,0 +1,120 @@
+"""The app's first frame, for the launcher to paint while Textual is still being imported; without Textual.
+
+What it says and where it stands is taken from the widgets' own words; that both look the same, cell by cell,
+is what `tests/tui/test_first_frame.py` compares.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from forge_core import __version__
+from forge_core.config.models import ForgeConfig
+from forge_tui.cell_widths import cell_len
+from forge_tui.screens.figures import LiveFigures
+from forge_tui.terminal.colours import detect, parse_rgb
+from forge_tui.terminal.palette import Palette
+from forge_tui.terminal.skeleton import Line, Skeleton
+from forge_tui.theme_files import frame_colors
+from forge_tui.widgets import status_text, welcome_text
+from forge_tui.widgets.cells import whole_parts
+from forge_tui.widgets.idle_text import IDLE_HINTS, PLACEHOLDER
+
+Run = tuple[str, str]
+"""Role and text."""
+TALL = 20
+"""Rows from which there is a blank one above the hints, as `ChatScreen.VERTICAL_BREAKPOINTS` has it."""
+SMALLEST = (20, 7)
+"""Below that the app shows only parts of the frame, and the launcher shows none."""
+MARGIN = 2
+
+
+class FirstFrame:
+    """Makes the frame for a size."""
+
+    def __init__(self, config: ForgeConfig, home: Path | None = None) -> None:
+        self._figures = LiveFigures(config, home or Path.home()).current()
+        self._colors = frame_colors(config.theme, config.config_dir / "themes")
+        self._palette = Palette(detect(os.environ), self._colors)
+
+    def __call__(self, width: int, height: int) -> Skeleton:
+        if width < SMALLEST[0] or height < SMALLEST[1]:
+            return Skeleton(tuple(self._row([], width) for _ in range(height)))
+        inner = width - 2
+        below = [
+            self._row([("dim", whole_parts(IDLE_HINTS, width - 2 * MARGIN - 2))], width),
+            self._row([("dim", f"╭{'─' * inner}╮")], width, 0),
+            self._row([("dim", "│"), ("plain", " " * inner), ("dim", "│")], width, 0),
+            self._row([("dim", f"╰{'─' * inner}╯")], width, 0),
+            self._row(self._status(width - 2 * MARGIN), width),
+        ]
+        blank = self._row([], width)
+        if height >= TALL:
+            below.insert(0, blank)
+        stage = height - len(below)
+        welcome = [self._row(runs, width) for runs in self._welcome(width - 2 * MARGIN, height)]
+        above = [blank, *welcome][:stage]
+        rows = (*above, *[blank] * (stage - len(above)), *below)
+        line = Line(
+            height - 3,
+            MARGIN,
+            width - 2 * MARGIN,
+            _first_line(PLACEHOLDER, width - 2 * MARGIN),
+            text_sgr=self._sgr("plain"),
+            placeholder_sgr=self._sgr("dim"),
+            cursor_sgr=self._codes("background", "foreground"),
+        )
+        return Skeleton(rows, line)
+
+    def _welcome(self, width: int, height: int) -> list[list[Run]]:
+        figures = self._figures
+        is_offline = figures.provider == "offline"
+        facts = welcome_text.Facts(__version__, figures.model, figures.folder, is_offline=is_offline)
+        return welcome_text.lines(facts, width, height)
+
+    def _status(self, width: int) -> list[Run]:
+        left, right = status_text.fit(self._figures, width)
+        gap = max(width - status_text.cells(left) - status_text.cells(right), 1)
+        return [*_parts(left), ("plain", " " * gap), *_parts(right)]
+
+    def _row(self, runs: list[Run], width: int, margin: int = MARGIN) -> str:
+        """A whole row of the screen: the runs between margins of the ground."""
+        plain = self._sgr("plain")
+        used = sum(cell_len(text) for _, text in runs)
+        painted = "".join(f"{self._sgr(role)}{text}" for role, text in runs)
+        return f"{plain}{' ' * margin}{painted}{plain}{' ' * (width - margin - used)}"
+
+    def _sgr(self, role: str) -> str:
+        match role:
+            case "brand":
+                return self._codes("accent", "background", "1")
+            case "badge":
+                return self._codes("background", "error", "1")
+            case "plain" | "strong":
+                return self._codes("foreground", "background")
+            case "dim":
+                return self._codes("forge-muted", "background")
+            case "faint":
+                return self._codes("forge-faint", "background")
+        return self._codes(role, "background")
+
+    def _codes(self, text: str, ground: str, *attributes: str) -> str:
+        """The sequence that selects these two colours of the theme and nothing else."""
+        front, behind = (parse_rgb(self._colors.get(name)) for name in (text, ground))
+        return f"\x1b[{';'.join(filter(None, ('0', self._palette.parameters(front, behind, attributes))))}m"
+
+
+def _first_line(text: str, width: int) -> str:
+    """As many words as fit."""
+    return text if len(text) <= width else text[: text.rfind(" ", 0, width + 1)]
+
+
+def _parts(parts: list[status_text.Part]) -> list[Run]:
+    """One side of the status bar, whose plain words are dim beside the others on the screen."""
+    runs: list[Run] = []
+    for part in parts:
+        if runs:
+            runs.append(("faint", status_text.SEPARATOR))
+        runs.append(("dim" if part.role == "plain" else part.role, part.text))
+    return runs

@@ -1,0 +1,64 @@
+"""Calls somebody back who looks at another window: a long turn is over, or Forge waits for an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from textual.message import Message
+
+from forge_core.durations import time_so_far
+from forge_core.sanitize import safe_line
+from forge_tui.terminal.desktop_notice import Notify, in_multiplexer, notice
+
+LONG_TURN_S = 10.0
+"""A shorter turn is waited for."""
+UNSEEN_TURN_S = 60.0
+"""The same where a multiplexer may keep to itself which window has the focus."""
+
+
+class TurnEnded(Message):
+    """A turn is over."""
+
+    def __init__(self, duration_s: float, stopped: str) -> None:
+        super().__init__()
+        self.duration_s = duration_s
+        self.stopped = stopped
+
+
+class PersonAsked(Message):
+    """A prompt waits; `tool` is what it is about, empty for a question of the model."""
+
+    def __init__(self, tool: str) -> None:
+        super().__init__()
+        self.tool = tool
+
+
+class Attention:
+    """Decides whether to call, and with which words: never more than a tool's name of what is going on."""
+
+    def __init__(self, setting: Notify, environ: Mapping[str, str], write: Callable[[str], None]) -> None:
+        self._setting = setting
+        self._environ = environ
+        self._write = write
+        self._is_focused: bool | None = None
+        """None as long as the terminal has not told: it tells changes only, so somebody is there."""
+
+    def focus_changed(self, is_focused: bool) -> None:
+        self._is_focused = is_focused
+
+    def turn_ended(self, duration_s: float, stopped: str) -> None:
+        """Calls after a long turn, unless the person has ended it."""
+        is_unseen = self._is_focused is None and in_multiplexer(self._environ)
+        enough_s = UNSEEN_TURN_S if is_unseen else LONG_TURN_S
+        if stopped == "cancelled" or duration_s < enough_s or not (self._is_focused is False or is_unseen):
+            return
+        how = "done in" if stopped in ("complete", "stop_tool") else "stopped after"
+        self._call(f"Forge: {how} {time_so_far(duration_s)}")
+
+    def asked(self, tool: str) -> None:
+        if self._is_focused is False:
+            self._call(f"Forge asks: may it use {safe_line(tool)}?" if tool else "Forge has a question")
+
+    def _call(self, words: str) -> None:
+        if sequence := notice(words, self._setting, self._environ):
+            self._write(sequence)

@@ -1,0 +1,240 @@
+"""`/diff`: what changed, file by file, on the whole screen. Nothing here writes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.widgets import Static
+
+from forge_core.workspace.changes import ChangedFile, ChangeList, Changes, Counts, FilePatch
+from forge_tui import workers
+from forge_tui.keymap import Where, bindings
+from forge_tui.screens.diff_lines import footer_line, header_line
+from forge_tui.screens.overlay import Overlay
+from forge_tui.widgets.activity import MOUSE_LENT
+from forge_tui.widgets.diff_pane import DiffPane, Place
+from forge_tui.widgets.file_list import FileList
+from forge_tui.widgets.transcript.diff import Patch, language_of_file, read_patch
+from forge_tui.widgets.transcript.wrapping import cells, cut_end
+
+if TYPE_CHECKING:
+    from forge_core.session.changes import Source
+
+WIDE = 120
+"""Columns of the screen from which the two sides stand beside each other."""
+LIST_FROM = 100
+"""Columns from which the list of files shows by itself."""
+
+
+class DiffScreen(workers.FaultsEndTheApp, Overlay[None]):
+    """The files of one source; the one chosen is read when it is shown, the others are not."""
+
+    DEFAULT_CSS = """
+    DiffScreen {
+        align: left top;
+        background: $background;
+        layout: vertical;
+        & > .bar { height: 1; padding: 0 1; background: $surface; text-wrap: nowrap; }
+        & > Horizontal { height: 1fr; }
+        & > .keys { color: $forge-muted; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.DIFF)]
+
+    def __init__(self, changes_of: Callable[[Source], Changes], source: Source) -> None:
+        super().__init__()
+        self._changes_of = changes_of
+        self._source: Source = source
+        self._changes: Changes = changes_of(source)
+        self._list = ChangeList("")
+        self._counts: dict[str, Counts] = {}
+        self._index = 0
+        self._patch = FilePatch()
+        self._read = Patch()
+        """The hunks of `_patch`."""
+        self._is_split: bool | None = None
+        """None: as wide as the screen allows."""
+        self._is_whole = False
+        self._is_raw = False
+        self._drawn_split = False
+        self._shows_list: bool | None = None
+        """None: where there is room and more than one file."""
+        self._header = Static(classes="bar", markup=False)
+        self._footer = Static(classes="bar keys", markup=False)
+        self.files = FileList()
+        self.pane = DiffPane()
+
+    def compose(self) -> ComposeResult:
+        yield self._header
+        with Horizontal():
+            yield self.files
+            yield self.pane
+        yield self._footer
+
+    def on_mount(self) -> None:
+        self.files.display = False
+        if self.activity is not None:  # it is covered: this screen says what it would
+            self.watch(self.activity, "said", self._say)
+            self.watch(self.activity, "is_mouse_lent", self._say)
+        self._reload()
+
+    def on_resize(self) -> None:
+        self._arrange()
+
+    @property
+    def file(self) -> ChangedFile | None:
+        """The file that shows."""
+        return self._list.files[self._index] if self._list.files else None
+
+    # Reading
+
+    def _reload(self) -> None:
+        """Reads the list anew, then the figures."""
+        workers.start(self, self._read_list, "diff-list", is_replacing=True)
+
+    async def _read_list(self) -> None:
+        path = self.file.path if self.file is not None else ""
+        changes = self._changes_of(self._source)
+        found = await changes.read()
+        self._changes, self._list, self._counts = changes, found, {}
+        paths = [file.path for file in found.files]
+        self._index = paths.index(path) if path in paths else 0
+        self._load(place=self.pane.place if path in paths else None)
+        self._arrange()
+        async for counts in changes.counts(found.files):
+            self._counts |= counts
+            self.files.show_counts(self._counts)
+            self._say()
+
+    def _load(self, *, place: Place | None = None, is_last: bool = False) -> None:
+        workers.start(self, partial(self._read_file, place, is_last), "diff-file", is_replacing=True)
+
+    async def _read_file(self, place: Place | None, is_last: bool) -> None:
+        file = self.file
+        if file is not None:
+            self._patch = await self._changes.patch(file, is_whole=self._is_whole)
+            self._read = await asyncio.to_thread(read_patch, self._patch.text)
+        self._draw(place=place, is_last=is_last)
+
+    # Showing
+
+    @property
+    def _splits(self) -> bool:
+        return self.size.width >= WIDE if self._is_split is None else self._is_split
+
+    def _draw(self, *, place: Place | None = None, is_last: bool = False) -> None:
+        """Puts the file into the pane, as the keys have it."""
+        file = self.file
+        if file is None:
+            other = "d shows the working tree." if self._source == "turn" else "d shows the last turn."
+            self.pane.show_words(self._list.remark, other)
+        elif self._is_raw and self._patch.text:
+            self.pane.show_raw(self._patch.text)
+        elif self._patch.remark or not len(self._read):
+            self.pane.show_words(self._patch.remark or "There is nothing to show of it.")
+        else:
+            language = language_of_file(file.path)
+            self.pane.show_patch(self._read, language, is_split=self._splits, place=place, is_last=is_last)
+        self._drawn_split = self._splits
+        self._say()
+
+    def _arrange(self) -> None:
+        """Fits the parts to the screen."""
+        is_usual = self.size.width >= LIST_FROM and len(self._list.files) > 1
+        self.files.display = is_usual if self._shows_list is None else self._shows_list
+        self.files.show(self._list.files, self._counts, self._index)
+        if self._read.hunks and self._drawn_split != self._splits:
+            self._draw(place=self.pane.place)
+        self._say()
+
+    def _say(self) -> None:
+        width = max(8, self.size.width - 2)
+        counts = self._counts.get(self.file.path) if self.file is not None else None
+        self._header.update(header_line(self._list, self.file, self._index, counts, width))
+        self._footer.update(self._footer_text(width))
+
+    def _footer_text(self, width: int) -> Content:
+        """The keys, or what is said for a moment: the line that would say it is covered."""
+        line = self.activity
+        if line is not None and line.said:
+            return Content.styled(cut_end(line.said, width), "$foreground")
+        lent = f"{MOUSE_LENT[0]} · " if line is not None and line.is_mouse_lent else ""
+        return Content(lent) + footer_line(width - cells(lent), is_raw=self._is_raw, is_whole=self._is_whole)
+
+    # Keys
+
+    def _go_to_file(self, index: int, *, is_last: bool = False) -> bool:
+        if not 0 <= index < len(self._list.files) or index == self._index:
+            return False
+        self._index = index
+        self.files.choose(index)
+        self._say()
+        self._load(is_last=is_last)
+        return True
+
+    def action_hunk(self, direction: int) -> None:
+        if not self.pane.step(direction) and not self._go_to_file(
+            self._index + direction, is_last=direction < 0
+        ):
+            self.app.bell()
+
+    def action_file(self, direction: int) -> None:
+        if not self._go_to_file(self._index + direction):
+            self.app.bell()
+
+    def action_list(self) -> None:
+        self._shows_list = not self.files.display
+        self._arrange()
+
+    def action_split(self) -> None:
+        self._is_split = not self._splits
+        self._draw(place=self.pane.place)
+
+    def action_raw(self) -> None:
+        self._is_raw = not self._is_raw
+        self._draw()
+
+    def action_whole(self) -> None:
+        self._is_whole = not self._is_whole
+        self._load(place=self.pane.place)
+        self._say()
+
+    def action_source(self) -> None:
+        self._source = "worktree" if self._source == "turn" else "turn"
+        self._reload()
+
+    def action_again(self) -> None:
+        self._reload()
+
+    def action_scroll(self, rows: int) -> None:
+        self.pane.scroll_rows(rows)
+
+    def action_page(self, direction: int) -> None:
+        self.pane.page_down() if direction > 0 else self.pane.page_up()
+
+    def action_end(self, direction: int) -> None:
+        self.pane.scroll_to_end() if direction > 0 else self.pane.scroll_to_start()
+
+    def action_copy(self) -> None:
+        """Copies what is selected; without a selection it closes, as in the other panels."""
+        if text := self.pane.selected_text():
+            self.app.copy_to_clipboard(text)
+            self.pane.select(None)
+        else:
+            self.action_leave()
+
+    def action_keys(self) -> None:
+        from forge_tui.screens.help import HelpScreen
+
+        self.app.push_screen(HelpScreen(Where.DIFF))
+
+    def on_file_list_clicked(self, event: FileList.Clicked) -> None:
+        event.stop()
+        self._go_to_file(event.index)

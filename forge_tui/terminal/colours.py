@@ -1,0 +1,198 @@
+"""How many colours the terminal shows, and which of them stand in for a theme's. Standard library only.
+
+Of 256 colours only the upper 240 are used: the first 16 are each person's own. What the 16 look like is
+therefore guessed from three common palettes, and a text must be readable in all of them.
+Contrast as WCAG 2.2 defines it; distance in OKLab (Björn Ottosson, 2020).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum
+from functools import lru_cache
+from math import atan2, dist, tau
+from typing import TypeAlias
+
+Rgb: TypeAlias = tuple[int, int, int]
+
+READABLE = 4.5
+"""The contrast that text keeps, where the theme has as much."""
+READABLE_IN_16 = 3.9
+"""The same in 16 colours, where grey on white and blue on black come to no more."""
+_TINT = 0.03
+"""Chroma from which a colour is no grey."""
+_SAME_HUE, _LIKE_HUE = 0.55, 0.9
+"""Radians."""
+
+_TRUECOLOR_TERMS = ("kitty", "alacritty", "foot", "ghostty", "wezterm", "contour", "rio", "direct")
+_STEPS = (0, 95, 135, 175, 215, 255)
+_XTERM = (
+    *((0, 0, 0), (205, 0, 0), (0, 205, 0), (205, 205, 0), (0, 0, 238), (205, 0, 205), (0, 205, 205)),
+    *((229, 229, 229), (127, 127, 127), (255, 0, 0), (0, 255, 0), (255, 255, 0), (92, 92, 255)),
+    *((255, 0, 255), (0, 255, 255), (255, 255, 255)),
+)
+_VGA = (
+    *((0, 0, 0), (170, 0, 0), (0, 170, 0), (170, 85, 0), (0, 0, 170), (170, 0, 170), (0, 170, 170)),
+    *((170, 170, 170), (85, 85, 85), (255, 85, 85), (85, 255, 85), (255, 255, 85), (85, 85, 255)),
+    *((255, 85, 255), (85, 255, 255), (255, 255, 255)),
+)
+_TANGO = (
+    *((0, 0, 0), (204, 0, 0), (78, 154, 6), (196, 160, 0), (52, 101, 164), (117, 80, 123), (6, 152, 154)),
+    *((211, 215, 207), (85, 87, 83), (239, 41, 41), (138, 226, 52), (252, 233, 79), (114, 159, 207)),
+    *((173, 127, 168), (52, 226, 226), (238, 238, 236)),
+)
+_PALETTES_16 = (_XTERM, _VGA, _TANGO)
+_PALETTE_256: tuple[Rgb, ...] = (
+    *_XTERM,
+    *((red, green, blue) for red in _STEPS for green in _STEPS for blue in _STEPS),
+    *((8 + 10 * n, 8 + 10 * n, 8 + 10 * n) for n in range(24)),
+)
+
+
+class Depth(IntEnum):
+    """What a terminal can show."""
+
+    NONE = 0
+    """The person wants no colour: bold, dim, underline and reverse remain."""
+    SIXTEEN = 16
+    EIGHT_BIT = 256
+    TRUE = 1 << 24
+
+
+_FORCED = {"0": Depth.NONE, "false": Depth.NONE, "1": Depth.SIXTEEN, "2": Depth.EIGHT_BIT, "3": Depth.TRUE}
+
+
+def detect(environ: Mapping[str, str]) -> Depth:
+    """What the environment says of the terminal: NO_COLOR (no-color.org: not empty) before FORCE_COLOR
+    (0 to 3, as Node has it) before COLORTERM before TERM."""
+    if environ.get("NO_COLOR"):
+        return Depth.NONE
+    forced = _FORCED.get(environ.get("FORCE_COLOR", "").lower())
+    if forced is not None:
+        return forced
+    term = environ.get("TERM", "").lower()
+    if "STY" in environ or (term.split("-")[0] == "screen" and "TMUX" not in environ):
+        # GNU screen 4 takes a true colour for a row of other attributes; COLORTERM is the outer terminal's.
+        return Depth.EIGHT_BIT
+    if environ.get("COLORTERM", "").lower() in ("truecolor", "24bit"):
+        return Depth.TRUE
+    if any(name in term.split("-") for name in _TRUECOLOR_TERMS):
+        return Depth.TRUE
+    return Depth.EIGHT_BIT if "256color" in term else Depth.SIXTEEN
+
+
+def contrast(one: Rgb, other: Rgb) -> float:
+    """1 to 21."""
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def contrast_of(one: int, other: int, depth: Depth) -> float:
+    """The contrast of two colours of a palette, by number; of 16, in the worst of the common palettes."""
+    if depth is Depth.SIXTEEN:
+        return min(contrast(palette[one], palette[other]) for palette in _PALETTES_16)
+    return contrast(_PALETTE_256[one], _PALETTE_256[other])
+
+
+def nearest(colour: Rgb, depth: Depth, is_fit: Callable[[int], bool] = lambda _: True) -> int:
+    """The number of the colour most like `colour` among those that fit; black or white where none does."""
+    numbers = [number for number in _numbers(depth) if is_fit(number)]
+    if depth is Depth.SIXTEEN:  # a grey stays a grey and a green a green, where one fits
+        greys = [number for number in numbers if not is_tint(_PALETTE_256[number])]
+        numbers = [number for number in numbers if _is_like(colour, number)] or greys or numbers
+    hues_count = depth is Depth.SIXTEEN and is_tint(colour)
+
+    def unlike(number: int) -> float:
+        other = _PALETTE_256[number]
+        return _distance(colour, other) + (_hues_apart(colour, other) / 5 if hues_count else 0.0)
+
+    return min(numbers, key=unlike, default=_extreme(colour, depth))
+
+
+def is_tint(colour: Rgb) -> bool:
+    """Whether it is no grey."""
+    _, a, b = _lab(colour)
+    return a * a + b * b > _TINT * _TINT
+
+
+def nearest_tint(colour: Rgb, depth: Depth, taken: Sequence[int]) -> int:
+    """The nearest colour of about the same hue that is no grey and not `taken`."""
+
+    def is_fit(number: int) -> bool:
+        other = _PALETTE_256[number]
+        return number not in taken and is_tint(other) and _hues_apart(colour, other) < _SAME_HUE
+
+    return nearest(colour, depth, is_fit)
+
+
+def _is_like(colour: Rgb, number: int) -> bool:
+    other = _PALETTE_256[number]
+    if is_tint(colour) and is_tint(other):
+        return _hues_apart(colour, other) < _LIKE_HUE
+    return is_tint(colour) == is_tint(other)
+
+
+def ground(colour: Rgb, depth: Depth) -> int:
+    """What stands for a theme's background: of 16 colours plain black or white."""
+    return _extreme(colour, depth) if depth is Depth.SIXTEEN else nearest(colour, depth)
+
+
+def parse_rgb(text: str | None) -> Rgb | None:
+    """The channels of "#rrggbb", or None."""
+    if text is None or len(text) != 7 or not text.startswith("#"):
+        return None
+    try:
+        return int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16)
+    except ValueError:
+        return None
+
+
+def codes(number: int, depth: Depth, *, is_background: bool) -> str:
+    """The SGR parameters that choose a colour of the palette."""
+    if depth is Depth.SIXTEEN:
+        return str((30 if number < 8 else 82) + number + 10 * is_background)
+    return f"{48 if is_background else 38};5;{number}"
+
+
+def _numbers(depth: Depth) -> range:
+    return range(16) if depth is Depth.SIXTEEN else range(16, 256)
+
+
+def _extreme(colour: Rgb, depth: Depth) -> int:
+    is_light = _luminance(colour) > 0.18
+    return (15 if is_light else 0) if depth is Depth.SIXTEEN else (231 if is_light else 16)
+
+
+@lru_cache(maxsize=4096)
+def _luminance(colour: Rgb) -> float:
+    red, green, blue = map(_linear, colour)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _linear(channel: int) -> float:
+    part = channel / 255
+    return part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+
+
+@lru_cache(maxsize=4096)
+def _lab(colour: Rgb) -> tuple[float, float, float]:
+    red, green, blue = map(_linear, colour)
+    long = (0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue) ** (1 / 3)
+    middle = (0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue) ** (1 / 3)
+    short = (0.0883024619 * red + 0.2817188376 * green + 0.6299787005 * blue) ** (1 / 3)
+    return (
+        0.2104542553 * long + 0.7936177850 * middle - 0.0040720468 * short,
+        1.9779984951 * long - 2.4285922050 * middle + 0.4505937099 * short,
+        0.0259040371 * long + 0.7827717662 * middle - 0.8086757660 * short,
+    )
+
+
+def _distance(one: Rgb, other: Rgb) -> float:
+    return dist(_lab(one), _lab(other))
+
+
+def _hues_apart(one: Rgb, other: Rgb) -> float:
+    """Radians, 0 to π."""
+    hues = [atan2(b, a) for _, a, b in (_lab(one), _lab(other))]
+    apart = abs(hues[0] - hues[1])
+    return min(apart, tau - apart)

@@ -1,0 +1,140 @@
+"""Reads the terminal while the app is still being imported, so that what is typed shows at once.
+
+Standard library only. Nothing that is read gets lost: `stop()` hands it over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import threading
+import time
+from collections.abc import Callable
+
+from forge_tui.cell_widths import cell_len
+from forge_tui.terminal.skeleton import MakeSkeleton, Skeleton
+from forge_tui.terminal.typed_line import TypedLine
+
+_READ_BYTES = 65536
+_STOP_S = 1.0
+"""How long a terminal that takes no output may hold up the end of it."""
+_INTERRUPT = b"\x03"
+_TWICE_S = 2.0
+"""Ctrl+C again within this time leaves, as in the app."""
+_PASTE_START, _PASTE_END = b"\x1b[200~", b"\x1b[201~"
+
+
+class TypeAhead:
+    """A thread that owns the screen and the keys from `start()` to `stop()`."""
+
+    def __init__(self, fd: int, make: MakeSkeleton, write: Callable[[str], None]) -> None:
+        self._fd = fd
+        self._make = make
+        self._write = write
+        self._skeleton = Skeleton(())
+        self._line = TypedLine(0)
+        self._cooked = 0
+        """Bytes to come that the tty had translated before it was told not to."""
+        self._interrupted_at = float("-inf")
+        self._has_ended = False
+        self._wake_in, self._wake_out = os.pipe()
+        os.set_blocking(self._wake_out, False)
+        self._thread = threading.Thread(target=self._run, name="forge-type-ahead", daemon=True)
+
+    def start(self, opening: str, cooked: int = 0) -> None:
+        """Paints, after the sequences `opening`, and reads from now on. In the first `cooked` bytes Enter
+        arrives as a line feed."""
+        self._cooked = cooked
+        self._line = TypedLine(self._paint(opening))
+        self._thread.start()
+
+    def resized(self) -> None:
+        """The terminal has another size. For a signal's handler: the thread does the work."""
+        self._wake()
+
+    def stop(self) -> tuple[str, bytes]:
+        """Ends reading and drawing. The text that shows, and the bytes that came after it."""
+        if not self._has_ended:
+            self._has_ended = True
+            self._wake()
+            with contextlib.suppress(RuntimeError):  # a signal came before the thread was started
+                self._thread.join(_STOP_S)
+            if not self._thread.is_alive():  # else it needs them to notice
+                os.close(self._wake_in)
+                os.close(self._wake_out)
+        typed = self._line.text, self._line.rest
+        self._line = TypedLine(0)
+        return typed
+
+    def _wake(self) -> None:
+        with contextlib.suppress(BlockingIOError):  # it has not even taken the last call
+            os.write(self._wake_out, b"!")
+
+    def _run(self) -> None:
+        while not self._has_ended:
+            ready = select.select([self._fd, self._wake_in], [], [])[0]
+            if self._wake_in in ready:
+                os.read(self._wake_in, _READ_BYTES)
+                if not self._has_ended:
+                    self._follow_size()
+            elif not self._read():
+                return
+
+    def _read(self) -> bool:
+        """Takes what was typed; whether more may come."""
+        try:
+            data = os.read(self._fd, _READ_BYTES)
+        except OSError:
+            return False
+        if self._cooked:
+            early, data = data[: self._cooked], data[self._cooked :]
+            self._cooked -= len(early)
+            data = early.replace(b"\n", b"\r") + data
+        before = self._line.text
+        self._line.feed(data)
+        if self._line.text != before and self._skeleton.line is not None:
+            self._write(self._skeleton.line.painted(self._line.text))
+        if data.endswith(_INTERRUPT):
+            self._interrupted(data)
+        else:
+            self._interrupted_at = float("-inf")
+        return bool(data)
+
+    def _interrupted(self, data: bytes) -> None:
+        """Ctrl+C: the app will see to the first one; the second must not wait for it."""
+        rest = self._line.rest
+        if rest.rfind(_PASTE_START) > rest.rfind(_PASTE_END):
+            return
+        now = time.monotonic()
+        is_second = data == _INTERRUPT and now - self._interrupted_at <= _TWICE_S
+        if is_second or data.endswith(2 * _INTERRUPT):
+            os.kill(os.getpid(), signal.SIGINT)
+        self._interrupted_at = now
+
+    def _follow_size(self) -> None:
+        self._line.resize(self._paint())
+
+    def _paint(self, opening: str = "") -> int:
+        """Draws everything for the size that the terminal has; the room for text."""
+        self._skeleton = self._make(*terminal_size())
+        room = self._skeleton.line.room if self._skeleton.line else 0
+        # Text that needs more than one row is for the app to show.
+        text = self._line.text if cell_len(self._line.text) <= room else None
+        self._write(opening + self._skeleton.painted(text))
+        return room
+
+
+def terminal_size() -> tuple[int, int]:
+    """Width and height as Textual takes them to be: a terminal may not know, and the environment decides."""
+    try:
+        size: tuple[int, int] = os.get_terminal_size(1)
+    except OSError:
+        size = (0, 0)
+    asked = (_whole(os.environ.get("COLUMNS", "")), _whole(os.environ.get("LINES", "")))
+    return asked[0] or size[0] or 80, asked[1] or size[1] or 24
+
+
+def _whole(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() else 0

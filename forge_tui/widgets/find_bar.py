@@ -1,0 +1,161 @@
+"""The line in which the person says what to find. It stands where the activity line is, and moves nothing."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import Input
+
+from forge_tui.keymap import Where, bindings
+from forge_tui.terminal import internals
+from forge_tui.widgets.activity import MOUSE_LENT
+from forge_tui.widgets.cells import clip
+from forge_tui.widgets.line_input import LineInput
+
+HINTS = "Enter older · Down newer · Esc close"
+STATUS_CELLS = 18
+_ROOM_FOR_HINTS = 96
+"""Cells of the bar from which the keys are named."""
+
+
+class FindLine(LineInput):
+    """What is looked for."""
+
+    DEFAULT_CSS = """
+    FindLine, FindLine:focus { width: 1fr; padding: 0 1; background: $background; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.FIND)]
+
+    class Stepped(Message):
+        """To the match before (-1) or after (1)."""
+
+        def __init__(self, direction: int) -> None:
+            super().__init__()
+            self.direction = direction
+
+    class Closed(Message):
+        """No more finding."""
+
+        def __init__(self, *, is_kept: bool) -> None:
+            super().__init__()
+            self.is_kept = is_kept
+            """Whether the view stays at the match."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        internals.unbind(self, "ctrl+f")
+
+    def action_older(self) -> None:
+        self.post_message(self.Stepped(-1))
+
+    def action_newer(self) -> None:
+        self.post_message(self.Stepped(1))
+
+    def action_close(self) -> None:
+        self.post_message(self.Closed(is_kept=True))
+
+    def action_go_back(self) -> None:
+        self.post_message(self.Closed(is_kept=False))
+
+
+class FindStatus(Widget):
+    """How many matches there are, and the keys; what is said for a moment takes their place."""
+
+    DEFAULT_CSS = """
+    FindStatus {
+        height: 1;
+        width: 18;
+        color: $forge-muted;
+        &.-wide, &.-said { width: 57; }
+        &.-said { max-width: 75%; color: $foreground; }
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._status = ""
+        self._said = ""
+        self._is_mouse_lent = False
+
+    def show(self, status: str) -> None:
+        if status != self._status:
+            self._status = status
+            self.refresh()
+
+    def say(self, text: str) -> None:
+        """Say something until it is empty again."""
+        self._said = text
+        self.set_class(bool(text), "-said")
+        self.refresh()
+
+    def show_mouse_lent(self, is_lent: bool) -> None:
+        """Say that the mouse is the terminal's."""
+        self._is_mouse_lent = is_lent
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        base, width = self.rich_style, self.size.width
+        text = clip(self._said or self._told(width), width)
+        gap = max(0, width - cell_len(text))
+        return Strip([Segment(" " * gap, base), Segment(text, base)]).adjust_cell_length(width, base)
+
+    def _told(self, width: int) -> str:
+        status = clip(self._status, STATUS_CELLS)
+        if width <= STATUS_CELLS:
+            return f"{status} · F9" if self._is_mouse_lent else status
+        hints = MOUSE_LENT[0] if self._is_mouse_lent else HINTS
+        return f"{status}{' ' * (STATUS_CELLS - cell_len(status))}   {hints}"
+
+
+class FindBar(Horizontal):
+    """The line and what came of it."""
+
+    DEFAULT_CSS = """
+    FindBar {
+        height: 1;
+        padding: 0 2;
+    }
+    """
+
+    class Changed(Message):
+        """Something else is looked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.line = FindLine()
+        self.status = FindStatus()
+
+    def compose(self) -> ComposeResult:
+        yield FindLabel()
+        yield self.line
+        yield self.status
+
+    def begin(self) -> None:
+        """Take the keys. What was looked for last is there, to be used again or typed over."""
+        self.line.placeholder = "in the conversation"
+        self.screen.set_focus(self.line)  # `focus()` comes later, and the next letters come sooner
+        self.line.select_all()
+
+    def on_resize(self) -> None:
+        self.status.set_class(self.size.width >= _ROOM_FOR_HINTS, "-wide")
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self.post_message(self.Changed())
+
+
+class FindLabel(Widget):
+    """The word before the line."""
+
+    DEFAULT_CSS = "FindLabel { width: 4; height: 1; color: $accent; }"
+
+    def render_line(self, y: int) -> Strip:
+        return Strip([Segment("Find", self.rich_style)])

@@ -1,0 +1,216 @@
+"""A unified diff of one file as stretches of lines: unchanged ones, and those that gave way to others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from forge_core.sanitize import safe_line, safe_text
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
+_OPEN_END = "\\ No newline"
+_CHANGED_END = re.compile(r"^([+-]).*?(\r?)$", re.MULTILINE)
+"""The sign of a changed line, and whether it ends as Windows' lines do."""
+
+
+@dataclass(slots=True, eq=False)
+class Stretch:
+    """Neighbouring lines that are the same on both sides, or that were taken out and put in at one place."""
+
+    old_from: int
+    new_from: int
+    """The number of the first line on either side."""
+    old: Sequence[str]
+    new: Sequence[str]
+    is_same: bool
+    """Then `old` and `new` are one and the same."""
+    old_is_open: bool = False
+    new_is_open: bool = False
+    """Whether the last line of that side ends without a newline."""
+
+    def __len__(self) -> int:
+        return len(self.old) if self.is_same else len(self.old) + len(self.new)
+
+    @property
+    def lines(self) -> list[str]:
+        """Every line once."""
+        return list(self.new if self.is_same else [*self.old, *self.new])
+
+    def parts(self, size: int, *, is_split: bool) -> Iterator[Stretch]:
+        """The stretch in pieces of about `size` lines: beside each other for a picture of two columns, else
+        all that was taken out before all that was put in."""
+        if len(self) <= size:
+            yield self
+        elif self.is_same or is_split:
+            for at in range(0, max(len(self.old), len(self.new)), size):
+                yield self._piece(range(at, at + size), range(at, at + size))
+        else:
+            for at in range(0, len(self.old), size):
+                yield self._piece(range(at, at + size), range(0))
+            for at in range(0, len(self.new), size):
+                yield self._piece(range(len(self.old), len(self.old)), range(at, at + size))
+
+    def head(self, size: int, *, is_split: bool) -> Stretch:
+        """Its first `size` lines, or rows of two columns."""
+        if self.is_same or is_split:
+            return self._piece(range(size), range(size))
+        return self._piece(range(size), range(max(0, size - len(self.old))))
+
+    def cut(self, size: int) -> tuple[Stretch, Stretch]:
+        """An unchanged stretch in two, the first of `size` lines."""
+        end = len(self.new)
+        return self._piece(range(size), range(size)), self._piece(range(size, end), range(size, end))
+
+    def _piece(self, old: range, new: range) -> Stretch:
+        lines = self.old[old.start : old.stop]
+        return Stretch(
+            self.old_from + old.start,
+            self.new_from + new.start,
+            lines,
+            lines if self.is_same else self.new[new.start : new.stop],
+            self.is_same,
+            self.old_is_open and old.start < len(self.old) <= old.stop,
+            self.new_is_open and new.start < len(self.new) <= new.stop,
+        )
+
+
+@dataclass(slots=True, eq=False)
+class Hunk:
+    """Lines that stand together."""
+
+    heading: str = ""
+    """The function or section it lies in, where the diff tells."""
+    stretches: list[Stretch] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.stretches))
+
+
+@dataclass(slots=True, eq=False)
+class Patch:
+    """The changes to one file."""
+
+    hunks: list[Hunk] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    """What the diff says beside its lines: that the rest is not shown."""
+
+    def __len__(self) -> int:
+        return sum(map(len, self.hunks))
+
+    @property
+    def stretches(self) -> Iterator[Stretch]:
+        return (stretch for hunk in self.hunks for stretch in hunk.stretches)
+
+    @property
+    def has_old(self) -> bool:
+        return any(stretch.old for stretch in self.stretches)
+
+    @property
+    def has_new(self) -> bool:
+        return any(stretch.new for stretch in self.stretches)
+
+    @property
+    def last_numbers(self) -> tuple[int, int]:
+        """The highest line number on either side."""
+        old = max((one.old_from + len(one.old) - 1 for one in self.stretches), default=1)
+        new = max((one.new_from + len(one.new) - 1 for one in self.stretches), default=1)
+        return max(1, old), max(1, new)
+
+
+def read_patch(diff: str) -> Patch:
+    """What a unified diff says; lines before its first hunk are left out, a missing header counts as 1."""
+    patch = Patch()
+    reader = _Reader(patch)
+    for line in safe_text(_plain_ends(diff)).removesuffix("\n").split("\n") if diff else ():
+        reader.line(line)
+    reader.close()
+    return patch
+
+
+def _plain_ends(diff: str) -> str:
+    """The diff with \\n after each line; where some changed lines end in \\r\\n and others do not, the \\r
+    shows, since it may be all that changed."""
+    if "\r\n" not in diff:
+        return diff
+    ends = {match[2] for match in _CHANGED_END.finditer(diff)}
+    return diff.replace("\r\n", "␍\n" if len(ends) > 1 else "\n")
+
+
+class _Reader:
+    """Takes the lines of a diff one by one."""
+
+    def __init__(self, patch: Patch) -> None:
+        self._patch = patch
+        self._same: list[str] = []
+        self._old: list[str] = []
+        self._new: list[str] = []
+        self._old_at = self._new_at = 1
+        self._is_header = False
+        """Whether a file's own header goes on, up to the first hunk after it."""
+        self._open: set[str] = set()
+        self._last = " "
+
+    def line(self, line: str) -> None:
+        if hunk := _HUNK.match(line):
+            self._begin(hunk)
+        elif self._is_header or line.startswith("diff --git "):
+            self._is_header = True
+        elif line.startswith("\\"):
+            self._remark(line)
+        elif line.startswith("-"):
+            self._take(self._old, "-", line[1:])
+        elif line.startswith("+"):
+            self._take(self._new, "+", line[1:])
+        else:  # git may leave out the blank of an empty line
+            self._take(self._same, " ", line[1:])
+
+    def close(self) -> None:
+        self._end_change()
+        self._end_same()
+
+    def _begin(self, hunk: re.Match[str]) -> None:
+        self.close()
+        self._patch.hunks.append(Hunk(safe_line(hunk[5])))
+        old, new = (1 if hunk[group] is None else int(hunk[group]) for group in (2, 4))
+        self._old_at, self._new_at = int(hunk[1]) + (not old), int(hunk[3]) + (not new)
+        self._is_header = False
+
+    def _take(self, lines: list[str], sign: str, text: str) -> None:
+        if sign == " ":
+            self._end_change()
+        else:
+            self._end_same()
+            if sign == "-" and self._new:
+                self._end_change()
+        lines.append(text)
+        self._last = sign
+
+    def _remark(self, line: str) -> None:
+        if not line.startswith(_OPEN_END):
+            self._patch.remarks.append(" ".join(line[1:].split()))  # on one row, without tabs
+            return
+        self._open |= {"-": {"old"}, "+": {"new"}, " ": {"old", "new"}}[self._last]
+        if self._last == " ":
+            self._end_same()
+
+    def _end_same(self) -> None:
+        if self._same:
+            self._add(self._same, self._same, is_same=True)
+            self._same = []
+
+    def _end_change(self) -> None:
+        if self._old or self._new:
+            self._add(self._old, self._new, is_same=False)
+            self._old, self._new = [], []
+
+    def _add(self, old: list[str], new: list[str], *, is_same: bool) -> None:
+        if not self._patch.hunks:
+            self._patch.hunks.append(Hunk())
+        stretch = Stretch(
+            self._old_at, self._new_at, old, new, is_same, "old" in self._open, "new" in self._open
+        )
+        self._patch.hunks[-1].stretches.append(stretch)
+        self._old_at += len(old)
+        self._new_at += len(new)
+        self._open.clear()

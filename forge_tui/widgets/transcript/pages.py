@@ -1,0 +1,128 @@
+"""A long text a page at a time: which lines show, and how many lie before and behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import accumulate
+from operator import itemgetter
+from typing import NamedTuple
+
+PAGE_LINES = 200
+PAGE_CHARS = 24_000
+"""A page is full at either; so it costs about the same to draw, whatever the lines are like."""
+MOST_PAGES = 3
+"""Pages that show at once; beyond, the farthest one makes room."""
+_LONGEST_LINE = 8_000
+
+
+class Size(NamedTuple):
+    """How much one item holds."""
+
+    lines: int
+    chars: int
+
+
+class Pages:
+    """A window onto numbered items: the first page of them, then one more at either end."""
+
+    def __init__(self, sizes: Iterable[Size | tuple[int, int]]) -> None:
+        sizes = list(sizes)
+        self._starts = [0]
+        self._lines: list[int] = list(accumulate(map(itemgetter(0), sizes), initial=0))
+        """Lines before each item."""
+        self.count = len(sizes)
+        lines = chars = 0
+        for number, (more_lines, more_chars) in enumerate(sizes):
+            lines, chars = lines + more_lines, chars + more_chars
+            if lines > more_lines and (lines > PAGE_LINES or chars > PAGE_CHARS):
+                self._starts.append(number)
+                lines, chars = more_lines, more_chars
+        self._first, self._end = 0, 1
+        self._held = 0
+
+    @property
+    def first(self) -> int:
+        """The first item that shows."""
+        return self._starts[self._first]
+
+    @property
+    def end(self) -> int:
+        """The item behind the last that shows."""
+        return self._starts[self._end] if self._end < len(self._starts) else self.count
+
+    @property
+    def lines(self) -> int:
+        """Of all items."""
+        return self._lines[-1]
+
+    @property
+    def lines_before(self) -> int:
+        return self._lines[self.first]
+
+    @property
+    def lines_after(self) -> int:
+        return self.lines - self._lines[self.end]
+
+    @property
+    def numbers(self) -> range:
+        """The pages that show."""
+        return range(self._first, self._end)
+
+    @numbers.setter
+    def numbers(self, numbers: range) -> None:
+        self._first, self._end, self._held = numbers.start, numbers.stop, 0
+
+    def items(self, number: int) -> range:
+        """What stands on one page."""
+        is_last = number + 1 >= len(self._starts)
+        return range(self._starts[number], self.count if is_last else self._starts[number + 1])
+
+    def __len__(self) -> int:
+        """Pages, shown or not."""
+        return len(self._starts)
+
+    def parts(self) -> list[tuple[int, range, bool]]:
+        """What shows, page by page; True where what the last step brought begins."""
+        parts: list[tuple[int, range, bool]] = []
+        for number in self.numbers:
+            items = self.items(number)
+            if items.start < self._held < items.stop:
+                parts.append((number, range(items.start, self._held), False))
+                items = range(self._held, items.stop)
+            parts.append((number, items, self.first < self._held == items.start))
+        return parts
+
+    def show(self, number: int) -> bool:
+        """Shows a page, with those around it; whether it did not show before."""
+        if number in self.numbers or number >= len(self):
+            return False
+        self.numbers = range(max(0, number - 1), min(len(self), number + 2))
+        return True
+
+    def go_on(self) -> bool:
+        """Shows the next page as well; whether there was one."""
+        if self.end >= self.count:
+            return False
+        self._held = self.end
+        self._end += 1
+        self._first = max(self._first, self._end - MOST_PAGES)
+        return True
+
+    def go_back(self) -> bool:
+        """Shows the page before as well; whether there was one."""
+        if not self._first:
+            return False
+        self._held = self.first - 1
+        self._first -= 1
+        self._end = min(self._end, self._first + MOST_PAGES)
+        return True
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of `text`; an endless one in pieces."""
+    lines = text.split("\n")
+    if max(map(len, lines)) <= _LONGEST_LINE:
+        return lines
+    return [
+        line[at : at + _LONGEST_LINE] for line in lines for at in range(0, max(1, len(line)), _LONGEST_LINE)
+    ]

@@ -1,0 +1,178 @@
+"""The model's reasoning: a live tail while it comes, one line when it has ended, all of it on a click."""
+
+from __future__ import annotations
+
+from rich.segment import Segment
+from rich.style import Style
+
+from forge_core.config.models import ThinkingSetting
+from forge_core.durations import time_taken
+from forge_tui.widgets.transcript.blocks import GUTTER, MARGIN, Block, Passage, estimate_rows
+from forge_tui.widgets.transcript.rows import Canvas, Rendered
+from forge_tui.widgets.transcript.styles import TranscriptStyles
+
+_TAIL_ROWS = 4
+_WORTH_TELLING_S = 0.05
+"""Less would read as no time at all."""
+_LONG_LINE = 4_000
+"""Characters of a line that is still coming beyond which its beginning is no longer wrapped again."""
+
+
+class ReasoningBlock(Block):
+    """One stretch of reasoning."""
+
+    def __init__(self, started: float, thinking: ThinkingSetting = "folded") -> None:
+        super().__init__()
+        self._parts: list[str] = []
+        self._length = 0
+        self._started = started
+        self._duration_s: float | None = None
+        self._thinking: ThinkingSetting = thinking
+        self._is_open = thinking == "full"
+        self._grown: _Growing | None = None
+        """What is drawn of a text that shows in full while it comes."""
+
+    @property
+    def is_running(self) -> bool:
+        return self._duration_s is None
+
+    @property
+    def is_open(self) -> bool:
+        return self._is_open
+
+    @property
+    def is_hidden(self) -> bool:
+        return self._thinking == "hidden"
+
+    @property
+    def duration_s(self) -> float:
+        """How long it took; 0 while it runs."""
+        return self._duration_s or 0.0
+
+    def feed(self, text: str) -> None:
+        """Adds sanitised text."""
+        self._parts.append(text)
+        self._length += len(text)
+        self.changed()
+
+    def finish(self, now: float) -> None:
+        if self.is_running:
+            self._duration_s = max(0.0, now - self._started)
+            self._grown = None
+            self._text()  # kept in one piece: each fragment by itself takes ten times its characters
+            self.changed()
+
+    def show_as(self, thinking: ThinkingSetting) -> None:
+        """Shows it in this way, whatever was folded or unfolded by hand."""
+        self._thinking = thinking
+        self._is_open = thinking == "full"
+        self.changed()
+
+    def toggle(self, row: int) -> bool:
+        if self.is_running or self._thinking == "hidden":
+            return False
+        self._is_open = not self._is_open
+        self.changed()
+        return True
+
+    def find_text(self) -> str:
+        return "" if self._thinking == "hidden" else f"{self._headline()}\n{self._text().strip()}"
+
+    def reveal(self, passage: Passage) -> bool:
+        return not self._is_open and self.toggle(0)
+
+    def end_reveal(self, *, is_kept: bool) -> None:
+        if self._is_open and not is_kept:
+            self.toggle(0)
+
+    def render(self, width: int, styles: TranscriptStyles) -> Rendered:
+        return Rendered() if self._thinking == "hidden" else super().render(width, styles)
+
+    def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        self.draw_behind(canvas, styles, MARGIN)
+
+    def draw_behind(self, canvas: Canvas, styles: TranscriptStyles, margin: str) -> None:
+        """Adds its rows with `margin` before them."""
+        quiet = styles.muted + Style(italic=True)
+        arrow = "▾" if self._is_open or self.is_running else "▸"
+        first = [Segment(margin), Segment(arrow, styles.faint), Segment(" ")]
+        with canvas.indented([Segment(margin + "  ")], first if margin else first[1:]):
+            canvas.text([(self._headline(), quiet)])
+            if self.is_running and self._is_open:
+                self._draw_growing(canvas, quiet)
+            elif self.is_running:
+                self._draw_tail(canvas, quiet)
+            elif self._is_open:
+                for line in self._text().strip().split("\n"):
+                    canvas.text([(line.expandtabs(4), quiet)], original=line)
+
+    def estimate(self, width: int) -> int:
+        if self._thinking == "hidden":
+            return 0
+        return self.gap + (estimate_rows(self._text().split("\n"), width) if self._is_open else 1)
+
+    def _text(self) -> str:
+        if len(self._parts) > 1:
+            self._parts = ["".join(self._parts)]
+        return self._parts[0] if self._parts else ""
+
+    def _headline(self) -> str:
+        if self._duration_s is None:
+            return "Thinking…"
+        tokens = max(1, self._length // 4)
+        count = f"{tokens / 1000:.1f}k" if tokens >= 1000 else str(tokens)
+        took = "briefly" if self._duration_s < _WORTH_TELLING_S else f"for {time_taken(self._duration_s)}"
+        return f"Thought {took} (~{count} tokens)"
+
+    def _draw_tail(self, canvas: Canvas, style: Style) -> None:
+        # Only what can show is wrapped: the cost of a frame stays flat however long the model thinks.
+        tail = self._text()[-canvas.width * (_TAIL_ROWS + 2) :].rstrip()
+        below = Canvas(canvas.width)
+        for line in tail.split("\n"):
+            below.text([(line.expandtabs(4), style)])
+        for row in below.rendered.rows[-_TAIL_ROWS:]:
+            canvas.decoration([(segment.text, segment.style or style) for segment in row.segments])
+
+    def _draw_growing(self, canvas: Canvas, style: Style) -> None:
+        lines = len(canvas.rendered.lines)
+        if self._grown is None or self._grown.looks != (canvas.width, style, lines):
+            self._grown = _Growing(canvas.width, style, lines)
+        below = self._grown.take(self._text())
+        canvas.rendered.rows += below.rows
+        canvas.rendered.lines += below.lines[lines:]
+
+
+class _Growing:
+    """Text that only grows, wrapped once; the line that is still coming is wrapped again."""
+
+    def __init__(self, width: int, style: Style, lines_above: int) -> None:
+        self.looks = (width, style, lines_above)
+        self._canvas = self._new_canvas(lines_above)
+        self._taken = 0
+
+    def take(self, text: str) -> Rendered:
+        """All rows of `text`, which begins as it did the last time."""
+        while (cut := self._end_of_line(text)) > self._taken:
+            self._add(text[self._taken : cut].removesuffix("\n"), self._canvas)
+            self._taken = cut
+        done = self._canvas.rendered
+        coming = self._new_canvas(len(done.lines))
+        if rest := text[self._taken :]:
+            self._add(rest, coming)
+        last = coming.rendered
+        return Rendered([*done.rows, *last.rows], [*done.lines, *last.lines[len(done.lines) :]])
+
+    def _new_canvas(self, lines_above: int) -> Canvas:
+        canvas = Canvas(self.looks[0] + len(GUTTER[0].text), GUTTER)
+        canvas.rendered.lines = [""] * lines_above
+        return canvas
+
+    def _add(self, line: str, canvas: Canvas) -> None:
+        canvas.text([(line.expandtabs(4), self.looks[1])])
+
+    def _end_of_line(self, text: str) -> int:
+        """Where the part ends that will not change any more."""
+        end = text.find("\n", self._taken) + 1
+        if end or len(text) - self._taken <= _LONG_LINE:
+            return end
+        return text.rfind(" ", self._taken, self._taken + _LONG_LINE) + 1 or self._taken + _LONG_LINE

@@ -1,0 +1,83 @@
+"""The end of the conversation as lines for the terminal's own screen, where it stays after Forge has left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.segment import Segment
+from rich.style import Style
+
+from forge_tui.terminal.colours import Depth, parse_rgb
+from forge_tui.terminal.palette import Palette
+from forge_tui.terminal.screen_model import render
+from forge_tui.terminal.style_codes import StyleCodes, rgb
+from forge_tui.widgets.transcript.blocks import UserBlock
+from forge_tui.widgets.transcript.layout import Layout
+from forge_tui.widgets.transcript.rows import Row
+
+_CODES = {
+    "diff-added": "32",
+    "diff-added-background": "32",
+    "diff-added-strong": "1;32",
+    "diff-removed": "31",
+    "diff-removed-background": "31",
+    "diff-removed-strong": "1;31",
+    "success": "32",
+    "warning": "33",
+    "error": "31",
+}
+"""Colours that are readable on most grounds: whether the terminal's is dark or light, nobody has told."""
+
+
+def tail(layout: Layout, most: int, variables: Mapping[str, str], depth: Depth) -> list[str]:
+    """The last message and what followed it, at most `most` lines; empty where nobody has said anything.
+
+    `variables`: the theme's, to know a colour's meaning by.
+    """
+    rows = _last_rows(layout, most)
+    sgr = _MainScreen(variables, depth).sgr
+    return [render(_trimmed(row), sgr) for row in rows]
+
+
+def _last_rows(layout: Layout, most: int) -> list[Row]:
+    rows: list[Row] = []
+    for index in range(len(layout.blocks) - 1, -1, -1):
+        block = layout.blocks[index]
+        if len(rows) < most:
+            rows[:0] = layout.rendered(index).rows
+        if isinstance(block, UserBlock):
+            first = next((at for at, row in enumerate(rows) if _text(row).strip()), 0)
+            return rows[max(first, len(rows) - most) :]
+    return []
+
+
+def _text(row: Row) -> str:
+    return "".join(segment.text for segment in row.segments)
+
+
+def _trimmed(row: Row) -> list[Segment]:
+    """The segments without the blanks at the end."""
+    left = len(_text(row).rstrip())
+    kept = []
+    for segment in row.segments:
+        kept.append(Segment(segment.text[:left], segment.style))
+        left -= len(kept[-1].text)
+        if left <= 0:
+            break
+    return kept
+
+
+class _MainScreen:
+    """Styles on a ground that is not ours: attributes, and a few plain colours where they mean something."""
+
+    def __init__(self, variables: Mapping[str, str], depth: Depth) -> None:
+        self._plain = StyleCodes(Palette(Depth.NONE, variables))
+        named = {parse_rgb(variables.get(name)): code for name, code in _CODES.items()}
+        named.pop(None, None)
+        self._codes = {} if depth is Depth.NONE else named
+
+    def sgr(self, style: Style) -> str:
+        for colour in (rgb(style.bgcolor), rgb(style.color)):
+            if colour in self._codes:
+                return self._codes[colour]
+        return self._plain.sgr(style)

@@ -1,0 +1,79 @@
+"""The two protocols in which the loopback model answers, as server-sent events."""
+
+from __future__ import annotations
+
+import json
+from typing import Protocol
+
+_MODEL = "bench/model"
+
+
+class Wire(Protocol):
+    """How an answer's beginning, text and end look."""
+
+    def start(self) -> bytes: ...
+
+    def text(self, fragment: str) -> bytes: ...
+
+    def end(self, tokens: int) -> bytes: ...
+
+
+class ChatCompletions:
+    """OpenRouter's chat completions."""
+
+    def start(self) -> bytes:
+        return b""
+
+    def text(self, fragment: str) -> bytes:
+        return self._chunk({"choices": [{"index": 0, "delta": {"content": fragment}}]})
+
+    def end(self, tokens: int) -> bytes:
+        usage = {"prompt_tokens": 100, "completion_tokens": tokens, "total_tokens": tokens + 100}
+        last = {
+            "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}],
+            "usage": usage | {"cost": 0.001},
+        }
+        return self._chunk(last) + b"data: [DONE]\n\n"
+
+    @staticmethod
+    def _chunk(value: dict[str, object]) -> bytes:
+        chunk = {"id": "gen-1", "object": "chat.completion.chunk", "model": _MODEL, **value}
+        return b"data: " + json.dumps(chunk).encode() + b"\n\n"
+
+
+class Responses:
+    """OpenAI's responses, which some of the programs that Forge is compared with speak."""
+
+    def __init__(self) -> None:
+        self._said: list[str] = []
+
+    def start(self) -> bytes:
+        item = {"type": "message", "id": "m1", "role": "assistant", "status": "in_progress", "content": []}
+        return self._event("response.created", response={"id": "r1", "status": "in_progress"}) + self._event(
+            "response.output_item.added", output_index=0, item=item
+        )
+
+    def text(self, fragment: str) -> bytes:
+        self._said.append(fragment)
+        return self._event(
+            "response.output_text.delta", item_id="m1", output_index=0, content_index=0, delta=fragment
+        )
+
+    def end(self, tokens: int) -> bytes:
+        content = [{"type": "output_text", "text": "".join(self._said), "annotations": []}]
+        item = {"type": "message", "id": "m1", "role": "assistant", "status": "completed", "content": content}
+        usage = {
+            "input_tokens": 100,
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens": tokens,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": tokens + 100,
+        }
+        response = {"id": "r1", "status": "completed", "output": [item], "usage": usage}
+        return self._event("response.output_item.done", output_index=0, item=item) + self._event(
+            "response.completed", response=response
+        )
+
+    @staticmethod
+    def _event(kind: str, **fields: object) -> bytes:
+        return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n".encode()

@@ -1,0 +1,100 @@
+"""The line above the composer ticks in place."""
+
+from __future__ import annotations
+
+import pytest
+
+from forge_core.config.models import ForgeConfig
+from forge_core.events import LLMChunk, LLMStart
+from forge_tui.widgets.activity import ActivityLine
+from forge_tui.widgets.cells import whole_parts
+from tests.support.chat_app import ChatApp, make_app, ready, say, shown, until
+from tests.support.scripted_session import Gate, answer
+
+
+async def test_the_spinner_the_clock_and_the_figures_lay_nothing_out(config: ForgeConfig) -> None:
+    gate = Gate()
+    app = make_app(
+        config, [[LLMStart(iteration=1, model="m"), LLMChunk(text="thinking"), gate, *answer("y")]]
+    )
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "hello")
+        await until(pilot, gate.reached.is_set)
+        await until(pilot, lambda: "thinking" in shown(app))
+        layouts = app.screen._layout_updates, app.chat.transcript._layout_updates
+        for seconds, text in ((59, "59 s"), (60, "1 min 59 s"), (6000, "1 h 41 min")):
+            app.clock.pass_(seconds)
+            await until(pilot, lambda text=text: f"· {text} ·" in shown(app), text)  # type: ignore[misc]
+        assert (app.screen._layout_updates, app.chat.transcript._layout_updates) == layouts
+        gate.open()
+
+
+def last_rows(app: ChatApp) -> str:
+    return "\n".join(shown(app).splitlines()[-6:])
+
+
+async def test_where_there_is_little_room_whole_parts_go_and_no_half_ones_stay(config: ForgeConfig) -> None:
+    gate = Gate()
+    app = make_app(config, [[LLMStart(iteration=1, model="m"), LLMChunk(text="hm"), gate, *answer("y")]])
+    async with app.run_test(size=(60, 20)) as pilot:
+        await ready(pilot)
+        await say(pilot, "hello")
+        await until(pilot, gate.reached.is_set)
+        await pilot.press("f9")
+        app.chat.activity.show_new_below(True)
+        await until(pilot, lambda: "F9: mouse · ↓ Ctrl+End" in shown(app))
+        assert "Esc to interrupt" in last_rows(app) or "0 s" in last_rows(app)
+        assert "…" not in last_rows(app)
+        gate.open()
+    assert whole_parts("a b · c d · e", 9) == "a b · c d"
+    assert whole_parts("a b · c d · e", 8) == "a b"
+    assert whole_parts("abcdef", 4) == "abc…"
+
+
+@pytest.mark.parametrize("width", [60, 120])
+async def test_while_something_is_looked_for_notes_and_the_mouse_show_beside_it(
+    config: ForgeConfig, width: int
+) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(width, 20)) as pilot:
+        await ready(pilot)
+        await pilot.press("ctrl+f", "x")
+        app.chat.activity.note("Copied 7 characters", 60)
+        await until(pilot, lambda: "Copied 7 characters" in last_rows(app))
+        assert "Find x" in last_rows(app)
+        app.chat.activity.note("gone", 0.01)
+        await until(pilot, lambda: "no match" in last_rows(app))
+        await pilot.press("f9")
+        await until(pilot, lambda: "F9" in last_rows(app))
+        await pilot.press("f9")
+        await until(pilot, lambda: "F9" not in last_rows(app))
+
+
+async def test_f9_lends_the_mouse_over_a_panel_too(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(160, 40)) as pilot:
+        await ready(pilot)
+        await pilot.press("f1")
+        await until(pilot, lambda: "Esc close" in shown(app))
+        await pilot.press("f9")
+        assert app.chat.query_one(ActivityLine).is_mouse_lent
+        await until(pilot, lambda: "mouse: the terminal's · F9" in shown(app))
+        await pilot.press("escape", "f9")
+        await until(pilot, lambda: "mouse: the terminal's" not in shown(app))
+
+
+@pytest.mark.parametrize("is_nested_in_tmux", [False, True])
+async def test_inside_gnu_screen_the_mouse_is_the_terminals_at_first(
+    config: ForgeConfig, monkeypatch: pytest.MonkeyPatch, is_nested_in_tmux: bool
+) -> None:
+    monkeypatch.setenv("STY", "1234.pts-0.host")
+    if is_nested_in_tmux:
+        monkeypatch.setenv("TMUX", "/tmp/tmux-0/default,1,0")
+    app = make_app(config)
+    async with app.run_test(size=(100, 20)) as pilot:
+        await ready(pilot)
+        assert ("mouse: the terminal's · F9" in shown(app)) is not is_nested_in_tmux
+        await pilot.press("f9")
+        await until(pilot, lambda: ("mouse: the terminal's · F9" in shown(app)) is is_nested_in_tmux)
+        assert app.crash is None

@@ -1,0 +1,63 @@
+"""A full garbage collection costs what is new, not what the conversation has come to."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from forge_tui import collecting
+
+
+@pytest.fixture
+def collector_off() -> Iterator[None]:
+    callbacks = list(gc.callbacks)
+    gc.disable()
+    yield
+    gc.callbacks[:] = callbacks
+    gc.unfreeze()
+    gc.enable()
+
+
+def test_what_survived_a_full_collection_is_not_looked_at_again(collector_off: None) -> None:
+    collecting.start()
+    assert gc.isenabled()
+    history = [[number] for number in range(50_000)]
+    gc.collect()
+    assert len(gc.get_objects()) < len(history) < gc.get_freeze_count()
+
+
+def test_new_garbage_is_still_collected(collector_off: None) -> None:
+    collecting.start()
+    gc.collect()
+    for _ in range(500):
+        cycle: list[object] = []
+        cycle.append(cycle)
+    assert gc.collect() >= 499
+
+
+def test_what_is_over_is_given_back_though_it_had_survived(collector_off: None) -> None:
+    class Card:
+        """Points to itself, as a card and its calls do."""
+
+        def __init__(self) -> None:
+            self.owner = self
+
+    collecting.start()
+    card = Card()
+    gc.collect()
+    is_there = weakref.ref(card)
+    del card
+    gc.collect()
+    assert is_there() is not None, "it is not looked at again"
+    collecting.give_back()
+    assert is_there() is None
+
+
+def test_a_process_of_others_is_left_alone() -> None:
+    before = list(gc.callbacks), gc.get_freeze_count()
+    assert gc.isenabled()
+    collecting.start()
+    assert (gc.callbacks, gc.get_freeze_count()) == before

@@ -1,0 +1,174 @@
+"""Every theme stays readable in 256 colours, in 16 and in none, and marks stay apart."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from rich.segment import Segment
+from rich.style import Style
+from textual.color import Color
+
+from forge_tui.terminal import colours
+from forge_tui.terminal.colours import Depth, contrast, contrast_of, detect, parse_rgb
+from forge_tui.terminal.palette import Palette
+from forge_tui.terminal.screen_model import render
+from forge_tui.terminal.style_codes import StyleCodes
+from forge_tui.theming import COLORS, VARIABLES, load_themes
+from forge_tui.widgets.transcript.styles import TranscriptStyles
+from tests.support.at_rest import AskedTerminal
+from tests.support.terminal import python
+
+ROOT = Path(__file__).resolve().parents[2]
+ADD, OTHER_THEME = "\x1bOP", "\x1bOR"
+THEMES = load_themes(Path("/nonexistent")).themes
+FEWER = (Depth.EIGHT_BIT, Depth.SIXTEEN)
+GROUNDS = ("background", "surface", "panel", "forge-code-background")
+SIGNS = ("added", "removed")
+_COLOUR = re.compile(r"\x1b\[(?:[0-9;]*;)?(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])(?:;[0-9;]*)?m")
+
+
+def variables(name: str) -> dict[str, str]:
+    theme = THEMES[name]
+    return {**{key: str(getattr(theme, key)) for key in COLORS}, **theme.variables}
+
+
+def rgb(text: str) -> colours.Rgb:
+    parsed = parse_rgb(text)
+    assert parsed is not None
+    return parsed
+
+
+@pytest.mark.parametrize(
+    ("environ", "depth"),
+    [
+        ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, Depth.TRUE),
+        ({"TERM": "xterm-256color", "COLORTERM": "24bit"}, Depth.TRUE),
+        ({"TERM": "xterm-256color"}, Depth.EIGHT_BIT),
+        ({"TERM": "tmux-256color"}, Depth.EIGHT_BIT),
+        ({"TERM": "screen", "TMUX": "x", "COLORTERM": "truecolor"}, Depth.TRUE),
+        ({"TERM": "screen.xterm-256color", "STY": "1.a", "COLORTERM": "truecolor"}, Depth.EIGHT_BIT),
+        ({"TERM": "xterm-kitty"}, Depth.TRUE),
+        ({"TERM": "xterm-direct"}, Depth.TRUE),
+        ({"TERM": "xterm"}, Depth.SIXTEEN),
+        ({"TERM": "linux"}, Depth.SIXTEEN),
+        ({"TERM": "xterm-256color", "COLORTERM": "truecolor", "NO_COLOR": "1"}, Depth.NONE),
+        ({"TERM": "xterm-256color", "NO_COLOR": ""}, Depth.EIGHT_BIT),
+        ({"TERM": "xterm", "FORCE_COLOR": "3"}, Depth.TRUE),
+        ({"TERM": "xterm-256color", "COLORTERM": "truecolor", "FORCE_COLOR": "1"}, Depth.SIXTEEN),
+        ({"TERM": "xterm", "FORCE_COLOR": "3", "NO_COLOR": "1"}, Depth.NONE),
+    ],
+)
+def test_the_environment_tells_how_many_colours_there_are(environ: dict[str, str], depth: Depth) -> None:
+    assert detect(environ) is depth
+
+
+@pytest.mark.parametrize("depth", FEWER)
+@pytest.mark.parametrize("name", THEMES)
+def test_all_text_stays_readable_on_every_ground(name: str, depth: Depth) -> None:
+    named = variables(name)
+    palette = Palette(depth, named)
+    least = colours.READABLE if depth is Depth.EIGHT_BIT else colours.READABLE_IN_16
+    grounds = [*GROUNDS, *(f"diff-{sign}-{kind}" for sign in SIGNS for kind in ("background", "strong"))]
+    texts = [key for key in (*COLORS, *VARIABLES) if not key.endswith(("background", "strong", "faint"))]
+    poor = []
+    for text in texts:
+        for ground in grounds:
+            wanted = contrast(rgb(named[text]), rgb(named[ground]))
+            front, behind = palette.pair(rgb(named[text]), rgb(named[ground]))
+            if contrast_of(front, behind, depth) < min(least, wanted):
+                poor.append((text, ground, round(contrast_of(front, behind, depth), 1)))
+    assert poor == []
+
+
+@pytest.mark.parametrize("depth", FEWER)
+@pytest.mark.parametrize("name", THEMES)
+def test_what_is_marked_stays_apart(name: str, depth: Depth) -> None:
+    """Diffs, the selection, muted text: by background, or where there is none to spare by the text."""
+    named = variables(name)
+    palette = Palette(depth, named)
+    fore = rgb(named["foreground"])
+    styles = TranscriptStyles.from_theme(named, Color.parse(named["background"]))
+    selection = styles.selection.bgcolor
+    assert selection is not None
+    marked = [rgb(named[f"diff-{sign}-{kind}"]) for sign in SIGNS for kind in ("background", "strong")]
+    looks = [palette.pair(fore, ground) for ground in (rgb(named["background"]), *marked)]
+    looks.append(palette.pair(fore, tuple(selection.get_truecolor())))
+    assert len(set(looks)) == len(looks)
+    text, ground = palette.pair(fore, rgb(named["background"]))
+    muted, _ = palette.pair(rgb(named["forge-muted"]), rgb(named["background"]))
+    chosen = palette.pair(fore, rgb(named["forge-faint"]))
+    assert text != muted
+    assert chosen[1] != ground
+    if depth is Depth.EIGHT_BIT:
+        assert palette.pair(fore, rgb(named["forge-code-background"]))[1] != ground
+
+
+@pytest.mark.parametrize("name", THEMES)
+def test_without_colour_selections_and_changed_words_are_reversed_and_muted_text_is_dim(name: str) -> None:
+    named = variables(name)
+    codes = StyleCodes(Palette(Depth.NONE, named))
+    background = Color.parse(named["background"])
+    styles = TranscriptStyles.from_theme(named, background)
+    sgr = {
+        field: codes.sgr(styles.base + getattr(styles, field))
+        for field in (
+            "text",
+            "muted",
+            "selection",
+            "heading",
+            "link",
+            "added_strong",
+            "removed_strong",
+            "added",
+        )
+    }
+    assert sgr == {
+        "text": "",
+        "muted": "2",
+        "selection": "7",
+        "heading": "1",
+        "link": "4",
+        "added_strong": "7",
+        "removed_strong": "7",
+        "added": "",
+    }
+
+
+def test_the_sequences_are_those_of_the_palette() -> None:
+    style = Style.parse("bold #ff0000 on #15171b")
+    named = variables("forge-dark")
+    assert (
+        render([Segment("x", style)], StyleCodes(Palette(Depth.EIGHT_BIT, named)).sgr)
+        == "\x1b[1;38;5;196;48;5;233mx\x1b[0m"
+    )
+    assert (
+        render([Segment("x", style)], StyleCodes(Palette(Depth.SIXTEEN, named)).sgr)
+        == "\x1b[1;91;40mx\x1b[0m"
+    )
+    assert render([Segment("x", style)], StyleCodes(Palette(Depth.NONE, named)).sgr) == "\x1b[1mx\x1b[0m"
+
+
+@pytest.mark.parametrize(
+    ("environment", "unwanted", "wanted"),
+    [
+        ({"NO_COLOR": "1"}, _COLOUR, re.compile(r"\x1b\[(0;)?2m")),
+        ({"COLORTERM": ""}, re.compile(r"[34]8;2;"), re.compile(r"38;5;\d+")),
+        ({"COLORTERM": "", "TERM": "xterm"}, re.compile(r"[34]8;[25];"), re.compile(r"\x1b\[[0-9;]*97")),
+    ],
+)
+def test_the_app_writes_no_colour_that_the_terminal_lacks(
+    environment: dict[str, str], unwanted: re.Pattern[str], wanted: re.Pattern[str]
+) -> None:
+    with AskedTerminal(
+        python("-m", "tests.support.output_app"), environment=environment, folder=ROOT
+    ) as terminal:
+        terminal.wait_for("side 0")
+        for key in (ADD, ADD, OTHER_THEME, OTHER_THEME):
+            terminal.send(key)
+            terminal.ask()
+            terminal.settle()
+        written = terminal.output.decode()
+    assert unwanted.search(written) is None
+    assert wanted.search(written) is not None

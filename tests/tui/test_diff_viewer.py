@@ -1,0 +1,319 @@
+"""`/diff` over real repositories and a real undo store: keys, sources, sizes, foreign names, live changes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from forge_core.config.models import ForgeConfig
+from forge_core.undo import UndoStore
+from forge_core.workspace.changes import ChangedFile, ChangeList, Counts, Status
+from forge_core.workspace.work_tree import WorkTreeChanges
+from forge_tui.screens.diff import DiffScreen
+from forge_tui.screens.help import HelpScreen
+from forge_tui.widgets.diff_pane import DiffPane, Place
+from forge_tui.widgets.transcript.diff import read_patch
+from tests.support.chat_app import ChatApp, make_app, ready, say, shown, until
+from tests.support.scripted_session import Gate, answer
+from tests.unit.undo.workspace import shell
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A repository with two changed files of two hunks each, one new file and one binary one."""
+    root = tmp_path / "project"
+    root.mkdir()
+    lines = [f"line {number}" for number in range(60)]
+    for name in ("a.py", "b.py"):
+        (root / name).write_text("\n".join(lines) + "\n")
+    shell(root, "git init -q -b main && git add -A && git commit -qm first")
+    for name in ("a.py", "b.py"):
+        changed = [*lines]
+        changed[5], changed[50] = f"{name} five", f"{name} fifty"
+        (root / name).write_text("\n".join(changed) + "\n")
+    (root / "new.py").write_text("import os\n")
+    (root / "blob").write_bytes(b"\0\1")
+    return root
+
+
+@pytest.fixture
+def app(config: ForgeConfig, folder: Path) -> ChatApp:
+    return make_app(replace(config, working_dir=folder))
+
+
+def viewer(app: ChatApp) -> DiffScreen:
+    screen = app.screen
+    assert isinstance(screen, DiffScreen)
+    return screen
+
+
+async def opened(pilot: Pilot[None], line: str = "/diff worktree", wanted: str = "/4") -> ChatApp:
+    app = await ready(pilot)
+    await say(pilot, line)
+    await until(pilot, lambda: isinstance(app.screen, DiffScreen) and wanted in shown(app), wanted)
+    return app
+
+
+async def press(pilot: Pilot[None], keys: str, wanted: str) -> None:
+    assert isinstance(pilot.app, ChatApp)
+    await pilot.press(*keys.split())
+    await until(pilot, lambda: wanted in shown(pilot.app), f"{wanted!r} after {keys}")  # type: ignore[arg-type]
+
+
+def path_of(app: ChatApp) -> str:
+    file = viewer(app).file
+    assert file is not None
+    return file.path
+
+
+async def test_files_and_hunks_are_gone_through_by_keys(app: ChatApp) -> None:
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot)
+        assert "Working tree  a.py" in shown(app)
+        assert "1/4  +2  −2" in shown(app)
+        await press(pilot, "n", "binary")
+        assert path_of(app) == "b.py"
+        await press(pilot, "n", "Binary, 2 bytes")
+        await press(pilot, "p", "b.py five")
+        await press(pilot, "p", "a.py five")
+        await press(pilot, "right_square_bracket", "a.py fifty")
+        assert path_of(app) == "a.py"
+        await press(pilot, "right_square_bracket", "b.py five")
+        await press(pilot, "right_square_bracket", "b.py fifty")
+        assert path_of(app) == "b.py"
+        await press(pilot, "left_square_bracket left_square_bracket", "a.py fifty")
+        assert "▸   38 unchanged lines" in shown(app)
+        assert viewer(app).pane.place == Place(48, is_at_hunk=True)
+        await press(pilot, "q", "Ask about this folder")
+
+
+async def test_side_by_side_from_120_columns_and_stacked_below(app: ChatApp) -> None:
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot)
+        assert any("line 5" in row and "a.py five" in row for row in shown(app).split("\n"))
+        await pilot.resize_terminal(80, 24)
+        await until(
+            pilot, lambda: not any("line 5 " in row and "five" in row for row in shown(app).split("\n"))
+        )
+        assert "- line 5" in shown(app)
+        assert "+ a.py five" in shown(app)
+        await press(pilot, "v", "│")
+        assert any("line 5" in row and "a.py five" in row for row in shown(app).split("\n"))
+        await press(pilot, "b", " ? new.py")
+        await press(pilot, "b", "a.py five")
+        assert " ? new.py" not in shown(app)
+
+
+async def test_the_whole_file_and_the_raw_patch(app: ChatApp) -> None:
+    async with app.run_test(size=(100, 40)) as pilot:
+        await opened(pilot)
+        assert "line 30" not in shown(app)
+        await press(pilot, "right_square_bracket", "▸")
+        await press(pilot, "E", "line 45")
+        await press(pilot, "left_square_bracket", "line 30")
+        await press(pilot, "E", "unchanged lines")
+        await press(pilot, "s", "diff --git a/a.py b/a.py")
+        assert "@@ -3,7 +3,7 @@" in shown(app)
+        await press(pilot, "n", "+b.py five")
+        await press(pilot, "n", "Binary, 2 bytes")
+        await press(pilot, "n", "+++ b/new.py")
+        await press(pilot, "s", "1 + import os")
+
+
+async def test_the_last_turn_and_the_tree_take_turns(
+    config: ForgeConfig, folder: Path, tmp_path: Path
+) -> None:
+    app = make_app(replace(config, working_dir=folder))
+    store = UndoStore(folder, tmp_path / "undo")
+    app.scripted.undo = store
+    try:
+        await store.begin_turn("write a [bold]poem[/] \x1b[31m")
+        await store.capture(folder / "poem")
+        (folder / "poem").write_text("roses\n")
+        await store.end_turn()
+        async with app.run_test(size=(100, 30)) as pilot:
+            await opened(pilot, "/diff", "1 + roses")
+            assert "Last turn: write a [bold]poem[/] ␛[31m  poem" in shown(app)
+            await press(pilot, "d", "Working tree")
+            await press(pilot, "d", "1 + roses")
+            await store.begin_turn("nothing")
+            await store.end_turn()
+            await press(pilot, "r", "The last turn changed no files.")
+            assert "d shows the working tree" in shown(app)
+            await press(pilot, "right_square_bracket n s E v b d", "Working tree")
+    finally:
+        await store.aclose()
+
+
+async def test_it_opens_while_a_turn_runs_and_reads_again(config: ForgeConfig, folder: Path) -> None:
+    gate = Gate()
+    app = make_app(replace(config, working_dir=folder), [[gate, *answer("done")]])
+    async with app.run_test(size=(120, 36)) as pilot:
+        await ready(pilot)
+        await say(pilot, "work")
+        await gate.reached.wait()
+        await say(pilot, "/diff")
+        await until(pilot, lambda: "a.py five" in shown(app))
+        (folder / "a.py").write_text("rewritten\n")
+        await press(pilot, "r", "rewritten")
+        shell(folder, "git add -A && git commit -qm second")
+        await press(pilot, "r", "Nothing differs from the last commit.")
+        gate.open()
+        await press(pilot, "escape", "done")
+        assert "done" in shown(app)
+
+
+async def test_a_click_chooses_a_file_and_the_wheel_scrolls(app: ChatApp) -> None:
+    async with app.run_test(size=(120, 12)) as pilot:
+        await opened(pilot)
+        await until(pilot, lambda: " ? new.py" in shown(app))
+        await pilot.click(viewer(app).files, offset=(5, 1))
+        await until(pilot, lambda: "b.py five" in shown(app))
+        await pilot.press("end")
+        await until(pilot, lambda: "b.py fifty" in shown(app))
+        await pilot.press("home", "pagedown", "j", "k", "down", "up", "pageup")
+        await until(pilot, lambda: "b.py five" in shown(app))
+        assert "b.py five" in shown(app)
+
+
+async def test_names_from_outside_are_only_shown(config: ForgeConfig, tmp_path: Path) -> None:
+    root = tmp_path / "odd"
+    root.mkdir()
+    shell(root, "git init -q")
+    for name in (b"[bold red]x", b"\x1b[2J\x1b]0;t\x07", b"\xff\xfe", b"a\nb", "日本\u202e".encode()):
+        Path(os.fsdecode(os.fsencode(root) + b"/" + name)).write_bytes(b"\x1b[31mred\n\xff\x00"[:-1])
+    app = make_app(replace(config, working_dir=root))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await opened(pilot, wanted="/5")
+        for _ in range(5):
+            text = shown(app)
+            assert not set(text) & {chr(code) for code in (*range(10), *range(11, 32), 127, 0x202E)}
+            assert "␛[31mred" in text
+            await pilot.press("s", "s", "n")
+            await pilot.pause()
+        await until(pilot, lambda: "[bold red]x" in shown(app) and "a⏎b" in shown(app))
+
+
+async def test_keys_are_listed_and_ctrl_c_copies_what_is_selected(app: ChatApp) -> None:
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot)
+        await pilot.press("question_mark")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        assert "Next, previous hunk" in shown(app)
+        assert "Send; while Forge works" not in shown(app)
+        await press(pilot, "escape", "1/4")
+        screen = viewer(app)
+        rows = [index for index, row in enumerate(shown(app).split("\n")) if "a.py five" in row]
+        x = shown(app).split("\n")[rows[0]].index("a.py five")
+        await pilot.mouse_down(offset=(x, rows[0]))
+        await pilot.hover(offset=(x + 8, rows[0]))
+        await pilot.mouse_up(offset=(x + 8, rows[0]))
+        assert screen.pane.selected_text() == "a.py five"
+        await pilot.press("ctrl+c")
+        assert app.clipboard == "a.py five"
+        assert app.screen is screen
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: app.screen is app.chat)
+
+
+async def test_outside_of_a_repository_it_says_so(config: ForgeConfig, tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    app = make_app(replace(config, working_dir=plain))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot, "/diff", "no git repository")
+        await press(pilot, "d", "Undo is off")
+        await press(pilot, "q", "Ask about this folder")
+        assert "Ask about this folder" in shown(app)
+
+
+async def test_what_diff_cannot_be_given_is_refused(app: ChatApp) -> None:
+    async with app.run_test(size=(100, 24)) as pilot:
+        await ready(pilot)
+        await say(pilot, "/diff HEAD~1")
+        await until(pilot, lambda: "/diff does not know 'HEAD~1'" in shown(app))
+        assert "/diff does not know 'HEAD~1'" in shown(app)
+
+
+async def test_of_a_long_file_only_what_shows_is_drawn(app: ChatApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    from forge_tui.widgets import diff_pane
+
+    drawn: list[int] = []
+    real = diff_pane.draw_stretches
+
+    def counted(stretches: list[object], *rest: object) -> None:
+        drawn.append(sum(map(len, stretches)))  # type: ignore[arg-type]
+        real(stretches, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(diff_pane, "draw_stretches", counted)
+    body = "".join(f" line {number}\n-old {number}\n+new {number}\n" for number in range(40_000))
+    patch = read_patch(f"@@ -1,80000 +1,80000 @@\n{body}")
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot)
+        drawn.clear()
+        pane: DiffPane = viewer(app).pane
+        pane.show_patch(patch, "python", is_split=True, place=None)
+        await pilot.press("end", "home", "pagedown")
+        pane.show_patch(patch, "python", is_split=True, place=Place(60_000, is_at_hunk=False))
+        await pilot.pause()
+        assert 0 < sum(drawn) < 3_000
+        assert "new 29999" in shown(app)
+
+
+async def test_the_last_line_says_what_the_covered_one_would(app: ChatApp) -> None:
+    async with app.run_test(size=(120, 30)) as pilot:
+        await opened(pilot)
+        await press(pilot, "f9", "mouse: the terminal's · F9 · ] [ hunk")
+        app.chat.activity.note("Copied 7 characters", 60)
+        await until(pilot, lambda: "Copied 7 characters" in shown(app))
+        assert "hunk" not in shown(app).splitlines()[-1]
+        app.chat.activity.note("gone", 0.01)
+        await press(pilot, "f9", " ] [ hunk")
+        assert "mouse" not in shown(app).splitlines()[-1]
+
+
+class Broken(WorkTreeChanges):
+    async def read(self) -> ChangeList:
+        raise RuntimeError("a bug")
+
+
+async def test_a_fault_of_ours_ends_the_app(config: ForgeConfig, tmp_path: Path) -> None:
+    app = make_app(config)
+    with pytest.raises(RuntimeError, match="a bug"):
+        async with app.run_test() as pilot:
+            await ready(pilot)
+            app.push_screen(DiffScreen(lambda source: Broken(tmp_path), "worktree"))
+            await until(pilot, lambda: app.crash is not None)
+    assert isinstance(app.crash, RuntimeError)
+
+
+async def test_figures_that_come_leave_the_list_where_somebody_has_scrolled_it(
+    config: ForgeConfig, tmp_path: Path
+) -> None:
+    gate = asyncio.Event()
+    names = [f"file{number:02d}.py" for number in range(60)]
+
+    class Slow(WorkTreeChanges):
+        async def read(self) -> ChangeList:
+            return ChangeList("Many", tuple(ChangedFile(name, Status.CHANGED) for name in names))
+
+        async def counts(self, files: Sequence[ChangedFile]) -> AsyncIterator[Mapping[str, Counts]]:
+            await gate.wait()
+            yield {name: Counts(7, 0) for name in names}
+
+    app = make_app(config)
+    async with app.run_test(size=(120, 20)) as pilot:
+        await ready(pilot)
+        app.push_screen(DiffScreen(lambda source: Slow(tmp_path), "worktree"))
+        await until(pilot, lambda: isinstance(app.screen, DiffScreen) and "file00.py" in shown(app))
+        viewer(app).files.scroll_to(y=30, animate=False)
+        await until(pilot, lambda: "file35.py" in shown(app))
+        gate.set()
+        await until(pilot, lambda: "+7" in shown(app))
+        assert "file35.py" in shown(app)

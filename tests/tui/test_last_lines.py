@@ -1,0 +1,74 @@
+"""What stays on the terminal's own screen when Forge has left: the end of the conversation and its cost."""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.terminal import Terminal
+
+FORGE = [sys.executable, "-m", "forge_tui.cli", "chat"]
+READY = "Ask about this folder"
+SAID = "where is the function greet?"
+
+
+def started(folder: Path, **environment: str) -> Terminal:
+    (folder / "greet.py").write_text("def greet(name):\n    return f'hello {name}'\n")
+    home = {"FORGE_HOME": str(folder / "home"), "OPENROUTER_API_KEY": "", **environment}
+    terminal = Terminal(FORGE, size=(90, 24), folder=folder, environment=home)
+    terminal.wait_for(READY)
+    return terminal
+
+
+def answered(folder: Path, **environment: str) -> Terminal:
+    terminal = started(folder, **environment)
+    terminal.send(SAID + "\r")
+    terminal.wait_for("greet.py:1")
+    terminal.wait_for("Enter send")
+    return terminal
+
+
+def main_screen(terminal: Terminal) -> str:
+    """What was written after the alternate screen was left."""
+    return terminal.output.decode().rpartition("\x1b[?1049l")[2]
+
+
+@pytest.mark.parametrize("way", ["ctrl+d", "ctrl+c twice", "/exit", "SIGTERM"])
+def test_the_end_of_the_conversation_stays_whatever_way_it_ends(tmp_path: Path, way: str) -> None:
+    with answered(tmp_path) as terminal:
+        match way:
+            case "ctrl+d":
+                terminal.send("\x04")
+            case "ctrl+c twice":
+                terminal.send("\x03\x03")
+            case "/exit":
+                terminal.send("/exit\r")
+            case _:
+                terminal.signal(signal.SIGTERM)
+        assert terminal.wait_for_exit() == (128 + signal.SIGTERM if way == "SIGTERM" else 0)
+        assert SAID in terminal.text
+        assert "greet.py:1" in terminal.text
+        assert re.search(r"Forge · forge/offline · \S+ in \S+ out · offline", terminal.text)
+        assert terminal.text.index(SAID) < terminal.text.index("greet.py:1")
+        assert READY not in terminal.text
+        assert len(terminal.text.rstrip().split("\n")) <= 24
+        assert "48;2" not in main_screen(terminal)
+
+
+def test_nothing_is_left_where_nothing_was_said(tmp_path: Path) -> None:
+    with started(tmp_path) as terminal:
+        terminal.send("\x04")
+        assert terminal.wait_for_exit() == 0
+        assert terminal.text.strip() == ""
+
+
+def test_without_colour_the_lines_have_none(tmp_path: Path) -> None:
+    with answered(tmp_path, NO_COLOR="1") as terminal:
+        terminal.send("\x04")
+        terminal.wait_for_exit()
+        assert SAID in terminal.text
+        assert re.search(r"\x1b\[[0-9;]*(?:3[0-8]|4[0-8]|9[0-7])", main_screen(terminal)) is None

@@ -1,0 +1,124 @@
+"""The figures while an answer streams: estimates once per frame, the provider's at its end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+from forge_core.config.models import ForgeConfig
+from forge_core.events import LLMChunk, LLMStart
+from forge_core.llm.models import TokenUsage
+from forge_core.session.status import SessionStatus
+from forge_tui.screens.figures import LiveFigures
+from forge_tui.widgets.status_text import SEPARATOR, left_parts
+from tests.support.chat_app import make_app, ready, say, shown, until
+from tests.support.scripted_session import Gate, ScriptedSession, answer, end_of_call
+
+HOME = Path("/home/ada")
+
+
+def status(config: ForgeConfig, **changes: object) -> SessionStatus:
+    usage = TokenUsage(1_000, 200, 600, cost_usd=Decimal("0.02"))
+    base = replace(
+        ScriptedSession(config).status,
+        usage=usage,
+        known_cost_usd=usage.cost_usd,
+        context_used=1_200,
+        output_price_usd=Decimal("0.00001"),
+    )
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+def said(live: LiveFigures) -> str:
+    return SEPARATOR.join(part.text for part in left_parts(live.current())[1:])
+
+
+def test_a_running_answer_adds_estimates_and_its_end_takes_them_back(config: ForgeConfig) -> None:
+    live = LiveFigures(config, HOME)
+    live.use_status(status(config))
+    live.begin_turn()
+    assert said(live) == "1.2k/200k <1% · $0.020 · cache 60%"
+    live.count(4_000)
+    assert said(live) == "~2.2k/200k 1% · ~$0.030 · cache 60% · ~1.0k out"
+    live.count_arguments(8_000)
+    assert said(live) == "~4.2k/200k 2% · ~$0.050 · cache 60% · ~3.0k out"
+    live.answered(TokenUsage(1_200, 2_900, cost_usd=Decimal("0.03")))
+    live.use_status(
+        status(config, usage=TokenUsage(2_200, 3_100, 600, cost_usd=Decimal("0.05")), context_used=4_100)
+    )
+    assert said(live) == "4.1k/200k 2% · $0.050 · cache 27% · 2.9k out"
+    live.count(400)
+    assert said(live).endswith("~3.0k out")
+    live.begin_turn()
+    assert said(live) == "4.1k/200k 2% · $0.050 · cache 27%"
+
+
+def test_where_the_price_is_unknown_nothing_is_made_up(config: ForgeConfig) -> None:
+    live = LiveFigures(config, HOME)
+    live.use_status(status(config, usage=TokenUsage(1_000, 200), known_cost_usd=None, output_price_usd=None))
+    live.count(4_000)
+    assert said(live) == "~2.2k/200k 1% · ? · ~1.0k out"
+    live.use_status(status(config, usage=TokenUsage(), known_cost_usd=None, output_price_usd=None))
+    assert said(live) == "~2.2k/200k 1% · $0.00 · ~1.0k out"
+
+
+def test_an_unknown_part_stays_unknown_while_a_known_one_grows(config: ForgeConfig) -> None:
+    live = LiveFigures(config, HOME)
+    live.use_status(status(config, usage=TokenUsage(1_000, 200)))
+    live.count(4_000)
+    assert said(live).split(SEPARATOR)[1] == "~$0.030+?"
+
+
+def test_an_interrupted_answer_leaves_its_estimate_marked(config: ForgeConfig) -> None:
+    live = LiveFigures(config, HOME)
+    live.begin_turn()
+    live.count(400)
+    live.answered(TokenUsage(900, 100, estimated=True))
+    live.answered(TokenUsage(900, 50))
+    live.use_status(status(config))
+    assert said(live).endswith(" · ~150 out")
+
+
+async def test_the_bar_follows_a_streaming_answer_without_a_layout(config: ForgeConfig) -> None:
+    gates = Gate(), Gate()
+    usage = TokenUsage(11_000, 1_400, 8_800, cost_usd=Decimal("0.0312"))
+    script = [
+        LLMStart(iteration=1, model="m"),
+        LLMChunk(text="w" * 4000),
+        gates[0],
+        end_of_call(usage),
+        gates[1],
+    ]
+    app = make_app(config, [script])
+    async with app.run_test(size=(120, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "go")
+        await until(pilot, gates[0].reached.is_set)
+        await until(pilot, lambda: "~1.0k/200k <1%" in last_row(shown(app)))
+        layouts = []
+        app.chat.screen.screen_layout_refresh_signal.subscribe(app.chat, layouts.append)
+        gates[0].open()
+        await until(pilot, gates[1].reached.is_set)
+        await until(pilot, lambda: "12.4k/200k 6% · $0.031 · cache 80% · 1.4k out" in last_row(shown(app)))
+        assert layouts == []
+        app.chat.refresh(layout=True)
+        await until(pilot, lambda: layouts, "a layout is noticed where there is one")
+        gates[1].open()
+        await until(pilot, lambda: not app.chat.has_turn)
+
+
+async def test_figures_that_change_between_turns_reach_the_bar(config: ForgeConfig) -> None:
+    app = make_app(config, [answer("Hi.")])
+    async with app.run_test(size=(120, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "go")
+        await until(pilot, lambda: "$0.0021" in last_row(shown(app)))
+        app.scripted.book.add(TokenUsage(10, 1, cost_usd=Decimal("0.5")), "m")
+        assert app.scripted.on_figures is not None
+        app.scripted.on_figures()
+        await until(pilot, lambda: "$0.502" in last_row(shown(app)))
+
+
+def last_row(screen: str) -> str:
+    return screen.rstrip().splitlines()[-1]

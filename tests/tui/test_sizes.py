@@ -1,0 +1,59 @@
+"""No size of the window is too small, whatever stands on the screen."""
+
+from __future__ import annotations
+
+import pytest
+from textual.events import Resize
+from textual.geometry import Size
+
+from forge_core.approval import Question, QuestionOption, QuestionRequest
+from forge_core.config.models import ForgeConfig
+from tests.bench.script import every_block
+from tests.support.chat_app import edit_request, make_app, ready, shown
+from tests.support.scripted_session import Step
+
+SIZES = ((20, 5), (1, 1), (1, 40), (3, 40), (150, 1), (6, 3))
+QUESTIONS = QuestionRequest(
+    "c", (Question("Which one?", "Storage", (QuestionOption("A"), QuestionOption("B"))),)
+)
+SCENES: dict[str, tuple[list[str], list[Step]]] = {
+    "every kind of block": (["h", "enter"], [event for event in every_block() if not isinstance(event, str)]),
+    "a permission prompt": (["h", "enter"], [edit_request()]),
+    "questions": (["h", "enter"], [QUESTIONS]),
+    "help": (["f1"], []),
+    "completion": (["slash", "t"], []),
+}
+
+
+@pytest.mark.parametrize("scene", SCENES)
+async def test_no_size_is_too_small(config: ForgeConfig, scene: str) -> None:
+    keys, script = SCENES[scene]
+    app = make_app(config, [script])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await pilot.press(*keys)
+        await pilot.pause()
+        for width, height in SIZES:
+            await pilot.resize_terminal(width, height)
+            await pilot.pause()
+            assert len(shown(app).split("\n")) == height
+        await pilot.resize_terminal(100, 30)
+        await pilot.pause()
+        assert "test/model" in shown(app)
+    assert app.crash is None
+
+
+@pytest.mark.parametrize("keys", [[], ["f1"]], ids=["the conversation", "an overlay"])
+async def test_a_layout_for_a_size_of_before_does_not_undo_the_one_for_now(
+    config: ForgeConfig, keys: list[str]
+) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await pilot.press(*keys)
+        await pilot.resize_terminal(1, 1)
+        await pilot.resize_terminal(100, 30)
+        app.screen.post_message(Resize(Size(1, 1), Size(1, 1)))  # as the layout for 1 by 1 does
+        await pilot.pause()
+        assert app.screen.size == (100, 30)
+        assert "test/model" in shown(app)

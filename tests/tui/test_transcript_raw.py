@@ -1,0 +1,134 @@
+"""An answer as it was written: exactly, while it comes and after, in its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from forge_tui.widgets.transcript.answer_blocks import AnswerBlock
+from forge_tui.widgets.transcript.blocks import UserBlock
+from forge_tui.widgets.transcript.conversation import Conversation
+from forge_tui.widgets.transcript.layout import Layout
+from tests.support.chat_app import make_app, make_config, ready, say, until
+from tests.support.scripted_session import answer
+from tests.support.transcripts import STYLES, TranscriptApp, call_ended, drawn, said
+
+SOURCE = (
+    "# Title\n\n\nSome **bold** text\nand more.\n\n"
+    "1. one\n\n   ```python\n   x\t= 1\n   ```\n2. two\n\n"
+    "```\ncode\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n" + "".join(f"- item {n}\n" for n in range(90))
+)
+
+
+def raw_rows(layout: Layout) -> list[str]:
+    return [row[3:] for block in layout.blocks for row in drawn(block, 100)]
+
+
+def talk(source: str, *, size: int = 7) -> tuple[Layout, Conversation]:
+    layout = Layout()
+    layout.configure(100, 30, STYLES)
+    conversation = Conversation(layout)
+    for at in range(0, len(source), size):
+        conversation.apply(said(source[at : at + size]))
+        conversation.flush()
+    return layout, conversation
+
+
+def test_the_raw_view_is_the_source_line_by_line() -> None:
+    layout, conversation = talk(SOURCE)
+    conversation.apply(call_ended())
+    shown = raw_rows(layout)
+    conversation.answers[0].turn()
+    assert raw_rows(layout) == SOURCE.rstrip("\n").expandtabs(4).split("\n")
+    conversation.answers[0].turn()
+    assert raw_rows(layout) == shown
+
+
+def test_the_raw_view_goes_on_while_the_answer_comes() -> None:
+    layout, conversation = talk(SOURCE[:40])
+    conversation.answers[0].turn()
+    for at in range(40, len(SOURCE), 11):
+        conversation.apply(said(SOURCE[at : at + 11]))
+        conversation.flush()
+        so_far = conversation.answers[0].source.rstrip("\n").expandtabs(4)
+        assert so_far.startswith("\n".join(raw_rows(layout)).rstrip("\n "))
+    conversation.apply(call_ended())
+    assert "\n".join(raw_rows(layout)) == SOURCE.rstrip("\n").expandtabs(4)
+
+
+def test_a_raw_line_is_copied_with_its_tabs() -> None:
+    layout, conversation = talk("```\na\tb\n```\n")
+    conversation.apply(call_ended())
+    conversation.answers[0].turn()
+    rendered = layout.rendered(0)
+    assert [rendered.originals.get(n, line) for n, line in enumerate(rendered.lines)] == [
+        "```",
+        "a\tb",
+        "```",
+    ]
+
+
+def test_other_answers_stay_as_they_are() -> None:
+    layout, conversation = talk("**one**")
+    conversation.apply(call_ended())
+    conversation.add(UserBlock("next"))
+    conversation.apply(said("**two**"))
+    conversation.apply(call_ended())
+    conversation.answers[1].turn()
+    assert [row for row in raw_rows(layout) if row] == ["one", "next", "**two**"]
+
+
+async def test_the_key_takes_the_last_answer_in_view_and_keeps_the_place() -> None:
+    async with (app := TranscriptApp()).run_test(size=(60, 20)) as pilot:
+        for name in ("first", "second"):
+            app.transcript.add_user(f"ask {name}")
+            text = "\n\n".join(f"**{name}** part {n}" for n in range(30))
+            app.transcript.apply(said(text))
+            app.transcript.apply(call_ended())
+            await pilot.pause()
+        await until(pilot, lambda: app.transcript.model.blocks[-1].gap == 1 and bool(app.rows()[-1]))
+        assert app.transcript.toggle_raw()
+        await pilot.pause()
+        assert "**second** part 29" in "".join(app.rows())
+        assert app.transcript.at_end
+        app.transcript.scroll_to_start()
+        await pilot.pause()
+        top = app.rows()[:3]
+        assert app.transcript.toggle_raw()
+        await pilot.pause()
+        assert [answer.is_raw for answer in app.transcript.answers] == [True, True]
+        assert app.rows()[0] == top[0]
+        assert any("**first** part" in row for row in app.rows())
+
+
+async def test_the_key_takes_the_answer_under_the_pointer() -> None:
+    async with (app := TranscriptApp()).run_test(size=(60, 20)) as pilot:
+        for name in ("first", "second"):
+            app.transcript.apply(said(f"**{name}**"))
+            app.transcript.apply(call_ended())
+            await pilot.pause()
+        await until(pilot, lambda: any("first" in row for row in app.rows()))
+        row = next(y for y, text in enumerate(app.rows()) if "first" in text)
+        await pilot.hover(app.transcript, offset=(5, row))
+        assert app.transcript.toggle_raw()
+        assert [answer.is_raw for answer in app.transcript.answers] == [True, False]
+
+
+async def test_without_an_answer_there_is_nothing_to_show() -> None:
+    async with (app := TranscriptApp()).run_test() as pilot:
+        await pilot.pause()
+        assert not app.transcript.toggle_raw()
+
+
+async def test_the_command_and_the_key_show_the_last_answer_raw_and_back(tmp_path: Path) -> None:
+    app = make_app(make_config(tmp_path), [answer("It is **so**.")])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        await say(pilot, "hello")
+        transcript = app.chat.transcript
+        await until(pilot, lambda: bool(transcript.answers) and not app.chat.has_turn)
+        await say(pilot, "/raw")
+        await until(pilot, lambda: transcript.answers[0].is_raw)
+        await pilot.press("alt+r")
+        await until(pilot, lambda: not transcript.answers[0].is_raw)
+        block = next(block for block in transcript.model.blocks if isinstance(block, AnswerBlock))
+        assert "It is so." in drawn(block)[-1]

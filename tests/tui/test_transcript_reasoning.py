@@ -1,0 +1,144 @@
+"""Reasoning: how much of it shows, in every state; and that its length costs nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from forge_core.config.models import ThinkingSetting
+from forge_core.events import LLMChunk
+from forge_tui.widgets.transcript.conversation import Conversation
+from forge_tui.widgets.transcript.layout import Layout
+from forge_tui.widgets.transcript.reasoning import ReasoningBlock
+from tests.support.chat_app import make_app, make_config, ready, say, until
+from tests.support.scripted_session import answer
+from tests.support.transcripts import STYLES, drawn, said
+
+TEXT = "".join(f"step {n} of it\n" for n in range(12))
+
+
+def reasoned(
+    text: str = TEXT, thinking: ThinkingSetting = "folded", end: float | None = 13.0
+) -> ReasoningBlock:
+    block = ReasoningBlock(1.0, thinking)
+    block.gap = 0
+    block.feed(text)
+    if end is not None:
+        block.finish(end)
+    return block
+
+
+def test_it_shows_its_last_rows_while_it_comes_and_one_line_when_it_has_ended() -> None:
+    block = reasoned(end=None)
+    assert drawn(block) == [" ▾ Thinking…", *(f"   step {n} of it" for n in range(8, 12))]
+    block.finish(13.0)
+    assert drawn(block) == [" ▸ Thought for 12 s (~39 tokens)"]
+    assert block.toggle(0)
+    assert drawn(block)[1:] == [f"   step {n} of it" for n in range(12)]
+
+
+def test_a_thought_of_no_time_tells_none() -> None:
+    block = reasoned(end=None)
+    block.finish(1.01)
+    assert drawn(block) == [" ▸ Thought briefly (~39 tokens)"]
+
+
+def test_in_full_it_shows_all_of_it_while_it_comes_and_after() -> None:
+    block = ReasoningBlock(1.0, "full")
+    block.gap = 0
+    for at in range(0, len(TEXT), 5):
+        block.feed(TEXT[at : at + 5])
+        shown = drawn(block, 40)
+        assert shown[0] == " ▾ Thinking…"
+        assert [row[3:] for row in shown[1:]] == [
+            line.rstrip() for line in TEXT[: at + 5].removesuffix("\n").split("\n")
+        ]
+    block.finish(13.0)
+    assert [row[3:] for row in drawn(block, 40)[1:]] == TEXT.strip().split("\n")
+
+
+def test_full_rows_stand_for_the_lines_they_show() -> None:
+    rendered = reasoned(thinking="full", end=None).render(60, STYLES)
+    assert [rendered.lines[row.line] for row in rendered.rows[1:]] == TEXT.strip().split("\n")
+
+
+def test_hidden_it_takes_no_row_and_is_not_found() -> None:
+    for end in (None, 13.0):
+        block = reasoned(thinking="hidden", end=end)
+        assert drawn(block) == []
+        assert block.find_text() == ""
+        assert not block.toggle(0)
+
+
+def test_a_hidden_end_does_not_stop_the_window_from_following() -> None:
+    layout = Layout()
+    layout.configure(40, 5, STYLES)
+    conversation = Conversation(layout)
+    conversation.show_thinking("hidden")
+    conversation.apply(said("\n\n".join("word" for _ in range(20))))
+    conversation.apply(LLMChunk(text="secret", kind="reasoning"))
+    layout.frame()
+    layout.scroll(-3)
+    layout.frame()
+    assert not layout.follows_end
+    layout.scroll(3)
+    assert layout.follows_end
+    assert all(layout.frame().rows)
+
+
+def test_the_setting_changes_what_is_there_and_what_comes() -> None:
+    layout = Layout()
+    layout.configure(60, 30, STYLES)
+    conversation = Conversation(layout)
+    conversation.apply(LLMChunk(text="one", kind="reasoning"))
+    conversation.apply(said("x"))
+    conversation.finish_text(0.0)
+    for thinking, rows in (("full", 2), ("hidden", 0), ("folded", 1)):
+        conversation.show_thinking(thinking)  # type: ignore[arg-type]
+        assert len(drawn(layout.blocks[0])) - layout.blocks[0].gap * bool(rows) == rows
+    conversation.show_thinking("hidden")
+    conversation.apply(LLMChunk(text="two", kind="reasoning"))
+    assert drawn(layout.blocks[-1]) == []
+
+
+@pytest.mark.parametrize("thinking", ["hidden", "folded", "full"])
+@pytest.mark.parametrize("text", ["some words that go on and on " * 30, "a line of thought\n"])
+def test_a_long_one_wraps_no_more_than_what_is_new(
+    thinking: ThinkingSetting, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from forge_tui.widgets.transcript import rows
+
+    wrapped: list[int] = []
+    original = rows._wrap
+
+    def counted(wrap: object, text: str, width: int, hanging: int) -> list[tuple[int, int]]:
+        wrapped.append(len(text))
+        return original(wrap, text, width, hanging)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(rows, "_wrap", counted)
+    block = ReasoningBlock(0.0, thinking)
+    while block._length < 100_000:
+        block.feed(text)
+        wrapped.clear()
+        block.render(80, STYLES)
+        assert sum(wrapped) < 10_000
+
+
+async def test_the_command_goes_through_the_ways_and_keeps_the_choice(tmp_path: Path) -> None:
+    app = make_app(make_config(tmp_path), [answer("done")])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        transcript = app.chat.transcript
+        for typed, thinking in (
+            ("/thinking", "full"),
+            ("/thinking hidden", "hidden"),
+            ("/thinking", "folded"),
+        ):
+            await say(pilot, typed)
+            await until(pilot, lambda thinking=thinking: transcript.thinking == thinking)  # type: ignore[misc]
+        assert app.saved == [("thinking", "full"), ("thinking", "hidden"), ("thinking", "folded")]
+        await say(pilot, "/thinking loudly")
+        await pilot.pause()
+        assert transcript.thinking == "folded"
+        assert "can't be shown as 'loudly'" in "".join(drawn(transcript.model.blocks[-1], 78))

@@ -1,0 +1,141 @@
+"""Keys typed before the app is there: what shows is what the composer would hold, and no byte gets lost."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from rich.cells import cell_len as by_tables
+
+from forge_tui.cell_widths import NARROW, cell_len
+from forge_tui.terminal.input import TerminalInput
+from forge_tui.terminal.typed_line import TypedLine
+from tests.support.chat_app import ForgeConfig, make_app, ready, until
+
+ROOM = 40
+
+
+def typed(data: bytes, cuts: int = 0) -> TypedLine:
+    """A line that got these bytes, cut at random where `cuts` is a seed."""
+    line = TypedLine(ROOM)
+    chance = random.Random(cuts)
+    while data:
+        size = chance.randint(1, 5) if cuts else len(data)
+        line.feed(data[:size])
+        data = data[size:]
+    return line
+
+
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        ("hello", "hello"),
+        ("helo\x7flo", "hello"),
+        ("\x7f\x7fa", "a"),
+        ("漢字\x7fな", "漢な"),
+        ("東京\u3000大阪", "東京\u3000大阪"),
+        ("e\u0301", "e\u0301"),
+        ("🎉\x7fok", "ok"),
+        ("one two\x17", "one "),
+        ("one two  \x17\x17x", "x"),
+        ("gone\x15here", "here"),
+    ],
+)
+def test_text_and_its_corrections_show(keys: str, text: str) -> None:
+    for cuts in range(5):
+        line = typed(keys.encode(), cuts)
+        assert (line.text, line.rest, line.is_open) == (text, b"", True)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "\r",
+        "\n",
+        "\t",
+        "\x1b",
+        "\x1b[A",
+        "\x1b[200~",
+        "\x03",
+        "\x04",
+        "\x00",
+        "\x0e",
+        "\x9b",
+        "\u202e",
+        "\u200d",
+    ],
+)
+def test_a_key_that_does_something_else_closes_the_line_and_is_kept(key: str) -> None:
+    for cuts in range(5):
+        line = typed(f"before{key}after\x7f".encode(), cuts)
+        assert (line.text, line.rest, line.is_open) == ("before", f"{key}after\x7f".encode(), False)
+
+
+def test_bytes_that_are_no_text_are_kept_as_they_came() -> None:
+    for broken in (b"\xff", b"\x80", b"\xc3(", b"\xe6\xbcx", b"\xf0\x9f\x8e "):
+        line = typed(b"ok" + broken + b"go")
+        assert line.text.encode() + line.rest == b"ok" + broken + b"go"
+        assert line.text == "ok"
+
+
+def test_half_a_character_waits_and_is_handed_over_when_nothing_follows() -> None:
+    line = typed("aé".encode()[:2])
+    assert (line.text, line.rest, line.is_open) == ("a", b"\xc3", True)
+    line.feed(b"\xa9")
+    assert (line.text, line.rest) == ("aé", b"")
+
+
+def test_a_line_holds_what_fits_and_keeps_the_rest() -> None:
+    line = typed(b"x" * 100)
+    assert (len(line.text), len(line.rest)) == (ROOM, 100 - ROOM)
+    line = typed(("字" * 30).encode())
+    assert (line.text, line.rest.decode()) == ("字" * 20, "字" * 10)
+    assert not line.is_open
+
+
+def test_a_terminal_that_becomes_narrower_closes_a_line_that_no_longer_fits() -> None:
+    line = typed(b"twenty characters...")
+    assert line.resize(20)
+    assert line.is_open
+    assert not line.resize(19)
+    assert not line.is_open
+
+
+def test_a_line_without_room_keeps_every_byte() -> None:
+    line = TypedLine(0)
+    line.feed(b"abc")
+    assert (line.text, line.rest) == ("", b"abc")
+
+
+def test_what_counts_as_narrow_is_narrow_by_the_tables() -> None:
+    assert {by_tables(character) for character in NARROW} == {1}
+    assert [cell_len(text) for text in ("", "plain", "é…", "字", "e\u0301", "\u00ad")] == [0, 5, 2, 2, 1, 1]
+
+
+async def test_the_composer_makes_the_same_of_the_same_keys(config: ForgeConfig) -> None:
+    """1,000 random keys: text shown by the launcher equals what the app would have made of the bytes."""
+    chance = random.Random(7)
+    alphabet = [
+        *"abc xyz_-.'\"()[]/\\?!",
+        "é",
+        "\u3000",
+        "字",
+        "🎉",
+        "e\u0301",
+        "\x7f",
+        "\x7f",
+        "\x17",
+        "\x15",
+    ]
+    app = make_app(config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        for _ in range(20):
+            keys = "".join(chance.choices(alphabet, k=50)).lstrip("/")
+            line = TypedLine(1000)
+            line.feed(keys.encode())
+            assert line.is_open
+            app.chat.composer.load_text("")
+            for message in TerminalInput().feed(keys.encode()):
+                app.post_message(message)
+            await until(pilot, lambda line=line: app.chat.composer.text == line.text, repr(keys))  # type: ignore[misc]

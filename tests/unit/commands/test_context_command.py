@@ -1,0 +1,100 @@
+"""`/context`: the bar, its legend, the turns and the largest items."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from forge_core.commands.columns import cells
+from forge_core.commands.context_command import BAR_CELLS, MAX_ITEMS, bar
+from forge_core.context.ledger import Composition, Item, Kind, reserved_output
+from tests.support.agent_tools import Echo
+from tests.support.figures import assert_adds_up, command_text
+from tests.support.scripted_llm import Call
+from tests.support.sessions import scripted_session
+
+WIDTH = 74
+
+
+def composed(window: int | None, longest: int | None = None) -> Composition:
+    items = (
+        Item(Kind.SYSTEM, 2_000),
+        Item(Kind.TOOLS, 4_000),
+        Item(Kind.USER, 1_000, turn=1),
+        Item(Kind.ANSWER, 3_000, turn=1),
+        Item(Kind.RESULT, 6_000, turn=1),
+    )
+    return Composition("m", items, window, reserved_output(window, longest))
+
+
+def test_the_bar_shows_the_whole_window_in_proportion() -> None:
+    assert bar(composed(64_000, 16_000)) == "S█T▒▒▒YA██R▓▓▓▓▓" + "·" * 32 + "░" * 16
+
+
+def test_a_window_of_unknown_size_shows_what_is_used_of_it() -> None:
+    assert bar(composed(None)) == "S███████T▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒Y▒▒▒A███████████R▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓"
+
+
+@pytest.mark.parametrize("window", [1, 100, 15_999, 16_000, 16_001, 200_000, 1_000_000, None])
+@pytest.mark.parametrize("longest", [None, 1, 128_000])
+def test_the_bar_is_always_as_wide(window: int | None, longest: int | None) -> None:
+    whole = composed(window, longest)
+    room = max((window or 0) - whole.used, 0)
+    fitting = Composition("m", whole.items, window, min(whole.reserved, room))
+    assert len(bar(fitting)) == BAR_CELLS
+
+
+async def test_a_session_is_shown_by_kind_by_turn_and_by_item(tmp_path: Path) -> None:
+    long = "a long text that comes back " * 60
+    script = [[Call("echo", {"text": long})], ["Echoed."]]
+    session = scripted_session(tmp_path, script, tools=[Echo()])
+    session._parts.agent.llm.prompt_tokens = 800  # type: ignore[attr-defined]
+    async for _ in session.send("echo it"):
+        pass
+    text = await command_text("/context", session)
+    blocks = text.split("\n\n")
+    assert blocks[0] == "scripted/model: 801 of 1k tokens (80%)"
+    assert blocks[2].splitlines()[0].startswith("S  System prompt")
+    assert [line.split()[0] for line in blocks[2].splitlines()] == ["S", "T", "Y", "A", "R", "·"]
+    assert blocks[3].splitlines()[1].startswith("1 echo it")
+    assert "echo a long text" in blocks[4] and "turn 1" in blocks[4]
+    assert max(map(cells, text.splitlines())) <= WIDTH
+    await assert_adds_up(session)
+    await session.aclose()
+
+
+async def test_a_long_session_stays_bounded(tmp_path: Path) -> None:
+    session = scripted_session(tmp_path, [["answer"]])
+    session._parts.agent.llm.prompt_tokens = 900  # type: ignore[attr-defined]
+    for number in range(1, 41):
+        async for _ in session.send(f"question {number} " + "and more " * 9):
+            pass
+    text = await command_text("/context", session)
+    assert "1-30 together" in text and "31 question 31" in text and "40 question 40" in text
+    assert "30 question 30" not in text.split("Largest")[0]
+    assert len(text.split("Largest")[1].splitlines()) == MAX_ITEMS + 1
+    await assert_adds_up(session)
+    await session.aclose()
+
+
+async def test_before_the_first_turn_it_shows_what_every_request_brings(tmp_path: Path) -> None:
+    session = scripted_session(tmp_path, [["x"]], tools=[Echo()])
+    text = await command_text("/context", session)
+    assert text.startswith("scripted/model: ~") and "~ is estimated" in text
+    assert "Turn" not in text and "Largest" not in text
+    await assert_adds_up(session)
+    await session.aclose()
+
+
+async def test_foreign_names_reach_it_harmless(tmp_path: Path) -> None:
+    session = scripted_session(
+        tmp_path, [[Call("echo", {"text": "\x1b[2J[red]x\u202e"})], ["ok"]], tools=[Echo()]
+    )
+    session._parts.agent.llm.prompt_tokens = 900  # type: ignore[attr-defined]
+    async for _ in session.send("\x1b]0;title\x07 hi"):
+        pass
+    text = await command_text("/context", session)
+    assert not {"\x1b", "\x07", "\u202e"} & set(text)
+    assert "[red]" in text
+    await session.aclose()

@@ -1,0 +1,83 @@
+"""`/cost`: rows that add up, a bounded length, and what it says of what is not known."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+from forge_core.commands.columns import cells
+from forge_core.commands.cost_command import MAX_TURNS, WIDTH
+from forge_core.llm.models import TokenUsage
+from forge_core.session.session import ForgeSession
+from tests.support.figures import assert_adds_up, command_text
+from tests.support.scripted_llm import Piece
+from tests.support.sessions import scripted_session
+
+
+async def played(root: Path, turns: list[str], reply: list[Piece] | None = None) -> ForgeSession:
+    session = scripted_session(root, [reply or ["answer"]])
+    for text in turns:
+        async for _ in session.send(text):
+            pass
+    return session
+
+
+TABLE = """\
+By model                        In  Cached  Out  Reasoning     Cost  Share
+scripted/model                  20       -    2          -  $0.0020   100%
+
+By turn
+1 fix the parser, please, and…  10       -    1          -  $0.0010    50%
+2 日本語で説明してください、…   10       -    1          -  $0.0010    50%
+
+Total                           20       -    2          -  $0.0020   100%"""
+
+
+async def test_the_table_of_two_turns(tmp_path: Path) -> None:
+    texts = ["fix the parser, please, and then tell me", "日本語で説明してください、お願い"]
+    session = await played(tmp_path, texts)
+    assert await command_text("/cost", session) == TABLE
+    await assert_adds_up(session)
+    await session.aclose()
+
+
+async def test_a_long_session_keeps_its_last_turns_and_sums_up_the_others(tmp_path: Path) -> None:
+    session = await played(tmp_path, [f"turn {number}" for number in range(1, 31)])
+    lines = (await command_text("/cost", session)).splitlines()
+    rows = [line for line in lines if "turn" in line and "By" not in line]
+    assert len(rows) == MAX_TURNS
+    assert rows[0].startswith("11 turn 11") and rows[-1].startswith("30 turn 30")
+    together = next(line for line in lines if line.startswith("1-10 together"))
+    assert together.split()[-2:] == ["$0.0100", "33%"]
+    assert len(lines) < 35 and max(map(cells, lines)) <= WIDTH
+    await assert_adds_up(session)
+    await session.aclose()
+
+
+async def test_the_widest_figures_still_fit_into_80_columns(tmp_path: Path) -> None:
+    session = await played(tmp_path, ["x" * 300])
+    session._parts.tracker.reset()
+    huge = TokenUsage(
+        999_900_000, 999_900, 999_900_000, 0, 999_900, cost_usd=Decimal("9999.99"), estimated=True
+    )
+    session._parts.tracker.begin_turn(1)
+    session._parts.tracker.add_usage(huge, "someone/with-a-very-long-name-of-a-model-20261120")
+    text = await command_text("/cost", session)
+    assert max(map(cells, text.splitlines())) <= WIDTH
+    assert "~$9999.99" in text and "-a-model-20261120" in text
+    await session.aclose()
+
+
+async def test_foreign_text_reaches_the_table_harmless(tmp_path: Path) -> None:
+    session = await played(tmp_path, ["red \x1b[31m [bold]now"])
+    session._parts.tracker.begin_turn(1)
+    text = await command_text("/cost", session)
+    assert "\x1b" not in text and "[bold]" in text
+    await session.aclose()
+
+
+async def test_nothing_is_spent_before_the_first_turn(tmp_path: Path) -> None:
+    session = scripted_session(tmp_path, [["x"]])
+    assert await command_text("/cost", session) == "Nothing spent yet."
+    await assert_adds_up(session)
+    await session.aclose()

@@ -1,0 +1,45 @@
+"""What the person reads while a request is tried again."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from forge_core.events import Notice
+from forge_core.llm.retry import RetryNotice
+from forge_core.runtime.notifier import Notifier
+
+
+class Ear:
+    """Where notices go."""
+
+    def __init__(self) -> None:
+        self.notices: list[Notice] = []
+
+    def notify(self, notice: Notice) -> None:
+        self.notices.append(notice)
+
+
+@pytest.mark.parametrize(
+    ("reason", "wait_s", "told"),
+    [
+        (
+            "OpenRouter (429): Slow down. Try again shortly, or choose another model.",
+            4.0,
+            "OpenRouter (429): Slow down. Trying again in 4 s.",
+        ),
+        (
+            "local server (503): Busy. Try again in 9 s.",
+            9.0,
+            "local server (503): Busy. Trying again in 9 s.",
+        ),
+        ("It broke. Try again.", 0.1, "It broke. Trying again at once."),
+        ("Try again. No. Check the URL.", 1.0, "Try again. No. Check the URL. Trying again in 1 s."),
+    ],
+)
+def test_a_retry_does_what_it_would_advise(reason: str, wait_s: float, told: str) -> None:
+    notifier, ear = Notifier(), Ear()
+    notifier.session = cast("Any", ear)
+    notifier.retry(RetryNotice(1, wait_s, reason))
+    assert ear.notices[0].text == told

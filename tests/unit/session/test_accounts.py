@@ -1,0 +1,87 @@
+"""Bills and the catalogue are settled beside the turns, and leave nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import warnings
+import weakref
+
+import pytest
+
+from forge_core.errors import ForgeError
+from forge_core.events import LLMEnd
+from forge_core.langchain.callbacks import TokenTrackingCallback
+from forge_core.llm.models import TokenUsage
+from forge_core.session.accounts import Accounts, Bill
+
+CUT = TokenUsage(prompt_tokens=10, completion_tokens=3, estimated=True)
+BILLED = TokenUsage(prompt_tokens=12, completion_tokens=4)
+
+
+def cut_call() -> LLMEnd:
+    return LLMEnd(
+        usage=CUT, cost_usd=None, finish_reason=None, duration_s=1.0, total_usage=CUT, model="test/model"
+    )
+
+
+async def billed(generation_id: str) -> TokenUsage | None:
+    return BILLED
+
+
+async def refused(generation_id: str) -> TokenUsage | None:
+    raise ForgeError("no")
+
+
+async def broken(generation_id: str) -> TokenUsage | None:
+    raise RuntimeError("a fault of ours")
+
+
+def asking(accounts: Accounts) -> weakref.ref[asyncio.Task[None]]:
+    """Has the bill of a cut call asked for; the task that does it."""
+    before = asyncio.all_tasks()
+    accounts.abandoned("gen-1")
+    accounts.answered(cut_call())
+    (task,) = asyncio.all_tasks() - before
+    return weakref.ref(task)
+
+
+@pytest.mark.parametrize("bill", [billed, refused])
+async def test_nothing_is_kept_of_a_bill_that_was_asked_for(bill: Bill) -> None:
+    tracker = TokenTrackingCallback()
+    tracker.add_estimate(CUT, "test/model")
+    accounts = Accounts(tracker, bill, None)
+    task = asking(accounts)
+    await accounts.settled()
+    await asyncio.sleep(0)
+    gc.collect()
+    assert task() is None
+    assert tracker.get_usage().estimated is (bill is refused)
+
+
+async def test_a_fault_of_ours_is_not_lost() -> None:
+    accounts = Accounts(TokenTrackingCallback(), broken, None)
+    task = asking(accounts)
+    while (asked := task()) is not None and not asked.done():
+        await asyncio.sleep(0)
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        await accounts.settled()
+    await accounts.aclose()
+
+
+async def refresh() -> None:
+    """Would bring the catalogue up to date."""
+
+
+def test_a_session_that_closes_at_once_leaves_nothing_unawaited() -> None:
+    async def close_at_once() -> None:
+        accounts = Accounts(TokenTrackingCallback(), billed, refresh)
+        accounts.begin_turn("hello")
+        asking(accounts)
+        await accounts.aclose()
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        asyncio.run(close_at_once())
+        gc.collect()
+    assert [str(warning.message) for warning in said] == []

@@ -1,0 +1,118 @@
+"""How full the window is: the provider's count, what came since, and what asking costs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from forge_core.context.instructions import Instructions
+from forge_core.context.ledger import Kind
+from forge_core.context.system_prompt import SystemPrompt
+from forge_core.events import LLMEnd
+from forge_core.langchain.agent import ForgeAgent
+from forge_core.langchain.memory import ConversationMemory
+from forge_core.llm.models import Message, TokenUsage
+from forge_core.llm.tokens import estimate_tokens
+from forge_core.session.context_meter import ContextMeter
+from tests.support.agent_tools import Echo
+from tests.support.scripted_llm import Gate, ScriptedLLM
+from tests.support.sessions import scripted_session
+
+
+class Counting:
+    """Estimates like the real one and counts the texts that it was asked about."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __call__(self, text: str) -> int:
+        self.asked += 1
+        return estimate_tokens(text)
+
+
+def meter_over(count: Counting, messages: int = 0) -> tuple[ContextMeter, ConversationMemory]:
+    memory = ConversationMemory(token_counter=count)
+    meter = ContextMeter(ForgeAgent(llm=ScriptedLLM(), tools=[Echo()], memory=memory))
+    meter.use_prompt(SystemPrompt("You are a test."))
+    for number in range(messages):
+        memory.add_message(Message.user(f"question number {number}"))
+    return meter, memory
+
+
+def ended(prompt: int, completion: int = 0, reasoning: int = 0, *, estimated: bool = False) -> LLMEnd:
+    usage = TokenUsage(prompt, completion, reasoning_tokens=reasoning, estimated=estimated)
+    return LLMEnd(usage=usage, cost_usd=None, finish_reason="stop", duration_s=0.0, total_usage=usage)
+
+
+def test_the_providers_count_is_taken_over_and_what_comes_after_is_scaled() -> None:
+    meter, memory = meter_over(Counting(), 10)
+    estimate = meter.used
+    assert meter.is_estimate
+    meter.answered(ended(3 * estimate - 20, 20))
+    assert (meter.used, meter.is_estimate) == (3 * estimate, False)
+    message = Message.user("one more question, a little longer than the others")
+    memory.add_message(message)
+    assert meter.is_estimate
+    assert meter.used == 3 * estimate + 3 * memory.count_tokens(message)
+
+
+def test_an_estimate_of_ours_never_passes_for_a_count() -> None:
+    meter, _ = meter_over(Counting(), 3)
+    estimate = meter.used
+    meter.answered(ended(9_999, estimated=True))
+    assert (meter.used, meter.is_estimate) == (estimate, True)
+    meter.answered(ended(0, 5))
+    assert (meter.used, meter.is_estimate) == (estimate, True)
+
+
+def test_reasoning_that_no_message_shows_does_not_swell_the_others() -> None:
+    meter, _ = meter_over(Counting(), 3)
+    estimate = meter.used
+    meter.answered(ended(estimate - 10, 1_010, 1_000))
+    assert meter.used == estimate + 1_000
+    parts = meter.composition("m", 10_000, 0, 3).by_kind()
+    assert parts[Kind.REASONING] == 1_000
+    assert sum(parts.values()) == meter.used
+    meter.reset()
+    assert Kind.REASONING not in meter.composition("m", 10_000, 0, 3).by_kind()
+
+
+def test_instruction_files_are_items_and_the_rest_is_the_system_prompt() -> None:
+    meter, _ = meter_over(Counting())
+    text = "Always write tests. " * 50
+    meter.use_prompt(SystemPrompt(f"You are a test.\n{text}", (Instructions("AGENTS.md", text),)))
+    items = {item.name: item for item in meter.composition("m", 1000, 0, 0).items}
+    assert items["AGENTS.md"].kind is Kind.INSTRUCTIONS
+    assert items["AGENTS.md"].tokens == estimate_tokens(text)
+    assert items["system prompt"].tokens < 20
+    assert items["echo"].kind is Kind.TOOLS
+
+
+def test_asking_again_estimates_nothing_again_however_long_the_history() -> None:
+    count = Counting()
+    meter, memory = meter_over(count, 2_000)
+    assert meter.used > 2_000
+    before = count.asked
+    for _ in range(50):
+        assert meter.used and meter.is_estimate
+    assert count.asked == before
+    memory.add_message(Message.user("one more"))
+    assert meter.used
+    assert count.asked == before + 1
+    assert len(meter.composition("m", None, 0, 0).items) == 2_001 + 2
+    assert count.asked <= before + 2, "a composition reads what was counted; the system prompt alone again"
+
+
+async def test_tokens_that_stream_in_are_not_estimated_one_by_one(tmp_path: Path) -> None:
+    gate = Gate()
+    session = scripted_session(tmp_path, [[*["word "] * 500, gate]])
+    memory = session._parts.agent.memory
+    count = Counting()
+    memory._token_counter = count
+    pieces = 0
+    async for event in session.send("go"):
+        pieces += event.type == "llm_chunk"
+        if pieces == 500:
+            assert count.asked <= 3
+            gate.open.set()
+    assert pieces == 500
+    await session.aclose()
