@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import selectors
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from textual.message import Message
 
 from forge_tui.terminal import launcher, signals
 from forge_tui.terminal.input import TerminalInput
+from forge_tui.terminal.writing import TerminalFile
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -62,9 +64,10 @@ class ForgeDriver(LinuxDriver):
         size: tuple[int, int] | None = None,
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
-        if not os.isatty(2):
-            # Textual writes to standard error, which somebody sends elsewhere: the screen is not for there.
-            self._file = open(1, "w", encoding="utf-8", errors="replace", newline="", closefd=False)  # noqa: SIM115
+        # Textual writes to standard error, which somebody may send elsewhere: the screen is not for there.
+        error = sys.__stderr__ if os.isatty(2) else None
+        file = TerminalFile(2, error.encoding) if error else TerminalFile(1, "utf-8")
+        self._file = file  # type: ignore[assignment]  # as much of a text file as the writer thread uses
         self.exit_event: _Ending = _Ending()
         self._is_screen_on = False
         self._is_running = False
@@ -152,6 +155,7 @@ class ForgeDriver(LinuxDriver):
             self.attrs_before = original
         loop = asyncio.get_running_loop()
         signals.install(launcher.restore)
+        signals.wake(loop)
         signals.on_end(lambda code: _leave(loop, self._app, code))
 
     def _show_typed(self, text: str) -> bytes:

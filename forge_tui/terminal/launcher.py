@@ -20,6 +20,7 @@ from typing import NamedTuple
 from forge_tui.terminal import signals
 from forge_tui.terminal.skeleton import MakeSkeleton
 from forge_tui.terminal.type_ahead import TypeAhead
+from forge_tui.terminal.writing import write_all
 
 _ENTER = "\x1b[?1049h\x1b[?25l\x1b[?2004h"  # a paste that comes now is told apart from keys
 _LEAVE_MODES = (
@@ -142,8 +143,6 @@ def _keep_keys() -> int:
 def _write(data: str) -> None:
     """Straight to the terminal; a terminal that has gone away is no reason to fail."""
     fd = 1 if os.isatty(1) else 2
-    left_over = data.encode(errors="replace")
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
-        while left_over:
-            left_over = left_over[os.write(fd, left_over) :]
+    write_all(fd, data.encode(errors="replace"))

@@ -5,12 +5,16 @@ Textual leaves mouse, paste and alternate screen on when it is terminated. Stand
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
 from collections.abc import Callable
 from types import FrameType
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 Leave: TypeAlias = "Callable[[int], None]"
 """Asks the running app to end with an exit code; returns at once."""
@@ -26,6 +30,8 @@ class _Ending:
         self.leave: Leave | None = None
         self.is_under_way = False
         self.is_paused = False
+        self.alarm: tuple[int, int] | None = None
+        """Both ends of the pipe that wakes the loop."""
 
 
 _ending = _Ending()
@@ -37,6 +43,29 @@ def install(restore: Callable[[], None]) -> None:
     _ending.is_under_way = False
     for number in ENDING:
         signal.signal(number, _end)
+
+
+def wake(loop: AbstractEventLoop) -> None:
+    """Wakes the loop with every signal, from now on. Only the main thread may call it.
+
+    Python runs handlers in the main thread alone, between two of its steps. A signal that another thread has
+    taken, or that comes just before the loop falls asleep, waits until the loop has something else to do: in
+    a terminal that has been closed that is never.
+    """
+    if _ending.alarm is None:
+        reader, writer = os.pipe()
+        os.set_blocking(reader, False)
+        os.set_blocking(writer, False)
+        _ending.alarm = (reader, writer)
+    reader, writer = _ending.alarm
+    loop.add_reader(reader, _hear, reader)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+
+
+def _hear(reader: int) -> None:
+    """By now the handlers have run."""
+    with contextlib.suppress(BlockingIOError):
+        os.read(reader, 4096)
 
 
 def on_end(leave: Leave | None) -> None:

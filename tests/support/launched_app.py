@@ -1,7 +1,7 @@
 """A program that starts as Forge does: the launcher paints, then an app takes over.
 
-`python -m tests.support.launched_app [wait|crash|patient]`: `wait` stays in the launcher's frame; `crash` fails
-after the launcher has painted; `patient` is never cut short when a signal has asked it to end.
+`python -m tests.support.launched_app [wait|crash|patient|deaf]`: `wait` stays in the launcher's frame; `crash` fails
+after the launcher has painted; `patient` has much to write when a signal has asked it to end, and is never cut short; in `deaf` other threads than the main one take signals.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import sys
 
-from forge_tui.terminal import launcher, signals
+from forge_tui.terminal import internals, launcher, signals
 from forge_tui.terminal.skeleton import Line, Skeleton
 
 
@@ -32,7 +32,16 @@ def main() -> int:
             signals.GRACE_S = 3600.0
         from tests.support.output_app import OutputApp
 
-        app = OutputApp()
+        class Deaf(OutputApp):
+            def on_ready(self) -> None:
+                signal.pthread_sigmask(signal.SIG_BLOCK, signals.ENDING)
+
+        class Wordy(OutputApp):
+            def on_unmount(self) -> None:
+                for _ in range(200):
+                    internals.write(self, "\x1b[0m")
+
+        app = {"deaf": Deaf, "patient": Wordy}.get(mode, OutputApp)()
         app.run()
         return app.return_code or 0
     except RuntimeError:

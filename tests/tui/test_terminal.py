@@ -64,6 +64,18 @@ def test_a_signal_in_the_launcher_s_frame_restores_it_too(number: signal.Signals
         assert_restored(terminal, before)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_a_signal_that_another_thread_takes_ends_the_program_too(number: signal.Signals) -> None:
+    """Python only notes it then, for a main thread that sleeps."""
+    with AskedTerminal([*LAUNCHED, "deaf"], folder=ROOT) as terminal:
+        before = terminal.settings
+        terminal.wait_for("side 0")
+        terminal.rest()
+        terminal.signal(number)
+        assert terminal.wait_for_exit() == 128 + number
+        assert_restored(terminal, before)
+
+
 def test_a_second_signal_does_not_wait() -> None:
     terminal, before = started()
     with terminal:

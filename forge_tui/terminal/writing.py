@@ -1,0 +1,42 @@
+"""Writes to the terminal that neither lose a part nor fail when it is gone. Standard library only."""
+
+from __future__ import annotations
+
+import os
+import select
+
+
+def write_all(fd: int, data: bytes) -> bool:
+    """Writes all of it; False where the terminal is gone.
+
+    Another program on the same terminal may have made it non-blocking: then this waits for room.
+    """
+    while data:
+        try:
+            data = data[os.write(fd, data) :]
+        except BlockingIOError:
+            select.select((), (fd,), ())
+        except OSError:
+            return False
+    return True
+
+
+class TerminalFile:
+    """What Textual's writer thread writes to. A terminal that is gone takes everything: the thread would die
+    of it, and the app wait for ever for room in the thread's queue."""
+
+    def __init__(self, fd: int, encoding: str) -> None:
+        self._fd = fd
+        self._encoding = encoding
+        self._is_gone = False
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def write(self, text: str) -> int:
+        if not self._is_gone:
+            self._is_gone = not write_all(self._fd, text.encode(self._encoding, "replace"))
+        return len(text)
+
+    def flush(self) -> None:
+        """All is written already."""

@@ -1,0 +1,48 @@
+"""What goes to the terminal arrives whole, or nowhere."""
+
+from __future__ import annotations
+
+import os
+import threading
+import tty
+
+import pytest
+
+from forge_tui.terminal.writing import TerminalFile, write_all
+
+
+def test_a_terminal_that_another_program_made_non_blocking_gets_all_of_it() -> None:
+    main, side = os.openpty()
+    tty.setraw(side)
+    os.set_blocking(side, False)
+    data = b"0123456789abcdef" * 20_000
+    writer = threading.Thread(target=write_all, args=(side, data))
+    writer.start()
+    got = b""
+    while len(got) < len(data):
+        got += os.read(main, 65536)
+    writer.join()
+    assert got == data
+    os.close(side)
+    os.close(main)
+
+
+def test_a_terminal_that_is_gone_takes_everything() -> None:
+    main, side = os.openpty()
+    file = TerminalFile(side, "utf-8")
+    os.close(main)
+    assert not write_all(side, b"a word")
+    assert [file.write("one"), file.write("more")] == [3, 4]
+    file.flush()
+    os.close(side)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "expected"), [("utf-8", "größer 漢".encode()), ("latin-1", b"gr\xf6\xdfer ?")]
+)
+def test_what_an_encoding_has_not_is_replaced(encoding: str, expected: bytes) -> None:
+    reader, writer = os.pipe()
+    assert TerminalFile(writer, encoding).write("größer 漢") == 8
+    assert os.read(reader, 100) == expected
+    os.close(reader)
+    os.close(writer)
