@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from forge_core.permissions.repository_config import SECTION, SETTING, config_files, config_text
+from forge_core.permissions.repository_config import config_files, config_text, settings_in
 from forge_core.permissions.tables import table
 
 GIT_OWN = table(
@@ -104,23 +104,16 @@ def _read(path: Path, found: Aliases, home: Path) -> list[Path]:
     """Adds the file's aliases, and gives the files that it includes. Raises ValueError for what is not plain
     to read."""
     included: list[Path] = []
-    section = ""
-    for line in _lines(config_text(path)):
-        header = SECTION.fullmatch(line)
-        if header is not None:
-            section = header[1].casefold() + (f".{header[2]}" if header[2] is not None else "")
-        rest = line if header is None else header[3]
-        if re.fullmatch(r"[ \t]*(?:[#;].*)?", rest):
-            continue
-        setting = SETTING.fullmatch(rest)
-        if setting is None or "\r" in rest:
+    for section, key, written in settings_in(_lines(config_text(path))):
+        if "\r" in written:
             raise ValueError
-        shown = _VALUE.match(setting[2] or "")
+        shown = _VALUE.match(written)
         value = re.sub(r'\\(.)|"', lambda one: one[1] or "", shown[0] if shown else "").strip()
         kind, _, name = section.partition(".")
+        kind = kind.casefold()
         if kind == "alias":
-            found.named.setdefault((name or setting[1]).casefold(), []).append(value)
-        elif kind in ("include", "includeif") and setting[1].casefold() == "path":
+            found.named.setdefault((name or key).casefold(), []).append(value)
+        elif kind in ("include", "includeif") and key.casefold() == "path":
             inner = home / value[2:] if value.startswith("~/") else Path(value)
             included.append(path.parent / inner)
     return included

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 _MAX_BYTES = 200_000
@@ -16,8 +16,10 @@ _MAX_FOLDERS = 40
 _MAX_INDEX_BYTES = 32_000_000
 _LINK = b"\0\0\xe0\0"
 """In an index: the mode of an entry that is a repository of its own."""
-SECTION = re.compile(r'[ \t]*\[[ \t]*([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?[ \t]*\](.*)')
-SETTING = re.compile(r"[ \t]*([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*))?")
+_SECTION = re.compile(r'[ \t]*\[[ \t]*([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?[ \t]*\](.*)')
+_SETTING = re.compile(r"[ \t]*([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*))?")
+_COMMENT = re.compile(r"[ \t]*(?:[#;].*)?")
+_NOT_PLAIN = re.compile(r"[^\t -~\u00c0-\uffef]|[\u2028\u2029\ufeff]")
 _HARMLESS = re.compile(
     r"core\.(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks"
     r"|autocrlf|eol|safecrlf|quotepath|abbrev|compression|untrackedcache|sharedrepository|longpaths)"
@@ -105,22 +107,34 @@ def _settings(path: Path) -> Iterator[str]:
     """The settings that may run something. Lines end where git ends them, and nowhere else."""
     if not os.path.lexists(path):
         return
-    section = ""
-    for line in config_text(path).replace("\r\n", "\n").split("\n"):
-        if line.endswith("\\") or re.search(r"[^\t -~\u00c0-\uffef]|[\u2028\u2029\ufeff]", line):
-            raise ValueError  # goes on in the next line, or is no plain text
-        header = SECTION.fullmatch(line)
-        if header is not None:
-            section = header[1].lower() + (f".{header[2].lower()}" if header[2] is not None else "")
-        rest = line if header is None else header[3]
-        if re.fullmatch(r"[ \t]*(?:[#;].*)?", rest):
-            continue
-        setting = SETTING.fullmatch(rest)
-        if setting is None or not section:
+    lines = config_text(path).replace("\r\n", "\n").split("\n")
+    if any(line.endswith("\\") or _NOT_PLAIN.search(line) for line in lines):
+        raise ValueError  # goes on in the next line, or is no plain text
+    for section, key, value in settings_in(lines):
+        if not section:
             raise ValueError
-        name = f"{section}.{setting[1].lower()}"
-        if not _is_harmless(name, (setting[2] or "").strip(' \t"')):
+        name = f"{section}.{key}".lower()
+        if not _is_harmless(name, value.strip(' \t"')):
             yield name
+
+
+def settings_in(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """Section, key and value, as written, of each setting; a subsection follows its section's name and a dot.
+
+    Raises ValueError for a line that is neither a setting, a section nor a comment.
+    """
+    section = ""
+    for line in lines:
+        header = _SECTION.fullmatch(line)
+        if header is not None:
+            section = header[1] + (f".{header[2]}" if header[2] is not None else "")
+        rest = line if header is None else header[3]
+        if _COMMENT.fullmatch(rest):
+            continue
+        setting = _SETTING.fullmatch(rest)
+        if setting is None:
+            raise ValueError
+        yield section, setting[1], setting[2] or ""
 
 
 def _is_harmless(name: str, value: str) -> bool:
