@@ -26,8 +26,10 @@ Sgr: TypeAlias = Callable[[Style], str]
 
 _UNSURE = re.compile(
     "[^\x00-\x7f]*[\u200d\ufe0e\ufe0f\u20e3\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff][^\x00-\x7f]*"
+    "(?:(?<=\u200d)[\x00-\x7f])?"
 )
-"""Joined, flagged and coloured emoji: from terminal to terminal they take one to eight cells."""
+"""Joined, flagged and coloured emoji: from terminal to terminal they take one to eight cells. What stands
+behind a joiner has no cell for Rich, and is part of it, whatever it is."""
 _FEWEST_MOVED = 3
 """Rows that must have moved together before the terminal is told to scroll."""
 _MOST_PLACES = 4

@@ -17,6 +17,7 @@ from textual.strip import Strip
 
 from forge_tui.terminal.screen_model import ScreenModel, difference, render, true_colour
 from tests.support.at_rest import AskedTerminal, agree
+from tests.support.output_stream import check_stream
 from tests.support.terminal import Emulator, python
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -189,3 +190,18 @@ def test_a_terminal_that_takes_other_widths_for_emoji_keeps_the_rest_of_the_row_
     assert {letter: row[column] for letter, column in columns.items()} == {key: key for key in "abcd"}
     assert "".join(row[strip.cell_length - 4 : strip.cell_length]) == "|end"
     assert "".join(row[strip.cell_length :]).strip() == ""
+
+
+@pytest.mark.parametrize("text", ["👩\u200d |", "a\u200db|", "\u200d |", "漢\u200d\u200d ||"])
+def test_a_joiner_that_joins_nothing_makes_no_row_longer(text: str) -> None:
+    """Rich gives no cell to what stands behind a joiner, terminals do."""
+    strip = Strip([Segment(text)])
+    width = strip.cell_length
+    row = Strip([Segment(text + "-" * (12 - width))])
+    written = ScreenModel(12, 1).update([(0, 0, row)], true_colour)
+    check_stream(f"\x1b[1;1H{written}", 12, 1)
+    emulator = Emulator(12, 2, reply=lambda data: None)
+    emulator.feed(written)
+    first, second = emulator.lines()
+    assert first.endswith("-" * (12 - width))
+    assert not second.strip()
