@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from forge_tui.terminal.input import TerminalInput
 from forge_tui.widgets.transcript.answer_blocks import AnswerBlock
 from forge_tui.widgets.transcript.blocks import UserBlock
 from forge_tui.widgets.transcript.conversation import Conversation
@@ -132,3 +133,18 @@ async def test_the_command_and_the_key_show_the_last_answer_raw_and_back(tmp_pat
         await until(pilot, lambda: not transcript.answers[0].is_raw)
         block = next(block for block in transcript.model.blocks if isinstance(block, AnswerBlock))
         assert "It is so." in drawn(block)[-1]
+
+
+async def test_the_key_writes_nothing_as_any_terminal_sends_it(tmp_path: Path) -> None:
+    """Most send Alt+R as ESC and the letter; the kitty protocol has a sequence without one."""
+    app = make_app(make_config(tmp_path), [answer("It is **so**.")])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        await say(pilot, "hello")
+        transcript = app.chat.transcript
+        await until(pilot, lambda: bool(transcript.answers) and not app.chat.has_turn)
+        for turns, sent in enumerate((b"\x1br", b"\x1b[114;3u"), 1):
+            for key in TerminalInput().feed(sent):
+                app.post_message(key)
+            await until(pilot, lambda turns=turns: transcript.answers[0].turns == turns)
+            assert app.chat.composer.text == ""
