@@ -53,6 +53,23 @@ def test_calls_are_described_in_words(
     assert describe_call(name, arguments) == described
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("b.py", "'b.py' does not exist. Did you mean 'a.py'?"),
+        (f"{'src/' * 40}b.py", f"'{'src/' * 40}b.py' does not exist. Use glob or ls to find it."),
+        ("b.py", "b.py: does not exist. Use glob or ls to find it."),
+    ],
+)
+def test_a_failure_tells_why_and_not_the_target_again(path: str, said: str) -> None:
+    block = card(
+        tool_started("read", file_path=path), tool_ended("read", f"Error: {said}", success=False, summary="")
+    )
+    header = drawn(block)[0].rstrip().removesuffix("0.4 s").rstrip()
+    assert words(header)[-3:] == ["does", "not", "exist"]
+    assert header.count("b.py") == 1
+
+
 def test_a_change_of_several_files_shows_each_diff_under_its_name() -> None:
     diffs = (
         FileDiff("src/a.py", "@@ -1 +1 @@\n-x\n+y", 1, 1),

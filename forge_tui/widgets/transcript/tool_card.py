@@ -240,7 +240,8 @@ class ToolCard(CallBlock):
         """What it says beyond the target: the header names the job, the file or "2 files" already."""
         if not self._target:
             return summary
-        told = summary.removeprefix(f"{self._target}: ").replace(f": {self._target}: ", ": ", 1)
+        told = summary.removeprefix(f"{self._target}: ").removeprefix(f"{self._target!r} ")
+        told = told.replace(f": {self._target}: ", ": ", 1)
         return "" if summary == self._target else told
 
     def _told(self, end: ToolEnd) -> str:
