@@ -113,7 +113,8 @@ class ToolProgress(AgentEvent):
     type = AgentEventType.TOOL_PROGRESS
     call_id: str
     text: str
-    """What has come since the last one."""
+    """What has come since the last one. A \\r at its beginning: in the place of the last line, which was
+    rewritten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,8 @@ _SURROGATES = dict.fromkeys(range(55296, 57344), "�")
 
 _TEXT_TABLE = {**_C0, **_SPECIAL, **_BIDI, **_TAGS, **_SURROGATES}
 _EXACT_TABLE = {**_TEXT_TABLE, **_INVISIBLE, 0x200C: "\\u200c", 0x200D: "\\u200d"}
+_CONTROL_TABLE = {**_C0, **{code: _SPECIAL[code] for code in range(0x7F, 0xA0)}}
+_CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 _SUSPECT = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff"
     "\U000e0000-\U000e007f]"
@@ -45,6 +47,13 @@ def safe_text(text: str) -> str:
 def safe_line(text: str) -> str:
     """`text` as one line: like `safe_text`, with line ends and tabs shown as a return sign and a space."""
     return safe_text(text).replace("\n", "\u23ce").replace("\t", " ")
+
+
+def visible_controls(text: str) -> str:
+    """`text` with every control but newline and tab replaced by its stand-in, and nothing else changed."""
+    if text.isascii():  # 8 times as fast as the pattern there, and a tenth as fast elsewhere
+        return text.translate(_CONTROL_TABLE)
+    return text.translate(_CONTROL_TABLE) if re.search(_CONTROLS, text) else text
 
 
 def _is_suspect(text: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import os
 import re
@@ -103,13 +102,3 @@ def omission(missing: int, kept_in: Path | None) -> str:
     """The line that stands for what was left out."""
     where = f"; the whole output is in {kept_in}: use read or grep on it" if kept_in else ""
     return f"[... {missing:,} characters left out{where} ...]"
-
-
-class TextDecoder:
-    """Bytes to text in pieces: a character split between two pieces arrives whole, bad bytes are replaced."""
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-
-    def __call__(self, data: bytes, final: bool = False) -> str:
-        return self._decoder.decode(data, final)

@@ -65,6 +65,13 @@ def test_a_running_command_shows_the_tail_of_its_output() -> None:
     assert [row.split("│ ")[-1] for row in rows[1:]] == [f"line {n}" for n in range(45, 50)]
 
 
+def test_a_progress_bar_is_one_line_that_moves_on() -> None:
+    pieces = ("start\n 10%", "\r 20%", "\r100%\n\rno re\x1bturn", " at all")
+    events = [ToolProgress(call_id="1", text=piece) for piece in pieces]
+    rows = drawn(card([tool_started("bash", command="make"), *events]))
+    assert [row.split("│ ")[-1] for row in rows[1:]] == ["start", "100%", "\u240dno re\u241bturn at all"]
+
+
 def test_a_command_s_output_is_folded_and_unfolds() -> None:
     output = "\n".join(f"line {n}" for n in range(30))
     block = card([tool_started("bash", command="make"), tool_ended("bash", output)])

@@ -33,7 +33,7 @@ def answer(
 ) -> ToolResult:
     """The result of the call that started the command. `notes` tell what it did to files; `is_reachable`,
     whether the job tools know its job."""
-    output = job.capture.take(is_final=job.id == 0)
+    output = job.capture.take()
     error, summary = _verdict(job, how)
     told = [
         *_standing(job, how, asked_for=asked_for, is_reachable=is_reachable),

@@ -194,7 +194,8 @@ class Job:
 
     def _take(self, data: bytes) -> None:
         self.capture.feed(data)
-        self.output_came.set()
+        if self.capture.has_news:
+            self.output_came.set()
 
 
 def short(command: str) -> str:

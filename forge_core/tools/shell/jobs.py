@@ -95,7 +95,7 @@ class JobTable:
             await job.seen_off.wait()
         await job.process.look()
         has_ended = job.state is not JobState.RUNNING
-        text = job.capture.take(is_final=has_ended)
+        text = job.capture.take()
         job.output_came.clear()
         notes, job.notes = tuple(job.notes), []
         job.is_end_told = job.is_end_told or has_ended or job.process.shell_ended.is_set()

@@ -50,9 +50,10 @@ class CardBody:
         has_all_lines = self._text.count("\n") < self.preview_rows and "\t" not in self._text
         return has_all_lines and not self._is_cut
 
-    def feed(self, text: str) -> None:
-        """Adds sanitised live output; only its tail is kept."""
-        self._text = (self._text + text)[-_TAIL_CHARS:]
+    def feed(self, text: str, *, again: bool = False) -> None:
+        """Adds sanitised live output, with `again` in the place of the last line; only its tail is kept."""
+        before = self._text[: self._text.rfind("\n") + 1] if again else self._text
+        self._text = (before + text)[-_TAIL_CHARS:]
 
     def finish(self, text: str, diffs: tuple[FileDiff, ...]) -> None:
         """The result, sanitised, in the place of the live output."""

@@ -86,9 +86,10 @@ class ToolCard(CallBlock):
         return bool(self.calls.count) or not (self._body.is_empty or self._shows_all_when_folded())
 
     def progress(self, text: str) -> None:
-        """Adds live output; what comes after the end is not shown."""
+        """Adds live output; what begins with \\r, in the place of the last line. What comes after the end is
+        not shown."""
         if self.is_running:
-            self._body.feed(safe_text(text))
+            self._body.feed(safe_text(text.removeprefix("\r")), again=text.startswith("\r"))
             self.changed()
 
     def tick(self, now: float) -> bool:

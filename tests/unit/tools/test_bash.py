@@ -13,9 +13,10 @@ from forge_core.tools import BashTool, ExecutionContext, ReadTool, ToolExecutor,
 from forge_core.tools.bash import MAX_COMMAND_BYTES
 from forge_core.tools.output import OutputStore
 from forge_core.tools.shell import process
-from forge_core.tools.shell.capture import MAX_LIVE_TOTAL, Capture
+from forge_core.tools.shell.capture import Capture
 from forge_core.tools.shell.environment import child_environment
 from forge_core.tools.shell.job import PIPE_GRACE_S
+from forge_core.tools.shell.live_feed import MAX_LIVE_TOTAL
 from forge_core.tools.shell.process_tree import marked
 from tests.support.promptness import assert_prompt
 
@@ -257,6 +258,18 @@ async def test_characters_split_between_writes_arrive_whole(tool: BashTool, tmp_
     assert "".join(seen) == "\u4e2d\ufffd!"
 
 
+async def test_forced_colours_are_left_out(tool: BashTool, tmp_path: Path) -> None:
+    seen: list[str] = []
+    (tmp_path / "folder").mkdir()
+    context = ExecutionContext(tmp_path, on_output=seen.append)
+    result = await bash(
+        tool, tmp_path, "ls --color=always; printf ' 50%%\\r100%%\\n\\033[7'", context=context
+    )
+    assert result.output.startswith("folder\n100%\n\u241b[7\n[exit code 0")
+    assert "".join(seen).startswith("folder\n")
+    assert "\x1b" not in "".join(seen)
+
+
 async def test_secrets_do_not_reach_the_command(
     tool: BashTool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -354,6 +367,8 @@ def test_a_process_is_found_by_its_mark_alone(tmp_path: Path) -> None:
 
     mark = f"mark-{os.getpid()}"
     sleeping = subprocess.Popen(["sleep", "7016"], env=child_environment(call=mark), start_new_session=True)
+    while not Path(f"/proc/{sleeping.pid}/environ").read_bytes():
+        time.sleep(0.01)  # it has begun before the kernel shows what it was given
     try:
         assert [one.pid for one in marked(mark)] == [sleeping.pid]
         assert marked(f"{mark}-another") == []
@@ -368,7 +383,7 @@ class TestCapture:
         capture = Capture(100, outputs, "x")
         capture.feed("caf\u00e9".encode()[:4])
         capture.feed("caf\u00e9".encode()[4:])
-        assert capture.text() == "caf\u00e9"
+        assert capture.take() == "caf\u00e9"
         assert outputs.folder is None
 
     @pytest.mark.parametrize("size", [99, 100, 101, 399, 400, 401, 799, 800, 801, 5_000])
@@ -379,7 +394,7 @@ class TestCapture:
         for at in range(0, size, piece):
             capture.feed(data[at : at + piece])
         capture.close()
-        text = capture.text()
+        text = capture.take()
         if size <= 100:
             assert text == data.decode()
             return
@@ -396,4 +411,4 @@ class TestCapture:
         capture.feed(b"a" * 10_000)
         capture.close()
         assert capture.kept_in is None
-        assert "left out ...]" in capture.text()
+        assert "left out ...]" in capture.take()

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from forge_core.tools.output import OutputStore
 from forge_core.tools.shell.capture import RECENT_BYTES, Capture
 
-WORDS = st.text(st.sampled_from("ab\n\u00e9\u4e2d\U0001f600\x00"), max_size=30)
+LETTERS = (
+    st.lists(st.integers(0x20, 0xFF).filter(lambda byte: byte != 0x7F), max_size=60)
+    .map(bytes)
+    .filter(lambda data: b"\xc2" not in data)
+)
+"""Also such as are no UTF-8; without controls."""
+WORDS = st.text(st.sampled_from("ab\n\t\u00e9\u4e2d\U0001f600"), max_size=30)
 
 
 def filled(text: bytes, limit: int = 100) -> Capture:
@@ -46,11 +52,11 @@ def test_pieces_taken_anywhere_make_the_whole(text: str, sizes: list[int]) -> No
         at += size
         taken.append(capture.take())
     capture.feed(data[at:])
-    assert "".join([*taken, capture.take(is_final=True)]) == text
+    assert "".join([*taken, capture.take()]) == text
 
 
 @settings(deadline=None, derandomize=True, database=None)
-@given(st.binary(max_size=60), st.lists(st.integers(1, 7), min_size=1, max_size=20))
+@given(LETTERS, st.lists(st.integers(1, 7), min_size=1, max_size=20))
 def test_bytes_that_are_no_text_are_replaced_alike_however_they_are_cut(
     data: bytes, sizes: list[int]
 ) -> None:
@@ -61,7 +67,7 @@ def test_bytes_that_are_no_text_are_replaced_alike_however_they_are_cut(
         at += size
         taken.append(capture.take())
     capture.feed(data[at:])
-    joined = "".join([*taken, capture.take(is_final=True)])
+    joined = "".join([*taken, capture.take()])
     assert joined.replace("\ufffd", "") == data.decode("utf-8", "replace").replace("\ufffd", "")
 
 
@@ -100,3 +106,69 @@ def test_a_full_disk_costs_the_file_and_nothing_else() -> None:
     assert text.endswith("b" * 50)
     assert "left out ...]" in text
     capture.close()
+
+
+def shown_live(pieces: list[str]) -> str:
+    """What a reader of the live pieces has on the screen."""
+    screen = ""
+    for piece in pieces:
+        if piece.startswith("\r"):
+            screen = screen[: screen.rfind("\n") + 1]
+        screen += piece.removeprefix("\r")
+    return screen
+
+
+def test_colours_reach_neither_the_model_nor_the_screen_nor_the_file() -> None:
+    live: list[str] = []
+    capture = Capture(100, OutputStore(), "x", live.append)
+    for part in (b"\x1b[3", b"1mred\x1b[", b"0m\nplain\x1b", b"[", b"32m", b"\n\x1b[1mlast\x1b"):
+        capture.feed(part)
+    capture.keep()
+    capture.close()
+    assert capture.kept_in is not None
+    shown = "red\nplain\nlast\u241b"
+    assert (capture.take(), capture.kept_in.read_text(), shown_live(live)) == (shown, shown, shown)
+    assert capture.total_bytes == 33
+
+
+def test_a_bar_is_told_anew_when_it_was_rewritten() -> None:
+    live: list[str] = []
+    capture = Capture(100, OutputStore(), "x", live.append)
+    capture.keep()
+    assert capture.kept_in is not None
+    told, files = [], []
+    for part in (b"start\n 10%", b"\r 20%", b" of all", b"\r\x1b[K", b"\r100%\nend"):
+        capture.feed(part)
+        capture.flush_live()
+        told.append(capture.take())
+        files.append(capture.kept_in.read_text())
+    capture.close()
+    assert told == ["start\n 10%", " 20%", " of all", "", "100%\nend"]
+    assert files == ["start\n 10%", "start\n 20%", "start\n 20% of all", "start\n", "start\n100%\nend"]
+    assert shown_live(live) == capture.kept_in.read_text() == "start\n100%\nend"
+
+
+@settings(deadline=None, derandomize=True, database=None)
+@given(
+    st.lists(
+        st.sampled_from([b"a", b"bc", b"\r", b"\n", b"\b", b"\x1b[K", b"\x1b[31m", b"\xe4\xb8", b"\xad"]),
+        max_size=40,
+    )
+)
+def test_live_pieces_make_what_is_told_in_the_end(parts: list[bytes]) -> None:
+    live: list[str] = []
+    feeding = Capture(1_000, OutputStore(), "x", live.append)
+    for part in parts:
+        feeding.feed(part)
+        feeding._live._last = 0  # type: ignore[union-attr]  # as if time had gone by
+    feeding.close()
+    assert shown_live(live) == feeding.take()
+
+
+def test_output_that_shows_nothing_is_no_news() -> None:
+    capture = filled(b"\x1b[?25l\x1b[0m\r")
+    assert not capture.has_news
+    capture.feed(b".")
+    assert capture.has_news
+    assert capture.take() == "."
+    assert not capture.has_news

@@ -1,0 +1,172 @@
+"""What a command prints, as a terminal would show it: no colours, and the last state of a line.
+
+A pipe is no terminal, but many programs can be told to write as if it were one (`--color=always`,
+`--progress`). Whole sequences (ECMA-48: CSI; OSC, DCS and the other strings; the few short ones in use) take
+effect within their line or vanish. What is malformed stays, with stand-ins for its controls. Moves to another
+line are not followed: what stands there stays.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import unicodedata
+
+from forge_core.sanitize import visible_controls
+
+MAX_ROW_CELLS = 4_096
+"""A terminal wraps a long line, and a carriage return goes back to the beginning of its last row; so here."""
+MAX_SEQUENCE = 4_096
+"""Characters in a sequence with a text of its own, such as a link's address."""
+_RIGHT_EDGE = 200
+"""Cells: as far as the cursor is moved over blanks."""
+
+_TEXT = rf"[^\x00-\x1f\x7f]{{0,{MAX_SEQUENCE}}}+"
+_ARGUMENTS = r"[0-?]{0,63}+"
+_BETWEEN = r"[ -/]{0,4}+"
+_SEQUENCE = re.compile(
+    rf"\x1b(?:\[(?:([0-9]{{0,4}}[CDGJK])|{_ARGUMENTS}{_BETWEEN}[@-~])"
+    rf"|\]{_TEXT}(?:\x07|\x1b\\)|[PX^_]{_TEXT}\x1b\\|[()*+][0-9A-Za-z]|[78=>])"
+)
+"""Its group is what takes effect in the line."""
+_BEGUN = re.compile(rf"\x1b(?:\[{_ARGUMENTS}{_BETWEEN}|[\]PX^_]{_TEXT}\x1b?|[()*+])?\Z")
+_LONGEST_BEGUN = MAX_SEQUENCE + 3
+_MOVE = re.compile("(\r+|\b+)")
+
+
+class TerminalText:
+    """Bytes in, text out; bytes that are no UTF-8 come out as `surrogateescape` has them.
+
+    However the bytes are cut, what `feed` has returned together with `row` is the same. Time is linear, and
+    memory is bounded.
+    """
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        self._held = ""
+        """The beginning of a sequence whose rest is still to come."""
+        self._cells: list[str] = []
+        """Of the last row: a character each; a wide one has a second, empty one."""
+        self._column = 0
+
+    @property
+    def row(self) -> str:
+        """The end of the output that may still be rewritten: what has come since the last line end."""
+        return "".join(self._cells)
+
+    def feed(self, data: bytes) -> str:
+        """What is settled by now and was not before."""
+        text = self._held + self._decoder.decode(data)
+        begun = _BEGUN.search(text, max(0, len(text) - _LONGEST_BEGUN)) if "\x1b" in text else None
+        self._held = text[begun.start() :] if begun else ""
+        return self._shown(text[: begun.start()] if begun else text)
+
+    def finish(self) -> str:
+        """What is settled by the end of the output, the last row included; what was begun is malformed."""
+        text = self._held + self._decoder.decode(b"", final=True)
+        self._held = ""
+        settled = self._shown(text) + self.row
+        self._begin_row()
+        return settled
+
+    def _shown(self, text: str) -> str:
+        settled: list[str] = []
+        if "\r" in text:
+            text = text.replace("\r\n", "\n")
+        parts = _SEQUENCE.split(text) if "\x1b" in text else [text]
+        if any(parts[1::2]):
+            for number, part in enumerate(parts):
+                if number % 2 == 0:
+                    self._write(part, settled)
+                elif part:
+                    self._obey(part)
+        else:
+            self._write("".join(parts[::2]), settled)
+        return "".join(settled)
+
+    def _write(self, text: str, settled: list[str]) -> None:
+        if "\r" not in text and "\b" not in text:
+            self._print(visible_controls(text), settled)
+            return
+        for number, part in enumerate(_MOVE.split(text)):
+            if number % 2 == 0:
+                self._print(visible_controls(part), settled)
+            elif part[0] == "\r":
+                self._column = 0
+            else:
+                self._column = max(0, self._column - len(part))
+
+    def _print(self, text: str, settled: list[str]) -> None:
+        first, newline, rest = text.partition("\n")
+        if first:
+            self._put(first, settled)
+        if newline:
+            lines, last_end, last = rest.rpartition("\n")
+            settled += (self.row, "\n", lines, last_end)
+            self._begin_row()
+            self._put(last, settled)
+
+    def _put(self, text: str, settled: list[str]) -> None:
+        """Writes into the row, over what stands there."""
+        new = list(text) if text.isascii() else _cells(text)
+        at = 0
+        while at < len(new):
+            if self._column >= MAX_ROW_CELLS:
+                settled.append(self.row)
+                self._begin_row()
+            part = new[at : at + MAX_ROW_CELLS - self._column]
+            self._make_room(len(part))
+            self._cells[self._column : self._column + len(part)] = part
+            self._column += len(part)
+            at += len(part)
+
+    def _make_room(self, size: int) -> None:
+        """Fills the row up to the cursor; half of a wide character that is written over leaves a blank."""
+        cells, column = self._cells, self._column
+        cells += " " * (column - len(cells))
+        if column < len(cells):
+            if cells[column] == "" and column:
+                cells[column - 1] = " "
+            if column + size < len(cells) and cells[column + size] == "":
+                cells[column + size] = " "
+
+    def _obey(self, order: str) -> None:
+        """CUF, CUB, CHA, ED and EL of ECMA-48 and xterm."""
+        cells, kind, number = self._cells, order[-1], int(order[:-1] or 0)
+        match kind:
+            case "C":
+                self._column = max(self._column, min(self._column + (number or 1), _RIGHT_EDGE))
+            case "D":
+                self._column = max(0, self._column - (number or 1))
+            case "G":
+                self._column = min(max(number, 1) - 1, max(len(cells), _RIGHT_EDGE))
+            case "J" | "K" if number == 0:
+                del cells[self._column :]
+            case "K" if number == 1:
+                end = min(self._column + 1, len(cells))
+                cells[:end] = " " * end
+            case "K" if number == 2:
+                cells.clear()
+
+    def _begin_row(self) -> None:
+        self._cells = []
+        self._column = 0
+
+
+def _cells(text: str) -> list[str]:
+    cells: list[str] = []
+    for character in text:
+        cells.append(character)
+        if unicodedata.east_asian_width(character) in "WF":
+            cells.append("")
+    return cells
+
+
+def as_bytes(text: str) -> bytes:
+    """What `TerminalText` gave, in UTF-8; what was none as it came."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def as_text(text: str) -> str:
+    """What `TerminalText` gave, with replacement characters for what was no UTF-8."""
+    return as_bytes(text).decode("utf-8", "replace")
