@@ -20,7 +20,7 @@ from forge_tui.screens.diff_lines import footer_line, header_line
 from forge_tui.screens.overlay import Overlay
 from forge_tui.widgets.activity import MOUSE_LENT
 from forge_tui.widgets.diff_pane import DiffPane, Place
-from forge_tui.widgets.file_list import FileList
+from forge_tui.widgets.file_list import FileList, list_width
 from forge_tui.widgets.transcript.diff import Patch, language_of_file, read_patch
 from forge_tui.widgets.transcript.wrapping import cells, cut_end
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from forge_core.session.changes import Source
 
 WIDE = 120
-"""Columns of the screen from which the two sides stand beside each other."""
+"""Columns of the diff itself, beside the list of files, from which the two sides stand beside each other."""
 LIST_FROM = 100
-"""Columns from which the list of files shows by itself."""
+"""Columns of the screen from which the list of files shows by itself."""
 
 
 class DiffScreen(workers.FaultsEndTheApp, Overlay[None]):
@@ -60,9 +60,11 @@ class DiffScreen(workers.FaultsEndTheApp, Overlay[None]):
         self._read = Patch()
         """The hunks of `_patch`."""
         self._is_split: bool | None = None
-        """None: as wide as the screen allows."""
+        """None: where the diff is wide enough."""
         self._is_whole = False
         self._is_raw = False
+        self._left_at: Place | None = None
+        """Where the file was read before it showed as a patch."""
         self._drawn_split = False
         self._shows_list: bool | None = None
         """None: where there is room and more than one file."""
@@ -107,6 +109,7 @@ class DiffScreen(workers.FaultsEndTheApp, Overlay[None]):
         paths = [file.path for file in found.files]
         self._index = paths.index(path) if path in paths else 0
         self._load(place=self.pane.place if path in paths else None)
+        self._read = Patch()  # what shows of the file before stays as it is until the next one is read
         self._arrange()
         async for counts in changes.counts(found.files):
             self._counts |= counts
@@ -126,8 +129,19 @@ class DiffScreen(workers.FaultsEndTheApp, Overlay[None]):
     # Showing
 
     @property
+    def _has_list(self) -> bool:
+        """Whether the list of files shows. Sides that were asked for need its room more than it does."""
+        if self._shows_list is not None:
+            return self._shows_list
+        width = self.size.width
+        is_in_the_way = self._is_split is True and width - list_width(width) < WIDE
+        return width >= LIST_FROM and len(self._list.files) > 1 and not is_in_the_way
+
+    @property
     def _splits(self) -> bool:
-        return self.size.width >= WIDE if self._is_split is None else self._is_split
+        if self._is_split is not None:
+            return self._is_split
+        return self.size.width - (list_width(self.size.width) if self._has_list else 0) >= WIDE
 
     def _draw(self, *, place: Place | None = None, is_last: bool = False) -> None:
         """Puts the file into the pane, as the keys have it."""
@@ -147,10 +161,10 @@ class DiffScreen(workers.FaultsEndTheApp, Overlay[None]):
 
     def _arrange(self) -> None:
         """Fits the parts to the screen."""
-        is_usual = self.size.width >= LIST_FROM and len(self._list.files) > 1
-        self.files.display = is_usual if self._shows_list is None else self._shows_list
+        self.files.display = self._has_list
+        self.files.styles.width = list_width(self.size.width)
         self.files.show(self._list.files, self._counts, self._index)
-        if self._read.hunks and self._drawn_split != self._splits:
+        if self._read.hunks and not self._is_raw and self._drawn_split != self._splits:
             self._draw(place=self.pane.place)
         self._say()
 
@@ -173,7 +187,7 @@ class DiffScreen(workers.FaultsEndTheApp, Overlay[None]):
     def _go_to_file(self, index: int, *, is_last: bool = False) -> bool:
         if not 0 <= index < len(self._list.files) or index == self._index:
             return False
-        self._index = index
+        self._index, self._left_at = index, None
         self.files.choose(index)
         self._say()
         self._load(is_last=is_last)
@@ -190,16 +204,17 @@ class DiffScreen(workers.FaultsEndTheApp, Overlay[None]):
             self.app.bell()
 
     def action_list(self) -> None:
-        self._shows_list = not self.files.display
+        self._shows_list = not self._has_list
         self._arrange()
 
     def action_split(self) -> None:
         self._is_split = not self._splits
-        self._draw(place=self.pane.place)
+        self._arrange()
 
     def action_raw(self) -> None:
+        self._left_at, place = self.pane.place, self._left_at
         self._is_raw = not self._is_raw
-        self._draw()
+        self._draw(place=place)
 
     def action_whole(self) -> None:
         self._is_whole = not self._is_whole
@@ -208,6 +223,7 @@ class DiffScreen(workers.FaultsEndTheApp, Overlay[None]):
 
     def action_source(self) -> None:
         self._source = "worktree" if self._source == "turn" else "turn"
+        self._left_at = None
         self._reload()
 
     def action_again(self) -> None:

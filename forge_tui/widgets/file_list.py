@@ -14,7 +14,7 @@ from textual.strip import Strip
 
 from forge_core.sanitize import safe_line
 from forge_core.workspace.changes import ChangedFile, Counts, Status
-from forge_tui.widgets.transcript.wrapping import cells, cut_middle
+from forge_tui.widgets.transcript.wrapping import cells, cut_end, cut_middle
 
 _LETTERS = {
     Status.ADDED: "A",
@@ -26,14 +26,24 @@ _LETTERS = {
 }
 
 
+def list_width(columns: int) -> int:
+    """Cells for the list on a screen of so many columns: names can be told apart, the diff has most of it."""
+    return min(46, max(28, columns // 4))
+
+
+def cut_path(path: str, room: int) -> str:
+    """`path` in so many cells, its last part whole where that fits."""
+    head, slash, last = path.rpartition("/")
+    if cells(path) <= room or not slash or cells(last) + 2 > room:
+        return cut_middle(path, room)
+    return f"{cut_end(head, room - cells(last) - 1)}/{last}"
+
+
 class FileList(ScrollView):
     """Keys come from the screen; a click chooses."""
 
     DEFAULT_CSS = """
     FileList {
-        width: 30%;
-        min-width: 24;
-        max-width: 46;
         height: 1fr;
         overflow-x: hidden;
         overflow-y: auto;
@@ -101,7 +111,7 @@ class FileList(ScrollView):
         room = max(4, width - 3 - sum(cells(text) for text, _ in figures))
         name = safe_line(file.path)
         _, slash, last = name.rpartition("/")
-        shown = cut_middle(name, room)
+        shown = cut_path(name, room)
         # The last part is what one looks for; where it is whole, what leads to it is quiet.
         tail = last if slash and shown.endswith("/" + last) else shown
         segments = [

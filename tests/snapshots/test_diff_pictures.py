@@ -86,8 +86,9 @@ def test_a_diff_in_a_card(snap_compare: Compare, config: ForgeConfig, size: tupl
 
 
 VIEWS = {
-    "split-with-list": ("forge-dark", (120, 36), ["n", "n"], "tests.py"),
-    "split-light": ("forge-light", (120, 36), ["n", "n"], "tests.py"),
+    "split-with-list": ("forge-dark", (160, 36), ["n", "n"], "tests.py"),
+    "split-light": ("forge-light", (120, 36), ["n", "n", "b"], "│"),
+    "stacked-with-list": ("forge-dark", (120, 36), ["n", "n"], "tests.py"),
     "stacked-80": ("forge-dark", (80, 24), ["n", "n"], "3/4"),
     "patch": ("forge-dark", (80, 24), ["n", "n", "s"], "diff --git"),
     "list-80": ("forge-light", (80, 24), ["b", "n", "n"], "tests.py"),

@@ -18,6 +18,7 @@ from forge_core.workspace.work_tree import WorkTreeChanges
 from forge_tui.screens.diff import DiffScreen
 from forge_tui.screens.help import HelpScreen
 from forge_tui.widgets.diff_pane import DiffPane, Place
+from forge_tui.widgets.file_list import cut_path
 from forge_tui.widgets.transcript.diff import read_patch
 from tests.support.chat_app import ChatApp, make_app, ready, say, shown, until
 from tests.support.scripted_session import Gate, answer
@@ -93,18 +94,65 @@ async def test_files_and_hunks_are_gone_through_by_keys(app: ChatApp) -> None:
         await press(pilot, "q", "Ask about this folder")
 
 
-async def test_side_by_side_from_120_columns_and_stacked_below(app: ChatApp) -> None:
-    async with app.run_test(size=(120, 36)) as pilot:
+def is_split(app: ChatApp) -> bool:
+    return any("line 5 " in row and "a.py five" in row for row in shown(app).split("\n"))
+
+
+def has_list(app: ChatApp) -> bool:
+    return " ? new.py" in shown(app)
+
+
+async def test_the_sides_stand_side_by_side_where_120_columns_are_theirs_alone(app: ChatApp) -> None:
+    async with app.run_test(size=(160, 36)) as pilot:
         await opened(pilot)
-        assert any("line 5" in row and "a.py five" in row for row in shown(app).split("\n"))
-        await pilot.resize_terminal(80, 24)
-        await until(
-            pilot, lambda: not any("line 5 " in row and "five" in row for row in shown(app).split("\n"))
-        )
+        await until(pilot, lambda: is_split(app) and has_list(app), "both")
+        assert viewer(app).pane.size.width == 120
+        await pilot.resize_terminal(158, 36)
+        await until(pilot, lambda: not is_split(app) and has_list(app), "stacked")
+        assert "- line 5" in shown(app)
+        await press(pilot, "b", "a.py five")
+        await until(pilot, lambda: is_split(app) and not has_list(app), "side by side")
+        await pilot.resize_terminal(119, 36)
+        await until(pilot, lambda: not is_split(app), "stacked")
+        await press(pilot, "b", " ? new.py")
+        await pilot.resize_terminal(160, 36)
+        await until(pilot, lambda: is_split(app) and has_list(app), "both")
+
+
+@pytest.mark.parametrize("width", [100, 120, 158])
+async def test_the_list_makes_room_for_sides_that_are_asked_for(app: ChatApp, width: int) -> None:
+    async with app.run_test(size=(width, 36)) as pilot:
+        await opened(pilot)
+        await until(pilot, lambda: has_list(app) and "+2 −2" in shown(app))
+        assert not is_split(app)
+        await pilot.press("v")
+        await until(pilot, lambda: is_split(app) and not has_list(app), "side by side")
+        await pilot.press("b")
+        await until(pilot, lambda: is_split(app) and has_list(app), "both, as they were asked for")
+        await pilot.press("b", "v")
+        await until(pilot, lambda: not is_split(app) and not has_list(app), "stacked")
+        await press(pilot, "b", " ? new.py")
+
+
+async def test_a_patch_stays_where_it_is_read_when_the_screen_grows(app: ChatApp) -> None:
+    async with app.run_test(size=(100, 12)) as pilot:
+        await opened(pilot)
+        await press(pilot, "s", "diff --git a/a.py b/a.py")
+        await press(pilot, "end", "+a.py fifty")
+        await pilot.resize_terminal(170, 12)
+        await until(pilot, lambda: viewer(app).pane.size.width > 120)
+        await pilot.pause()
+        assert "+a.py fifty" in shown(app)
+        await press(pilot, "s", "▸")
+
+
+async def test_a_narrow_screen_stacks_and_keeps_the_list_away(app: ChatApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
         assert "- line 5" in shown(app)
         assert "+ a.py five" in shown(app)
         await press(pilot, "v", "│")
-        assert any("line 5" in row and "a.py five" in row for row in shown(app).split("\n"))
+        assert is_split(app)
         await press(pilot, "b", " ? new.py")
         await press(pilot, "b", "a.py five")
         assert " ? new.py" not in shown(app)
@@ -118,8 +166,13 @@ async def test_the_whole_file_and_the_raw_patch(app: ChatApp) -> None:
         await press(pilot, "E", "line 45")
         await press(pilot, "left_square_bracket", "line 30")
         await press(pilot, "E", "unchanged lines")
+        await press(pilot, "right_square_bracket", "▸   38 unchanged lines")
+        place = viewer(app).pane.place
         await press(pilot, "s", "diff --git a/a.py b/a.py")
         assert "@@ -3,7 +3,7 @@" in shown(app)
+        await press(pilot, "s", "▸   38 unchanged lines")
+        assert viewer(app).pane.place == place
+        await press(pilot, "s", "diff --git a/a.py b/a.py")
         await press(pilot, "n", "+b.py five")
         await press(pilot, "n", "Binary, 2 bytes")
         await press(pilot, "n", "+++ b/new.py")
@@ -154,7 +207,7 @@ async def test_the_last_turn_and_the_tree_take_turns(
 async def test_it_opens_while_a_turn_runs_and_reads_again(config: ForgeConfig, folder: Path) -> None:
     gate = Gate()
     app = make_app(replace(config, working_dir=folder), [[gate, *answer("done")]])
-    async with app.run_test(size=(120, 36)) as pilot:
+    async with app.run_test(size=(160, 36)) as pilot:
         await ready(pilot)
         await say(pilot, "work")
         await gate.reached.wait()
@@ -239,6 +292,20 @@ async def test_what_diff_cannot_be_given_is_refused(app: ChatApp) -> None:
         await say(pilot, "/diff HEAD~1")
         await until(pilot, lambda: "/diff does not know 'HEAD~1'" in shown(app))
         assert "/diff does not know 'HEAD~1'" in shown(app)
+
+
+@pytest.mark.parametrize(
+    ("path", "shown_as"),
+    [
+        ("httpx/_client.py", "httpx/_client.py"),
+        ("tests/client/test_auth.py", "test…/test_auth.py"),
+        ("docs/日本/日本語の名.md", "doc…/日本語の名.md"),
+        ("docs/environment_variables.md", "docs/…variables.md"),
+        ("a_name_without_any_folder.py", "a_nam…ny_folder.py"),
+    ],
+)
+def test_a_path_that_is_cut_keeps_its_file_whole_where_it_fits(path: str, shown_as: str) -> None:
+    assert cut_path(path, 18) == shown_as
 
 
 async def test_of_a_long_file_only_what_shows_is_drawn(app: ChatApp, monkeypatch: pytest.MonkeyPatch) -> None:
