@@ -29,6 +29,8 @@ def run_chat(config: ForgeConfig) -> int:
     app = ForgeApp(config, partial(_make_session, config), save_setting=partial(_save_setting, config))
     asyncio.run(app.run_async())
     if app.crash is not None:
+        with contextlib.suppress(Exception):  # what has broken the app may break this too: the crash is told
+            _leave_traces(app)
         where = f"The details are in {app.crash_log}" if app.crash_log else "No log could be written"
         words = safe_line(f"{type(app.crash).__name__}: {app.crash}")
         print(f"forge: Forge failed: {words}. {where}", file=sys.stderr)

@@ -12,20 +12,34 @@ import pytest
 from tests.support.terminal import Terminal
 
 FORGE = [sys.executable, "-m", "forge_tui.cli", "chat"]
+BROKEN = """
+import sys
+from forge_tui import cli
+from forge_tui.app import ForgeApp
+from forge_tui.screens.help import HelpScreen
+
+def broken(*arguments):
+    raise RuntimeError("a fault of ours")
+
+HelpScreen.compose = broken
+{more}
+sys.argv[1:] = ["chat"]
+sys.exit(cli.main())
+"""
 READY = "Ask about this folder"
 SAID = "where is the function greet?"
 
 
-def started(folder: Path, **environment: str) -> Terminal:
+def started(folder: Path, program: list[str] = FORGE, **environment: str) -> Terminal:
     (folder / "greet.py").write_text("def greet(name):\n    return f'hello {name}'\n")
     home = {"FORGE_HOME": str(folder / "home"), "OPENROUTER_API_KEY": "", **environment}
-    terminal = Terminal(FORGE, size=(90, 24), folder=folder, environment=home)
+    terminal = Terminal(program, size=(90, 24), folder=folder, environment=home)
     terminal.wait_for(READY)
     return terminal
 
 
-def answered(folder: Path, **environment: str) -> Terminal:
-    terminal = started(folder, **environment)
+def answered(folder: Path, program: list[str] = FORGE, **environment: str) -> Terminal:
+    terminal = started(folder, program, **environment)
     terminal.send(SAID + "\r")
     terminal.wait_for("greet.py:1")
     terminal.wait_for("Enter send")
@@ -72,3 +86,22 @@ def test_without_colour_the_lines_have_none(tmp_path: Path) -> None:
         terminal.wait_for_exit()
         assert SAID in terminal.text
         assert re.search(r"\x1b\[[0-9;]*(?:3[0-8]|4[0-8]|9[0-7])", main_screen(terminal)) is None
+
+
+def test_the_end_of_the_conversation_stays_after_a_crash_with_the_crash_below(tmp_path: Path) -> None:
+    with answered(tmp_path, [sys.executable, "-c", BROKEN.format(more="")]) as terminal:
+        terminal.send("\x1bOP")
+        assert terminal.wait_for_exit() == 70
+        text = terminal.text
+        assert text.index(SAID) < text.index("greet.py:1") < text.index("Forge failed: RuntimeError: a fault")
+        assert READY not in text
+
+
+def test_a_fault_in_the_last_lines_hides_no_crash(tmp_path: Path) -> None:
+    with answered(
+        tmp_path, [sys.executable, "-c", BROKEN.format(more="ForgeApp.last_lines = broken")]
+    ) as terminal:
+        terminal.send("\x1bOP")
+        assert terminal.wait_for_exit() == 70
+        assert "Forge failed: RuntimeError: a fault" in terminal.text
+        assert SAID not in terminal.text
