@@ -2,7 +2,7 @@
 
 Private parts of Textual 8.2.8's `App` that it overrides or sets: `_handle_exception` (what a fault in a
 handler comes to), `_fatal_error` (prints the traceback and ends with `_close_messages_no_wait`),
-`_return_code`, and `_clipboard` (what its widgets paste).
+`_return_code`, `_exit` (whether it has been told to leave), and `_clipboard` (what its widgets paste).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from textual import events
 from textual.app import App
+from textual.widget import MountError
 
 from forge_core.config.models import ForgeConfig
 from forge_core.errors import ForgeError
@@ -240,6 +241,8 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
     # Crash
 
     def _handle_exception(self, error: Exception) -> None:
+        if self._exit and isinstance(error, MountError):
+            return  # what came too late to show: nothing can be mounted between the wish to leave and the end
         if self.crash is None:
             from forge_tui.crash import write_crash_report
 

@@ -130,9 +130,12 @@ def _show(config: ForgeConfig) -> int:
 
 
 def _fail(text: str, code: int = USAGE_ERROR) -> int:
+    import contextlib
+
     from forge_core.sanitize import safe_line
 
-    print(f"forge: {safe_line(text)}", file=sys.stderr)
+    with contextlib.suppress(OSError):  # the terminal is gone: the code tells it still
+        print(f"forge: {safe_line(text)}", file=sys.stderr)
     return code
 
 

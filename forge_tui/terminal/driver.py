@@ -8,6 +8,7 @@ import selectors
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -51,7 +52,8 @@ class ForgeDriver(LinuxDriver):
     """Relies on these of Textual 8.2.8's `LinuxDriver`: `write`, `process_message` (called by the input
     thread), `run_input_thread`, `exit_event`, `start_application_mode` (writes ?1049h, reads the tty's
     settings into `attrs_before`), `stop_application_mode` (sets them back), `suspend_application_mode`,
-    `resume_application_mode`, `_sigcont_application`, `_app`, `_debug`, `_file` (what it writes to); `_mouse`
+    `resume_application_mode`, `_sigtstp_application`, `_sigcont_application`, `_auto_restart` (False while
+    another program has the terminal), `_loop`, `_app`, `_debug`, `_file` (what it writes to); `_mouse`
     and `_mouse_pixels` with what switches them: `_enable_mouse_support`, `_disable_mouse_support`,
     `_enable_mouse_pixels`; and on `App._exit`."""
 
@@ -66,8 +68,8 @@ class ForgeDriver(LinuxDriver):
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         # Textual writes to standard error, which somebody may send elsewhere: the screen is not for there.
         error = sys.__stderr__ if os.isatty(2) else None
-        file = TerminalFile(2, error.encoding) if error else TerminalFile(1, "utf-8")
-        self._file = file  # type: ignore[assignment]  # as much of a text file as the writer thread uses
+        self._output = TerminalFile(2, error.encoding) if error else TerminalFile(1, "utf-8")
+        self._file = self._output  # type: ignore[assignment]  # as much of a text file as the writer thread uses
         self.exit_event: _Ending = _Ending()
         self._is_screen_on = False
         self._is_running = False
@@ -144,6 +146,10 @@ class ForgeDriver(LinuxDriver):
             self.process_message(message)
 
     def start_application_mode(self) -> None:
+        loop = asyncio.get_running_loop()
+        signals.install(self._give_back)
+        signals.wake(loop)
+        signals.on_end(lambda code: _leave(loop, self._app, code))
         taken = launcher.take_over()
         self._is_screen_on = taken.is_painted
         self._typed = self._show_typed(taken.text) + taken.rest
@@ -153,10 +159,6 @@ class ForgeDriver(LinuxDriver):
         original = launcher.attributes()
         if original is not None:
             self.attrs_before = original
-        loop = asyncio.get_running_loop()
-        signals.install(launcher.restore)
-        signals.wake(loop)
-        signals.on_end(lambda code: _leave(loop, self._app, code))
 
     def _show_typed(self, text: str) -> bytes:
         """Gives the app the text that shows already, for its first frame; what it does not take are keys."""
@@ -174,7 +176,27 @@ class ForgeDriver(LinuxDriver):
             signals.pause()  # another program has the terminal: Ctrl-C is meant for it
         launcher.left()
 
+    def _give_back(self) -> None:
+        self._output.close()  # else the writer thread might still switch something on
+        launcher.restore()
+
+    def _sigtstp_application(self, *_: object) -> None:
+        if self._auto_restart:
+            self._from_handler(super()._sigtstp_application)
+        else:
+            super()._sigtstp_application()
+
     def _sigcont_application(self, *_: object) -> None:
+        if self._auto_restart:
+            self._from_handler(self._continue)
+
+    def _from_handler(self, act: Callable[[], None]) -> None:
+        """Leaves it to the loop: what the signal has interrupted may hold a lock, as of the writer thread's
+        queue, that this needs. Who is leaving neither stops nor goes on."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(lambda: None if self._app._exit else act())
+
+    def _continue(self) -> None:
         """Starts again after a stop. Textual starts in any case; here nothing runs twice: what SIGSTOP has
         stopped without a word is switched off first, and a terminal that hangs up, with which the kernel
         sends this signal too, is left alone."""

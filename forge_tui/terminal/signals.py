@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
 Leave: TypeAlias = "Callable[[int], None]"
-"""Asks the running app to end with an exit code; returns at once."""
+"""Asks the app to end with an exit code; returns at once. Raises RuntimeError once its loop is closed."""
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 GRACE_S = 2.0
@@ -89,16 +89,20 @@ def _end(number: int, _frame: FrameType | None) -> None:
     if _ending.is_paused and number == signal.SIGINT:
         return
     code = 128 + number
-    if _ending.is_under_way:
+    if _ending.is_under_way or (_ending.leave is None and not _ending.is_paused):
+        # With nothing to close. An exception may get lost on its way: what is imported makes another of it.
         _exit_now(code)
     _ending.is_under_way = True
-    if _ending.leave is None:
-        _ending.restore()
-        raise SystemExit(code)
     timer = threading.Timer(GRACE_S, _exit_now, (code,))
     timer.daemon = True
     timer.start()
-    _ending.leave(code)
+    if _ending.leave is None:
+        _ending.restore()
+        raise SystemExit(code)
+    try:
+        _ending.leave(code)
+    except RuntimeError:
+        _exit_now(code)
 
 
 def _exit_now(code: int) -> None:

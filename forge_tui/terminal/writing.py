@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 import select
+import threading
+
+_CLOSE_S = 0.2
+"""How long a terminal that takes no output may hold up the end."""
 
 
 def write_all(fd: int, data: bytes) -> bool:
@@ -29,14 +33,22 @@ class TerminalFile:
         self._fd = fd
         self._encoding = encoding
         self._is_gone = False
+        self._writing = threading.Lock()
 
     def fileno(self) -> int:
         return self._fd
 
     def write(self, text: str) -> int:
-        if not self._is_gone:
-            self._is_gone = not write_all(self._fd, text.encode(self._encoding, "replace"))
+        with self._writing:
+            if not self._is_gone and not write_all(self._fd, text.encode(self._encoding, "replace")):
+                self._is_gone = True
         return len(text)
 
     def flush(self) -> None:
         """All is written already."""
+
+    def close(self) -> None:
+        """From now on it takes everything and writes nothing. What is being written may take a moment."""
+        self._is_gone = True
+        if self._writing.acquire(timeout=_CLOSE_S):
+            self._writing.release()

@@ -1,13 +1,20 @@
 """A program that starts as Forge does: the launcher paints, then an app takes over.
 
-`python -m tests.support.launched_app [wait|crash|patient|deaf]`: `wait` stays in the launcher's frame; `crash` fails
-after the launcher has painted; `patient` has much to write when a signal has asked it to end, and is never cut short; in `deaf` other threads than the main one take signals.
+`python -m tests.support.launched_app [MODE]`:
+`wait` stays in the launcher's frame;
+`import` signals itself there, in the middle of making a class;
+`crash` fails after the launcher has painted;
+`patient` has much to write when a signal has asked it to end, and is never cut short;
+in `deaf` other threads than the main one take signals;
+`writing` goes on after a stop while it holds the lock of the writer thread's queue;
+`late` signals itself once the app has ended.
 """
 
 from __future__ import annotations
 
 import signal
 import sys
+from typing import Any
 
 from forge_tui.terminal import internals, launcher, signals
 from forge_tui.terminal.skeleton import Line, Skeleton
@@ -19,6 +26,13 @@ def skeleton(width: int, height: int) -> Skeleton:
     return Skeleton(rows, Line(height - 1, 0, width, "Say something", "\x1b[0m", "\x1b[0m", "\x1b[0;7m"))
 
 
+class Signals:
+    """Python 3.11 wraps whatever is raised here in an exception of its own."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+
 def main() -> int:
     """Runs the app behind the launcher's frame; returns the exit code."""
     launcher.paint(skeleton)
@@ -28,6 +42,8 @@ def main() -> int:
             raise RuntimeError("failed on purpose")
         if mode == "wait":
             signal.pause()
+        if mode == "import":
+            type("Imported", (), {"attribute": Signals()})
         if mode == "patient":
             signals.GRACE_S = 3600.0
         from tests.support.output_app import OutputApp
@@ -41,8 +57,17 @@ def main() -> int:
                 for _ in range(200):
                     internals.write(self, "\x1b[0m")
 
-        app = {"deaf": Deaf, "patient": Wordy}.get(mode, OutputApp)()
+        class Writing(OutputApp):
+            def on_ready(self) -> None:
+                driver: Any = self._driver
+                with driver._writer_thread._queue.mutex:
+                    signal.raise_signal(signal.SIGCONT)
+
+        modes = {"deaf": Deaf, "patient": Wordy, "writing": Writing}
+        app = modes.get(mode, OutputApp)()
         app.run()
+        if mode == "late":
+            signal.raise_signal(signal.SIGTERM)
         return app.return_code or 0
     except RuntimeError:
         launcher.restore()

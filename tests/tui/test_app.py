@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 
 import pytest
+from textual.widgets import Static
 
 from forge_core.config.models import ForgeConfig, PermissionMode
 from forge_core.errors import ConfigError, ForgeError
 from forge_core.events import Error, LLMChunk, LLMStart, Notice, ToolEnd, ToolStart
+from forge_tui import workers
 from tests.support.chat_app import make_app, make_config, ready, say, shown, type_text, until
 from tests.support.scripted_session import Gate, ScriptedSession, Step, answer, end_of_turn
 
@@ -230,6 +233,24 @@ async def test_leaving_during_a_turn_closes_the_session(config: ForgeConfig) -> 
         await pilot.press("ctrl+d")
     assert app.scripted.is_closed
     assert app.crash is None
+
+
+async def test_what_comes_too_late_to_be_shown_is_no_crash(config: ForgeConfig) -> None:
+    """Textual refuses to mount anything as soon as it has been told to leave."""
+    app = make_app(config)
+    has_come = asyncio.Event()
+
+    async def comes_late() -> None:
+        app.exit(return_code=129)
+        has_come.set()
+        app.chat.mount(Static("too late"))
+
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        workers.start(app.chat, comes_late, "late")
+        await has_come.wait()
+    assert app.crash is None
+    assert app.return_code == 129
 
 
 async def test_a_notice_outside_a_turn_reaches_the_transcript(config: ForgeConfig) -> None:

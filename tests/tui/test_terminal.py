@@ -76,6 +76,30 @@ def test_a_signal_that_another_thread_takes_ends_the_program_too(number: signal.
         assert_restored(terminal, before)
 
 
+@pytest.mark.parametrize("mode", ["import", "late"])
+def test_a_signal_ends_the_program_whatever_it_interrupts(mode: str) -> None:
+    """An exception would get lost in the middle of an import, or become another one; a loop that is closed
+    takes nothing."""
+    with Terminal([*LAUNCHED, mode], folder=ROOT) as terminal:
+        before = terminal.settings
+        if mode == "late":
+            terminal.wait_for("side 0")
+            terminal.send(CTRL_Q)
+        assert terminal.wait_for_exit() == 128 + signal.SIGTERM
+        assert_restored(terminal, before)
+
+
+def test_continuing_in_the_middle_of_a_write_holds_nothing_up() -> None:
+    with Terminal([*LAUNCHED, "writing"], folder=ROOT) as terminal:
+        before = terminal.settings
+        terminal.wait_for("side 0")
+        terminal.send("a word")
+        terminal.wait_for("a word")
+        terminal.send(CTRL_Q)
+        assert terminal.wait_for_exit() == 0
+        assert_restored(terminal, before)
+
+
 def test_a_second_signal_does_not_wait() -> None:
     terminal, before = started()
     with terminal:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import threading
 import tty
 
@@ -35,6 +36,33 @@ def test_a_terminal_that_is_gone_takes_everything() -> None:
     assert [file.write("one"), file.write("more")] == [3, 4]
     file.flush()
     os.close(side)
+
+
+def test_once_closed_it_writes_nothing() -> None:
+    reader, writer = os.pipe()
+    file = TerminalFile(writer, "utf-8")
+    assert [file.write("one"), file.close(), file.write("more")] == [3, None, 4]
+    assert os.read(reader, 100) == b"one"
+    os.close(reader)
+    os.close(writer)
+
+
+def test_closing_waits_for_what_is_being_written_but_not_for_ever() -> None:
+    reader, writer = os.pipe()
+    file = TerminalFile(writer, "utf-8")
+    text = "x" * 200_000
+    thread = threading.Thread(target=file.write, args=(text,))
+    thread.start()
+    assert select.select([reader], [], [], 60)[0]
+    file.close()
+    assert thread.is_alive()
+    left = len(text)
+    while left:
+        left -= len(os.read(reader, 65536))
+    thread.join()
+    assert file.write("more") == 4
+    os.close(reader)
+    os.close(writer)
 
 
 @pytest.mark.parametrize(
