@@ -168,6 +168,18 @@ class Notice(AgentEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Retry(Notice):
+    """A request has failed and is sent again after a wait; `text` says so in full."""
+
+    attempt: int
+    """1 for the first retry of the request."""
+    max_retries: int
+    wait_s: float
+    reason: str
+    """Why it failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Error(AgentEvent):
     """The turn failed; an AgentEnd with stopped_reason "error" follows."""
 

@@ -239,7 +239,7 @@ class OpenRouterClient(AccountCalls):
     def _wait_before_retry(self, error: ProviderError, retries: int) -> float | None:
         wait_s = wait_before_retry(error, retries, self.max_retries)
         if wait_s is not None and self.on_retry is not None:
-            self.on_retry(RetryNotice(retries + 1, wait_s, error.message))
+            self.on_retry(RetryNotice(retries + 1, wait_s, error.message, self.max_retries))
         return wait_s
 
     def _make_headers(self, attribution: bool, extra: Mapping[str, str]) -> dict[str, str]:

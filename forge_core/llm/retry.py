@@ -29,11 +29,13 @@ FIRST_WAIT_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class RetryNotice:
-    """Told before the wait: which retry this is (1 for the first), how long the wait is, and why."""
+    """Told before the wait: which retry this is (1 for the first), how long the wait is, why, and how many
+    there may be."""
 
     attempt: int
     wait_s: float
     reason: str
+    max_retries: int
 
 
 def is_worth_retrying(error: ProviderError, retries_done: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
-from forge_core.events import Notice
+from forge_core.events import Notice, Retry
 
 if TYPE_CHECKING:
     from forge_core.llm.retry import RetryNotice
@@ -23,7 +23,17 @@ class Notifier:
 
     def retry(self, notice: RetryNotice) -> None:
         when = "at once" if notice.wait_s < 0.5 else f"in {notice.wait_s:.0f} s"
-        self._tell("warning", f"{_ADVICE.sub('', notice.reason)} Trying again {when}.")
+        reason = _ADVICE.sub("", notice.reason)
+        self._put(
+            Retry(
+                level="warning",
+                text=f"{reason} Trying again {when}.",
+                attempt=notice.attempt,
+                max_retries=notice.max_retries,
+                wait_s=notice.wait_s,
+                reason=reason,
+            )
+        )
 
     def abandoned(self, generation_id: str) -> None:
         if self.session is not None:
@@ -40,5 +50,8 @@ class Notifier:
         self._tell("error", text)
 
     def _tell(self, level: Literal["info", "warning", "error"], text: str) -> None:
+        self._put(Notice(level=level, text=text))
+
+    def _put(self, notice: Notice) -> None:
         if self.session is not None:
-            self.session.notify(Notice(level=level, text=text))
+            self.session.notify(notice)

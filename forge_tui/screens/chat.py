@@ -127,7 +127,7 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
 
     async def _read_notices(self, session: ForgeSession) -> None:
         async for notice in session.notices():
-            self.transcript.apply(notice)
+            self.transcript.add_notice(notice.text, notice.level)
 
     # What the person sends
 

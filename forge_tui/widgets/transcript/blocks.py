@@ -158,10 +158,15 @@ class NoticeBlock(Block):
 
     def __init__(self, text: str, level: Level, is_final: bool = False) -> None:
         super().__init__()
-        self._lines = safe_text(text).rstrip("\n").split("\n")
-        self.level: Level = level
+        self.say(text, level)
         self._is_final = is_final
         """Whether the turn ended by it; only then an error stands out."""
+
+    def say(self, text: str, level: Level) -> None:
+        """Says this from now on."""
+        self._lines = safe_text(text).rstrip("\n").split("\n")
+        self.level: Level = level
+        self.changed()
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         sign, colour = {

@@ -15,6 +15,7 @@ from forge_core.events import (
     LLMStart,
     Notice,
     Permission,
+    Retry,
     ToolEnd,
     ToolProgress,
     ToolStart,
@@ -26,8 +27,8 @@ from forge_tui.widgets.transcript.blocks import Block, Level, NoticeBlock
 from forge_tui.widgets.transcript.call_block import CallBlock
 from forge_tui.widgets.transcript.layout import Layout
 from forge_tui.widgets.transcript.reasoning import ReasoningBlock
+from forge_tui.widgets.transcript.retry_line import RetryLine
 from forge_tui.widgets.transcript.tool_calls import ToolCalls
-from forge_tui.widgets.transcript.tool_card import ToolCard
 from forge_tui.widgets.transcript.tool_group import ToolGroup
 
 _REASONS = {
@@ -52,12 +53,15 @@ class Conversation:
         self._open: Block | None = None
         """The answer's open block, when it is in the layout."""
         self._reasoning: ReasoningBlock | None = None
+        self._retry: RetryLine | None = None
+        """Of a request whose end is not known yet."""
         self.thinking: ThinkingSetting = "folded"
         self._calls = ToolCalls(layout, self.add)
 
     @property
-    def running_cards(self) -> list[ToolCard]:
-        return self._calls.running
+    def has_clock(self) -> bool:
+        """Whether something in it shows the time going by."""
+        return self._retry is not None or bool(self._calls.running)
 
     @property
     def is_streaming(self) -> bool:
@@ -66,6 +70,8 @@ class Conversation:
 
     def apply(self, event: AgentEvent) -> None:
         """Takes one event. Answer text only reaches the blocks with `flush()`."""
+        if self._retry is not None:
+            self._follow_retry(self._retry, event)
         match event:
             case LLMStart():
                 self._calls.turn_went_on()
@@ -88,6 +94,10 @@ class Conversation:
                 self._calls.end(event)
             case Permission(decision="deny"):
                 self._calls.denied(event)
+            case Retry():
+                if self._retry is None:
+                    self._retry = RetryLine(event)
+                    self.add(self._retry.block)
             case Notice():
                 self.add(NoticeBlock(event.text, event.level))
             case Compaction():
@@ -136,7 +146,8 @@ class Conversation:
 
     def tick(self, now: float) -> bool:
         """Moves the running cards' times on; whether any shows."""
-        return self._calls.tick(now)
+        has_moved = self._retry is not None and self._retry.tick(now)
+        return self._calls.tick(now) or has_moved
 
     def stop_clock(self, call_id: str) -> None:
         """The call waits for the person; it may not have begun here yet."""
@@ -158,9 +169,28 @@ class Conversation:
                 block.show_as(thinking)
 
     def clear(self) -> None:
-        self._answer = self._open = self._reasoning = None
+        self._answer = self._open = self._reasoning = self._retry = None
         self.answers.clear()
         self._calls.clear()
+
+    def _follow_retry(self, line: RetryLine, event: AgentEvent) -> None:
+        """Says on the line of retries what `event` tells of them."""
+        match event:
+            case Retry():
+                line.retry(event)
+                return
+            case LLMChunk() | LLMStart() | ToolStart(parent_id=None):
+                line.went_through()
+            case Error():
+                line.failed(event.error)
+            case AgentEnd():
+                if event.result.stopped_reason == "complete":
+                    line.went_through()
+                else:
+                    line.stopped()
+            case _:
+                return
+        self._retry = None
 
     def _place(self, finished: Sequence[Block], still_open: Block | None) -> None:
         blocks: list[Block] = [*finished, *([] if still_open is None else [still_open])]

@@ -183,13 +183,13 @@ class Transcript(Finding):
                 self.paint_now()
         except Exception as error:  # called by the loop: there is no message handler to catch a bug of ours
             report_fault(self.app, error)
-        if self._ticker is not None and self._conversation.running_cards:
+        if self._ticker is not None and self._conversation.has_clock:
             self._ticker.resume()
         self._last_flush = time.monotonic()
         self._flush_cost_s = self._last_flush - started
 
     def _tick(self) -> None:
-        if not self._conversation.running_cards:
+        if not self._conversation.has_clock:
             if self._ticker is not None:
                 self._ticker.pause()
         elif self._conversation.tick(self.clock()):

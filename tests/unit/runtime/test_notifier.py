@@ -41,5 +41,5 @@ class Ear:
 def test_a_retry_does_what_it_would_advise(reason: str, wait_s: float, told: str) -> None:
     notifier, ear = Notifier(), Ear()
     notifier.session = cast("Any", ear)
-    notifier.retry(RetryNotice(1, wait_s, reason))
+    notifier.retry(RetryNotice(1, wait_s, reason, 2))
     assert ear.notices[0].text == told
