@@ -76,7 +76,7 @@ KEYS: tuple[Key, ...] = (
         "ctrl+o",
         "toggle_cards",
         "Ctrl+O",
-        "Open or fold the card under the mouse, else all cards",
+        "Open or fold what is under the mouse, else all cards and thoughts",
         Where.CHAT,
     ),
     Key(

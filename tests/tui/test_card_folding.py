@@ -7,8 +7,9 @@ from typing import Any
 from textual.pilot import Pilot
 
 from forge_core.config.models import ForgeConfig
-from forge_core.events import LLMStart, ToolEnd, ToolStart
+from forge_core.events import LLMChunk, LLMStart, ToolEnd, ToolStart
 from tests.support.chat_app import ChatApp, make_app, ready, say, shown, until
+from tests.support.scripted_session import Gate, answer
 
 
 def ran(call_id: str, name: str, result: str, **arguments: Any) -> list[Any]:
@@ -93,3 +94,63 @@ async def test_what_is_unfolded_stays_so_through_themes_and_sizes(config: ForgeC
                 if row.startswith(" │ ") and "Ask about" not in row
             ] == before
         assert "text of the edit" not in shown(app)
+
+
+THOUGHT = LLMChunk(text="it must be\nthe other file", kind="reasoning")
+THINKING = [LLMStart(iteration=1, model="m"), THOUGHT, *answer("so it is")[1:]]
+
+
+async def test_ctrl_o_unfolds_the_thoughts_too_and_folds_them(config: ForgeConfig) -> None:
+    async with make_app(config, [THINKING, CALLS]).run_test(size=(100, 30)) as pilot:
+        app = await with_cards(pilot)
+        await pilot.hover("Composer")
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: "the other file" in shown(app))
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: "the other file" not in shown(app))
+        await say(pilot, "go on")
+        await until(pilot, lambda: "Write d.py" in shown(app) and not app.chat.has_turn)
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: "the other file" in shown(app) and "text of the edit" in shown(app))
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: "the other file" not in shown(app) and "text of" not in shown(app))
+
+
+async def test_ctrl_o_folds_the_thought_under_the_mouse_where_its_line_then_stands(
+    config: ForgeConfig,
+) -> None:
+    async with make_app(config, [THINKING, CALLS]).run_test(size=(100, 30)) as pilot:
+        app = await with_cards(pilot)
+        y = row_of(app, "Thought briefly")
+        await fold_at(pilot, app, "Thought briefly")
+        assert "the other file" in shown(app)
+        assert row_of(app, "Thought briefly") == y
+        await pilot.click("Transcript", offset=(6, y + 2))
+        await pilot.pause()
+        assert "the other file" in shown(app), "a click on its text leaves it as it is"
+        await fold_at(pilot, app, "the other file")
+        assert "the other file" not in shown(app)
+        await pilot.click("Transcript", offset=(6, row_of(app, "Thought briefly")))
+        await until(pilot, lambda: "the other file" in shown(app))
+
+
+async def test_a_thought_that_is_coming_unfolds_to_all_of_it(config: ForgeConfig) -> None:
+    gate = Gate()
+    lines = "".join(f"line {number}\n" for number in range(12))
+    script = [
+        LLMStart(iteration=1, model="m"),
+        LLMChunk(text=lines, kind="reasoning"),
+        gate,
+        *answer("so it is")[1:],
+    ]
+    async with make_app(config, [script]).run_test(size=(100, 30)) as pilot:
+        app = await ready(pilot)
+        await say(pilot, "go")
+        await gate.reached.wait()
+        await until(pilot, lambda: "line 11" in shown(app))
+        assert "line 5" not in shown(app)
+        await fold_at(pilot, app, "Thinking…")
+        assert "line 0" in shown(app)
+        gate.open()
+        await until(pilot, lambda: "so it is" in shown(app))
+        assert "line 0" in shown(app)

@@ -9,6 +9,7 @@ import pytest
 from forge_core.config.models import ThinkingSetting
 from forge_core.events import LLMChunk
 from forge_tui.widgets.transcript.conversation import Conversation
+from forge_tui.widgets.transcript.folding import Folding
 from forge_tui.widgets.transcript.layout import Layout
 from forge_tui.widgets.transcript.reasoning import ReasoningBlock
 from tests.support.chat_app import make_app, make_config, ready, say, until
@@ -36,6 +37,87 @@ def test_it_shows_its_last_rows_while_it_comes_and_one_line_when_it_has_ended() 
     assert drawn(block) == [" ▸ Thought for 12 s (~39 tokens)"]
     assert block.toggle(0)
     assert drawn(block)[1:] == [f"   step {n} of it" for n in range(12)]
+
+
+def test_a_click_on_its_line_folds_it_again_and_one_on_its_text_does_nothing() -> None:
+    block = reasoned()
+    block.gap = 1
+    drawn(block)
+    assert not block.toggle(0), "the empty row above"
+    assert block.toggle(1)
+    drawn(block)
+    assert not block.toggle(2)
+    assert block.is_open
+    assert block.fold_at(5), "the key folds it from anywhere"
+    assert block.kept_row(5) == 1
+    assert drawn(block)[1:] == [" ▸ Thought for 12 s (~39 tokens)"]
+    narrow = block.render(12, STYLES)
+    assert len(narrow.rows) > 2
+    assert block.toggle(len(narrow.rows) - 1)
+    assert block.toggle_back()
+    assert not block.is_open
+
+
+def test_unfolded_while_it_comes_it_shows_all_and_stays_so_when_it_has_ended() -> None:
+    block = reasoned(end=None)
+    assert block.toggle(0)
+    assert len(drawn(block)) == 13
+    block.feed("step 12 of it\n")
+    block.finish(13.0)
+    assert len(drawn(block)) == 14
+    block = reasoned(end=None)
+    assert block.toggle(0)
+    drawn(block)
+    assert block.toggle(0)
+    assert len(drawn(block)) == 5, "its last rows again"
+
+
+@pytest.mark.parametrize(
+    ("thinking", "open_after"),
+    [
+        ("folded", [False, True, False, True]),
+        ("full", [True, True, True, True]),
+        ("hidden", [False, False, False, False]),
+    ],
+)
+def test_all_are_unfolded_at_once_and_go_back_to_the_setting(
+    thinking: ThinkingSetting, open_after: list[bool]
+) -> None:
+    everyone = Folding()
+    block = ReasoningBlock(1.0, thinking, everyone)
+    states = [block.is_open]
+    for _ in range(3):
+        before = block.revision
+        everyone.toggle_all()
+        assert block.revision != before, "it is drawn again"
+        states.append(block.is_open)
+    assert states == open_after
+
+
+def test_one_that_was_folded_by_hand_is_unfolded_first() -> None:
+    everyone = Folding()
+    blocks = [ReasoningBlock(1.0, "full", everyone) for _ in range(3)]
+    everyone.toggle_all()
+    assert blocks[0].set_open(False)
+    everyone.toggle_all()
+    assert all(block.is_open for block in blocks)
+    everyone.toggle_all()
+    assert not everyone.is_open
+    assert blocks[0].set_open(False)
+    for block in blocks:
+        block.show_as("folded")
+    assert not any(block.is_open for block in blocks)
+    everyone.toggle_all()
+    assert all(block.is_open for block in blocks)
+
+
+def test_hidden_thoughts_cost_no_press() -> None:
+    everyone = Folding()
+    everyone.toggle_all()
+    hidden = ReasoningBlock(1.0, "hidden", everyone)
+    assert not hidden.is_open
+    everyone.toggle_all()
+    assert not everyone.is_open
 
 
 def test_a_thought_of_no_time_tells_none() -> None:

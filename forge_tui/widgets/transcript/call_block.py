@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-from forge_tui.widgets.transcript.blocks import Block, Passage
-from forge_tui.widgets.transcript.folding import Fold
+from forge_tui.widgets.transcript.blocks import Passage
+from forge_tui.widgets.transcript.folding import Fold, FoldingBlock
 from forge_tui.widgets.transcript.rows import NO_LINE, Canvas, Rendered
 from forge_tui.widgets.transcript.styles import TranscriptStyles
 
@@ -31,17 +31,15 @@ class Handle:
     part: Part
 
 
-class CallBlock(Block):
-    """A block that folds, alone in the transcript or within another one."""
+class CallBlock(FoldingBlock):
+    """A block of a call, alone in the transcript or within another one."""
 
     calls: CallList
     """The calls that stand in it."""
 
     def __init__(self, fold: Fold) -> None:
-        self.fold = fold
         self.owner: CallBlock | None = None
         """The block it stands in."""
-        self._revision = 0
         self._gap = 1
         self._neighbour: CallBlock | None = None
         self._handles: list[tuple[int, Handle]] = []
@@ -50,16 +48,7 @@ class CallBlock(Block):
         """From which row on what stands there that can be found."""
         self._revealed: dict[CallBlock, _Stand] = {}
         """How what was unfolded for somebody who looks for something stood before."""
-        super().__init__()
-
-    @property
-    def revision(self) -> int:
-        """Grows too when all cards are folded or unfolded at once."""
-        return self._revision + (self.fold.round << 32)
-
-    @revision.setter
-    def revision(self, value: int) -> None:
-        self._revision = value - (self.fold.round << 32)
+        super().__init__(fold)
 
     @property
     def gap(self) -> int:
@@ -167,7 +156,7 @@ class CallBlock(Block):
         self._gap, self._neighbour = other._gap, other._neighbour
 
     def changed(self) -> None:
-        self._revision += 1
+        super().changed()
         if self.owner is not None:
             self.owner.changed()
 

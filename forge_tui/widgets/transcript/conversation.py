@@ -158,7 +158,7 @@ class Conversation:
         self._calls.go_on_clock(call_id, now)
 
     def toggle_cards(self) -> None:
-        """Unfolds all cards, or folds all when all are unfolded."""
+        """Unfolds all cards and thoughts, or folds all when all are unfolded."""
         self._calls.toggle_all()
 
     def show_thinking(self, thinking: ThinkingSetting) -> None:
@@ -208,7 +208,7 @@ class Conversation:
     def _reason(self, text: str, now: float) -> None:
         if self._reasoning is None:
             self.finish_text(now)
-            self._reasoning = ReasoningBlock(now, self.thinking)
+            self._reasoning = ReasoningBlock(now, self.thinking, self._calls.folding)
             self.add(self._reasoning)
         self._reasoning.feed(safe_text(text))
 

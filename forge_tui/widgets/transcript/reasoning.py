@@ -7,7 +7,8 @@ from rich.style import Style
 
 from forge_core.config.models import ThinkingSetting
 from forge_core.durations import time_taken
-from forge_tui.widgets.transcript.blocks import GUTTER, MARGIN, Block, Passage, estimate_rows
+from forge_tui.widgets.transcript.blocks import GUTTER, MARGIN, Passage, estimate_rows
+from forge_tui.widgets.transcript.folding import Fold, Folding, FoldingBlock
 from forge_tui.widgets.transcript.rows import Canvas, Rendered
 from forge_tui.widgets.transcript.styles import TranscriptStyles
 
@@ -18,17 +19,21 @@ _LONG_LINE = 4_000
 """Characters of a line that is still coming beyond which its beginning is no longer wrapped again."""
 
 
-class ReasoningBlock(Block):
+class ReasoningBlock(FoldingBlock):
     """One stretch of reasoning."""
 
-    def __init__(self, started: float, thinking: ThinkingSetting = "folded") -> None:
-        super().__init__()
+    def __init__(
+        self, started: float, thinking: ThinkingSetting = "folded", everyone: Folding | None = None
+    ) -> None:
+        """`everyone`: what it is folded and unfolded together with."""
+        super().__init__(Fold(everyone, is_usually_open=thinking != "folded"))
         self._parts: list[str] = []
         self._length = 0
         self._started = started
         self._duration_s: float | None = None
         self._thinking: ThinkingSetting = thinking
-        self._is_open = thinking == "full"
+        self._head_rows = 1
+        """Rows of the line that says for how long, where it was drawn last."""
         self._grown: _Growing | None = None
         """What is drawn of a text that shows in full while it comes."""
 
@@ -38,7 +43,8 @@ class ReasoningBlock(Block):
 
     @property
     def is_open(self) -> bool:
-        return self._is_open
+        """Whether all of it shows."""
+        return self.fold.is_open and not self.is_hidden
 
     @property
     def is_hidden(self) -> bool:
@@ -65,51 +71,72 @@ class ReasoningBlock(Block):
     def show_as(self, thinking: ThinkingSetting) -> None:
         """Shows it in this way, whatever was folded or unfolded by hand."""
         self._thinking = thinking
-        self._is_open = thinking == "full"
+        self.fold.become(is_usually_open=thinking != "folded")  # a hidden one is nothing to unfold
         self.changed()
 
-    def toggle(self, row: int) -> bool:
-        if self.is_running or self._thinking == "hidden":
+    def set_open(self, is_open: bool) -> bool:
+        """Unfolds or folds; whether that changed anything."""
+        if self.is_hidden or not self.fold.set(is_open):
             return False
-        self._is_open = not self._is_open
         self.changed()
         return True
 
+    def toggle(self, row: int) -> bool:
+        """A click: the line that says for how long folds and unfolds; what is unfolded stays as text."""
+        is_head = self.gap <= row < self.gap + self._head_rows
+        return (is_head or (row >= self.gap and not self.is_open)) and self.fold_at(row)
+
+    def fold_at(self, row: int) -> bool:
+        return self.set_open(not self.is_open)
+
+    def toggle_back(self) -> bool:
+        return self.fold_at(self.gap)
+
+    def kept_row(self, row: int) -> int:
+        return self.gap
+
     def find_text(self) -> str:
-        return "" if self._thinking == "hidden" else f"{self._headline()}\n{self._text().strip()}"
+        return "" if self.is_hidden else f"{self._headline()}\n{self._text().strip()}"
 
     def reveal(self, passage: Passage) -> bool:
-        return not self._is_open and self.toggle(0)
+        return self.set_open(True)
 
     def end_reveal(self, *, is_kept: bool) -> None:
-        if self._is_open and not is_kept:
-            self.toggle(0)
+        if not is_kept:
+            self.set_open(False)
 
     def render(self, width: int, styles: TranscriptStyles) -> Rendered:
-        return Rendered() if self._thinking == "hidden" else super().render(width, styles)
+        return Rendered() if self.is_hidden else super().render(width, styles)
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
-        self.draw_behind(canvas, styles, MARGIN)
+        above = len(canvas.rendered.rows)
+        self.draw_head(canvas, styles, MARGIN)
+        self._head_rows = len(canvas.rendered.rows) - above
+        self.draw_body(canvas, styles, MARGIN)
 
-    def draw_behind(self, canvas: Canvas, styles: TranscriptStyles, margin: str) -> None:
-        """Adds its rows with `margin` before them."""
-        quiet = styles.muted + Style(italic=True)
-        arrow = "▾" if self._is_open or self.is_running else "▸"
+    def draw_head(self, canvas: Canvas, styles: TranscriptStyles, margin: str) -> None:
+        """Adds the line that says for how long, with `margin` before it."""
+        arrow = "▾" if self.is_open or self.is_running else "▸"
         first = [Segment(margin), Segment(arrow, styles.faint), Segment(" ")]
         with canvas.indented([Segment(margin + "  ")], first if margin else first[1:]):
-            canvas.text([(self._headline(), quiet)])
-            if self.is_running and self._is_open:
+            canvas.text([(self._headline(), _quiet(styles))])
+
+    def draw_body(self, canvas: Canvas, styles: TranscriptStyles, margin: str) -> None:
+        """Adds as much of the text as shows."""
+        quiet = _quiet(styles)
+        with canvas.indented([Segment(margin + "  ")]):
+            if self.is_running and self.is_open:
                 self._draw_growing(canvas, quiet)
             elif self.is_running:
                 self._draw_tail(canvas, quiet)
-            elif self._is_open:
+            elif self.is_open:
                 for line in self._text().strip().split("\n"):
                     canvas.text([(line.expandtabs(4), quiet)], original=line)
 
     def estimate(self, width: int) -> int:
-        if self._thinking == "hidden":
+        if self.is_hidden:
             return 0
-        return self.gap + (estimate_rows(self._text().split("\n"), width) if self._is_open else 1)
+        return self.gap + (estimate_rows(self._text().split("\n"), width) if self.is_open else 1)
 
     def _text(self) -> str:
         if len(self._parts) > 1:
@@ -140,6 +167,10 @@ class ReasoningBlock(Block):
         below = self._grown.take(self._text())
         canvas.rendered.rows += below.rows
         canvas.rendered.lines += below.lines[lines:]
+
+
+def _quiet(styles: TranscriptStyles) -> Style:
+    return styles.muted + Style(italic=True)
 
 
 class _Growing:

@@ -22,6 +22,7 @@ class Thought(CallBlock):
 
     def __init__(self, reasoning: ReasoningBlock) -> None:
         super().__init__(Fold())
+        reasoning.fold.leave()
         self.calls = CallList(self)
         self._reasoning = reasoning
 
@@ -51,7 +52,7 @@ class Thought(CallBlock):
         self.changed()
 
     def set_open(self, is_open: bool) -> bool:
-        if self.is_open == is_open or not self._reasoning.toggle(0):
+        if not self._reasoning.set_open(is_open):
             return False
         self.changed()
         return True
@@ -78,7 +79,9 @@ class Thought(CallBlock):
         if not self.is_hidden:
             canvas.mark(Handle(self, "header"))
             canvas.mark(Passage(self))
-            self._reasoning.draw_behind(canvas, styles, margin)
+            self._reasoning.draw_head(canvas, styles, margin)
+            canvas.mark(Handle(self, "text"))
+            self._reasoning.draw_body(canvas, styles, margin)
 
     def estimate(self, width: int) -> int:
         return self._reasoning.estimate(width)

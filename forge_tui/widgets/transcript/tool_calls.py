@@ -22,7 +22,8 @@ class ToolCalls:
     def __init__(self, layout: Layout, add: Callable[[Block], None]) -> None:
         self._layout = layout
         self._add = add
-        self._folding = Folding()
+        self.folding = Folding()
+        """What all cards, and what else folds beside them, fold together with."""
         self._cards: dict[str, ToolCard] = {}
         """The turn's calls by id."""
         self._running: dict[str, ToolCard] = {}
@@ -40,7 +41,7 @@ class ToolCalls:
         before = self._running.pop(event.call_id, None)
         if before is not None:  # a second start of the same call: the first one's end will never come
             before.interrupt()
-        self._place(ToolCard(event.name, event.arguments, event.timestamp, Fold(self._folding)), event)
+        self._place(ToolCard(event.name, event.arguments, event.timestamp, Fold(self.folding)), event)
 
     def progress(self, event: ToolProgress) -> None:
         if event.call_id in self._running:
@@ -55,7 +56,7 @@ class ToolCalls:
         if card is None:
             if event.call_id in self._cards:  # it has ended already
                 return
-            card = ToolCard(event.name, {}, event.timestamp - event.duration_s, Fold(self._folding))
+            card = ToolCard(event.name, {}, event.timestamp - event.duration_s, Fold(self.folding))
             self._place(card, event)
             del self._running[event.call_id]
         self._end_calls_of(event.call_id)
@@ -95,13 +96,13 @@ class ToolCalls:
             self._running[call_id].go_on(now)
 
     def toggle_all(self) -> None:
-        """Unfolds all cards, or folds all when all are unfolded, whatever their number."""
-        self._folding.toggle_all()
+        """Unfolds all that folds, or folds all when all is unfolded, however much it is."""
+        self.folding.toggle_all()
 
     def clear(self) -> None:
         self._failed.clear()
         self._forget()
-        self._folding = Folding()
+        self.folding = Folding()
 
     def _forget(self) -> None:
         self._cards.clear()

@@ -92,7 +92,7 @@ class Transcript(Finding):
         self.show()
 
     def toggle_cards(self) -> None:
-        """Unfolds every tool card, or folds them when all are unfolded; what is at the top stays there."""
+        """Unfolds every card and thought, or folds them when all are unfolded; what is at the top stays."""
 
         def toggle() -> None:
             self.model.stay()
