@@ -71,7 +71,7 @@ def detect(environ: Mapping[str, str]) -> Depth:
     if forced is not None:
         return forced
     term = environ.get("TERM", "").lower()
-    if "STY" in environ or (term.split("-")[0] == "screen" and "TMUX" not in environ):
+    if environ.get("STY") or (term.split("-")[0] == "screen" and not environ.get("TMUX")):
         # GNU screen 4 takes a true colour for a row of other attributes; COLORTERM is the outer terminal's.
         return Depth.EIGHT_BIT
     if environ.get("COLORTERM", "").lower() in ("truecolor", "24bit"):

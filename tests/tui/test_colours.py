@@ -49,6 +49,8 @@ def rgb(text: str) -> colours.Rgb:
         ({"TERM": "tmux-256color"}, Depth.EIGHT_BIT),
         ({"TERM": "screen", "TMUX": "x", "COLORTERM": "truecolor"}, Depth.TRUE),
         ({"TERM": "screen.xterm-256color", "STY": "1.a", "COLORTERM": "truecolor"}, Depth.EIGHT_BIT),
+        ({"TERM": "xterm-256color", "STY": "", "COLORTERM": "truecolor"}, Depth.TRUE),
+        ({"TERM": "screen", "TMUX": "", "COLORTERM": "truecolor"}, Depth.EIGHT_BIT),
         ({"TERM": "xterm-kitty"}, Depth.TRUE),
         ({"TERM": "xterm-direct"}, Depth.TRUE),
         ({"TERM": "xterm"}, Depth.SIXTEEN),
