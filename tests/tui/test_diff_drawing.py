@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.style import Style
 
+from forge_core.result import FileDiff
 from forge_core.sanitize import safe_text
 from forge_tui.widgets.transcript import selection as selecting
 from forge_tui.widgets.transcript.blocks import Block
@@ -23,7 +24,8 @@ from forge_tui.widgets.transcript.rows import NO_LINE, Canvas, Rendered, Row
 from forge_tui.widgets.transcript.selection import Selected
 from forge_tui.widgets.transcript.spots import Spot
 from forge_tui.widgets.transcript.styles import TranscriptStyles
-from tests.support.transcripts import STYLES, row_text
+from tests.support.chat_app import until
+from tests.support.transcripts import STYLES, TranscriptApp, row_text, tool_ended, tool_started
 
 LINES = st.lists(
     st.text(st.sampled_from("ab \t日\u0301é👍x-+@\\"), max_size=12)
@@ -145,6 +147,16 @@ def test_two_columns_stand_in_line_with_wide_and_combining_characters_and_tabs()
         text = row_text(row)
         assert cell_len(text) == 60
         assert cell_len(text[: text.index("│")]) == 29
+
+
+@pytest.mark.parametrize(("columns", "is_split"), [(119, False), (120, True)])
+async def test_a_card_has_both_sides_beside_each_other_from_120_columns(columns: int, is_split: bool) -> None:
+    diff = FileDiff("a.py", "@@ -1 +1 @@\n-old = 1\n+new = 1", 1, 1)
+    async with (app := TranscriptApp()).run_test(size=(columns, 20)) as pilot:
+        app.transcript.apply(tool_started("edit", file_path="a.py"))
+        app.transcript.apply(tool_ended("edit", summary="+1 −1", diffs=(diff,)))
+        await until(pilot, lambda: any("new = 1" in row for row in app.rows()))
+        assert any("old = 1" in row and "new = 1" in row for row in app.rows()) == is_split
 
 
 def test_a_long_line_wraps_in_its_column() -> None:

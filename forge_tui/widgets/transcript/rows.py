@@ -133,6 +133,11 @@ class Canvas:
         return max(8, self._width - sum(prefix.width for prefix in self._prefixes))
 
     @property
+    def full_width(self) -> int:
+        """All cells, those of the decoration included."""
+        return self._width
+
+    @property
     def text_width(self) -> int:
         """Cells in which text is wrapped."""
         return min(self.width, self._measure)

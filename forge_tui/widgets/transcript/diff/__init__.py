@@ -1,7 +1,6 @@
 """Changes to files: read from a unified diff, the words that differ marked, drawn stacked or side by side."""
 
 from forge_tui.widgets.transcript.diff.colours import language_of_file as language_of_file
-from forge_tui.widgets.transcript.diff.drawing import SPLIT_FROM as SPLIT_FROM
 from forge_tui.widgets.transcript.diff.drawing import Look as Look
 from forge_tui.widgets.transcript.diff.drawing import draw_gap as draw_gap
 from forge_tui.widgets.transcript.diff.drawing import draw_patch as draw_patch

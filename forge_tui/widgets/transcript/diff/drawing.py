@@ -19,8 +19,9 @@ from forge_tui.widgets.transcript.rows import Canvas, Column, Side
 from forge_tui.widgets.transcript.styles import TranscriptStyles
 from forge_tui.widgets.transcript.wrapping import Span, cut_end, without_tabs, wrap_cells
 
-SPLIT_FROM = 112
-"""Cells for a diff from which it is drawn side by side: what a card has on a screen of 120 columns."""
+SPLIT_FROM = 118
+"""Cells of a block from which a diff in it is drawn side by side: a screen of 120 columns without the scroll
+bar and a margin."""
 OPEN_END = "no newline at end of file"
 
 
@@ -59,7 +60,7 @@ def draw_patch(
 
     `whole`: what it is a part of; all its parts are laid out alike.
     """
-    look = Look.of(whole or patch, language, is_split=canvas.width >= SPLIT_FROM)
+    look = Look.of(whole or patch, language, is_split=canvas.full_width >= SPLIT_FROM)
     hidden = len(patch)
     for number, hunk in enumerate(patch.hunks):
         if room <= 0:
