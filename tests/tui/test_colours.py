@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -174,3 +175,13 @@ def test_the_app_writes_no_colour_that_the_terminal_lacks(
         written = terminal.output.decode()
     assert unwanted.search(written) is None
     assert wanted.search(written) is not None
+
+
+def test_styles_that_never_come_again_are_not_kept_for_ever() -> None:
+    codes = StyleCodes(Palette(Depth.EIGHT_BIT, {}))
+    styles = [Style(link=f"https://example.org/{number}") for number in range(5_000)]
+    before = sys.getrefcount(styles[0])
+    for style in styles:
+        codes.sgr(style)
+    after = sys.getrefcount(styles[0])
+    assert after == before
