@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 USAGE_ERROR = 1
 CRASH = 70
+_INTERRUPTED = 4
+"""The exit code of a `forge run` that Ctrl-C has ended."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _silence_stdout()
         return 128 + 13
     except KeyboardInterrupt:
-        return 4 if arguments[:1] == ["run"] else 128 + 2
+        return _INTERRUPTED if arguments[:1] == ["run"] else 128 + 2
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -49,7 +51,11 @@ def _dispatch(arguments: list[str]) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     import asyncio
+    import signal
 
+    # Until the run listens itself there is nothing to end kindly, and KeyboardInterrupt would not do: modules
+    # that are being imported make another exception of it.
+    signal.signal(signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
     if sys.stdout is None:
         return _fail("Standard output is closed, so there is nowhere to print the answer.")
     from forge_core.errors import ForgeError

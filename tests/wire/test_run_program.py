@@ -104,6 +104,30 @@ def test_an_allow_rule_or_a_mode_lets_it_write(tmp_path: Path, flags: list[str])
     assert (tmp_path / "new.py").read_text() == "x = 1\n"
 
 
+IMPORTING = """
+import signal, sys
+
+class Signals:
+    def __set_name__(self, owner, name):
+        signal.raise_signal(signal.SIGINT)
+
+class Hook:
+    def find_spec(self, name, path=None, target=None):
+        if name == "langchain_core":
+            type("Imported", (), {"attribute": Signals()})
+
+sys.meta_path.insert(0, Hook())
+from forge_tui.cli import main
+sys.exit(main(["run", "hi", "--model", "offline"]))
+"""
+
+
+def test_ctrl_c_while_it_loads_ends_it_with_four(tmp_path: Path) -> None:
+    """In the middle of making a class a KeyboardInterrupt becomes another exception."""
+    done = subprocess.run([sys.executable, "-c", IMPORTING], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (4, "", "")
+
+
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
