@@ -206,6 +206,7 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
         self.forget_stop()
         self.welcome.display = False
         self.transcript.add_user(text)
+        self.todos.begin_turn()
         self._idle.clear()
         self.activity.working = Working(self._clock())
         workers.start(self, partial(self._turn, text), "turn", is_replacing=True)
@@ -217,8 +218,9 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
         assert self._session is not None
         stopped, started = "error", self._clock()
         try:
+            told = partial(self.refresh_todos, is_told=True)
             stopped = await read_turn(
-                self._session, text, self.transcript, self._live, self.refresh_status, self.refresh_todos
+                self._session, text, self.transcript, self._live, self.refresh_status, told
             )
         except ForgeError as error:
             self.complain(str(error))
@@ -286,12 +288,12 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
         self._live.use_branch(self._surroundings.branch(self._config.working_dir))
         self._show_figures()
 
-    def refresh_todos(self, *, is_over: bool = False) -> None:
+    def refresh_todos(self, *, is_over: bool = False, is_told: bool = False) -> None:
         """Show the session's list of tasks; when a turn is over, one that is all done goes away."""
         todos = () if self._session is None else as_todos(self._session.todos.items)
-        self.todos.show(() if is_over and all(todo.state == "completed" for todo in todos) else todos)
-        current = self.todos.current
-        self.activity.show_doing("" if current is None else current.doing)
+        is_gone = is_over and all(todo.state == "completed" for todo in todos)
+        (self.todos.tell if is_told else self.todos.show)(() if is_gone else todos)
+        self.activity.show_doing(self.todos.doing)
 
     def _show_figures(self) -> None:
         self.status_bar.figures = self._live.current()

@@ -90,6 +90,8 @@ class ActivityLine(Widget):
 
     @working.setter
     def working(self, working: Working | None) -> None:
+        if self._working is None:
+            self._doing = ""  # nothing has been told of new work yet
         self._working = working
         if self._timer is not None:
             (self._timer.pause if working is None else self._timer.resume)()

@@ -1,4 +1,4 @@
-"""What the model has set out to do, above the activity line: a few quiet rows."""
+"""What the model has set out to do, above the activity line: a few quiet rows, or one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from forge_core.sanitize import safe_line
+from forge_tui.cell_widths import cell_len
 from forge_tui.widgets.cells import clip
 
 MAX_ROWS = 6
@@ -46,8 +47,19 @@ def window(todos: Sequence[Todo], rows: int = MAX_ROWS) -> tuple[int, int]:
     return first, first + rows
 
 
+def summary(todos: Sequence[Todo], width: int) -> str:
+    """The list in one line: what it is at, as far as there is room, and how much of it is done."""
+    done = sum(todo.state == "completed" for todo in todos)
+    at = next((todo for todo in todos if todo.state == "in_progress"), None) or next(
+        (todo for todo in todos if todo.state == "pending"), todos[-1]
+    )
+    told = f" · {done} of {len(todos)} done · Ctrl+T"
+    text = clip(safe_line(at.text), max(width - cell_len(told) - 2, 0))
+    return clip(f"{SIGNS[at.state]} {text}{told}", width)
+
+
 class TodoPanel(Widget):
-    """Draws the tasks; away while there are none."""
+    """Draws the tasks; away while there are none, one line once the conversation has left them alone."""
 
     DEFAULT_CSS = """
     TodoPanel {
@@ -69,32 +81,66 @@ class TodoPanel(Widget):
         self._todos: tuple[Todo, ...] = ()
         self.is_wanted = True
         """Whether the person wants to see it."""
+        self._is_folded = False
+        self._is_at_work = False
+        """Whether the model has told of it in this turn."""
+        self._is_held = False
+        """Whether the person has unfolded it."""
 
     @property
     def todos(self) -> tuple[Todo, ...]:
         return self._todos
 
     @property
-    def current(self) -> Todo | None:
-        """The task that is being worked on."""
-        return next((todo for todo in self._todos if todo.state == "in_progress"), None)
+    def doing(self) -> str:
+        """What the model is at, by what it has told in this turn; "" where it has told nothing."""
+        if not self._is_at_work:
+            return ""
+        return next((todo.doing for todo in self._todos if todo.state == "in_progress"), "")
+
+    def begin_turn(self) -> None:
+        """Fold a list that the turn before has left alone: the conversation has gone on to something else.
+
+        Now and not at that turn's end, since what is sent moves the screen anyway.
+        """
+        is_left = not self._is_at_work and not self._is_held
+        self._is_at_work = False
+        self._fold(self._is_folded or is_left)
+
+    def tell(self, todos: Sequence[Todo]) -> None:
+        """Put in what the model has told just now."""
+        self._is_at_work, self._is_held = True, False
+        self._fold(False)
+        self.show(todos)
 
     def show(self, todos: Sequence[Todo]) -> None:
         """Put these tasks in; a layout only where their number of rows changes."""
         if tuple(todos) == self._todos:
             return
         before, self._todos = self._row_count(), tuple(todos)
+        if not todos:
+            self._is_folded = self._is_held = False
         self.refresh(layout=before != self._row_count())
         self._settle()
 
     def toggle(self) -> None:
-        self.is_wanted = not self.is_wanted
+        """Show all of it, or nothing where all of it shows."""
+        self.is_wanted = self._is_folded or not self.is_wanted
+        self._is_held = self.is_wanted
+        self._fold(False)
         self._settle()
+
+    def _fold(self, is_folded: bool) -> None:
+        before, self._is_folded = self._row_count(), is_folded and bool(self._todos)
+        if before != self._row_count():
+            self.refresh(layout=True)
 
     def _settle(self) -> None:
         self.set_class(bool(self._todos) and self.is_wanted, "-shown")
 
     def _row_count(self) -> int:
+        if self._is_folded:
+            return 1
         return min(len(self._todos), MAX_ROWS) + (len(self._todos) > MAX_ROWS)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
@@ -102,8 +148,10 @@ class TodoPanel(Widget):
 
     def render_line(self, y: int) -> Strip:
         base, width = self.rich_style, self.size.width
-        first, end = window(self._todos)
         muted = base + self.get_component_rich_style("todo--pending", partial=True)
+        if self._is_folded:
+            return Strip([Segment(summary(self._todos, width), muted)]).adjust_cell_length(width, base)
+        first, end = window(self._todos)
         if first + y >= end:
             more = len(self._todos) - (end - first)
             return Strip([Segment(f"  +{more} more", muted)]).adjust_cell_length(width, base)

@@ -7,7 +7,7 @@ import pytest
 from forge_core.config.models import ForgeConfig
 from forge_core.events import LLMStart, ToolEnd, ToolStart
 from forge_core.tools.todo import TodoItem, TodoStatus
-from forge_tui.widgets.todo_panel import Todo, window
+from forge_tui.widgets.todo_panel import Todo, summary, window
 from forge_tui.widgets.transcript.layout import Layout
 from tests.support.chat_app import command_request, make_app, ready, say, shown, until
 from tests.support.scripted_session import Gate, Plan, Step, answer
@@ -71,6 +71,77 @@ async def test_an_unfinished_list_stays_between_turns_and_a_key_hides_it(config:
         await until(pilot, lambda: "+6 more" not in shown(app))
         await pilot.press("ctrl+t")
         await until(pilot, lambda: "+6 more" in shown(app))
+
+
+async def test_a_list_that_a_turn_left_alone_folds_when_the_next_one_is_sent(config: ForgeConfig) -> None:
+    gate, second = Gate(), Gate()
+    app = make_app(
+        config,
+        [
+            [*planned(plan(5, 1)), *answer("half")],
+            [gate, *answer("It rains.")],
+            [second, *answer("It is noon.")],
+            [*planned(plan(5, 2), "u"), *answer("more")],
+        ],
+    )
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        await say(pilot, "go")
+        await until(pilot, lambda: "○ Do step 4" in shown(app) and not app.chat.has_turn)
+        await say(pilot, "does it rain?")
+        await until(pilot, gate.reached.is_set)
+        assert "○ Do step 4" in shown(app), "the turn before has worked on it"
+        assert "Doing step 1" not in app.chat.activity.text, "this one may be about something else"
+        gate.open()
+        await until(pilot, lambda: "It rains." in shown(app) and not app.chat.has_turn)
+        assert "○ Do step 4" in shown(app), "nothing moves while an answer is read"
+        await say(pilot, "what time is it?")
+        await until(pilot, second.reached.is_set)
+        await until(pilot, lambda: "  ● Do step 1 · 1 of 5 done · Ctrl+T" in shown(app))
+        assert "○ Do step 4" not in shown(app)
+        second.open()
+        await until(pilot, lambda: not app.chat.has_turn)
+        await say(pilot, "now go on")
+        await until(pilot, lambda: "○ Do step 4" in shown(app) and not app.chat.has_turn)
+        assert "✓ Do step 1" in shown(app)
+
+
+async def test_the_key_unfolds_a_folded_list_which_then_stays(config: ForgeConfig) -> None:
+    others = [answer(f"answer {number}") for number in range(4)]
+    app = make_app(config, [[*planned(plan(5, 1)), *answer("half")], *others])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        for number, text in enumerate(["half", "answer 0", "answer 1"]):
+            await say(pilot, f"message {number}")
+            await until(pilot, lambda text=text: text in shown(app) and not app.chat.has_turn)
+        assert "1 of 5 done" in shown(app)
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: "○ Do step 4" in shown(app))
+        await say(pilot, "message 3")
+        await until(pilot, lambda: "answer 2" in shown(app) and not app.chat.has_turn)
+        assert "○ Do step 4" in shown(app), "the person wants to see it"
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: not app.chat.todos.display)
+        await say(pilot, "message 4")
+        await until(pilot, lambda: "answer 3" in shown(app) and not app.chat.has_turn)
+        assert not app.chat.todos.display
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: "○ Do step 4" in shown(app))
+
+
+@pytest.mark.parametrize(
+    ("width", "line"),
+    [
+        (60, "○ 日本語の長い仕事の名前 · 1 of 3 done · Ctrl+T"),
+        (40, "○ 日本語の長い仕… · 1 of 3 done · Ctrl+T"),
+        (24, "○  · 1 of 3 done · Ctrl…"),
+        (1, "…"),
+        (0, ""),
+    ],
+)
+def test_a_folded_list_keeps_its_count_in_any_width(width: int, line: str) -> None:
+    todos = [Todo("a", "completed"), Todo("日本語の長い仕事の名前"), Todo("b")]
+    assert summary(todos, width) == line
 
 
 async def test_a_prompt_takes_the_room_of_the_list(config: ForgeConfig) -> None:
