@@ -53,6 +53,8 @@ class ApprovalRequest:
     """What an edit would change, already computed."""
     is_destructive: bool = False
     """Deletes, leaves the folder, or uses the network: the default answer is then no."""
+    needs_network: bool = False
+    """The command is to reach other machines from within the sandbox."""
     details: Mapping[str, str] = field(default_factory=dict)
     """Further labelled lines for the prompt ("Timeout": "120 s")."""
 

@@ -155,9 +155,9 @@ class PermissionPolicy:
         )
 
     def _is_usual(self, found: LineVerdict, use: ToolUse) -> bool:
-        """In mode auto, and of what cannot be read, the reason is news."""
-        is_auto = self.sandbox == "full" and self.mode is PermissionMode.AUTO
-        return not (is_auto or found.rule or found.problem or use.needs_network)
+        """In mode auto, and of what cannot be read, the reason is news; that of the network is not."""
+        is_auto = self.sandbox == "full" and self.mode is PermissionMode.AUTO and not use.needs_network
+        return not (is_auto or found.rule or found.problem)
 
     def _session_rule(self, tool_name: str, use: ToolUse) -> str:
         if not use.target.strip():

@@ -116,16 +116,14 @@ class BashTool(BaseTool):
 
     def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
         command = params["command"]
-        needs_network = bool(params.get("network"))
         timeout_s = _timeout(params)
         details = {
             "Timeout": "none, it runs in the background" if timeout_s is None else f"{timeout_s:g} s",
             "Folder": str(context.root),
         }
-        if needs_network:
-            details["Network"] = "it asks to reach other machines"
         if params.get("description"):
             details["Purpose, as the model says"] = params["description"]
+        needs_network = bool(params.get("network"))
         return ToolUse(Effect.RUN, command, (), is_destructive(command), details, needs_network=needs_network)
 
     async def preview(self, params: dict[str, Any], context: ExecutionContext) -> tuple[FileDiff, ...]:

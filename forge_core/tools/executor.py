@@ -255,6 +255,7 @@ def _request(
         always_rule=verdict.always_rule,
         diffs=diffs,
         is_destructive=verdict.is_destructive,
+        needs_network=use.needs_network,
         details=use.details,
     )
 

@@ -31,6 +31,7 @@ from forge_tui.screens.request_text import (
     Option,
     all_facts,
     body_of,
+    counts_of,
     facts_of,
     options_of,
     rule_lines,
@@ -42,6 +43,8 @@ from forge_tui.widgets.exact_text import Line, exact_line
 from forge_tui.widgets.exact_view import ExactView
 from forge_tui.widgets.line_input import LineInput
 
+CHANGED_ROWS = 2
+"""Of a diff, that show wherever there is room for them."""
 NOTE_ROWS = 2
 """The most that the facts, the warning, and what is wrong with a rule may take: a model words them."""
 WRAP_CELLS = 12
@@ -101,9 +104,13 @@ class PermissionPrompt(Prompt[ApprovalReply]):
     def heading(self) -> str:
         return title_of(self._request)
 
+    @property
+    def counts(self) -> str:
+        return counts_of(self._request)
+
     def compose(self) -> ComposeResult:
         self.set_class(self._request.is_destructive, "-danger")
-        self.border_title = Content(self.heading)
+        self.show_waiting(0)
         self.border_subtitle = Content(KEYS_HINT)
         yield self._body
         yield self._note
@@ -129,7 +136,8 @@ class PermissionPrompt(Prompt[ApprovalReply]):
 
     def _fit(self) -> None:
         """Give each part its rows. The answers come first, then two rows of what it is about, the warning
-        and the facts; the body and the conversation share what is left."""
+        and the facts; then what of an edit shows that there is a change, at the conversation's cost; the
+        body and the conversation share what is left."""
         width, rows = max(self.screen.size.width - FRAME_CELLS, 2), self.screen.size.height
         blank = int(rows >= SMALL)
         conversation = 4 if blank else 2
@@ -145,6 +153,7 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         facts = facts_of(self._request, self._workspace, room=room, is_whole=is_whole)
         taken = place(self._facts, facts, width, spare)
         left -= taken + blank if taken else 0
+        least = max(least, self._body.rows_to_change(width - 1, CHANGED_ROWS))
         self._body.styles.max_height = max(min(left - conversation, rows // 2), min(left, least), 0)
         self.call_after_refresh(self._say_hint)
 

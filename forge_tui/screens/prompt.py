@@ -65,6 +65,11 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         """The title, safe to show."""
 
     @property
+    def counts(self) -> str:
+        """What the title ends with, where there is room; safe to show."""
+        return ""
+
+    @property
     def is_writing(self) -> bool:
         """Whether a line of the prompt has the keys."""
         return self.has_class("-writing")
@@ -72,7 +77,8 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
     def show_waiting(self, count: int) -> None:
         """Say how many more prompts wait."""
         more = f" ({count} more waiting)" if count else ""
-        self.border_title = Content(self.heading + more)
+        counts = f" · {self.counts}" if self.counts else ""
+        self.border_title = Content(self.heading + more + counts)
 
     def rearm(self) -> None:
         """Let keys and clicks count only after another grace."""

@@ -51,10 +51,16 @@ def title_of(request: ApprovalRequest) -> str:
     elif request.effect is Effect.WRITE and len(request.diffs) > 1:
         verb = f"edit {len(request.diffs)} files"
     else:
-        verb = verbs[request.effect]
+        verb = verbs[request.effect] + (" with network access" if request.needs_network else "")
     if request.tool not in ("bash", "read", "write", "edit", "multi_edit", "apply_patch"):
         return f"Forge wants to {verb} with {clip(safe_line(request.tool), TOOL_CELLS)}"
     return f"Forge wants to {verb}"
+
+
+def counts_of(request: ApprovalRequest) -> str:
+    """How many lines it adds and removes; empty where it is no edit."""
+    added, removed = sum(diff.added for diff in request.diffs), sum(diff.removed for diff in request.diffs)
+    return f"+{added} −{removed}" if request.diffs else ""
 
 
 def body_of(request: ApprovalRequest) -> list[Line]:
@@ -107,7 +113,7 @@ def facts_of(request: ApprovalRequest, workspace: Path, *, room: int, is_whole: 
 
 def all_facts(request: ApprovalRequest, workspace: Path) -> list[Line]:
     """The facts whole, one a line: for the view of everything."""
-    facts = _facts(request, workspace, is_whole=False)
+    facts = [fact for fact in (counts_of(request), *_facts(request, workspace, is_whole=False)) if fact]
     if purpose := _purpose(request):
         facts.append(f"The model says: {purpose}")
     return [Line(fact, role="heading") for fact in facts]
@@ -115,9 +121,8 @@ def all_facts(request: ApprovalRequest, workspace: Path) -> list[Line]:
 
 def _facts(request: ApprovalRequest, workspace: Path, *, is_whole: bool) -> list[str]:
     facts = [] if request.is_usual_reason else [safe_line(request.reason)]
-    if request.diffs:
-        facts.append(f"+{sum(d.added for d in request.diffs)} −{sum(d.removed for d in request.diffs)}")
-    elif not is_whole or "\n" in request.target or len(request.target) > SHORT_CHARACTERS:
+    is_short = is_whole and "\n" not in request.target and len(request.target) <= SHORT_CHARACTERS
+    if not request.diffs and not is_short:
         facts.append(_size(request.target))
     for name, value in request.details.items():
         is_usual = (name, value) == USUAL_TIMEOUT or (name == "Folder" and Path(value) == workspace)
@@ -154,7 +159,8 @@ def is_only_the_command(request: ApprovalRequest, rule: str) -> bool:
     if request.effect is not Effect.RUN or not command:
         return False
     is_plain = command != "*" and not command.startswith("=") and not command.endswith(":*")
-    exact = f"{request.tool}(={command})"
+    tool = "network" if request.needs_network else request.tool
+    exact = f"{tool}(={command})"
     return rule == exact or (is_plain and rule == exact.replace("(=", "(", 1))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -56,6 +57,12 @@ class ExactView(ScrollView, can_focus=False):
             self._rows = exact_rows(self._lines, width)
             self._rows_width = width
         return self._rows
+
+    def rows_to_change(self, width: int, count: int) -> int:
+        """The rows down to the one in which `count` rows of a diff have changed; 0 where nothing has."""
+        rows = enumerate(self.rows_for(width), 1)
+        changed = islice((number for number, row in rows if row[0][0] in CHANGED), count)
+        return max(changed, default=0)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return len(self.rows_for(width - 1))

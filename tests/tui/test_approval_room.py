@@ -10,10 +10,11 @@ import pytest
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
 from forge_core.config.models import ForgeConfig
+from forge_core.result import FileDiff
 from forge_core.tools.base import ExecutionContext
 from forge_core.tools.bash import BashTool
 from forge_tui.screens.permission import PermissionPrompt
-from forge_tui.screens.request_text import facts_of, is_only_the_command
+from forge_tui.screens.request_text import all_facts, facts_of, is_only_the_command, options_of, title_of
 from tests.support.chat_app import (
     command_request,
     edit_request,
@@ -168,7 +169,47 @@ def test_the_purpose_is_the_models_word_and_is_capped() -> None:
 def test_the_size_is_said_when_not_all_of_it_shows() -> None:
     request = command_request("a\nbc", reason="", details={})
     assert facts_of(request, WORKSPACE, room=200, is_whole=False) == "2 lines, 4 characters"
-    assert "+1 −1" in facts_of(edit_request(), WORKSPACE, room=200)
+    assert facts_of(edit_request(reason=""), WORKSPACE, room=200) == ""
+    assert all_facts(edit_request(reason=""), WORKSPACE)[0].text == "+1 −1"
+
+
+def test_the_network_is_said_once() -> None:
+    request = command_request(
+        "curl x", reason="it uses the network", details={}, session_rule="network(curl x)"
+    )
+    online = replace(request, needs_network=True, is_usual_reason=True)
+    assert title_of(online) == "Forge wants to run a command with network access"
+    assert facts_of(online, WORKSPACE, room=200) == ""
+    assert [option.hint for option in options_of(online)][1] == "exactly this command"
+    assert is_only_the_command(online, "network(curl x)")
+    assert not is_only_the_command(online, "bash(curl x)")
+    assert not is_only_the_command(request, "network(curl x)")
+
+
+@pytest.mark.parametrize("size", [(60, 20), (60, 18), (80, 24), (120, 36)])
+@pytest.mark.parametrize("tool", ["edit", "apply_patch"])
+async def test_an_edit_shows_two_of_its_changed_lines(
+    config: ForgeConfig, size: tuple[int, int], tool: str
+) -> None:
+    diff = "@@ -1,7 +1,7 @@\n one\n two\n three\n-old line\n+new line\n four\n five\n six\n"
+    request = edit_request(tool=tool, diffs=(FileDiff("src/greet.py", diff, 1, 1),), always_rule="edit(./**)")
+    app = asking(config, request)
+    async with app.run_test(size=size) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: "old line" in shown(app) and "new line" in shown(app), "the change")
+        assert "edit a file · +1 −1" in shown(app)
+        assert shown(app).count("+1 −1") == 1
+        assert all(text in shown(app) for text in ("src/greet.py", *ANSWERS))
+        app.chat.prompts.show_waiting(2)
+        await until(pilot, lambda: "edit a file (2 more waiting) · +1 −1" in shown(app))
+
+
+async def test_a_long_path_leaves_the_answers_their_rows(config: ForgeConfig) -> None:
+    request = edit_request(target="a/" * 300 + "b.py")
+    app = asking(config, request)
+    async with app.run_test(size=(60, 20)) as pilot:
+        await ask(pilot)
+        await until(pilot, lambda: all(text in shown(app) for text in ANSWERS))
 
 
 async def test_a_question_without_news_has_no_line_of_facts(config: ForgeConfig) -> None:

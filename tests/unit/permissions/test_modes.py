@@ -95,6 +95,7 @@ def test_the_network_asks_unless_a_rule_grants_it(root: Path) -> None:
             True,
             "it uses the network",
         )
+        assert verdict.is_usual
         assert (verdict.session_rule, verdict.always_rule) == (
             "network(npm install)",
             "network(npm install:*)",
