@@ -71,6 +71,8 @@ class ShellProcess:
         self._call = call
         self._output = output
         self._status = bytearray()
+        self._is_to_end = False
+        """Whether it has been told to end: what has not begun by then never does."""
         self._namespace: int | None = None
         """A pidfd of its first process."""
         self._told = asyncio.Event()
@@ -88,6 +90,7 @@ class ShellProcess:
         once: finding them is left to a thread."""
         if self.all_ended.is_set() or self._kill_timer is not None:
             return
+        self._is_to_end = True
         self._kill_timer = self._loop.call_later(KILL_AFTER_S, self._in_thread, self._kill)
         self._in_thread(self._terminate)
 
@@ -96,6 +99,7 @@ class ShellProcess:
         the kernel."""
         if self._life.done():
             return
+        self._is_to_end = True
         self._in_thread(self._kill)
         await asyncio.wait({self._life}, timeout=_GONE_WITHIN_S)
         self._life.cancel()
@@ -151,13 +155,18 @@ class ShellProcess:
             return
         code = await exit_of(self._process)
         self.exit_code = 128 - code if code < 0 else code
-        if not self.has_begun:
+        if self._is_to_end and not self.has_begun:
+            self.exit_code = 128 + signal.SIGTERM
+        elif not self.has_begun:
             self.failed_to_start = self._status.decode("utf-8", "replace").strip() or f"exit code {code}"
 
     def _hear(self, data: bytes) -> None:
         self._status += data[: _MAX_STATUS_BYTES - len(self._status)]
         if not self.has_begun and STARTED in self._status:
-            self._begin()
+            if self._is_to_end:
+                self._close_input()
+            else:
+                self._begin()
         if self.exit_code is None and (found := _EXIT.search(self._status + data)):
             self.exit_code = int(found[1])
             self._told.set()
@@ -192,6 +201,10 @@ class ShellProcess:
             for one in members:
                 send(one, signal.SIGKILL)
             return
+        if self._process.returncode is None:
+            # Else it might start the command, or something in a session of its own, after the last look.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(root, signal.SIGSTOP)
         killed: set[Running] = set()
         for _ in range(_KILL_ROUNDS):
             new = set(self._members()) - killed

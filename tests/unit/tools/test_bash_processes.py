@@ -23,6 +23,8 @@ from forge_core.tools import BashTool, ExecutionContext, ToolExecutor, ToolResul
 from forge_core.tools.shell import process_tree
 from forge_core.tools.shell.job import JobState
 from forge_core.tools.shell.jobs import JobTable
+from forge_core.tools.shell.process import start
+from forge_core.tools.shell.spawning import Order
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc to find children")
 
@@ -194,6 +196,54 @@ async def test_a_command_that_kills_its_supervisor_is_ended_too(
     await jobs.aclose()
     assert not life.is_there
     life.close()
+
+
+async def test_what_is_told_to_end_before_it_has_begun_never_begins(
+    folder: Path, sandbox: Sandbox | None
+) -> None:
+    process = await start(Order("touch ran; sleep 7208", folder, sandbox=sandbox), lambda _: None)
+    process.terminate()
+    async with asyncio.timeout(60):
+        await process.all_ended.wait()
+    assert not (folder / "ran").exists()
+    assert (process.exit_code, process.failed_to_start) == (128 + signal.SIGTERM, "")
+
+
+async def test_what_begins_while_it_is_being_killed_is_killed_too(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The supervisor reads its line, and something gets a session of its own, between the last look and the end."""
+    life = Life(folder, 999)
+    order = Order(
+        f"exec 9> {life.name}; setsid sleep 7209 & until [ -e /proc/$!/exe ]; do :; done; touch ran; wait",
+        folder,
+    )
+    process = await start(order, lambda _: None)
+    pipe = process._process.stdin
+    assert pipe is not None
+    line: list[bytes] = []
+    look = process._members
+
+    def look_too_early() -> list[process_tree.Running]:
+        found = look()
+        if line:
+            os.write(pipe.fileno(), line.pop())
+            while not (folder / "ran").exists() and not is_stopped(process._process.pid):
+                time.sleep(0.005)
+        return found
+
+    monkeypatch.setattr(pipe, "write", line.append)
+    monkeypatch.setattr(process, "_members", look_too_early)
+    async with asyncio.timeout(60):
+        while not process.has_begun:
+            await asyncio.sleep(0.005)
+        await process.killed()
+    assert not life.is_there
+    life.close()
+
+
+def is_stopped(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 def test_what_a_call_leaves_running_ends_with_its_event_loop(folder: Path, sandbox: Sandbox | None) -> None:
