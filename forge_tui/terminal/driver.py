@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import selectors
+import signal
 import sys
+import termios
 import threading
 import time
 from collections.abc import Callable
@@ -27,6 +30,8 @@ _MOUSE_PIXELS_OFF = "\x1b[?1016l"
 _READ_BYTES = 65536
 _LAST_LOOK_S = 0.1
 """How long what the terminal still answers may take, once the app has ended."""
+_MOST_WAITING = 4
+"""Frames that may wait for the terminal: more than a busy machine holds up, less than an eye notices."""
 _LONGEST_HOLD_S = 3.0
 """Keys are held back no longer than that, whether something has the focus or not."""
 
@@ -52,10 +57,12 @@ class ForgeDriver(LinuxDriver):
     """Relies on these of Textual 8.2.8's `LinuxDriver`: `write`, `process_message` (called by the input
     thread), `run_input_thread`, `exit_event`, `start_application_mode` (writes ?1049h, reads the tty's
     settings into `attrs_before`), `stop_application_mode` (sets them back), `suspend_application_mode`,
-    `resume_application_mode`, `_sigtstp_application`, `_sigcont_application`, `_auto_restart` (False while
-    another program has the terminal), `_loop`, `_app`, `_debug`, `_file` (what it writes to); `_mouse`
+    `resume_application_mode`, `_auto_restart` (False while another program has the terminal),
+    `_must_signal_resume`, `_key_thread`, `_loop`, `_app`, `_debug`, `_file` (what it writes to),
+    `_writer_thread` (which flushes the file when its `_queue` is empty); `_mouse`
     and `_mouse_pixels` with what switches them: `_enable_mouse_support`, `_disable_mouse_support`,
-    `_enable_mouse_pixels`; and on `App._exit`."""
+    `_enable_mouse_pixels`; on its constructor setting handlers for SIGTSTP and SIGCONT, which are replaced;
+    and on `App._exit`."""
 
     def __init__(
         self,
@@ -68,12 +75,19 @@ class ForgeDriver(LinuxDriver):
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         # Textual writes to standard error, which somebody may send elsewhere: the screen is not for there.
         error = sys.__stderr__ if os.isatty(2) else None
-        self._output = TerminalFile(2, error.encoding) if error else TerminalFile(1, "utf-8")
+        fd, encoding = (2, error.encoding) if error else (1, "utf-8")
+        self._output = TerminalFile(fd, encoding, self._all_written)
         self._file = self._output  # type: ignore[assignment]  # as much of a text file as the writer thread uses
         self.exit_event: _Ending = _Ending()
         self._is_screen_on = False
-        self._is_running = False
-        """Whether the modes are on and the threads at work."""
+        self._has_started = self._is_running = False
+        """Whether the modes have been on, and whether they are and the threads at work."""
+        self._is_to_stop = self._is_to_start = False
+        """What SIGTSTP or SIGCONT has asked for and is not done."""
+        self._is_stopping = False
+        """Whether the terminal is given back to stop, and not to another program."""
+        self._when_written: Callable[[], None] | None = None
+        signals.on_stop(self._stopped_or_continued)
         self._typed = b""
         """What was typed before there was a driver."""
         self._held: list[Message] | None = []
@@ -88,6 +102,25 @@ class ForgeDriver(LinuxDriver):
             data = data.replace(_ALTERNATE_SCREEN, "")
         if data:
             super().write(data)
+
+    def is_behind(self, then: Callable[[], None]) -> bool:
+        """Whether the terminal takes its output so slowly that a frame more would only wait in line. If so,
+        `then` is called on the loop once all is written."""
+        queue = self._writer_thread._queue if self._writer_thread is not None else None
+        if queue is None or queue.qsize() < _MOST_WAITING:
+            return False
+        self._when_written = then
+        if queue.empty():  # the writer may have looked before that
+            self._when_written = None
+            return False
+        return True
+
+    def _all_written(self) -> None:
+        """Called by the writer thread when nothing waits."""
+        then, self._when_written = self._when_written, None
+        if then is not None:
+            with contextlib.suppress(RuntimeError):  # the app has ended
+                self._loop.call_soon_threadsafe(then)
 
     def process_message(self, message: Message) -> None:
         """Holds keys until `release_keys()`: Textual drops those that come while nothing has the focus."""
@@ -154,8 +187,11 @@ class ForgeDriver(LinuxDriver):
         self._is_screen_on = taken.is_painted
         self._typed = self._show_typed(taken.text) + taken.rest
         super().start_application_mode()  # type: ignore[no-untyped-call]
+        if self._writer_thread is not None:
+            # Textual would wait for room in it, on the loop: no key would count then.
+            self._writer_thread._queue.maxsize = 0
         self._is_screen_on = False
-        self._is_running = True
+        self._has_started = self._is_running = True
         original = launcher.attributes()
         if original is not None:
             self.attrs_before = original
@@ -172,7 +208,7 @@ class ForgeDriver(LinuxDriver):
         self.write(_MOUSE_PIXELS_OFF)  # which Textual leaves on
         super().stop_application_mode()
         self._is_running = False
-        if not self._app._exit:
+        if not (self._app._exit or self._is_stopping):
             signals.pause()  # another program has the terminal: Ctrl-C is meant for it
         launcher.left()
 
@@ -180,31 +216,49 @@ class ForgeDriver(LinuxDriver):
         self._output.close()  # else the writer thread might still switch something on
         launcher.restore()
 
-    def _sigtstp_application(self, *_: object) -> None:
+    def disable_input(self) -> None:
+        """As Textual does it; it would leave SIGWINCH without a handler."""
+        if self.exit_event.is_set():
+            return
+        signal.signal(signal.SIGWINCH, signals.ignore)
+        self._disable_mouse_support()
+        self.exit_event.set()
+        if self._key_thread is not None:
+            self._key_thread.join()
+        self.exit_event.clear()
+        with contextlib.suppress(termios.error):
+            termios.tcflush(self.fileno, termios.TCIFLUSH)
+
+    def _stopped_or_continued(self, number: int) -> None:
+        """SIGTSTP or SIGCONT has come; in any thread. What they ask for takes locks that the main
+        thread may hold, so the loop does it, unless another program has the terminal: then it waits too."""
+        self._is_to_stop = number == signal.SIGTSTP
+        self._is_to_start = not self._is_to_stop
         if self._auto_restart:
-            self._from_handler(super()._sigtstp_application)
-        else:
-            super()._sigtstp_application()
+            with contextlib.suppress(RuntimeError):  # the app has ended
+                self._loop.call_soon_threadsafe(self._stop_or_start)
+        elif self._is_to_stop:
+            os.kill(os.getpid(), signal.SIGSTOP)
 
-    def _sigcont_application(self, *_: object) -> None:
-        if self._auto_restart:
-            self._from_handler(self._continue)
-
-    def _from_handler(self, act: Callable[[], None]) -> None:
-        """Leaves it to the loop: what the signal has interrupted may hold a lock, as of the writer thread's
-        queue, that this needs. Who is leaving neither stops nor goes on."""
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(lambda: None if self._app._exit else act())
-
-    def _continue(self) -> None:
-        """Starts again after a stop. Textual starts in any case; here nothing runs twice: what SIGSTOP has
-        stopped without a word is switched off first, and a terminal that hangs up, with which the kernel
-        sends this signal too, is left alone."""
-        if signals.is_ending():
+    def _stop_or_start(self) -> None:
+        """Stops with the terminal given back, or starts again after a stop. Nothing runs twice: what SIGSTOP
+        has stopped without a word is switched off first, and a terminal that hangs up, with which the kernel
+        sends SIGCONT too, is left alone."""
+        if signals.is_ending() or self._app._exit or not (self._is_to_stop or self._is_to_start):
             return
         if self._is_running:
+            self._is_stopping = True
             self.suspend_application_mode()
-        super()._sigcont_application()
+            self._is_stopping = False
+            self._must_signal_resume = True
+        signals.take()
+        if self._is_to_stop:  # else it was told to go on meanwhile
+            self._is_to_stop = False
+            os.kill(os.getpid(), signal.SIGSTOP)
+        if self._is_to_start:
+            self._is_to_start = False
+            if self._has_started:
+                self.resume_application_mode()
 
     def resume_application_mode(self) -> None:
         super().resume_application_mode()

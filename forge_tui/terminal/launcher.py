@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 import termios
+import threading
 from typing import NamedTuple
 
 from forge_tui.terminal import signals
@@ -71,6 +72,8 @@ def paint(make: MakeSkeleton) -> None:
     """
     if not (os.isatty(0) and os.isatty(1)):
         return
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
     _terminal.attributes = termios.tcgetattr(0)
     atexit.register(restore)
     signals.install(restore)
@@ -121,7 +124,8 @@ def _end_type_ahead() -> Handover:
     type_ahead, _terminal.type_ahead = _terminal.type_ahead, None
     if type_ahead is None:
         return Handover()
-    signal.signal(signal.SIGWINCH, signal.SIG_DFL)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGWINCH, signals.ignore)
     return Handover(True, *type_ahead.stop())
 
 
@@ -141,8 +145,6 @@ def _keep_keys() -> int:
 
 
 def _write(data: str) -> None:
-    """Straight to the terminal; a terminal that has gone away is no reason to fail."""
-    fd = 1 if os.isatty(1) else 2
-    with contextlib.suppress(OSError, ValueError):
-        sys.stdout.flush()
-    write_all(fd, data.encode(errors="replace"))
+    """Straight to the terminal, past `sys.stdout`, whose lock another thread may hold. One that has gone away
+    is no reason to fail."""
+    write_all(1 if os.isatty(1) else 2, data.encode(errors="replace"))

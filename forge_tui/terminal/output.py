@@ -2,7 +2,8 @@
 
 Textual's compositor paints every row of a view that scrolls. Here each frame is compared with the last one:
 rows that moved are scrolled by the terminal (a scroll region and line feeds or reverse indexes, which every
-terminal since the VT100 has); of the rest only the characters that differ are written.
+terminal since the VT100 has); of the rest only the characters that differ are written. While a terminal takes
+nothing, as behind a slow line, frames are left out, and what is to be seen then is painted when it goes on.
 
 Private parts of Textual 8.2.8 that this file relies on, all of them checked by `tests/tui/test_output.py`:
 `App._display` (overridden), `_batch_count`, `_running`, `_closed`, `_driver`, `_sync_available`,
@@ -49,6 +50,8 @@ class RowDiffOutput(App[None]):
     _model: ScreenModel | None = None
     _model_key: object = None
     _keys_released = False
+    _has_left_out = False
+    """Whether frames were not written because the terminal was behind; the last one always is."""
 
     _palette_key: object = None
     _sgr: Sgr = staticmethod(true_colour)
@@ -113,6 +116,10 @@ class RowDiffOutput(App[None]):
         )
 
     def _write_frame(self, driver: Driver, renderable: ChopsUpdate | LayoutUpdate) -> None:
+        is_behind = getattr(driver, "is_behind", None)
+        if self._has_left_out or (is_behind is not None and is_behind(self._catch_up)):
+            self._has_left_out = True
+            return
         width, height = self.size
         key = (width, height, id(getattr(driver, "_writer_thread", None)))
         if self._model is None or self._model_key != key:
@@ -126,6 +133,12 @@ class RowDiffOutput(App[None]):
         frame = f"{written}\x1b[{cursor.y + 1};{cursor.x + 1}H"
         driver.write(f"{_BEGIN}{frame}{_END}" if self._sync_available else frame)
         driver.flush()
+
+    def _catch_up(self) -> None:
+        """The terminal has taken all: paints what was left out while it was busy."""
+        self._has_left_out = False
+        if self._running and not self._closed:
+            self.screen.refresh()
 
     def style_codes(self) -> Sgr:
         """How styles are written: as they are, or by a palette of the theme in fewer colours."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import threading
+from collections.abc import Callable
 
 _CLOSE_S = 0.2
 """How long a terminal that takes no output may hold up the end."""
@@ -29,7 +30,8 @@ class TerminalFile:
     """What Textual's writer thread writes to. A terminal that is gone takes everything: the thread would die
     of it, and the app wait for ever for room in the thread's queue."""
 
-    def __init__(self, fd: int, encoding: str) -> None:
+    def __init__(self, fd: int, encoding: str, all_written: Callable[[], None] = lambda: None) -> None:
+        self._all_written = all_written
         self._fd = fd
         self._encoding = encoding
         self._is_gone = False
@@ -45,7 +47,8 @@ class TerminalFile:
         return len(text)
 
     def flush(self) -> None:
-        """All is written already."""
+        """All is written already, and nothing more waits for it."""
+        self._all_written()
 
     def close(self) -> None:
         """From now on it takes everything and writes nothing. What is being written may take a moment."""

@@ -1,19 +1,25 @@
 """A program that starts as Forge does: the launcher paints, then an app takes over.
 
 `python -m tests.support.launched_app [MODE]`:
-`wait` stays in the launcher's frame;
-`import` signals itself there, in the middle of making a class;
-`crash` fails after the launcher has painted;
-`patient` has much to write when a signal has asked it to end, and is never cut short;
-in `deaf` other threads than the main one take signals;
-`writing` goes on after a stop while it holds the lock of the writer thread's queue;
-`late` signals itself once the app has ended.
+
+- `wait` stays in the launcher's frame
+- `import` signals itself there, in the middle of making a class
+- `crash` fails after the launcher has painted
+- `patient` has much to write when a signal has asked it to end, and is never cut short
+- `endless` never ends by itself once a signal has asked it to
+- in `deaf` other threads than the main one take signals
+- `late` signals itself once the app has ended
+- `locked NUMBER` sends itself that signal while its main thread holds locks that cannot be taken twice
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import signal
 import sys
+import threading
+import time
 from typing import Any
 
 from forge_tui.terminal import internals, launcher, signals
@@ -31,6 +37,7 @@ class Signals:
 
     def __set_name__(self, owner: type, name: str) -> None:
         signal.raise_signal(signal.SIGTERM)
+        time.sleep(60)
 
 
 def main() -> int:
@@ -44,7 +51,7 @@ def main() -> int:
             signal.pause()
         if mode == "import":
             type("Imported", (), {"attribute": Signals()})
-        if mode == "patient":
+        if mode in ("patient", "endless"):
             signals.GRACE_S = 3600.0
         from tests.support.output_app import OutputApp
 
@@ -57,17 +64,27 @@ def main() -> int:
                 for _ in range(200):
                     internals.write(self, "\x1b[0m")
 
-        class Writing(OutputApp):
-            def on_ready(self) -> None:
-                driver: Any = self._driver
-                with driver._writer_thread._queue.mutex:
-                    signal.raise_signal(signal.SIGCONT)
+        class Endless(OutputApp):
+            async def on_unmount(self) -> None:
+                await asyncio.Event().wait()
 
-        modes = {"deaf": Deaf, "patient": Wordy, "writing": Writing}
-        app = modes.get(mode, OutputApp)()
+        class Locked(OutputApp):
+            def on_ready(self) -> None:
+                self.call_later(self._signal_itself)
+
+            def _signal_itself(self) -> None:
+                driver: Any = self._driver
+                # Python 3.13 and later have no lock of that name.
+                starting = getattr(threading, "_shutdown_locks_lock", contextlib.nullcontext())
+                with driver._writer_thread._queue.mutex, driver._hold_lock, starting:
+                    signal.raise_signal(int(sys.argv[2]))
+
+        apps = {"deaf": Deaf, "patient": Wordy, "endless": Endless, "locked": Locked}
+        app = apps.get(mode, OutputApp)()
         app.run()
         if mode == "late":
             signal.raise_signal(signal.SIGTERM)
+            time.sleep(60)
         return app.return_code or 0
     except RuntimeError:
         launcher.restore()

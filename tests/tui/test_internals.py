@@ -32,6 +32,7 @@ PLACES = {
 WHERE_DEFINED = (
     *("textual.app", "textual.screen", "textual.widget", "textual.dom", "textual.message_pump"),
     *("textual._compositor", "textual.driver", "textual.drivers.linux_driver", "textual.strip"),
+    "textual.drivers._writer_thread",
     *("textual._ansi_sequences", "textual._xterm_parser", "textual.document._wrapped_document"),
     *("rich.console", "rich.style", "pygments.lexer", "pygments.token"),
 )

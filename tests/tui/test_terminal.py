@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from pathlib import Path
@@ -89,8 +90,31 @@ def test_a_signal_ends_the_program_whatever_it_interrupts(mode: str) -> None:
         assert_restored(terminal, before)
 
 
-def test_continuing_in_the_middle_of_a_write_holds_nothing_up() -> None:
-    with Terminal([*LAUNCHED, "writing"], folder=ROOT) as terminal:
+def test_a_later_signal_does_not_wait() -> None:
+    with AskedTerminal([*LAUNCHED, "endless"], folder=ROOT) as terminal:
+        before = terminal.settings
+        terminal.wait_for("side 0")
+        terminal.rest()
+        terminal.signal(signal.SIGTERM)
+        while terminal.exit_code is None:  # those of the first half second mean the same as the first
+            terminal.signal(signal.SIGTERM)
+            terminal.wait_until_quiet(0.1)
+            with contextlib.suppress(AssertionError):
+                terminal.wait_for_exit(0.1)
+        assert terminal.exit_code == 128 + signal.SIGTERM
+        assert_restored(terminal, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_a_signal_that_comes_while_locks_are_held_ends_the_program_too(number: signal.Signals) -> None:
+    with AskedTerminal([*LAUNCHED, "locked", str(int(number))], folder=ROOT) as terminal:
+        before = terminal.settings
+        assert terminal.wait_for_exit() == 128 + number
+        assert_restored(terminal, before)
+
+
+def test_continuing_while_locks_are_held_holds_nothing_up() -> None:
+    with AskedTerminal([*LAUNCHED, "locked", str(int(signal.SIGCONT))], folder=ROOT) as terminal:
         before = terminal.settings
         terminal.wait_for("side 0")
         terminal.send("a word")
@@ -100,13 +124,49 @@ def test_continuing_in_the_middle_of_a_write_holds_nothing_up() -> None:
         assert_restored(terminal, before)
 
 
-def test_a_second_signal_does_not_wait() -> None:
+def test_a_stop_that_comes_while_locks_are_held_is_one() -> None:
+    with AskedTerminal([*LAUNCHED, "locked", str(int(signal.SIGTSTP))], folder=ROOT) as terminal:
+        before = terminal.settings
+        terminal.wait_for("side 0")
+        terminal.wait_for(lambda t: "1049" not in t.emulator.modes)
+        _, status = os.waitpid(terminal.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status)
+        terminal.signal(signal.SIGCONT)
+        terminal.wait_for(lambda t: "1049" in t.emulator.modes)
+        terminal.wait_for("side 0")
+        terminal.rest()
+        terminal.send(CTRL_Q)
+        assert terminal.wait_for_exit() == 0
+        assert_restored(terminal, before)
+
+
+def test_stops_and_starts_in_any_number_leave_it_running() -> None:
     terminal, before = started()
     with terminal:
-        terminal.signal(signal.SIGTERM)
-        terminal.signal(signal.SIGTERM)
-        assert terminal.wait_for_exit() == 128 + signal.SIGTERM
+        threads = thread_count(terminal.pid)
+        for _ in range(50):
+            for number in (signal.SIGTSTP, signal.SIGCONT, signal.SIGWINCH):
+                terminal.signal(number)
+        terminal.signal(signal.SIGCONT)
+        terminal.send("a word")
+        terminal.wait_for("a word")
+        terminal.rest()
+        assert thread_count(terminal.pid) == threads
+        terminal.send(CTRL_Q)
+        assert terminal.wait_for_exit() == 0
         assert_restored(terminal, before)
+
+
+def test_a_terminal_that_takes_nothing_holds_up_no_end() -> None:
+    terminal, before = started()
+    with terminal:
+        for _ in range(40):
+            terminal.send("\x1bOP\x1b[5~")
+        terminal.signal(signal.SIGTERM)
+        _, status = os.waitpid(terminal.pid, 0)  # nobody reads meanwhile
+        terminal.exit_code = os.waitstatus_to_exitcode(status)
+        assert terminal.exit_code == 128 + signal.SIGTERM
+        assert terminal.settings == before
 
 
 def test_a_crash_behind_the_launcher_s_frame_is_told_on_the_main_screen() -> None:

@@ -15,6 +15,7 @@ from tests.support.sse_server import (
     PROCESSING,
     USAGE,
     Gate,
+    Pause,
     Reply,
     SseServer,
     Stall,
@@ -187,9 +188,17 @@ def test_reset_clears_the_screen_and_the_models_memory(tmp_path: Path) -> None:
         leave(terminal)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("numbers", "codes"),
+    [
+        ([signal.SIGTERM], {143}),
+        ([signal.SIGHUP], {129}),
+        ([signal.SIGHUP, signal.SIGHUP], {129}),  # a closed window, from the kernel and from the shell
+        ([signal.SIGTERM, signal.SIGHUP], {143, 129}),  # the end of a login
+    ],
+)
 def test_a_signal_in_mid_answer_gives_the_terminal_back_and_leaves_a_whole_journal(
-    tmp_path: Path, number: signal.Signals, code: int, _own_home: Path
+    tmp_path: Path, numbers: list[signal.Signals], codes: set[int], _own_home: Path
 ) -> None:
     with (
         SseServer(Reply([event(chunk("Once upon a time")), Stall()])) as server,
@@ -199,14 +208,35 @@ def test_a_signal_in_mid_answer_gives_the_terminal_back_and_leaves_a_whole_journ
         terminal.wait_for(READY)
         terminal.send("tell me a story\r")
         terminal.wait_for("Once upon a time")
-        terminal.signal(number)
-        assert terminal.wait_for_exit() == code
+        for number in numbers:
+            terminal.signal(number)
+        assert terminal.wait_for_exit() in codes
         assert_terminal_given_back(terminal)
         assert terminal.settings == before
     (journal,) = (_own_home / "forge" / "state" / "sessions").glob("*.jsonl")
     kinds = [json.loads(line)["type"] for line in journal.read_text().splitlines()]
     assert kinds.count("llm_start") == kinds.count("llm_end") == 1
     assert kinds.count("agent_end") == 1
+
+
+def test_keys_count_while_the_terminal_takes_nothing_and_then_the_last_frame_comes(tmp_path: Path) -> None:
+    gate = Gate()
+    flood = [step for n in range(200) for step in (event(chunk(f"line {n} of many\n\n")), Pause(0.01))]
+    with (
+        SseServer(Reply([*flood, gate, Stall()])) as server,
+        connected(tmp_path, server) as terminal,
+    ):
+        terminal.wait_for(READY)
+        terminal.send("tell me much\r")
+        terminal.wait_for("line 1 of many")
+        assert gate.reached.wait(60)  # nobody has read for two seconds
+        gate.open()
+        terminal.send("\x1b")
+        assert server.requests[0].hung_up.wait(30)
+        terminal.wait_for("line 199 of many")
+        terminal.wait_for("interrupted")
+        leave(terminal)
+        assert_terminal_given_back(terminal)
 
 
 def test_a_closed_terminal_ends_the_program(tmp_path: Path) -> None:
