@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -43,7 +44,10 @@ _PARTS = {
 
 async def context(argument: str, session: ForgeSession) -> CommandResult:
     """The bar with its legend, the turns and the largest items."""
-    composition = session.composition()
+    return Text(await asyncio.to_thread(_told, await session.composition()), "Context")
+
+
+def _told(composition: Composition) -> str:
     blocks = [
         _headline(composition),
         bar(composition),
@@ -53,7 +57,7 @@ async def context(argument: str, session: ForgeSession) -> CommandResult:
     ]
     if composition.is_estimate:
         blocks.append("~ is estimated: the provider has not counted all of it yet.")
-    return Text("\n\n".join(block for block in blocks if block), "Context")
+    return "\n\n".join(block for block in blocks if block)
 
 
 def bar(composition: Composition) -> str:

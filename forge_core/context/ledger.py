@@ -118,7 +118,8 @@ def history_items(history: Iterable[tuple[Message, int]], last_turn: int) -> lis
                 call = calls.get(message.tool_call_id or "")
                 items.append(Item(Kind.RESULT, tokens, turn=turn, message=message, call=call))
             case _:
-                calls.update((call.id, call) for call in message.tool_calls or ())
+                for one in message.tool_calls or ():
+                    calls[one.id] = one
                 items.append(Item(Kind.ANSWER, tokens, turn=turn, message=message))
     dropped = max(last_turn - turn, 0)
     return [replace(item, turn=item.turn + dropped) for item in items] if dropped else items
@@ -127,7 +128,7 @@ def history_items(history: Iterable[tuple[Message, int]], last_turn: int) -> lis
 def fitted(items: Sequence[Item], used: int) -> tuple[Item, ...]:
     """The items in the same proportions, adding up to exactly `used` (largest remainders)."""
     total = sum(item.tokens for item in items)
-    if not total:
+    if total in (0, used):
         return tuple(items)
     shares = [divmod(item.tokens * used, total) for item in items]
     missing = used - sum(whole for whole, _ in shares)

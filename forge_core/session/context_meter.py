@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from forge_core.context.ledger import Composition, Item, Kind, fitted, history_items
@@ -24,6 +25,30 @@ class _Anchor:
     """Our estimate of the same."""
     reasoning: int = 0
     """Of the last answer: no message shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What a window held at one moment, taken down and not yet worked out; it may be in a thread."""
+
+    fixed: Sequence[Item]
+    """System prompt, instruction files, tools."""
+    history: Sequence[tuple[Message, int]]
+    turn: int
+    """The number of the newest one."""
+    counted: int
+    """Tokens of all these together."""
+    reasoning: int
+    is_estimate: bool
+
+    def composition(self, model: str, window: int | None, reserved: int) -> Composition:
+        """An item for each part. O(number of messages)."""
+        shown = fitted([*self.fixed, *history_items(self.history, self.turn)], self.counted)
+        if self.reasoning:
+            last = Item(Kind.REASONING, self.reasoning, "reasoning of the last answer", self.turn)
+            shown = (*shown, last)
+        room = max((window or 0) - self.counted - self.reasoning, 0)
+        return Composition(model, shown, window, min(reserved, room), self.is_estimate)
 
 
 class ContextMeter:
@@ -64,19 +89,16 @@ class ContextMeter:
         """Whether anything of `used` is not the provider's count."""
         return self._anchor is None or self._estimate() != self._anchor.estimated
 
-    def composition(self, model: str, window: int | None, reserved: int, turn: int) -> Composition:
-        """What makes up `used`; `turn` is the number of the newest one. O(number of messages)."""
-        items = [
-            *self._prompt_items(),
-            *self._tool_items(),
-            *history_items(self._agent.memory.counted_history(), turn),
-        ]
-        shown = fitted(items, self._scaled(self._estimate()))
-        if self._reasoning:
-            last = Item(Kind.REASONING, self._reasoning, "reasoning of the last answer", turn)
-            shown = (*shown, last)
-        room = max((window or 0) - sum(item.tokens for item in shown), 0)
-        return Composition(model, shown, window, min(reserved, room), self.is_estimate)
+    def holding(self, turn: int) -> Holding:
+        """What makes up `used` at this moment; `turn` is the number of the newest one."""
+        return Holding(
+            [*self._prompt_items(), *self._tool_items()],
+            list(self._agent.memory.counted_history()),
+            turn,
+            self._scaled(self._estimate()),
+            self._reasoning,
+            self.is_estimate,
+        )
 
     @property
     def _reasoning(self) -> int:

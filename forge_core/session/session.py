@@ -113,11 +113,12 @@ class ForgeSession:
         """What has been spent, by model and by turn."""
         return self._accounts.spending()
 
-    def composition(self) -> Composition:
-        """What fills the model's window. O(number of messages)."""
+    async def composition(self) -> Composition:
+        """What fills the model's window at this moment; a long history is gone through in a thread."""
         window, longest = self._parts.context_window(self._model), self._parts.max_output(self._model)
+        holding = self._meter.holding(self._accounts.turn)
         reserved = reserved_output(window, longest)
-        return self._meter.composition(self._model, window, reserved, self._accounts.turn)
+        return await asyncio.to_thread(holding.composition, self._model, window, reserved)
 
     def known_models(self) -> Sequence[ModelChoice]:
         """Models that can be named here, by the catalogue; the current one is always among them."""

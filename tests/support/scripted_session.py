@@ -127,7 +127,7 @@ class ScriptedSession:
         turns = [TurnSpending(n, self.sent[n - 1], spent) for n, spent in self.book.by_turn().items()]
         return SessionSpending(self.book.total(), self.book.by_model(), tuple(turns))
 
-    def composition(self) -> Composition:
+    async def composition(self) -> Composition:
         return Composition(self._model, self.items, self.status.context_window, reserved=32_000)
 
     def known_models(self) -> Sequence[ModelChoice]:

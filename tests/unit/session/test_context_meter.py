@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from forge_core.context.instructions import Instructions
 from forge_core.context.ledger import Kind
@@ -14,6 +18,7 @@ from forge_core.llm.models import Message, TokenUsage
 from forge_core.llm.tokens import estimate_tokens
 from forge_core.session.context_meter import ContextMeter
 from tests.support.agent_tools import Echo
+from tests.support.figures import command_text
 from tests.support.scripted_llm import Gate, ScriptedLLM
 from tests.support.sessions import scripted_session
 
@@ -69,18 +74,18 @@ def test_reasoning_that_no_message_shows_does_not_swell_the_others() -> None:
     estimate = meter.used
     meter.answered(ended(estimate - 10, 1_010, 1_000))
     assert meter.used == estimate + 1_000
-    parts = meter.composition("m", 10_000, 0, 3).by_kind()
+    parts = meter.holding(3).composition("m", 10_000, 0).by_kind()
     assert parts[Kind.REASONING] == 1_000
     assert sum(parts.values()) == meter.used
     meter.reset()
-    assert Kind.REASONING not in meter.composition("m", 10_000, 0, 3).by_kind()
+    assert Kind.REASONING not in meter.holding(3).composition("m", 10_000, 0).by_kind()
 
 
 def test_instruction_files_are_items_and_the_rest_is_the_system_prompt() -> None:
     meter, _ = meter_over(Counting())
     text = "Always write tests. " * 50
     meter.use_prompt(SystemPrompt(f"You are a test.\n{text}", (Instructions("AGENTS.md", text),)))
-    items = {item.name: item for item in meter.composition("m", 1000, 0, 0).items}
+    items = {item.name: item for item in meter.holding(0).composition("m", 1000, 0).items}
     assert items["AGENTS.md"].kind is Kind.INSTRUCTIONS
     assert items["AGENTS.md"].tokens == estimate_tokens(text)
     assert items["system prompt"].tokens < 20
@@ -98,8 +103,41 @@ def test_asking_again_estimates_nothing_again_however_long_the_history() -> None
     memory.add_message(Message.user("one more"))
     assert meter.used
     assert count.asked == before + 1
-    assert len(meter.composition("m", None, 0, 0).items) == 2_001 + 2
+    assert len(meter.holding(0).composition("m", None, 0).items) == 2_001 + 2
     assert count.asked <= before + 2, "a composition reads what was counted; the system prompt alone again"
+
+
+def test_what_is_taken_down_is_of_one_moment() -> None:
+    meter, memory = meter_over(Counting(), 20)
+    holding, used = meter.holding(20), meter.used
+    memory.add_message(Message.user("one more"))
+    assert meter.used > used
+    assert holding.composition("m", None, 0).used == used
+
+
+async def test_a_long_history_is_gone_through_beside_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from forge_core.commands import context_command
+    from forge_core.session import context_meter
+
+    threads: list[threading.Thread] = []
+
+    def watched(real: Any) -> Any:
+        def work(*arguments: Any) -> Any:
+            threads.append(threading.current_thread())
+            return real(*arguments)
+
+        return work
+
+    monkeypatch.setattr(context_meter, "history_items", watched(context_meter.history_items))
+    monkeypatch.setattr(context_command, "_turns", watched(context_command._turns))
+    session = scripted_session(tmp_path, [["fine"]])
+    async for _ in session.send("hello"):
+        pass
+    assert "hello" in await command_text("/context", session)
+    assert len(threads) == 2
+    assert threading.main_thread() not in threads
 
 
 async def test_tokens_that_stream_in_are_not_estimated_one_by_one(tmp_path: Path) -> None:

@@ -168,8 +168,9 @@ async def test_reset_interrupts_clears_the_conversation_and_keeps_what_was_spent
     await running
     spent = session.status.usage
     assert spent.prompt_tokens >= 10
-    assert session.composition().by_turn() == {}
-    assert session.status.context_used == session.composition().used
+    composition = await session.composition()
+    assert composition.by_turn() == {}
+    assert session.status.context_used == composition.used
     assert [turn.number for turn in session.spending().turns] == [0]
     await turn(session, "three")
     llm = session._parts.agent.llm
