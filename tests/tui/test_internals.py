@@ -95,7 +95,7 @@ def of_others(nodes: list[ast.AST]) -> Iterator[str]:
     own = defined(nodes)
     for node in nodes:
         match node:
-            case ast.Attribute(value=ast.Name(id="self")):
+            case ast.Attribute(value=ast.Name(id="self" | "os")):
                 pass
             case ast.Attribute(attr=name) if is_private(name) and name not in own:
                 yield name
@@ -104,8 +104,7 @@ def of_others(nodes: list[ast.AST]) -> Iterator[str]:
 def uses(path: Path) -> set[str]:
     tree = ast.parse(path.read_text())
     nodes = list(ast.walk(tree))
-    found = {*imported(nodes), *inherited(tree, path), *of_others(nodes)}
-    return found - {"_exit"} if path.name == "signals.py" else found  # os._exit
+    return {*imported(nodes), *inherited(tree, path), *of_others(nodes)}
 
 
 def told(path: Path) -> set[str]:
