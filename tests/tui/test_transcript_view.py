@@ -7,6 +7,7 @@ import random
 
 import pytest
 from textual.events import MouseScrollUp
+from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -56,6 +57,22 @@ async def test_scrolling_up_holds_the_view_and_tells_of_what_is_new_below() -> N
         await pilot.pause()
         assert "An answer." in app.rows()[-1]
         assert not app.transcript.new_below
+
+
+async def test_a_new_line_lays_nothing_out_and_leaves_the_strips_of_the_others() -> None:
+    async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
+        app.transcript.add_text("\n".join(f"line {n}" for n in range(100)))
+        await settle(app, pilot)
+        layouts = app.screen._layout_updates
+        region = Region(0, 0, *app.transcript.size)
+        before = app.transcript.render_lines(region)
+        for number in range(3):
+            app.transcript.apply(said(f"- item {number}\n"))
+            await settle(app, pilot)
+        after = app.transcript.render_lines(region)
+        assert "item 2" in after[-1].text
+        assert all(new is old for new, old in zip(after[:-4], before[4:], strict=True))
+        assert app.screen._layout_updates == layouts
 
 
 async def test_the_wheel_scrolls_by_exact_rows_and_the_composer_keeps_the_focus() -> None:
