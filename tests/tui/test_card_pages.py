@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable
 from typing import Any
+
+from textual.pilot import Pilot
 
 from forge_core.events import LLMStart, Permission, ToolEnd, ToolProgress, ToolStart
 from forge_tui.widgets.transcript.pages import MOST_PAGES, PAGE_LINES, Pages, Size, lines_of
-from tests.support.transcripts import drawn, layout_of, shown, tool_ended, tool_started, turn_ended
+from tests.support.transcripts import (
+    TranscriptApp,
+    drawn,
+    layout_of,
+    shown,
+    tool_ended,
+    tool_started,
+    turn_ended,
+)
 
 ODD: list[Any] = [
     None, 7, 1e308, True, "", "x" * 50_000, "\x1b[2J\x00", "[red]x[/]", {"a": [{}]}, [[["x"]]], "\ud800", "a\nb", "日本" * 50,
@@ -39,6 +50,45 @@ def test_every_line_of_a_long_output_can_be_reached_and_the_page_stays_small() -
     last = len(drawn(block)) - 1
     assert "fold" in drawn(block)[last] and block.toggle(last)
     assert len(drawn(block)) == 1
+
+
+async def paged_through(app: TranscriptApp, pilot: Pilot[None], page: Callable[[], None]) -> str:
+    """All rows that show until a press changes nothing any more."""
+    seen: list[str] = []
+    while (rows := app.rows()) != seen[-len(rows) :]:
+        seen += rows
+        page()
+        await pilot.pause()
+    return "\n".join(seen) + "\n"
+
+
+async def test_page_down_and_page_up_go_through_all_of_a_long_output() -> None:
+    async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
+        app.transcript.apply(tool_started("read", path="a"))
+        app.transcript.apply(tool_ended("read", "\n".join(f"line {n}" for n in range(1_000))))
+        app.transcript.add_text("after it")
+        app.transcript.toggle_cards()
+        app.transcript.scroll_to_start()
+        await pilot.pause()
+        for page, end in ((app.transcript.page_down, "after it"), (app.transcript.page_up, "Read a")):
+            seen = await paged_through(app, pilot, page)
+            assert [n for n in range(1_000) if f" line {n}\n" not in seen] == []
+            assert end in "\n".join(app.rows())
+
+
+async def test_page_down_and_page_up_go_through_all_calls_of_a_large_group() -> None:
+    async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
+        for number in range(450):
+            app.transcript.apply(tool_started("read", str(number), path=f"{number}.py"))
+            app.transcript.apply(tool_ended("read", "x", call_id=str(number)))
+        app.transcript.add_text("after it")
+        app.transcript.toggle_cards()
+        app.transcript.scroll_to_start()
+        await pilot.pause()
+        for page, end in ((app.transcript.page_down, "after it"), (app.transcript.page_up, "Read 450")):
+            seen = await paged_through(app, pilot, page)
+            assert [n for n in range(450) if f" Read {n}.py" not in seen] == []
+            assert end in "\n".join(app.rows())
 
 
 def test_pages_of_any_sizes_hold_each_item_once() -> None:

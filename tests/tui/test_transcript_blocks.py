@@ -95,7 +95,7 @@ def test_an_unfolded_giant_shows_a_page_and_says_so() -> None:
     block.toggle(0)
     rows = drawn(block)
     assert len(rows) == 1 + 200 + 2
-    assert rows[-2:] == [" │ … 4,800 more lines", " │ ▴ fold"]
+    assert rows[-2:] == [" │ … 4,800 more lines (PageDown)", " │ ▴ fold"]
 
 
 def test_a_failure_shows_its_reason() -> None:

@@ -91,6 +91,10 @@ class Block(ABC):
         """Folds or unfolds what can be at `row`; whether anything changed."""
         return self.toggle(row)
 
+    def page_at(self, row: int) -> int:
+        """Whether `toggle` would show one page more there: 1 for the next, -1 for the one before, else 0."""
+        return 0
+
     def toggle_back(self) -> bool:
         """Takes back what the last click did, where it was the first of two."""
         return self.toggle(0)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 Part = Literal["header", "text", "calls", "earlier", "back", "on", "fold", "held"]
 
-
+_ON, _BACK = ("on", "calls"), ("back", "earlier")
+"""Parts that stand for more of the body or of the calls."""
 HEADER, PREVIEW = 0, -1
 """Numbers of passages: the header, and what shows of a folded body. A body's pages are counted from 1."""
 
@@ -182,7 +183,7 @@ class CallBlock(FoldingBlock):
         if handle is None:
             return False
         block = handle.block
-        if handle.part in ("on", "back", "calls", "earlier"):
+        if handle.part in (*_ON, *_BACK):
             self._held = block.turn_page(handle.part)
             if self._held is not None:
                 block.changed()
@@ -202,6 +203,10 @@ class CallBlock(FoldingBlock):
             return False
         self._held = Handle(block, "header")
         return block.set_open(not block.is_open)
+
+    def page_at(self, row: int) -> int:
+        handle = self._handle_at(row)
+        return 0 if handle is None else (handle.part in _ON) - (handle.part in _BACK)
 
     def toggle_back(self) -> bool:
         held = self._held

@@ -86,7 +86,7 @@ class CallList:
         """Adds the rows of the calls, in order."""
         if self._first:
             canvas.mark(Handle(self._owner, "earlier"))
-            canvas.decoration([(f"… {self._first:,} before", styles.accent)])
+            canvas.decoration([(f"… {self._first:,} before (PageUp)", styles.accent)])
         before, self._pieces = self._pieces, {}
         for block in self._blocks[self._first : self._end]:
             looks, piece = (block.revision, styles), before.get(block)
@@ -97,7 +97,7 @@ class CallList:
             self._pieces[block] = piece
         if (more := len(self._blocks) - self._end) > 0:
             canvas.mark(Handle(self._owner, "calls"))
-            canvas.decoration([(f"… {more:,} more below", styles.accent)])
+            canvas.decoration([(f"… {more:,} more below (PageDown)", styles.accent)])
 
     def draw_latest(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         """Adds a row for each of the latest calls."""

@@ -163,7 +163,7 @@ class CardBody:
         pages = self._paged()
         if pages.first:
             canvas.mark(Handle(card, "back"))
-            canvas.decoration([(f"… {_count(pages.lines_before, 'earlier')}", styles.accent)])
+            canvas.decoration([(f"… {_count(pages.lines_before, 'earlier')} (PageUp)", styles.accent)])
         canvas.mark(Handle(card, "text"))
         for number, items, is_new in pages.parts():
             if is_new:
@@ -174,7 +174,7 @@ class CardBody:
                 canvas.text([(line.expandtabs(8), styles.muted)], original=line)
         if pages.end < pages.count:
             canvas.mark(Handle(card, "on"))
-            canvas.decoration([(f"… {_count(pages.lines_after)}", styles.accent)])
+            canvas.decoration([(f"… {_count(pages.lines_after)} (PageDown)", styles.accent)])
         if pages.lines >= _FOLD_ROW_FROM:
             canvas.mark(Handle(card, "fold"))
             canvas.decoration([("▴ fold", styles.accent)])

@@ -227,12 +227,43 @@ class Pointing(Window):
         block, number = self._frame.places[self._pointer[1]]
         return self._toggle(self._pointer[1], lambda: self.model.blocks[block].fold_at(number))
 
+    # Pages of long outputs, by keys
+
+    def page_up(self) -> None:
+        if (y := self._turn_page(-1)) is None:
+            super().page_up()
+        else:
+            self.scroll_rows(min(-1, y + 2 - self.size.height))
+
+    def page_down(self) -> None:
+        if (y := self._turn_page(1)) is None:
+            super().page_down()
+        else:
+            self.scroll_rows(max(1, y - 1))
+
+    def _turn_page(self, direction: int) -> int | None:
+        """Shows the page that a row in view stands for; the row, or None where there is none such."""
+        if not self._is_ready():
+            return None
+        self.show()
+        places = [(y, *place) for y, place in enumerate(self._frame.places)]
+        marked = (
+            place
+            for place in places[::direction]
+            if self.model.blocks[place[1]].page_at(place[2]) == direction
+        )
+        y, block, number = next(marked, (None, 0, 0))
+        if y is not None:
+            self._toggle(y, lambda: self.model.blocks[block].toggle(number))
+        return y
+
     def _toggle(self, y: int, act: Callable[[], bool]) -> bool:
         """Folds or unfolds something at row `y`, where its beginning then stands; whether it does fold."""
         block, number = self._frame.places[y]
         self.model.stay()
         has_changed = act()
         if has_changed:
+            self.model.rendered(block)  # only then it knows which row that is
             self.model.put(block, self.model.blocks[block].kept_row(number), y)
         self.model.settle()
         self.show()
