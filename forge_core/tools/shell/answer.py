@@ -50,7 +50,7 @@ def answer(
         summary=summary,
         metadata=_metadata(job, how),
         outcome=_OUTCOMES.get(how, "done" if error is None else "failed"),
-        aside=_aside(job, how, error, told),
+        aside=_aside(job, error, told),
     )
 
 
@@ -109,9 +109,9 @@ def _took(job: Job) -> str:
     return f"[exit code 0, {job.duration_s:.1f} s]"
 
 
-def _aside(job: Job, how: Attended, error: str | None, told: Sequence[str]) -> str:
+def _aside(job: Job, error: str | None, told: Sequence[str]) -> str:
     """The line that says what the summary says too."""
-    if how is Attended.ENDED and error is not None:
+    if error is not None:
         return f"Error: {error}"
     return _took(job) if list(told) == [_took(job)] else ""
 

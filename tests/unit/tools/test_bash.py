@@ -129,6 +129,7 @@ async def test_a_timeout_returns_at_once_with_what_there_is(tool: BashTool, tmp_
         assert took >= timeout_s
         assert not result.success
         assert f"timed out after {timeout_s} s" in (result.error or "")
+        assert result.for_model() == f"{result.aside}\n{result.output}"
         if result.output != "before":
             return math.inf  # the machine was too busy for the shell to come that far
         assert await gone(int((tmp_path / "pid").read_text()))
@@ -150,6 +151,7 @@ async def test_an_interrupt_returns_within_200_ms_with_what_there_is(tool: BashT
         result = await bash(tool, tmp_path, "echo $$ > pid; echo half; sleep 7013", context=context)
         took = time.perf_counter() - pressed[0]
         assert "interrupted by the user" in (result.error or "")
+        assert result.for_model() == f"{result.aside}\n{result.output}"
         assert result.output == "half"
         assert await gone(int((tmp_path / "pid").read_text()))
         return took
