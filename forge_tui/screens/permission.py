@@ -47,6 +47,8 @@ CHANGED_ROWS = 2
 """Of a diff, that show wherever there is room for them."""
 NOTE_ROWS = 2
 """The most that the facts, the warning, and what is wrong with a rule may take: a model words them."""
+ROOMY = 24
+"""Rows of a terminal from which on four are the conversation's; two below."""
 WRAP_CELLS = 12
 """What wrapping between words may leave empty."""
 KEYS_HINT = "Enter answer · Esc no"
@@ -140,7 +142,7 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         body and the conversation share what is left."""
         width, rows = max(self.screen.size.width - FRAME_CELLS, 2), self.screen.size.height
         blank = int(rows >= SMALL)
-        conversation = 4 if blank else 2
+        conversation = 4 if rows >= ROOMY else 2
         self.set_class(not blank, "-small")
         left = rows - BESIDE_ROWS - FRAME_ROWS - 2 * blank - len(self._options) - self.is_writing
         left -= place(self._problem, self._problem_text, width, min(NOTE_ROWS, max(left - 1, 0)))

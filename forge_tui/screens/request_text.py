@@ -120,7 +120,7 @@ def all_facts(request: ApprovalRequest, workspace: Path) -> list[Line]:
 
 
 def _facts(request: ApprovalRequest, workspace: Path, *, is_whole: bool) -> list[str]:
-    facts = [] if request.is_usual_reason else [safe_line(request.reason)]
+    facts = [] if request.is_usual_reason else [_reason(request)]
     is_short = is_whole and "\n" not in request.target and len(request.target) <= SHORT_CHARACTERS
     if not request.diffs and not is_short:
         facts.append(_size(request.target))
@@ -129,6 +129,14 @@ def _facts(request: ApprovalRequest, workspace: Path, *, is_whole: bool) -> list
         if name != PURPOSE and not is_usual:
             facts.append(f"{safe_line(name)}: {safe_line(value)}")
     return [fact for fact in facts if fact]
+
+
+def _reason(request: ApprovalRequest) -> str:
+    """Why it asks; the path it is about stands above, and may be long."""
+    about, reason = f"{request.target} ", request.reason
+    if request.effect is not Effect.RUN and reason.startswith(about):
+        reason = f"It {reason.removeprefix(about)}"
+    return safe_line(reason)
 
 
 def _purpose(request: ApprovalRequest) -> str:
