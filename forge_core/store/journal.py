@@ -70,7 +70,8 @@ class Journal:
     def _join(self, chunk: LLMChunk) -> None:
         pending = self._chunks
         is_next = bool(pending) and (
-            pending[0].kind != chunk.kind or chunk.timestamp - pending[0].timestamp > CHUNK_WINDOW_S
+            pending[0].kind != chunk.kind
+            or abs(chunk.timestamp - pending[0].timestamp) > CHUNK_WINDOW_S  # a clock may be set back
         )
         if is_next:
             self._flush_chunks()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from logging.handlers import RotatingFileHandler
@@ -27,7 +28,8 @@ def open_log(path: Path, level: str, name: str) -> logging.Logger:
 def close_log(logger: logging.Logger) -> None:
     for handler in list(logger.handlers):
         logger.removeHandler(handler)
-        handler.close()
+        with contextlib.suppress(OSError):  # a full disk: the last lines still waited to be written
+            handler.close()
 
 
 class _PrivateFile(RotatingFileHandler):

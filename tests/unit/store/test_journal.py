@@ -48,6 +48,15 @@ def test_chunks_of_one_quarter_second_are_one_record(tmp_path: Path) -> None:
     assert len(records) == 3
 
 
+def test_a_clock_that_is_set_back_keeps_no_chunks_from_the_disk(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "a.jsonl")
+    for at, text in ((10_000.0, "before"), (100.0, "after"), (100.1, " it")):
+        journal.event(LLMChunk(timestamp=at, text=text, kind="answer"))
+    journal.close()
+    texts = [record["data"]["text"] for record in read_journal(tmp_path / "a.jsonl").records]
+    assert texts == ["before", "after it"]
+
+
 def test_a_torn_last_line_is_skipped_told_and_repaired_before_the_next_append(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_bytes(b'{"v":1,"type":"user","timestamp":1,"data":{}}\n{"v":1,"type":"mess')

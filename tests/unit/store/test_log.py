@@ -39,3 +39,13 @@ def test_a_disk_that_refuses_is_silent(tmp_path: Path, capfd: pytest.CaptureFixt
     logger.info("lost")
     close_log(logger)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here to play a full disk")
+def test_a_full_disk_is_silent(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "forge.log"
+    path.symlink_to("/dev/full")
+    logger = open_log(path, "info", "forge.test")
+    logger.info("lost")
+    close_log(logger)
+    assert capfd.readouterr() == ("", "")
