@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import gc
+import shlex
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 
 from forge_core.config.models import ForgeConfig
 from forge_core.events import LLMChunk, LLMStart
+from forge_tui.terminal.clipboard import Route
 from tests.support.chat_app import ChatApp, make_app, ready, say, shown, type_text, until
 from tests.support.scripted_session import Gate
 from tests.support.transcripts import TranscriptApp, call_ended, said, tool_ended, tool_started
@@ -214,6 +219,26 @@ async def select_words(pilot: Pilot[None], app: ChatApp) -> None:
     await drag(pilot, [(6, row)])
     await pilot.mouse_up(offset=(6, row))
     assert app.chat.transcript.selected_text() == "some"
+
+
+async def test_what_is_selected_can_be_pasted_with_the_middle_button_and_is_copied_only_so(
+    config: ForgeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def into(name: str) -> tuple[str, ...]:
+        return ("/bin/sh", "-c", f"cat > {shlex.quote(str(tmp_path / name))}")
+
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        route = Route("tool", into("clipboard"), into("primary"))
+        monkeypatch.setattr(app, "_surroundings", replace(app._surroundings, clipboard=lambda: route))
+        app.chat.transcript.add_text("some words")
+        await pilot.pause()
+        await select_words(pilot, app)
+        assert app.focused is app.chat.composer, "what is typed next is a message"
+        primary = tmp_path / "primary"
+        await until(pilot, lambda: primary.exists() and primary.read_text() == "some")
+        assert not (tmp_path / "clipboard").exists()
 
 
 async def test_escape_ends_one_thing_at_a_time_and_the_turn_last(config: ForgeConfig) -> None:
