@@ -251,7 +251,7 @@ async def todo_panel(stage: Stage, texts: Sequence[str]) -> str:
     for start in range(0, len(todos), 5):
         chat.todos.show(todos[start : start + 5])
         chat.activity.working = Working(stage.app.clock())
-        chat.activity.show_doing("" if chat.todos.current is None else chat.todos.current.doing)
+        chat.activity.show_doing(chat.todos.doing)
         shown.append(await stage.painted())
     chat.todos.show(())
     chat.activity.show_doing("")
