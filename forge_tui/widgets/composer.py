@@ -16,6 +16,7 @@ from textual.widgets.text_area import Selection
 from forge_core.sanitize import safe_text
 from forge_tui.keymap import KEYS, Where, bindings
 from forge_tui.terminal import internals
+from forge_tui.widgets.bound_keys import run_bound
 from forge_tui.widgets.completion import CompletionPopup
 from forge_tui.widgets.idle_text import PLACEHOLDER
 from forge_tui.widgets.typed_text import typed_text
@@ -159,23 +160,15 @@ class Composer(TextArea):
         return super().render_line(y) if self.content_size.width > 0 else Strip.blank(0)
 
     async def _on_key(self, event: events.Key) -> None:
-        """Write what is typed, and carry out our keys at once: a binding's way through the app would let
-        later letters overtake it."""
+        """Write what is typed, and carry out our keys."""
         if _is_newline(event.key):
             self.action_newline()
-        elif not await self._run_bound(event.key):
+        elif not await run_bound(self, event.key):
             if event.is_printable or not (text := typed_text(event)):
                 return  # TextArea sees to it
             self._write(text)
         event.prevent_default()
         event.stop()
-
-    async def _run_bound(self, key: str) -> bool:
-        """Whether an action of ours is bound to this key and took it."""
-        for binding in internals.bound(self, key):
-            if await self.app.run_action(binding.action, self):
-                return True
-        return False
 
     async def _on_mouse_release(self, event: events.MouseRelease) -> None:
         # Textual 8.2.8 goes on selecting wherever the pointer goes when F9 takes the mouse away meanwhile.

@@ -6,6 +6,7 @@ from textual import events
 from textual.widgets import Input
 
 from forge_core.sanitize import safe_line
+from forge_tui.widgets.bound_keys import run_bound
 from forge_tui.widgets.typed_text import typed_text
 
 
@@ -33,11 +34,13 @@ class LineInput(Input):
         self.focus()
 
     async def _on_key(self, event: events.Key) -> None:
-        """Write what Textual's own line leaves out."""
-        if not event.is_printable and (text := typed_text(event)):
-            event.prevent_default()
-            event.stop()
+        """Carry out the line's keys, and write what Textual's own line leaves out."""
+        if not await run_bound(self, event.key):
+            if event.is_printable or not (text := typed_text(event)):
+                return  # Input sees to it
             self.replace(text, *self.selection)
+        event.prevent_default()
+        event.stop()
 
     def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default()

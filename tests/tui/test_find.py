@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from textual import events
+from textual._xterm_parser import XTermParser
 from textual.pilot import Pilot
 
 from forge_core.config.models import ForgeConfig
+from forge_tui.widgets.find_bar import FindLine
 from forge_tui.widgets.transcript.answer_blocks import MarkdownBlock
 from forge_tui.widgets.transcript.blocks import UserBlock
 from forge_tui.widgets.transcript.find import Finder
@@ -288,3 +290,17 @@ async def test_a_cleared_conversation_ends_the_matches(config: ForgeConfig) -> N
         await pilot.pause()
         assert app.is_running
         assert app.focused is app.chat.composer
+
+
+async def test_no_letter_overtakes_a_key_before_it(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        await pilot.press("ctrl+f")
+        await until(pilot, lambda: app.chat.is_finding)
+        for key in XTermParser().feed("needle\x7f\x7f\x7f\x1b[D\x1b[Dxyz\x7fabc\x1b[F!"):
+            app.post_message(key)
+        line = app.focused
+        assert isinstance(line, FindLine)
+        await until(pilot, lambda: line.value.endswith("!"))
+        assert line.value == "nxyabcee!"
