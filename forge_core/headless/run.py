@@ -23,7 +23,7 @@ from forge_core.workspace.trust import what_would_act
 async def run_prompt(config: ForgeConfig, prompt: str, output: OutputFormat) -> int:
     """Runs one prompt to its end and returns the exit code.
 
-    Ctrl-C ends the run kindly (4); TERM and HUP do the same and give 128 + the signal's number.
+    Ctrl-C ends the run kindly (4); TERM, HUP and QUIT do the same and give 128 + the signal's number.
     """
     for notice in (*config.notices, *_untrusted(config)):
         print(safe_line(notice), file=sys.stderr)
@@ -56,9 +56,9 @@ async def _drive(session: ForgeSession, prompt: str, printer: Printer) -> int:
             if isinstance(event, AgentEnd):
                 code = exit_code_for(event.result.stopped_reason)
     ending = received[0] if received else None
-    if ending in (signal.SIGTERM, signal.SIGHUP):
-        return 128 + ending
-    return int(ExitCode.INTERRUPTED) if ending is not None else code
+    if ending is None:
+        return code
+    return int(ExitCode.INTERRUPTED) if ending == signal.SIGINT else 128 + ending
 
 
 def _print(printer: Printer, event: AgentEvent) -> None:
@@ -72,7 +72,7 @@ def _print(printer: Printer, event: AgentEvent) -> None:
 
 @contextlib.asynccontextmanager
 async def _interrupting(session: ForgeSession) -> AsyncIterator[list[signal.Signals]]:
-    """Turns INT, TERM and HUP into an interrupt of the turn; the list holds what came."""
+    """Turns INT, TERM, HUP and QUIT into an interrupt of the turn; the list holds what came."""
     loop = asyncio.get_running_loop()
     received: list[signal.Signals] = []
 
@@ -80,7 +80,7 @@ async def _interrupting(session: ForgeSession) -> AsyncIterator[list[signal.Sign
         received.append(number)
         session.interrupt()
 
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
     for number in numbers:
         loop.add_signal_handler(number, stop, number)
     try:

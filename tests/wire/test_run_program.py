@@ -191,7 +191,8 @@ def start(server: SseServer, cwd: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 4), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+    ("number", "code"),
+    [(signal.SIGINT, 4), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131)],
 )
 def test_a_signal_ends_the_run_kindly_with_its_code(
     tmp_path: Path, number: signal.Signals, code: int, _own_home: Path
