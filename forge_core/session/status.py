@@ -46,10 +46,3 @@ class SessionStatus:
     is_running: bool = False
     is_away: bool = False
     """Nobody is asked: what needs a person is refused."""
-
-    @property
-    def context_percent(self) -> int | None:
-        """How full the window is; None where its size is unknown."""
-        if not self.context_window:
-            return None
-        return min(100, round(100 * self.context_used / self.context_window))

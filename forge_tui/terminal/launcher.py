@@ -96,11 +96,6 @@ def restore() -> None:
         _terminal.attributes = None
 
 
-def reset() -> None:
-    """Undoes every mode on a terminal that a killed Forge left behind; for `forge reset-terminal`."""
-    _write(_LEAVE_MODES + _LEAVE_SCREEN)
-
-
 def take_over() -> Handover:
     """The driver starts and owns the modes and the keys from now on."""
     if _terminal.attributes is None and os.isatty(0):

@@ -126,11 +126,6 @@ class Job:
     def duration_s(self) -> float:
         return (self._ended or time.monotonic()) - self._started
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether nothing of it runs any more, or is about to be killed."""
-        return self._ended is not None
-
     def view(self) -> JobView:
         return JobView(
             id=self.id,

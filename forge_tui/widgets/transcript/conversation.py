@@ -63,11 +63,6 @@ class Conversation:
         """Whether something in it shows the time going by."""
         return self._retry is not None or bool(self._calls.running)
 
-    @property
-    def is_streaming(self) -> bool:
-        """Whether text waits to be cut into blocks."""
-        return self._answer is not None
-
     def apply(self, event: AgentEvent) -> None:
         """Takes one event. Answer text only reaches the blocks with `flush()`."""
         if self._retry is not None:

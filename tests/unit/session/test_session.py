@@ -67,7 +67,7 @@ async def test_the_status_carries_model_mode_usage_and_context(tmp_path: Path) -
     assert (status.model, status.mode, status.is_running) == ("scripted/model", PermissionMode.ASK, False)
     assert (status.usage.prompt_tokens, status.usage.completion_tokens) == (10, 2)
     assert str(status.usage.cost_usd) == "0.001"
-    assert (status.context_used, status.context_percent) == (12, 1)
+    assert status.context_used == 12
     await session.aclose()
 
 
