@@ -140,6 +140,15 @@ def test_rows_that_look_the_same_stay_the_same_rows() -> None:
     assert all(a is b for a, b in zip(before, after, strict=False))
 
 
+def test_rows_stay_the_same_rows_when_their_block_is_cut_in_two() -> None:
+    layout = layout_with(Lines("a", 5))
+    before = list(layout.frame().rows)
+    layout.replace(0, [Lines("a", 5), Lines("b", 2)])
+    after = list(layout.frame().rows)
+    assert len(after) == 7
+    assert all(a is b for a, b in zip(before, after, strict=False))
+
+
 def test_jumping_far_lands_where_the_estimates_say_and_stays_consistent() -> None:
     layout = layout_with(*(Lines(f"b{n}", 4, 2) for n in range(500)))
     for offset in (0, 1_000, 2_999, 10**9):
