@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from forge_core.tools.output import MAX_SPILL_BYTES, OutputStore, omission, write_all
 from forge_core.tools.shell.live_feed import LiveFeed
-from forge_core.tools.shell.terminal_text import TerminalText, as_bytes
+from forge_core.tools.shell.terminal_text import TerminalText
 
 RECENT_BYTES = 8 * 1024
 """The end of the output that `recent` can show, whoever has read it already."""
@@ -68,14 +68,14 @@ class Capture:
         """Keeps all of the output in the file from now on, however small it is. To be called before the first
         `take`."""
         if not self._spill.is_open:
-            self._spill.write(self._piece.content(), as_bytes(self._shown.row))
+            self._spill.write(self._piece.content(), self._shown.row.encode())
 
     def take(self) -> str:
         """What came since the last `take`, which is then done with: whole, or head and tail of together
         `limit` characters. A line that was told before its end goes on, or comes anew when it was rewritten.
         The beginning of a character or of a control sequence waits for its rest."""
         row = self._shown.row
-        self._piece.feed(as_bytes(row.removeprefix(self._told_row)))
+        self._piece.feed(row.removeprefix(self._told_row).encode())
         self._told_row = row
         text = self._limited()
         self._piece = _Piece(self._limit * 4)
@@ -83,7 +83,7 @@ class Capture:
 
     def recent(self, limit: int = RECENT_BYTES) -> str:
         """The last `limit` bytes, taken or not."""
-        return _decoded((bytes(self._recent) + as_bytes(self._shown.row))[-limit:])
+        return _decoded((bytes(self._recent) + self._shown.row.encode())[-limit:])
 
     def close(self) -> None:
         """Ends the live feed and the file. What was not taken stays."""
@@ -93,10 +93,10 @@ class Capture:
 
     def _settle(self, text: str) -> None:
         """Takes in what changes no more."""
-        data = as_bytes(text)
+        data = text.encode()
         news = data
         if text:
-            news = as_bytes(text.removeprefix(self._told_row))
+            news = text.removeprefix(self._told_row).encode()
             self._told_row = ""
         if self._live is not None:
             self._live.feed(text)
@@ -107,7 +107,7 @@ class Capture:
             self._spill.write(self._piece.content())
         self._piece.feed(news)
         if self._spill.is_open:
-            self._spill.write(data, as_bytes(self._shown.row))
+            self._spill.write(data, self._shown.row.encode())
 
     def _limited(self) -> str:
         piece = self._piece

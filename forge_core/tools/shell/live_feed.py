@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from forge_core.tools.shell.terminal_text import TerminalText, as_text
+from forge_core.tools.shell.terminal_text import TerminalText
 
 LIVE_INTERVAL_S = 0.05
 """At least this long between two pieces: at most 20 a second."""
@@ -48,7 +48,7 @@ class LiveFeed:
         shown = self._pending + row
         if shown == self._row and not self._skipped:
             return
-        text = as_text(self._since(shown))
+        text = self._since(shown)
         if self._pending:
             self._is_wrapped = not self._pending.endswith("\n")
         self._pending, self._row, self._skipped = "", row, False

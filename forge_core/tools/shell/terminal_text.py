@@ -35,14 +35,15 @@ _MOVE = re.compile("(\r+|\b+)")
 
 
 class TerminalText:
-    """Bytes in, text out; bytes that are no UTF-8 come out as `surrogateescape` has them.
+    """Bytes in, text out, with replacement characters for what is no UTF-8: as it is, it could join to a control
+    across a sequence that vanishes.
 
     However the bytes are cut, what `feed` has returned together with `row` is the same. Time is linear, and
     memory is bounded.
     """
 
     def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._held = ""
         """The beginning of a sequence whose rest is still to come."""
         self._cells: list[str] = []
@@ -160,13 +161,3 @@ def _cells(text: str) -> list[str]:
         if unicodedata.east_asian_width(character) in "WF":
             cells.append("")
     return cells
-
-
-def as_bytes(text: str) -> bytes:
-    """What `TerminalText` gave, in UTF-8; what was none as it came."""
-    return text.encode("utf-8", "surrogateescape")
-
-
-def as_text(text: str) -> str:
-    """What `TerminalText` gave, with replacement characters for what was no UTF-8."""
-    return as_bytes(text).decode("utf-8", "replace")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forge_core.tools.shell.terminal_text import MAX_ROW_CELLS, MAX_SEQUENCE, TerminalText, as_bytes, as_text
+from forge_core.tools.shell.terminal_text import MAX_ROW_CELLS, MAX_SEQUENCE, TerminalText
 from tests.support.hostile import TRICKS
 
 MEGABYTE = 1_000_000
@@ -121,7 +121,7 @@ def test_the_text_is_the_same_however_the_bytes_are_cut(data: bytes, sizes: list
 
 @given(OUTPUT)
 def test_no_control_remains_but_newline_and_tab(data: bytes) -> None:
-    text = as_text(shown(data))
+    text = shown(data)
     assert not [
         character
         for character in text
@@ -134,9 +134,14 @@ def test_text_without_controls_is_unchanged(text: str) -> None:
     assert shown(text.encode()) == text
 
 
-@given(st.binary().filter(lambda data: not set(data) & {*range(9), *range(11, 32), 0x7F, 0xC2}))
-def test_bytes_that_are_no_text_are_unchanged(data: bytes) -> None:
-    assert as_bytes(shown(data)) == data
+@given(st.binary().filter(lambda data: not set(data) & {*range(9), *range(11, 32), 0x7F, 0xC2}), CUTS)
+def test_bytes_that_are_no_text_are_replaced_however_they_are_cut(data: bytes, sizes: list[int]) -> None:
+    assert shown_in_pieces(data, sizes) == data.decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("printed", [b"\xc2\x1b[m\x9b31m", b"\xe2\x80\x1b[K\xae", b"\xc2\r\x1b[m\x9b"])
+def test_bytes_do_not_join_across_a_sequence_that_vanishes(printed: bytes) -> None:
+    assert set(shown(printed)) <= set("\ufffd31m")
 
 
 @pytest.mark.parametrize("trick", TRICKS)
