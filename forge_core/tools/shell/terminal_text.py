@@ -35,8 +35,8 @@ _MOVE = re.compile("(\r+|\b+)")
 
 
 class TerminalText:
-    """Bytes in, text out, with replacement characters for what is no UTF-8: as it is, it could join to a control
-    across a sequence that vanishes.
+    """Bytes in, text out, with replacement characters for what is no UTF-8: such bytes could join to a
+    control across a sequence that vanishes.
 
     However the bytes are cut, what `feed` has returned together with `row` is the same. Time is linear, and
     memory is bounded.
