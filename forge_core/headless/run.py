@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -18,6 +19,9 @@ from forge_core.runtime import build_session, harden_process
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
 from forge_core.workspace.trust import what_would_act
+
+_GRACE_S = 2.0
+"""How long the end that a signal asks for waits for somebody to read what is printed."""
 
 
 async def run_prompt(config: ForgeConfig, prompt: str, output: OutputFormat) -> int:
@@ -50,41 +54,69 @@ def _untrusted(config: ForgeConfig) -> tuple[str, ...]:
 
 async def _drive(session: ForgeSession, prompt: str, printer: Printer) -> int:
     code = int(ExitCode.CRASH)
-    async with _interrupting(session) as received, aclosing(session.send(prompt)) as events:
-        async for event in events:
-            _print(printer, event)
-            if isinstance(event, AgentEnd):
-                code = exit_code_for(event.result.stopped_reason)
+    received: list[signal.Signals] = []
+    try:
+        async with _interrupting(session, received), aclosing(session.send(prompt)) as events:
+            async for event in events:
+                _print(printer, event)
+                if isinstance(event, AgentEnd):
+                    code = exit_code_for(event.result.stopped_reason)
+    except _NobodyReadsError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python would wait again when it ends
     ending = received[0] if received else None
     if ending is None:
         return code
     return int(ExitCode.INTERRUPTED) if ending == signal.SIGINT else 128 + ending
 
 
+class _NobodyReadsError(Exception):
+    """A signal has come, and what is printed goes nowhere."""
+
+
+class _Printing:
+    """Whether something is being printed: only then may an exception come out of a signal's handler."""
+
+    is_on = False
+
+
 def _print(printer: Printer, event: AgentEvent) -> None:
     try:
+        _Printing.is_on = True
         printer.event(event)
     except BrokenPipeError:
         raise
     except OSError as error:
         raise OutputError(f"The output cannot be written: {error.strerror}.") from error
+    finally:
+        _Printing.is_on = False
 
 
 @contextlib.asynccontextmanager
-async def _interrupting(session: ForgeSession) -> AsyncIterator[list[signal.Signals]]:
-    """Turns INT, TERM, HUP and QUIT into an interrupt of the turn; the list holds what came."""
-    loop = asyncio.get_running_loop()
-    received: list[signal.Signals] = []
+async def _interrupting(session: ForgeSession, received: list[signal.Signals]) -> AsyncIterator[None]:
+    """Turns INT, TERM, HUP and QUIT into an interrupt of the turn, and puts down in `received` what came.
 
-    def stop(number: signal.Signals) -> None:
-        received.append(number)
-        session.interrupt()
+    The loop does that, and it stands still while nobody reads what is printed, as in `forge run … | less`:
+    then the printing is broken off after a while, by an alarm.
+    """
+    loop = asyncio.get_running_loop()
+
+    def note(number: int, _frame: object) -> None:
+        received.append(signal.Signals(number))
+        signal.setitimer(signal.ITIMER_REAL, _GRACE_S, _GRACE_S)
+
+    def break_off(_number: int, _frame: object) -> None:
+        if _Printing.is_on:
+            raise _NobodyReadsError
 
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+    before = signal.signal(signal.SIGALRM, break_off)
     for number in numbers:
-        loop.add_signal_handler(number, stop, number)
+        loop.add_signal_handler(number, session.interrupt)
+        signal.signal(number, note)  # the loop's does nothing and lets no write be interrupted
     try:
-        yield received
+        yield
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         for number in numbers:
             loop.remove_signal_handler(number)
+        signal.signal(signal.SIGALRM, before)

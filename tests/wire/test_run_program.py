@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import array
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import termios
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -217,6 +221,24 @@ def test_a_signal_ends_the_run_kindly_with_its_code(
     assert any(
         r["type"] == "agent_end" and r["data"]["result"]["stopped_reason"] == "cancelled" for r in records
     )
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 4), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_run_whose_output_nobody_reads(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    gate = Gate()
+    fat = [event(chunk("line\n" * 2000)) for _ in range(100)]
+    with SseServer(Reply([fat[0], gate, *fat, Stall()])) as server, start(server, tmp_path) as running:
+        assert gate.reached.wait(60)
+        gate.open()
+        assert running.stdout is not None
+        waiting = array.array("i", [0])
+        while waiting[0] < 60_000:  # of the 65,536 that a pipe holds
+            time.sleep(0.01)
+            fcntl.ioctl(running.stdout, termios.FIONREAD, waiting)
+        running.send_signal(number)
+        assert running.wait(60) == code
 
 
 def test_a_reader_that_goes_away_is_quiet(tmp_path: Path) -> None:
