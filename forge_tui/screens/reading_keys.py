@@ -129,7 +129,8 @@ class ReadingKeys(FrugalScreen[None], inherit_bindings=False):
     def clear_selection(self) -> None:
         """End a selection where a click does; a click in the conversation sees to its own."""
         super().clear_selection()
-        if self.app.mouse_captured is not self.transcript:
+        # Whether it has taken the mouse says nothing yet where both ends of a click come in one burst.
+        if self.get_widget_at(*self.app.mouse_position)[0] is not self.transcript:
             self.transcript.select(None)
 
     def _key_escape(self) -> None:

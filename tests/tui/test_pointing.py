@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from textual._xterm_parser import XTermParser
 from textual.pilot import Pilot
 
 from forge_core.config.models import ForgeConfig
@@ -95,6 +96,31 @@ async def test_shift_and_a_click_extend_a_plain_click_ends_it() -> None:
         assert app.transcript.selected_text() == "alpha beta gamma\ndelta"
         await pilot.click(offset=(10, 8))
         assert app.transcript.selected_text() == ""
+
+
+async def test_ends_of_a_drag_and_of_clicks_that_come_in_one_burst_are_all_there(config: ForgeConfig) -> None:
+    app = make_app(config, [[LLMChunk(text="alpha beta gamma delta\n")]])
+    async with app.run_test(size=(60, 16)) as pilot:
+        await ready(pilot)
+        await say(pilot, "go")
+        await until(pilot, lambda: "alpha beta" in shown(app) and not app.chat.has_turn)
+        y = next(y for y, row in enumerate(shown(app).split("\n"), 1) if "alpha" in row)
+
+        def mouse(*reports: str) -> None:
+            for event in XTermParser().feed("".join(f"\x1b[<{report}" for report in reports)):
+                app.post_message(event)
+
+        selected = app.chat.transcript.selected_text
+        mouse(f"0;4;{y}M", f"0;8;{y}m")
+        await until(pilot, lambda: selected() == "alpha", "a drag without a way")
+        mouse(f"4;13;{y}M", f"4;13;{y}m")
+        await until(pilot, lambda: selected() == "alpha beta", "Shift and a click")
+        mouse(f"0;4;{y}M", f"32;10;{y}M", f"32;60;{y}M")
+        await until(pilot, lambda: app.mouse_captured is app.chat.transcript)
+        mouse(f"0;60;{y}m")
+        await until(pilot, lambda: selected() == "alpha beta gamma delta", "to the scroll bar")
+        mouse(f"0;4;{y}M", f"0;4;{y}m")
+        await until(pilot, lambda: selected() == "", "a click")
 
 
 async def test_two_clicks_on_a_folded_card_take_a_word_of_it_and_leave_it_folded() -> None:

@@ -115,6 +115,8 @@ class Pointing(Window):
 
     async def _on_mouse_up(self, event: events.MouseUp) -> None:
         if self._pressed is not None:
+            if self._pointer != (event.x, event.y):  # the way there was not told, or not to us
+                self._extend(event.x, event.y)
             self.release_mouse()
             if self._has_dragged:
                 self.post_message(self.SelectionMade())
