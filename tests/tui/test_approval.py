@@ -44,7 +44,7 @@ async def ask(pilot: Pilot[None], *, armed: bool = True) -> ChatApp:
     app = await ready(pilot)
     await say(pilot, "do it")
     await until(pilot, lambda: app.chat.query(PermissionPrompt), "the question")
-    await until(pilot, lambda: isinstance(app.focused, PermissionPrompt), "its focus")
+    await until(pilot, lambda: isinstance(app.focused, PermissionPrompt) and app.focused.size, "its focus")
     if armed:
         app.clock.pass_(0.6)
     return app

@@ -154,12 +154,10 @@ async def test_the_bar_can_be_dragged_to_both_ends() -> None:
         await until(pilot, lambda: app.transcript._scrollbar_handle is None)
         await pilot.mouse_down(offset=(59, 12))
         await pilot.hover(offset=(59, 6))
-        await pilot.pause()
-        assert not app.transcript.at_end
+        await until(pilot, lambda: not app.transcript.at_end)
         assert 100 < app.transcript._frame.places[0][0] < 500
         await pilot.hover(offset=(59, 0))
-        await pilot.pause()
-        assert "paragraph 0" in app.rows()[0]
+        await until(pilot, lambda: "paragraph 0" in app.rows()[0])
         await pilot.hover(offset=(59, 15))
         await pilot.mouse_up(offset=(59, 15))
         await pilot.pause()

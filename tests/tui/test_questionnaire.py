@@ -44,10 +44,15 @@ def asking(config: ForgeConfig, *requests: QuestionRequest) -> ChatApp:
     return make_app(config, [[LLMStart(iteration=1, model="m"), *requests, *answer("went on")]])
 
 
+def can_answer(app: ChatApp) -> bool:
+    """Whether the options show: a key that comes before is nobody's answer."""
+    return not isinstance(app.focused, Questionnaire) or app.focused._is_answerable
+
+
 async def asked(pilot: Pilot[None], *, armed: bool = True) -> ChatApp:
     app = await ready(pilot)
     await say(pilot, "do it")
-    await until(pilot, lambda: isinstance(app.focused, Questionnaire), "the questions")
+    await until(pilot, lambda: isinstance(app.focused, Questionnaire) and app.focused.size, "the questions")
     if armed:
         app.clock.pass_(0.6)
     return app
@@ -80,7 +85,9 @@ async def test_keys_answer(
     app = asking(config, request_)
     async with app.run_test(size=(80, 24)) as pilot:
         await asked(pilot)
-        await pilot.press(*("space" if key == " " else key for key in keys))
+        for key in keys:
+            await until(pilot, lambda: can_answer(app))
+            await pilot.press("space" if key == " " else key)
         await until(pilot, lambda: app.scripted.answers == [QuestionReply(wanted)])
         await until(pilot, lambda: "went on" in shown(app) and app.focused is app.chat.composer)
         assert "went on" in shown(app) and app.focused is app.chat.composer
@@ -228,7 +235,7 @@ async def test_no_answer_is_taken_where_the_options_do_not_show(config: ForgeCon
         await pilot.pause()
         assert app.scripted.answers == []
         await pilot.resize_terminal(60, 20)
-        await until(pilot, lambda: "3 Other…" in shown(app))
+        await until(pilot, lambda: "3 Other…" in shown(app) and can_answer(app))
         await pilot.press("1")
         await until(pilot, lambda: app.scripted.answers == [QuestionReply((("SQLite",),))])
 

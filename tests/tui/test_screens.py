@@ -171,7 +171,6 @@ async def test_resizing_keeps_the_composer_and_status_in_view(config: ForgeConfi
         await type_text(pilot, "draft")
         for size in ((60, 15), (200, 50), (80, 24)):
             await pilot.resize_terminal(*size)
-            await pilot.pause()
+            await until(pilot, lambda size=size: len(shown(app).splitlines()) == size[1])  # type: ignore[misc]
             rows = shown(app).splitlines()
-            assert len(rows) == size[1]
             assert "test/model" in rows[-1] and "draft" in rows[-3]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from textual.events import Resize
 from textual.geometry import Size
+from textual.pilot import Pilot
 
 from forge_core.approval import Question, QuestionOption, QuestionRequest
 from forge_core.config.models import ForgeConfig
 from tests.bench.script import every_block
-from tests.support.chat_app import edit_request, make_app, ready, shown
+from tests.support.chat_app import ChatApp, edit_request, make_app, ready, shown, until
 from tests.support.scripted_session import Step
 
 SIZES = ((20, 5), (1, 1), (1, 40), (3, 40), (150, 1), (6, 3))
@@ -34,12 +35,9 @@ async def test_no_size_is_too_small(config: ForgeConfig, scene: str) -> None:
         await pilot.press(*keys)
         await pilot.pause()
         for width, height in SIZES:
-            await pilot.resize_terminal(width, height)
-            await pilot.pause()
-            assert len(shown(app).split("\n")) == height
-        await pilot.resize_terminal(100, 30)
-        await pilot.pause()
-        assert "test/model" in shown(app)
+            await resized(pilot, app, width, height)
+        await resized(pilot, app, 100, 30)
+        await until(pilot, lambda: "test/model" in shown(app))
     assert app.crash is None
 
 
@@ -54,6 +52,9 @@ async def test_a_layout_for_a_size_of_before_does_not_undo_the_one_for_now(
         await pilot.resize_terminal(1, 1)
         await pilot.resize_terminal(100, 30)
         app.screen.post_message(Resize(Size(1, 1), Size(1, 1)))  # as the layout for 1 by 1 does
-        await pilot.pause()
-        assert app.screen.size == (100, 30)
-        assert "test/model" in shown(app)
+        await until(pilot, lambda: app.screen.size == (100, 30) and "test/model" in shown(app))
+
+
+async def resized(pilot: Pilot[None], app: ChatApp, width: int, height: int) -> None:
+    await pilot.resize_terminal(width, height)
+    await until(pilot, lambda: len(shown(app).split("\n")) == height, f"{width} by {height}")

@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tests.bench.script import MARKDOWN
+from tests.support.chat_app import until
 from tests.support.transcripts import (
     TranscriptApp,
     call_ended,
@@ -135,9 +136,8 @@ async def test_a_resize_wraps_anew_and_stays_at_the_end() -> None:
         app.transcript.add_markdown("\n\n".join(f"paragraph {n} " + "word " * 20 for n in range(30)))
         await pilot.pause()
         await pilot.resize_terminal(40, 16)
-        await pilot.pause()
+        await until(pilot, lambda: all(len(row) <= 40 for row in app.rows()))
         assert app.rows()[-1].strip().endswith("word")
-        assert all(len(row) <= 40 for row in app.rows())
         assert app.transcript.at_end
 
 
@@ -291,7 +291,9 @@ async def test_anything_done_while_an_answer_streams_leaves_a_whole_screen(seed:
         transcript = app.transcript
 
         async def resize() -> None:
-            await pilot.resize_terminal(chance.randrange(24, 120), chance.randrange(8, 40))
+            size = (chance.randrange(24, 120), chance.randrange(8, 40))
+            await pilot.resize_terminal(*size)
+            await until(pilot, lambda: app.screen._compositor.size == size)
 
         async def select() -> None:
             width, height = app.size
