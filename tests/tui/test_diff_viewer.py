@@ -86,7 +86,7 @@ async def test_files_and_hunks_are_gone_through_by_keys(app: ChatApp) -> None:
     async with app.run_test(size=(120, 36)) as pilot:
         await opened(pilot)
         assert "Working tree  a.py" in shown(app)
-        assert "1/4  +2  −2" in shown(app)
+        await until(pilot, lambda: "1/4  +2  −2" in shown(app), "the figures, which come by themselves")
         await press(pilot, "n", "binary")
         assert path_of(app) == "b.py"
         await press(pilot, "n", "Binary, 2 bytes")
