@@ -5,9 +5,12 @@ Overrides one private method of Textual 8.2.8's: `Screen._key_escape`, which com
 
 from __future__ import annotations
 
+import contextlib
 import os
 from abc import abstractmethod
 from typing import TYPE_CHECKING
+
+from textual.errors import NoWidget
 
 from forge_tui.terminal import internals
 from forge_tui.terminal.compositor import FrugalScreen
@@ -130,8 +133,10 @@ class ReadingKeys(FrugalScreen[None], inherit_bindings=False):
         """End a selection where a click does; a click in the conversation sees to its own."""
         super().clear_selection()
         # Whether it has taken the mouse says nothing yet where both ends of a click come in one burst.
-        if self.get_widget_at(*self.app.mouse_position)[0] is not self.transcript:
-            self.transcript.select(None)
+        with contextlib.suppress(NoWidget):  # a report may be older than the last resize
+            if self.get_widget_at(*self.app.mouse_position)[0] is self.transcript:
+                return
+        self.transcript.select(None)
 
     def _key_escape(self) -> None:
         # Textual 8.2.8 comes here before the bindings: Esc ends a selection only where nothing is open.
