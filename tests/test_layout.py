@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-MAX_FILE_LINES = 300
+MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 60
 VAGUE_NAMES = {"utils.py", "util.py", "helpers.py", "helper.py", "manager.py", "misc.py", "common.py"}
 TOP_LEVEL = {
@@ -19,6 +19,9 @@ TOP_LEVEL = {
     "themes",
     "pyproject.toml",
     "README.md",
+    "docs",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
     "LICENSE",
     "CHANGELOG.md",
     "constraints.txt",
@@ -38,7 +41,7 @@ def functions(path: Path) -> Iterator[tuple[str, int]]:
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_file_and_its_functions_are_small(path: Path) -> None:
     lines = path.read_text().count("\n")
-    assert lines <= MAX_FILE_LINES, f"{path.name} has {lines} lines; split it by its nouns"
+    assert lines <= MAX_FILE_LINES, f"{path.name} has {lines} lines; move one subject out of it"
     long = [f"{name} ({size})" for name, size in functions(path) if size > MAX_FUNCTION_LINES]
     assert not long, f"functions over {MAX_FUNCTION_LINES} lines in {path.name}: {long}"
 
