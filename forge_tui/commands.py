@@ -27,7 +27,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Slip:
-    """Looks like a command and is none."""
+    """Looks like a command and is none, or has an argument that the command does not accept."""
 
     complaint: str
 
@@ -46,9 +46,10 @@ def read_line(typed: str) -> Line:
     if "\n" in name:
         name, _, argument = text[1:].partition("\n")
     spec = specs.find(name)
-    if spec is not None:
-        return Command(spec, argument.strip(), text)
-    return Slip(_complaint(name))
+    if spec is None:
+        return Slip(_complaint(name))
+    problem = spec.problem(argument)
+    return Command(spec, argument.strip(), text) if problem is None else Slip(problem)
 
 
 def _complaint(name: str) -> str:

@@ -32,11 +32,17 @@ Handler = Callable[[str, ForgeSession], Awaitable[CommandResult]]
 
 
 async def run_command(line: str, session: ForgeSession) -> CommandResult:
-    """Carries out a line that starts with a slash. An unknown command is a Failure with the nearest name."""
+    """Carry out a line that starts with a slash.
+
+    An unknown command is a Failure with the nearest name, an argument that the command does not accept one
+    with those that it does.
+    """
     name, _, argument = line.removeprefix("/").strip().partition(" ")
     spec = find(name)
     if spec is None:
         return unknown(name)
+    if (problem := spec.problem(argument)) is not None:
+        return Failure(problem)
     try:
         return await _HANDLERS[spec.name](argument.strip(), session)
     except ForgeError as error:

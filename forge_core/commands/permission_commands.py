@@ -49,10 +49,7 @@ async def mode(argument: str, session: ForgeSession) -> CommandResult:
         current = session.policy.mode
         rows = [(f"{'›' if one is current else ' '} {one}", words) for one, words in _MODES.items()]
         return Text(f"{columns(rows)}\n\n/mode NAME or Shift+Tab changes it.", "Mode")
-    try:
-        wanted = PermissionMode(argument.lower())
-    except ValueError:
-        return Failure(f"There is no mode {argument!r}. The modes are: {', '.join(PermissionMode)}.")
+    wanted = PermissionMode(argument.lower())
     if wanted is PermissionMode.YOLO and session.policy.mode is not PermissionMode.YOLO:
         return Failure(
             "Mode yolo cannot be switched on in a running session: start with `forge chat --permission-mode "

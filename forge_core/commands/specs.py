@@ -1,14 +1,17 @@
 """The slash commands as data: one table feeds completion, the palette, `/help`, the README and tests.
 
-Light on purpose (no import but the standard library): it is loaded before the first frame. What a command
-does stands in `handlers.py`.
+Light on purpose: it is loaded before the first frame. What a command does stands in `handlers.py`.
 """
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+
+from forge_core.config.models import THINKING_SETTINGS, PermissionMode
+from forge_core.sanitize import safe_line
 
 
 class Tier(StrEnum):
@@ -29,16 +32,51 @@ class CommandSpec:
     name: str
     """Without the slash."""
     summary: str
-    argument_hint: str = ""
+    accepts: tuple[str, ...] = ()
+    """The arguments that it accepts, a form each; no argument is always accepted. In a form, `on|off` is one
+    of these words, `N` and `K` are numbers, any other word in capitals is one of the user's, with "..." the
+    rest of the line; "[N]" may be left out."""
     aliases: tuple[str, ...] = ()
     keywords: tuple[str, ...] = ()
     """Hidden words that fuzzy search finds it by."""
     tier: Tier = Tier.ALWAYS
+    advice: str = ""
+    """A sentence that follows the error for a wrong argument."""
+    is_open: bool = False
+    """Whether names that no menu lists are accepted too."""
+
+    @property
+    def argument_hint(self) -> str:
+        """What it accepts, for menus: "[on|off]"; empty for a command without arguments."""
+        return f"[{' | '.join(map(_without_dots, self.accepts))}]" if self.accepts else ""
+
+    def problem(self, argument: str) -> str | None:
+        """Why it does not accept this argument, with what it does accept; None when it does."""
+        words = argument.split()
+        if not words or any(_matches(tuple(form.split()), words) for form in self.accepts):
+            return None
+        shown = safe_line(argument if len(argument) <= _SHOWN_ARGUMENT else argument[:_SHOWN_ARGUMENT] + "…")
+        advice = f" {self.advice}" if self.advice else ""
+        if not self.accepts:
+            return f"/{self.name} takes no argument, but was given {shown!r}. Use /{self.name} alone.{advice}"
+        forms = [_without_dots(choice) for form in self.accepts for choice in _choices(form)]
+        *most, last = forms
+        listing = f"{', '.join(most)} or {last}" if most else last
+        return f"/{self.name} does not know {shown!r}. Use /{self.name} alone, or with {listing}.{advice}"
+
+    def words_after(self, given: Sequence[str]) -> tuple[str, ...]:
+        """The fixed words that may follow those `given`."""
+        found = [word for form in self.accepts for word in _following(tuple(form.split()), given)]
+        return tuple(dict.fromkeys(found))
+
+
+_SHOWN_ARGUMENT = 60
+_NUMBERS = ("N", "K")
 
 
 SPECS: tuple[CommandSpec, ...] = (
     CommandSpec("help", "What Forge can do: commands and keys", aliases=("?",), keywords=("keys", "manual")),
-    CommandSpec("tools", "List the tools with their parameters and permission", "[name]"),
+    CommandSpec("tools", "List the tools with their parameters and permission", ("NAME",)),
     CommandSpec(
         "reset",
         "Start over: clear the conversation, keep the system message",
@@ -46,26 +84,33 @@ SPECS: tuple[CommandSpec, ...] = (
         keywords=("new", "forget"),
         tier=Tier.INTERRUPTS,
     ),
-    CommandSpec("model", "Show or change the model", "[name]", keywords=("provider",), tier=Tier.IDLE),
-    CommandSpec("theme", "Show or change the theme", "[name]", keywords=("dark", "light", "colour")),
+    CommandSpec(
+        "model",
+        "Show or change the model",
+        ("NAME...",),
+        keywords=("provider",),
+        tier=Tier.IDLE,
+        is_open=True,
+    ),
+    CommandSpec("theme", "Show or change the theme", ("NAME...",), keywords=("dark", "light", "colour")),
     CommandSpec(
         "thinking",
         "How much of the reasoning shows; without a word: the next",
-        "[hidden|folded|full]",
+        ("|".join(THINKING_SETTINGS),),
         keywords=("reasoning", "thoughts"),
     ),
     CommandSpec("raw", "Show the last answer as it was written, and back", keywords=("markdown", "source")),
     CommandSpec(
         "undo",
         "Take back what the last turn did to files",
-        "[list]",
+        ("list",),
         keywords=("revert", "back"),
         tier=Tier.IDLE,
     ),
     CommandSpec(
         "diff",
         "Look at what changed: by the last turn, or in the working tree",
-        "[turn|worktree]",
+        ("turn|worktree",),
         keywords=("changes", "git", "patch", "review"),
     ),
     CommandSpec("redo", "Do again what /undo took back", tier=Tier.IDLE),
@@ -73,30 +118,41 @@ SPECS: tuple[CommandSpec, ...] = (
     CommandSpec(
         "jobs",
         "List the commands that run in the background, or stop one",
-        "[stop N]",
+        ("stop N",),
         keywords=("background",),
     ),
     CommandSpec(
         "permissions",
         "List, add, remove and try the rules for what may run",
-        "[add allow|ask|deny RULE | remove RULE | test COMMAND]",
+        ("add allow|ask|deny RULE...", "remove RULE...", "test COMMAND..."),
         keywords=("rules", "allow", "deny"),
+        advice="A rule is tool(pattern): bash(pytest:*), edit(src/**), read(.env).",
     ),
-    CommandSpec("mode", "Show or change how much runs unasked", "[name]", keywords=("plan", "auto", "yolo")),
-    CommandSpec("sandbox", "What confines commands, and what to do about it", keywords=("bwrap", "network")),
+    CommandSpec(
+        "mode",
+        "Show or change how much runs unasked",
+        ("|".join(PermissionMode),),
+        keywords=("plan", "auto", "yolo"),
+    ),
+    CommandSpec(
+        "sandbox",
+        "What confines commands, and what to do about it",
+        keywords=("bwrap", "network"),
+        advice="It is chosen at the start: --sandbox auto, strict or off.",
+    ),
     CommandSpec(
         "trust",
         "Let this folder's own rules and instructions count, or not",
-        "[yes|no]",
+        ("yes|no",),
         keywords=("agents.md", "project"),
     ),
-    CommandSpec("afk", "Away: ask me nothing, refuse what needs me", "[on|off]", aliases=("away",)),
+    CommandSpec("afk", "Away: ask me nothing, refuse what needs me", ("on|off",), aliases=("away",)),
     CommandSpec("cost", "Tokens and money spent, by model and turn", keywords=("tokens", "usage", "price")),
     CommandSpec("context", "What fills the model's window", keywords=("tokens", "window", "memory")),
     CommandSpec(
         "copy",
         "Copy an answer as Markdown (the last is 1), or a block of its code",
-        "[N] [code [K]]",
+        ("N", "[N] code [K]"),
         keywords=("clipboard", "yank"),
     ),
     CommandSpec("exit", "Leave Forge", aliases=("quit", "q"), keywords=("bye",)),
@@ -111,7 +167,8 @@ def find(name: str) -> CommandSpec | None:
 
 
 def suggest(prefix: str) -> list[CommandSpec]:
-    """Commands for what was typed after the slash, best first: by name, then alias, keyword, letters."""
+    """Commands for what was typed after the slash, best first: the very name, then what begins
+    so, then by alias, keyword, letters."""
     typed = prefix.lower()
     ranked = [
         (rank, index, spec) for index, spec in enumerate(SPECS) if (rank := _rank(spec, typed)) is not None
@@ -129,6 +186,8 @@ def nearest(name: str) -> CommandSpec | None:
 
 
 def _rank(spec: CommandSpec, typed: str) -> int | None:
+    if typed in (spec.name, *spec.aliases):
+        return -1
     if spec.name.startswith(typed):
         return 0
     if any(alias.startswith(typed) for alias in spec.aliases):
@@ -137,3 +196,45 @@ def _rank(spec: CommandSpec, typed: str) -> int | None:
         return 2
     letters = iter(spec.name)
     return 3 if all(letter in letters for letter in typed) else None
+
+
+def _matches(form: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether the words are what the form asks for."""
+    if not form:
+        return not words
+    token, rest = form[0], form[1:]
+    if token.startswith("["):
+        return _matches(rest, words) or _matches((token[1:-1], *rest), words)
+    if not words:
+        return False
+    return token.endswith("...") or (_fits(token, words[0]) and _matches(rest, words[1:]))
+
+
+def _fits(token: str, word: str) -> bool:
+    if token in _NUMBERS:
+        return word.isdecimal()
+    return token.isupper() or word.lower() in token.split("|")
+
+
+def _following(form: Sequence[str], given: Sequence[str]) -> Iterator[str]:
+    """The fixed words of the form that may come after the words given."""
+    if not form:
+        return
+    token, rest = form[0], form[1:]
+    if token.startswith("["):
+        yield from _following((token[1:-1], *rest), given)
+        yield from _following(rest, given)
+    elif not given:
+        if not token.removesuffix("...").isupper():
+            yield from token.split("|")
+    elif not token.endswith("...") and _fits(token, given[0]):
+        yield from _following(rest, given[1:])
+
+
+def _choices(form: str) -> Sequence[str]:
+    """The form itself; where it is one word of several, each of them."""
+    return (form,) if " " in form else form.split("|")
+
+
+def _without_dots(form: str) -> str:
+    return form.replace("...", "")

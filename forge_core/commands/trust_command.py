@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from forge_core.commands.result import CommandResult, Failure, Text
+from forge_core.commands.result import CommandResult, Text
 from forge_core.config.load import read_project_settings
 from forge_core.config.models import Origin, PermissionMode
 from forge_core.config.project_state import RULE_KINDS
@@ -19,15 +19,9 @@ _WEAK = (Origin.DEFAULT, Origin.USER, Origin.PROJECT)
 
 async def trust(argument: str, session: ForgeSession) -> CommandResult:
     """Shows the decision, or makes it."""
-    match argument.lower():
-        case "":
-            return _state(session)
-        case "yes":
-            return _decide(session, trusted=True)
-        case "no":
-            return _decide(session, trusted=False)
-        case _:
-            return Failure(f"/trust is yes or no, not {argument!r}.")
+    if not argument:
+        return _state(session)
+    return _decide(session, trusted=argument.lower() == "yes")
 
 
 def _state(session: ForgeSession) -> Text:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from forge_core.commands.columns import columns
-from forge_core.commands.result import CommandResult, Failure, Text
+from forge_core.commands.result import CommandResult, Text
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
 from forge_core.tools.todo import TodoItem, TodoStatus
@@ -27,14 +27,10 @@ def _words(item: TodoItem) -> str:
 
 async def jobs(argument: str, session: ForgeSession) -> CommandResult:
     """The background jobs; `stop N` ends one."""
-    action, _, number = argument.partition(" ")
-    if action == "stop":
-        if not number.strip().isdecimal():
-            return Failure("Which job? /jobs lists them; /jobs stop 1 ends the first.")
+    if argument:
+        number = argument.split()[-1]
         view = await session.jobs.stop(int(number))
         return Text(safe_line(f"{view.label} {view.outcome}."), "Jobs")
-    if argument:
-        return Failure(f"/jobs does not know {argument!r}. Use /jobs, or /jobs stop N.")
     rows = [
         (str(view.id), f"{view.outcome}  {' '.join(view.command.split())}") for view in session.jobs.list()
     ]
@@ -45,9 +41,7 @@ async def jobs(argument: str, session: ForgeSession) -> CommandResult:
 
 async def afk(argument: str, session: ForgeSession) -> CommandResult:
     """Switches whether the person is asked."""
-    wanted = {"": not session.is_away, "on": True, "off": False}.get(argument.lower())
-    if wanted is None:
-        return Failure(f"/afk is on or off, not {argument!r}.")
+    wanted = argument.lower() == "on" if argument else not session.is_away
     session.is_away = wanted
     if wanted:
         return Text(

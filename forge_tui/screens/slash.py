@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from forge_core.commands.specs import Tier
 from forge_core.config.models import THINKING_SETTINGS, PermissionMode
 from forge_core.sanitize import safe_line
 from forge_tui.commands import LOCAL_COMMANDS, Command
+from forge_tui.widgets.completion import Value
 
 if TYPE_CHECKING:
     from forge_core.commands.result import CommandResult
@@ -73,20 +74,23 @@ class SlashCommands:
             except OSError as error:
                 self._screen.complain(f"The {setting} is {value} now, but that could not be kept: {error}.")
 
-    def argument_values(self, command: str, session: ForgeSession | None) -> Sequence[tuple[str, str]]:
-        """What can follow a command: value, and a word about it."""
-        if command == "theme":
-            return [(name, "now" if name == self._screen.app.theme else "") for name in self._themes()]
-        if command == "thinking":
-            thinking = self._screen.transcript.thinking
-            return [(way, "now" if way == thinking else "") for way in THINKING_SETTINGS]
-        if command == "model":
-            if session is None:
-                return [(self._screen.status_bar.figures.model, "now")]
-            return [(choice.id, choice.note) for choice in session.known_models()]
-        if command == "mode":
-            now = self._screen.status_bar.figures.mode
-            return [(mode, "now" if mode == now else "") for mode in PermissionMode if mode != "yolo"]
+    def argument_values(self, command: str, session: ForgeSession | None) -> Sequence[Value]:
+        """What can follow a command, as far as the spec does not say it."""
+        figures = self._screen.status_bar.figures
+        match command:
+            case "theme":
+                return _values(self._themes(), self._screen.app.theme)
+            case "thinking":
+                return _values(THINKING_SETTINGS, self._screen.transcript.thinking)
+            case "mode":  # yolo is for the command line alone
+                return _values([mode for mode in PermissionMode if mode != "yolo"], figures.mode)
+            case "model":
+                if session is None:
+                    return _values([figures.model], figures.model)
+                models = session.known_models()
+                return [Value(model.id, model.note, model.id == figures.model) for model in models]
+            case "tools" if session is not None:
+                return [Value(tool.name) for tool in session.tools]
         return ()
 
     async def _may_run(self, command: Command) -> bool:
@@ -161,3 +165,7 @@ class SlashCommands:
                 screen.say(f"{name.capitalize()}: {value}")
         screen.refresh_status()
         screen.refresh_todos(is_over=not screen.has_turn)
+
+
+def _values(texts: Iterable[str], current: str) -> list[Value]:
+    return [Value(text, "now" if text == current else "", text == current) for text in texts]

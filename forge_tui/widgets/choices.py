@@ -18,6 +18,7 @@ from forge_tui.widgets.cells import clip
 
 MARK = "❯ "
 NO_MARK = "  "
+NONE_CHOSEN = -1
 GAP = 2
 """Cells between the columns."""
 
@@ -34,7 +35,7 @@ class Choice:
 
 
 class ChoiceList(Widget):
-    """Rows of label and detail, one of them chosen; scrolls by itself so that the chosen one shows."""
+    """Rows of label and detail, one of them chosen, or none; scrolls so that the chosen one shows."""
 
     DEFAULT_CSS = """
     ChoiceList {
@@ -69,14 +70,15 @@ class ChoiceList(Widget):
         """Put other rows in; the height follows."""
         is_same_height = min(len(rows), self._max_rows) == min(len(self.rows), self._max_rows)
         self.rows, self._first = tuple(rows), 0
-        self.chosen = min(max(chosen, 0), max(len(rows) - 1, 0))
+        self.chosen = min(max(chosen, NONE_CHOSEN), max(len(rows) - 1, 0))
         self._keep_chosen_in_view()
         self.refresh(layout=not is_same_height)
 
     def move(self, by: int) -> None:
-        """Choose `by` rows further, round the ends."""
+        """Choose `by` rows further, round the ends; from no row, the first or the last."""
         if self.rows:
-            self.choose((self.chosen + by) % len(self.rows))
+            start = len(self.rows) if self.chosen == NONE_CHOSEN and by < 0 else self.chosen
+            self.choose((start + by) % len(self.rows))
 
     def choose(self, index: int) -> None:
         self.chosen = index
@@ -129,7 +131,7 @@ class ChoiceList(Widget):
 
     def _keep_chosen_in_view(self) -> None:
         if self.chosen < self._first:
-            self._first = self.chosen
+            self._first = max(self.chosen, 0)
         elif self.chosen >= self._first + self._max_rows:
             self._first = self.chosen - self._max_rows + 1
 

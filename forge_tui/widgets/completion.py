@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from forge_core.commands import specs
 from forge_core.sanitize import safe_line
-from forge_tui.widgets.choices import Choice, ChoiceList
+from forge_tui.widgets.choices import NONE_CHOSEN, Choice, ChoiceList
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,29 +21,48 @@ class Candidate:
     hint: str = ""
     detail: str = ""
     is_sure: bool = True
-    """Whether what was typed is the beginning of it; then Enter may run it at once."""
+    """Whether Enter may run it at once: what was typed is the beginning of it, and nothing is missing."""
     takes_argument: bool = False
 
 
-ArgumentValues: TypeAlias = Callable[[str], Sequence[tuple[str, str]]]
-"""Command name → (value, what it is) for its argument."""
+class Value(NamedTuple):
+    """What an argument can be."""
+
+    text: str
+    detail: str = ""
+    is_current: bool = False
+    """Whether it is the value now, so that choosing it changes nothing."""
 
 
-def no_values(command: str) -> Sequence[tuple[str, str]]:
-    """No command's argument can be completed."""
+class Offer(NamedTuple):
+    """The ways to complete a line, best first."""
+
+    candidates: tuple[Candidate, ...] = ()
+    chosen: int = NONE_CHOSEN
+    """The one that Enter runs before any is chosen with the arrows; none where the line is complete as it
+    is."""
+
+
+ArgumentValues: TypeAlias = Callable[[str], Sequence[Value]]
+"""Command name → the values of its argument that only the screen or the session knows."""
+
+
+def no_values(command: str) -> Sequence[Value]:
+    """Every command's argument is what its own words say."""
     return ()
 
 
-def candidates(text: str, argument_values: ArgumentValues) -> list[Candidate]:
-    """How `text`, with the cursor at its end, can be completed; best first."""
+def offer(text: str, argument_values: ArgumentValues) -> Offer:
+    """How `text`, with the cursor at its end, can be completed."""
     if not text.startswith("/") or "\n" in text or text.startswith("//"):
-        return []
+        return Offer()
     name, space, argument = text[1:].partition(" ")
     if "/" in name:
-        return []
+        return Offer()
     if space:
-        return _argument_candidates(name, argument.lstrip(), argument_values)
-    return [_command_candidate(spec, name.lower()) for spec in specs.suggest(name)]
+        return _argument_offer(name, argument.lstrip(), argument_values)
+    found = tuple(_command_candidate(spec, name.lower()) for spec in specs.suggest(name))
+    return Offer(found, 0 if found else NONE_CHOSEN)
 
 
 def _command_candidate(spec: specs.CommandSpec, typed: str) -> Candidate:
@@ -58,18 +77,47 @@ def _command_candidate(spec: specs.CommandSpec, typed: str) -> Candidate:
     )
 
 
-def _argument_candidates(name: str, typed: str, argument_values: ArgumentValues) -> list[Candidate]:
+def _argument_offer(name: str, typed: str, argument_values: ArgumentValues) -> Offer:
+    """Values that are the typed words, then those that begin so, then those that contain them."""
     spec = specs.find(name)
-    if spec is None or not spec.argument_hint:
-        return []
-    values = argument_values(spec.name)
-    wanted = typed.lower()
-    starting = [row for row in values if row[0].lower().startswith(wanted)]
-    containing = [row for row in values if wanted in row[0].lower() and row not in starting]
-    return [
-        Candidate(line=f"/{name} {value}", label=safe_line(value), detail=safe_line(detail))
-        for value, detail in (*starting, *containing)
-    ]
+    if spec is None:
+        return Offer()
+    before, space, last = typed.rpartition(" ")
+    known = argument_values(spec.name)
+    if known:
+        before, space, last = "", "", typed
+    values = known or [Value(word) for word in spec.words_after(before.split())]
+    wanted = last.lower()
+    ranked = [(rank, value) for value in values if (rank := _rank(value.text.lower(), wanted)) is not None]
+    ranked.sort(key=lambda row: row[0])
+    found = tuple(
+        _value_candidate(f"/{name} {before}{space}{value.text}", value, spec, is_exact=rank == 0)
+        for rank, value in ranked
+    )
+    if wanted:
+        return Offer(found, 0 if found else NONE_CHOSEN)
+    current = (at for at, (_, value) in enumerate(ranked) if value.is_current)
+    return Offer(found, next(current, NONE_CHOSEN))
+
+
+def _value_candidate(line: str, value: Value, spec: specs.CommandSpec, *, is_exact: bool) -> Candidate:
+    is_whole = spec.problem(line.partition(" ")[2]) is None
+    return Candidate(
+        line=line,
+        label=safe_line(value.text),
+        detail=safe_line(value.detail),
+        is_sure=is_whole and (is_exact or value.is_current or not spec.is_open),
+        takes_argument=not is_whole,
+    )
+
+
+def _rank(value: str, wanted: str) -> int | None:
+    """0 for the very word, 1 for its beginning, 2 for a part of it, None for none of these."""
+    if value == wanted:
+        return 0
+    if value.startswith(wanted):
+        return 1
+    return 2 if wanted in value else None
 
 
 class CompletionPopup(ChoiceList):
@@ -89,7 +137,7 @@ class CompletionPopup(ChoiceList):
     def __init__(self, argument_values: ArgumentValues = no_values) -> None:
         super().__init__()
         self._argument_values = argument_values
-        self._found: list[Candidate] = []
+        self._found: tuple[Candidate, ...] = ()
         self._text = ""
         """What was last followed or dismissed."""
 
@@ -99,19 +147,24 @@ class CompletionPopup(ChoiceList):
 
     @property
     def candidate(self) -> Candidate | None:
-        """The chosen one, while the popup is open."""
-        return self._found[self.chosen] if self.is_open else None
+        """What Enter runs: the chosen one, while the popup is open; None where the line is complete."""
+        return self._found[self.chosen] if self.is_open and self.chosen != NONE_CHOSEN else None
+
+    @property
+    def completion(self) -> Candidate | None:
+        """What Tab completes to: the chosen one, else the first."""
+        return self._found[max(self.chosen, 0)] if self.is_open else None
 
     def follow(self, text: str) -> None:
         """Show what completes `text`, or nothing."""
         if text == self._text:
             return
         self._text = text
-        self._found = candidates(text, self._argument_values) if text.startswith("/") else []
+        self._found, chosen = offer(text, self._argument_values) if text.startswith("/") else Offer()
         if len(self._found) == 1 and self._found[0].line == text and not self._found[0].takes_argument:
-            self._found = []
+            self._found = ()
         if self._found:
-            self.show([Choice(item.label, item.hint, item.detail) for item in self._found])
+            self.show([Choice(item.label, item.hint, item.detail) for item in self._found], chosen)
         self.set_class(bool(self._found), "-open")
 
     def close(self, text: str) -> None:

@@ -217,7 +217,7 @@ class Composer(TextArea):
 
     def action_complete(self) -> None:
         self._follow()
-        chosen = self._popup.candidate
+        chosen = self._popup.completion
         if chosen is not None:
             self.replace_text(safe_text(chosen.line) + (" " if chosen.takes_argument else ""))
 

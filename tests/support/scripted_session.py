@@ -23,6 +23,7 @@ from forge_core.context.ledger import Composition, Item
 from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, LLMStart, Notice
 from forge_core.llm.models import TokenUsage
 from forge_core.llm.spending import SpendingBook
+from forge_core.permissions.policy import PermissionPolicy
 from forge_core.result import AgentResult, StoppedReason
 from forge_core.session.accounts import SessionSpending, TurnSpending
 from forge_core.session.changes import Source, changes_of
@@ -98,7 +99,7 @@ class ScriptedSession:
         self.on_figures: Callable[[], None] | None = None
         self._label = label
         self._model = config.model
-        self._mode = config.permission_mode
+        self.policy = PermissionPolicy(config.working_dir, config.permission_mode)
         self._interrupted = asyncio.Event()
         self._is_running = False
         self._notices: asyncio.Queue[Notice] = asyncio.Queue()
@@ -112,7 +113,7 @@ class ScriptedSession:
         return SessionStatus(
             model=self._model,
             provider_label=self._label,  # type: ignore[arg-type]
-            mode=self._mode,
+            mode=self.policy.mode,
             sandbox=self.sandbox,
             usage=self.usage,
             known_cost_usd=self.book.total().known_usd,
@@ -137,7 +138,7 @@ class ScriptedSession:
         self._model = model
 
     def set_mode(self, mode: PermissionMode) -> None:
-        self._mode = mode
+        self.policy.mode = mode
 
     def check_rule(self, rule: str) -> str | None:
         is_rule = rule.endswith(")") and "(" in rule

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from forge_core.commands.specs import SPECS, CommandSpec
 from forge_core.config.models import ForgeConfig
 from forge_core.events import LLMStart
 from forge_tui.commands import Command, Slip, UserText, read_line
@@ -22,7 +23,7 @@ def test_blank_text_is_nothing(blank: str) -> None:
 
 
 def test_a_command_is_found_by_name_alias_and_any_case() -> None:
-    for typed in ("/exit", "/QUIT", "/q ", "/exit now"):
+    for typed in ("/exit", "/QUIT", "/q ", "/Exit"):
         line = read_line(typed)
         assert isinstance(line, Command) and line.spec.name == "exit"
     line = read_line("/theme  forge-light ")
@@ -33,6 +34,28 @@ def test_an_unknown_command_names_the_nearest() -> None:
     line = read_line("/thme")
     assert isinstance(line, Slip)
     assert "/thme" in line.complaint and "Did you mean /theme?" in line.complaint
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
+def test_no_command_runs_with_an_argument_that_it_does_not_accept(spec: CommandSpec) -> None:
+    if any("NAME" in form for form in spec.accepts):
+        pytest.skip("its argument is looked up when it runs")
+    line = read_line(f"/{spec.name} no\x1bsuch thing")
+    assert isinstance(line, Slip)
+    assert f"/{spec.name} " in line.complaint and "\x1b" not in line.complaint
+    for form in spec.accepts:
+        assert form.replace("...", "").replace("|", " ").split()[-1] in line.complaint
+
+
+async def test_an_argument_too_many_is_refused_and_nothing_runs(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "/exit now")
+        await until(pilot, lambda: "/exit takes no argument, but was given 'now'" in shown(app))
+        await say(pilot, "/sandbox xyz")
+        await until(pilot, lambda: "/sandbox takes no argument, but was given 'xyz'" in shown(app))
+        assert app.is_running and app.scripted.sent == []
 
 
 @pytest.mark.parametrize("typed", ["//", "//x", "/usr/bin/env is what?", "/", "/ "])

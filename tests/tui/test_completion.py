@@ -2,37 +2,94 @@
 
 from __future__ import annotations
 
+import pytest
+
+from forge_core.commands import specs
 from forge_core.commands.specs import SPECS
 from forge_core.config.models import ForgeConfig
-from forge_tui.widgets.completion import candidates, no_values
+from forge_tui.widgets.completion import Value, no_values, offer
 from tests.support.chat_app import make_app, ready, say, shown, type_text, until
 
 
-def themes(command: str) -> list[tuple[str, str]]:
-    return [("forge-dark", "now"), ("forge-light", "")] if command == "theme" else []
+def values(command: str) -> list[Value]:
+    known = {
+        "theme": [Value("forge-light"), Value("forge-dark", "now", is_current=True)],
+        "mode": [Value("plan"), Value("ask", "now", is_current=True)],
+        "model": [Value("vendor/model-mini"), Value("vendor/model")],
+    }
+    return known.get(command, [])
+
+
+def labels(text: str) -> list[str]:
+    return [candidate.label for candidate in offer(text, values).candidates]
+
+
+def on_enter(text: str) -> str:
+    """The line that Enter runs, or completes to where that ends in a blank."""
+    found = offer(text, values)
+    if found.chosen < 0:
+        return text
+    chosen = found.candidates[found.chosen]
+    return chosen.line if chosen.is_sure else f"{chosen.line} "
 
 
 def test_a_slash_offers_every_command() -> None:
-    labels = [candidate.label for candidate in candidates("/", no_values)]
-    assert labels == [f"/{spec.name}" for spec in SPECS]
+    assert labels("/") == [f"/{spec.name}" for spec in SPECS]
 
 
 def test_letters_narrow_the_offer_and_a_keyword_finds_too() -> None:
-    assert [c.label for c in candidates("/th", no_values)] == ["/theme", "/thinking"]
-    assert [c.label for c in candidates("/the", no_values)] == ["/theme"]
-    assert candidates("/dark", no_values)[0].label == "/theme"
-    assert candidates("/dark", no_values)[0].is_sure is False
+    assert labels("/th") == ["/theme", "/thinking"]
+    assert labels("/the") == ["/theme"]
+    assert labels("/dark")[0] == "/theme"
+    assert offer("/dark", no_values).candidates[0].is_sure is False
 
 
 def test_nothing_is_offered_for_text_paths_and_several_lines() -> None:
     for text in ("hello", " /help", "//", "/usr/bin", "/help\n", "", "/nosuch thing"):
-        assert candidates(text, themes) == []
+        assert labels(text) == []
+
+
+@pytest.mark.parametrize("name", [name for spec in SPECS for name in (spec.name, *spec.aliases)])
+def test_a_whole_name_or_alias_comes_first_whatever_else_begins_so(name: str) -> None:
+    spec = specs.find(name)
+    assert spec is not None
+    assert on_enter(f"/{name}") == f"/{spec.name}"
+    assert on_enter(f"/{name.upper()}") == f"/{spec.name}"
 
 
 def test_arguments_complete_by_their_beginning_then_by_any_part() -> None:
-    assert [c.line for c in candidates("/theme ", themes)] == ["/theme forge-dark", "/theme forge-light"]
-    assert [c.line for c in candidates("/theme light", themes)] == ["/theme forge-light"]
-    assert candidates("/exit x", themes) == []
+    assert labels("/theme ") == ["forge-light", "forge-dark"]
+    assert labels("/theme light") == ["forge-light"]
+    assert labels("/model model") == ["vendor/model-mini", "vendor/model"]
+    assert labels("/exit x") == []
+
+
+def test_a_whole_argument_comes_first_whatever_else_begins_so() -> None:
+    assert on_enter("/model vendor/model") == "/model vendor/model"
+    assert on_enter("/model vendor/model-mini") == "/model vendor/model-mini"
+
+
+def test_a_name_of_a_model_that_no_menu_lists_is_completed_but_never_replaced_at_once() -> None:
+    assert on_enter("/model vendor/mod").endswith(" ")
+    assert on_enter("/model other/model-2") == "/model other/model-2"
+
+
+def test_a_line_without_its_argument_changes_nothing() -> None:
+    """Tab leaves a blank behind the name: Enter then must not take the first of the menu."""
+    assert on_enter("/mode ") == "/mode ask"
+    assert on_enter("/theme ") == "/theme forge-dark"
+    for line in ("/model ", "/trust ", "/undo ", "/afk ", "/jobs ", "/diff ", "/permissions "):
+        assert on_enter(line) == line
+
+
+def test_the_words_of_a_command_are_offered_at_every_place() -> None:
+    assert labels("/trust ") == ["yes", "no"]
+    assert labels("/permissions ") == ["add", "remove", "test"]
+    assert labels("/permissions add ") == ["allow", "ask", "deny"]
+    assert on_enter("/permissions add al") == "/permissions add allow "
+    assert on_enter("/trust y") == "/trust yes"
+    assert labels("/jobs stop ") == []
+    assert labels("/copy 2 ") == ["code"]
 
 
 async def test_the_popup_shows_names_arguments_and_summaries(config: ForgeConfig) -> None:
@@ -41,7 +98,7 @@ async def test_the_popup_shows_names_arguments_and_summaries(config: ForgeConfig
         await type_text(pilot, "/")
         await pilot.pause()
         screen = shown(app)
-        assert "/theme [name]" in screen and "Show or change the theme" in screen
+        assert "/theme [NAME]" in screen and "Show or change the theme" in screen
         assert "❯ /help" in screen
 
 
@@ -79,6 +136,37 @@ async def test_enter_runs_the_chosen_command(config: ForgeConfig) -> None:
         await until(pilot, lambda: "Esc close" in shown(app) and "Commands" in shown(app))
         assert app.chat.composer.text == ""
         assert app.scripted.sent == []
+
+
+@pytest.mark.parametrize("prefix", [[], ["down", "up"]])
+async def test_enter_on_a_whole_name_runs_that_command(config: ForgeConfig, prefix: list[str]) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await type_text(pilot, "/mode")
+        await pilot.press(*prefix, "enter")
+        await until(pilot, lambda: "/mode NAME or Shift+Tab changes it" in shown(app))
+
+
+async def test_a_row_chosen_with_the_arrows_is_what_enter_runs(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await type_text(pilot, "/mode")
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: "/model NAME changes it" in shown(app))
+
+
+async def test_a_menu_whose_line_is_complete_marks_a_row_only_by_the_arrows(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await type_text(pilot, "/undo ")
+        await pilot.pause()
+        assert "list" in shown(app) and "❯" not in shown(app)
+        await pilot.press("up")
+        await pilot.pause()
+        assert "❯ list" in shown(app)
 
 
 async def test_enter_on_a_guess_only_completes(config: ForgeConfig) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from forge_core.commands import specs
 from forge_core.commands.handlers import _HANDLERS
+from forge_core.session.changes import SOURCES
 
 
 def test_every_command_has_a_handler_and_no_handler_is_alone() -> None:
@@ -40,3 +41,64 @@ def test_a_typo_leads_to_the_nearest_command(typed: str, name: str) -> None:
 
 def test_nonsense_leads_nowhere() -> None:
     assert specs.nearest("zzzzqqq") is None
+
+
+@pytest.mark.parametrize("spec", specs.SPECS, ids=lambda spec: spec.name)
+def test_every_command_stands_alone_and_accepts_each_of_its_forms(spec: specs.CommandSpec) -> None:
+    assert spec.problem("") is None
+    for form in spec.accepts:
+        for words in _examples(form):
+            assert spec.problem(words) is None
+    if not any(form.endswith("...") for form in spec.accepts):
+        assert spec.problem("no such argument") is not None
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("exit now", "/exit takes no argument, but was given 'now'. Use /exit alone."),
+        ("trust maybe", "/trust does not know 'maybe'. Use /trust alone, or with yes or no."),
+        ("jobs stop", "/jobs does not know 'stop'. Use /jobs alone, or with stop N."),
+        ("jobs stop all", "/jobs does not know 'stop all'. Use /jobs alone, or with stop N."),
+        ("afk on please", "/afk does not know 'on please'. Use /afk alone, or with on or off."),
+        ("copy 1 2", "/copy does not know '1 2'. Use /copy alone, or with N or [N] code [K]."),
+    ],
+)
+def test_a_wrong_argument_is_answered_with_the_right_ones(line: str, said: str) -> None:
+    name, _, argument = line.partition(" ")
+    spec = specs.find(name)
+    assert spec is not None
+    assert spec.problem(argument) == said
+
+
+def test_what_diff_can_show_is_what_it_accepts() -> None:
+    spec = specs.find("diff")
+    assert spec is not None
+    assert spec.words_after(()) == SOURCES
+
+
+@pytest.mark.parametrize("argument", ["2", "code", "2 code", "code 3", "2 code 3", "2 CODE"])
+def test_words_that_may_be_left_out_may_be(argument: str) -> None:
+    spec = specs.find("copy")
+    assert spec is not None
+    assert spec.problem(argument) is None
+
+
+def test_a_long_or_hostile_argument_is_cut_and_made_visible() -> None:
+    spec = specs.find("cost")
+    assert spec is not None
+    problem = spec.problem("\x1b[31m" + "x" * 5000)
+    assert problem is not None
+    assert "\x1b" not in problem and len(problem) < 200
+
+
+def _examples(form: str) -> list[str]:
+    """The form with each of its fixed words, and with numbers and names filled in."""
+    filled = " ".join(
+        {"N": "7", "K": "8"}.get(token.strip("[]"), token.strip("[]")) for token in form.split()
+    )
+    if "|" not in filled:
+        return [filled]
+    tokens = filled.split()
+    at = next(i for i, token in enumerate(tokens) if "|" in token)
+    return [" ".join([*tokens[:at], word, *tokens[at + 1 :]]) for word in tokens[at].split("|")]
