@@ -232,13 +232,16 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
             self._waiting.pause()
         self.refresh_status()
         self.refresh_todos(is_over=True)
+        self.todos.end_turn()
         self._go_on()
 
     def interrupt(self) -> None:
         if self._session is not None and self.has_turn:
             self._session.interrupt()
             if (working := self.activity.working) is not None:
-                self.activity.working = replace(working, verb="Interrupting", hint="keeps what has come")
+                self.activity.working = replace(
+                    working, verb="Interrupting", hint="keeps what has come", asked_at=None
+                )
 
     async def end_turn(self) -> None:
         """Interrupt the running turn and wait for its end."""

@@ -45,6 +45,7 @@ class ChatKeys(ReadingKeys, inherit_bindings=False):
         super().__init__()
         self._clock = clock
         self._stopped_at = float("-inf")
+        self._stop_note = ""
         self.prompts = PromptPlace(self, clock, workspace, self.rule_problem)
 
     @property
@@ -101,12 +102,14 @@ class ChatKeys(ReadingKeys, inherit_bindings=False):
         if now - self._stopped_at <= TWICE_S:
             self.leave()
             return
+        self.forget_stop()
         self._stopped_at = now
         told = "Ctrl+C again leaves Forge"
         if self.has_turn:
             self.interrupt()
         elif self.composer.clear_away():
             told += " · Up brings the text back"
+        self._stop_note = told
         self.activity.note(told, TWICE_S)
 
     def key_came(self, event: events.Key | events.Paste) -> None:
@@ -115,8 +118,11 @@ class ChatKeys(ReadingKeys, inherit_bindings=False):
             self.forget_stop()
 
     def forget_stop(self) -> None:
-        """Let the next Ctrl+C be the first of two."""
+        """Let the next Ctrl+C be the first of two, and no longer say that it leaves."""
         self._stopped_at = float("-inf")
+        if self._stop_note:
+            self.activity.end_note(self._stop_note)
+            self._stop_note = ""
 
     def action_leave_if_empty(self) -> None:
         if self.composer.is_blank:

@@ -116,7 +116,9 @@ class PromptPlace:
         screen.composer.display = False
         screen.add_class("-asking")
         if (working := screen.activity.working) is not None:
-            screen.activity.working = replace(working, verb=ASKING, hint="Ctrl+C to interrupt")
+            screen.activity.working = replace(
+                working, verb=ASKING, hint="Ctrl+C to interrupt", asked_at=self._clock()
+            )
         await screen.mount(prompt, after=screen.composer)
         prompt.show_waiting(self._waiting)
 

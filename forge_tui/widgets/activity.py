@@ -39,6 +39,12 @@ class Working:
     """By the line's clock."""
     verb: str = WORKING
     hint: str = "Esc to interrupt"
+    asked_at: float | None = None
+    """When it began to wait for the person, whose time is counted instead; None while it does not."""
+
+    @property
+    def counted_from(self) -> float:
+        return self.since if self.asked_at is None else self.asked_at
 
 
 class ActivityLine(Widget):
@@ -104,7 +110,7 @@ class ActivityLine(Widget):
             return self.said
         if self._working is None:
             return IDLE_HINTS
-        elapsed = time_so_far(self._clock() - self._working.since)
+        elapsed = time_so_far(self._clock() - self._working.counted_from)
         verb = self._working.verb
         if verb == WORKING:
             verb = self._progress() or self._doing or verb
@@ -116,6 +122,12 @@ class ActivityLine(Widget):
             self._note_timer.stop()
         self.said = safe_line(text)
         self._note_timer = self.set_timer(seconds, self._forget_note)
+
+    def end_note(self, text: str) -> None:
+        """Say it no longer, if it is what is said."""
+        if self.said == safe_line(text) and self._note_timer is not None:
+            self._note_timer.stop()
+            self._forget_note()
 
     def show_doing(self, text: str) -> None:
         """Say what is being done, in place of "Working"; empty: nothing in particular."""

@@ -99,12 +99,12 @@ class TodoPanel(Widget):
         return next((todo.doing for todo in self._todos if todo.state == "in_progress"), "")
 
     def begin_turn(self) -> None:
-        """Fold a list that the turn before has left alone: the conversation has gone on to something else.
-
-        Now and not at that turn's end, since what is sent moves the screen anyway.
-        """
-        is_left = not self._is_at_work and not self._is_held
+        """Nothing has been told of the list in the turn that begins."""
         self._is_at_work = False
+
+    def end_turn(self) -> None:
+        """Fold a list that this turn has left alone: the conversation has gone on to something else."""
+        is_left = not self._is_at_work and not self._is_held
         self._fold(self._is_folded or is_left)
 
     def tell(self, todos: Sequence[Todo]) -> None:

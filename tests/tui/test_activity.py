@@ -8,7 +8,7 @@ from forge_core.config.models import ForgeConfig
 from forge_core.events import LLMChunk, LLMStart
 from forge_tui.widgets.activity import ActivityLine
 from forge_tui.widgets.cells import whole_parts
-from tests.support.chat_app import ChatApp, make_app, ready, say, shown, until
+from tests.support.chat_app import ChatApp, command_request, make_app, ready, say, shown, until
 from tests.support.scripted_session import Gate, answer
 
 
@@ -28,6 +28,26 @@ async def test_the_spinner_the_clock_and_the_figures_lay_nothing_out(config: For
             await until(pilot, lambda text=text: f"· {text} ·" in shown(app), text)  # type: ignore[misc]
         assert (app.screen._layout_updates, app.chat.transcript._layout_updates) == layouts
         gate.open()
+
+
+async def test_a_prompt_counts_how_long_it_has_waited_and_the_turn_its_own_time(config: ForgeConfig) -> None:
+    first, second = Gate(), Gate()
+    script = [first, command_request(), second, *answer("done")]
+    app = make_app(config, [script])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "hello")
+        await until(pilot, first.reached.is_set)
+        app.clock.pass_(90)
+        await until(pilot, lambda: "Working · 1 min 30 s" in shown(app))
+        first.open()
+        await until(pilot, lambda: "Waiting for your answer · 0 s" in shown(app))
+        app.clock.pass_(25)
+        await until(pilot, lambda: "Waiting for your answer · 25 s" in shown(app))
+        await pilot.press("1", "enter")
+        await until(pilot, second.reached.is_set)
+        await until(pilot, lambda: "Working · 1 min 55 s" in shown(app))
+        second.open()
 
 
 def last_rows(app: ChatApp) -> str:

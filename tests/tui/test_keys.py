@@ -101,6 +101,29 @@ async def test_ctrl_c_on_nothing_promises_nothing(config: ForgeConfig) -> None:
         await until(pilot, lambda: app.chat.activity.said == "Ctrl+C again leaves Forge")
 
 
+@pytest.mark.parametrize("key", ["x", "down", "escape"])
+async def test_the_next_key_takes_the_word_of_leaving_away(config: ForgeConfig, key: str) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: "Ctrl+C again leaves Forge" in shown(app))
+        await pilot.press(key)
+        await until(pilot, lambda: "Ctrl+C again leaves" not in shown(app))
+        await pilot.press("ctrl+c")
+        assert app.is_running, "it is the first of two again"
+
+
+async def test_the_next_key_leaves_another_note_alone(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await pilot.press("ctrl+c")
+        app.chat.activity.note("Copied")
+        await pilot.press("x")
+        assert app.chat.activity.said == "Copied"
+
+
 async def test_ctrl_c_twice_within_two_seconds_leaves(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test() as pilot:
