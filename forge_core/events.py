@@ -20,7 +20,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Literal
 
 from forge_core.llm.models import TokenUsage
-from forge_core.result import AgentResult, FileDiff, ToolOutcome
+from forge_core.result import AgentResult, FileDiff, Omission, ToolOutcome
 
 SCHEMA_VERSION = 1
 """`v` in stream-json and in journals."""
@@ -135,6 +135,10 @@ class ToolEnd(AgentEvent):
     """Finer than `success`; None where nobody knows more."""
     aside: str = ""
     """The line at the start or the end of `result` that only the model needs: the summary says it."""
+    model_notes: tuple[str, ...] = ()
+    """Parts of `result`, each one whole lines, that only the model needs."""
+    omission: Omission | None = None
+    """What `result` leaves out of a long output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

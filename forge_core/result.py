@@ -49,6 +49,18 @@ class FileDiff:
 
 
 @dataclass(frozen=True, slots=True)
+class Omission:
+    """The middle of a long output, which a result leaves out."""
+
+    line: str
+    """The line of the result in its place."""
+    lines: int
+    """Lines left out; 0 for a part of one."""
+    kept_in: str = ""
+    """The file that holds the whole output; empty when there is none."""
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCallRecord:
     """One tool call of a run, and how it ended."""
 

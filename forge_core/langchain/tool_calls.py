@@ -162,6 +162,8 @@ class ToolRound:
                 diffs=result.diffs,
                 outcome=result.outcome or ("done" if result.success else "failed"),
                 aside=result.aside,
+                model_notes=result.model_notes,
+                omission=result.omission,
             )
         )
 

@@ -14,7 +14,7 @@ from forge_core.approval import Effect, Questioner
 from forge_core.errors import ToolError
 from forge_core.events import AgentEvent
 from forge_core.llm.models import ToolDefinition
-from forge_core.result import FileDiff, ToolOutcome
+from forge_core.result import FileDiff, Omission, ToolOutcome
 
 if TYPE_CHECKING:
     from forge_core.permissions.sandbox import Sandbox
@@ -87,6 +87,10 @@ class ToolResult:
     """Finer than `success`."""
     aside: str = ""
     """The line at the start or the end of `output` that only the model needs: the summary says it."""
+    model_notes: tuple[str, ...] = ()
+    """Parts of `output`, each one whole lines, that only the model needs: how to go on with a job, say."""
+    omission: Omission | None = None
+    """What `output` leaves out."""
 
     def for_model(self) -> str:
         """The text that the model reads: the output, or "Error: …" (with whatever output there was)."""

@@ -159,11 +159,11 @@ class ToolExecutor:
 
     def _capped(self, tool: BaseTool, result: ToolResult, context: ExecutionContext) -> ToolResult:
         outputs = context.outputs or self.outputs
-        output = outputs.limit(result.output, tool.name, self.output_limit)
-        error = result.error and outputs.limit(result.error, f"{tool.name}-error", self.output_limit)
+        output, left_out = outputs.limit(result.output, tool.name, self.output_limit)
+        error = result.error and outputs.limit(result.error, f"{tool.name}-error", self.output_limit)[0]
         if self.policy is not None and outputs.folder is not None:
             self.policy.allow_reading(outputs.folder)
-        return replace(result, output=output, error=error)
+        return replace(result, output=output, error=error, omission=left_out or result.omission)
 
 
 def _interrupted(error: str) -> ToolResult:

@@ -11,6 +11,8 @@ import weakref
 from pathlib import Path
 from typing import BinaryIO
 
+from forge_core.result import Omission
+
 OUTPUT_LIMIT = 30_000
 """Characters of one result that reach the model."""
 MAX_SPILL_BYTES = 50 * 1024 * 1024
@@ -57,11 +59,11 @@ class OutputStore:
             return None
         return path
 
-    def limit(self, text: str, stem: str, limit: int = OUTPUT_LIMIT) -> str:
+    def limit(self, text: str, stem: str, limit: int = OUTPUT_LIMIT) -> tuple[str, Omission | None]:
         """`text`, or its head and tail with a line between them that tells what is missing and where it
         is."""
         if len(text) <= limit:
-            return text
+            return text, None
         return clip(text, limit, self.keep(text, stem))
 
     def _make(self) -> Path:
@@ -84,21 +86,23 @@ def write_all(file: BinaryIO, data: bytes) -> None:
         view = view[file.write(view) :]
 
 
-def clip(text: str, limit: int, kept_in: Path | None = None, total: int | None = None) -> str:
-    """Head and tail of `text`, together about `limit` characters, cut at line ends where these are near."""
-    if len(text) <= limit:
-        return text
+def clip(text: str, limit: int, kept_in: Path | None = None) -> tuple[str, Omission]:
+    """Head and tail of a `text` that is longer than `limit`, together about so many characters, cut at line
+    ends where these are near."""
     half = limit // 2
     head, tail = text[:half], text[-half:]
     if (cut := head.rfind("\n")) > half * 0.8:
         head = head[: cut + 1]
     if 0 <= (cut := tail.find("\n")) < half * 0.2:
         tail = tail[cut + 1 :]
-    missing = (total if total is not None else len(text)) - len(head) - len(tail)
-    return head.rstrip("\n") + "\n" + omission(missing, kept_in) + "\n" + tail
+    return join(head, tail, len(text) - len(head) - len(tail), text.count("\n"), kept_in)
 
 
-def omission(missing: int, kept_in: Path | None) -> str:
-    """The line that stands for what was left out."""
+def join(head: str, tail: str, missing: int, line_ends: int, kept_in: Path | None) -> tuple[str, Omission]:
+    """Head and tail of an output with a line between them for the `missing` characters or bytes. `line_ends`
+    are those of the whole output."""
     where = f"; the whole output is in {kept_in}: use read or grep on it" if kept_in else ""
-    return f"[... {missing:,} characters left out{where} ...]"
+    line = f"[... {missing:,} characters left out{where} ...]"
+    lines = line_ends - head.count("\n") - (not head.endswith("\n")) - tail.count("\n")
+    left_out = Omission(line, max(lines, 0), str(kept_in) if kept_in else "")
+    return head.rstrip("\n") + f"\n{line}\n" + tail, left_out

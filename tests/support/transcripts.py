@@ -10,7 +10,7 @@ from textual.widgets import Input
 
 from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, ToolEnd, ToolStart
 from forge_core.llm.models import TokenUsage
-from forge_core.result import AgentResult, FileDiff, StoppedReason, ToolOutcome
+from forge_core.result import AgentResult, FileDiff, Omission, StoppedReason, ToolOutcome
 from forge_tui.widgets.transcript import Transcript
 from forge_tui.widgets.transcript.blocks import Block
 from forge_tui.widgets.transcript.conversation import Conversation
@@ -80,6 +80,8 @@ def tool_ended(
     diffs: tuple[FileDiff, ...] = (),
     outcome: ToolOutcome | None = None,
     aside: str = "",
+    model_notes: tuple[str, ...] = (),
+    omission: Omission | None = None,
     parent_id: str | None = None,
 ) -> ToolEnd:
     return ToolEnd(
@@ -92,6 +94,8 @@ def tool_ended(
         diffs=diffs,
         outcome=outcome,
         aside=aside,
+        model_notes=model_notes,
+        omission=omission,
         parent_id=parent_id,
         timestamp=100.4,
     )

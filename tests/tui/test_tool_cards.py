@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from forge_core.result import FileDiff
+from forge_core.tools import BashTool, ExecutionContext, ToolExecutor, ToolResult
+from forge_core.tools.job_output import JobOutputTool
+from forge_core.tools.output import OutputStore
+from forge_core.tools.shell.jobs import JobTable
 from forge_tui.widgets.transcript.tool_card import ToolCard
 from forge_tui.widgets.transcript.tool_words import describe_call
 from tests.support.transcripts import drawn, layout_of, tool_ended, tool_started
@@ -177,3 +182,72 @@ def test_questions_stand_with_their_answers() -> None:
         "Why?",
         "  → speed",
     ]
+
+
+async def run_for_real(folder: Path, command: str, **more: Any) -> tuple[ToolCard, ToolResult, JobTable]:
+    """A command that has run, with the card of its call."""
+    jobs = JobTable()
+    context = ExecutionContext(folder, jobs=jobs, outputs=OutputStore(folder / "outputs"))
+    result = await ToolExecutor().execute(BashTool(), {"command": command, **more}, context)
+    end = tool_ended(
+        "bash",
+        result.for_model(),
+        success=result.success,
+        summary=result.summary,
+        outcome=result.outcome,
+        aside=result.aside,
+        model_notes=result.model_notes,
+        omission=result.omission,
+    )
+    return card(tool_started("bash", command=command), end), result, jobs
+
+
+@pytest.mark.parametrize("code", [0, 3])
+async def test_lines_are_counted_of_the_whole_output_and_not_of_what_the_model_reads(
+    tmp_path: Path, code: int
+) -> None:
+    run, result, _ = await run_for_real(tmp_path, f"seq -f 'line %06.0f of many' 5000; exit {code}")
+    assert result.omission is not None and len(result.output.splitlines()) < 2000
+    rows = [row.strip() for row in drawn(run)]
+    assert rows[1] == "│ … 4,995 more lines (Ctrl+O)"
+    assert rows[2:] == [f"│ line {number:06} of many" for number in range(4996, 5001)]
+    run.set_open(True)
+    text = "\n".join(drawn(run, 200))
+    assert "4,800 more lines (PageDown)" in text
+    while run.turn_page("on") is not None:
+        run.changed()
+    rows = drawn(run, 200)
+    shown = sum("of many" in row for row in rows[1:])
+    assert f"… {5000 - shown:,} earlier lines (PageUp)" in rows[1]
+    text = "\n".join(text for _, text in run.passages())
+    assert f"… {result.omission.lines:,} lines left out; the whole output is in {tmp_path}" in text
+    assert "characters left out" not in text and "use read or grep" not in text
+
+
+async def test_what_is_left_out_of_one_endless_line_is_a_part_of_it(tmp_path: Path) -> None:
+    run, result, _ = await run_for_real(tmp_path, "head -c 90000 /dev/zero | tr '\\0' x")
+    assert result.omission is not None and result.omission.lines == 0
+    run.set_open(True)
+    assert "… part of a line left out; the whole output is in" in "\n".join(drawn(run, 400))
+
+
+async def test_the_card_of_a_job_says_nothing_that_is_meant_for_the_model(tmp_path: Path) -> None:
+    run, result, jobs = await run_for_real(tmp_path, "echo up; sleep 7110", run_in_background=True)
+    assert "job_output 1" in result.output and "next message" in result.output
+    assert "job 1" in drawn(run)[0]
+    run.set_open(True)
+    assert [row.strip() for row in drawn(run)[1:]] == ["│ up"]
+    look = await ToolExecutor().execute(JobOutputTool(), {"job_id": 1}, ExecutionContext(tmp_path, jobs=jobs))
+    end = tool_ended(
+        "job_output", look.output, summary=look.summary, outcome=look.outcome, model_notes=look.model_notes
+    )
+    rows = drawn(card(tool_started("job_output", job_id=1), end))
+    assert "Look at job 1" in rows[0] and "running for" in rows[0]
+    assert [row.strip() for row in rows[1:]] == ["│ (no new output)"]
+    await jobs.aclose()
+
+
+async def test_a_note_for_the_model_goes_where_it_stands_and_nowhere_else(tmp_path: Path) -> None:
+    result = "note\nout note\nnote\n[for the person]"
+    rows = drawn(card(tool_started("bash", command="x"), tool_ended("bash", result, model_notes=("note",))))
+    assert [row.strip(" │") for row in rows[1:]] == ["note", "out note", "[for the person]"]

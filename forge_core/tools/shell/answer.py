@@ -35,8 +35,9 @@ def answer(
     whether the job tools know its job."""
     output = job.capture.take()
     error, summary = _verdict(job, how)
+    standing = _standing(job, how, asked_for=asked_for, is_reachable=is_reachable)
     told = [
-        *_standing(job, how, asked_for=asked_for, is_reachable=is_reachable),
+        *standing,
         *notes,
         *_hints(job, how, output),
     ]
@@ -51,6 +52,8 @@ def answer(
         metadata=_metadata(job, how),
         outcome=_OUTCOMES.get(how, "done" if error is None else "failed"),
         aside=_aside(job, error, told),
+        model_notes=tuple(standing),
+        omission=job.capture.omission,
     )
 
 
@@ -62,7 +65,9 @@ def job_answer(news: JobNews) -> ToolResult:
     return ToolResult(
         success=True,
         output="\n".join([body, line, *news.notes]),
-        summary=f"job {view.id}: {view.state}",
+        summary=f"job {view.id}: {view.outcome}",
+        model_notes=(line,),
+        omission=news.omission,
         metadata={
             "job_id": view.id,
             "job_state": view.state.value,

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from forge_core.tools.output import MAX_SPILL_BYTES, OutputStore, omission, write_all
+from forge_core.result import Omission
+from forge_core.tools.output import MAX_SPILL_BYTES, OutputStore, join, write_all
 from forge_core.tools.shell.live_feed import LiveFeed
 from forge_core.tools.shell.terminal_text import TerminalText
 
@@ -28,6 +29,8 @@ class Capture:
     ) -> None:
         self.total_bytes = 0
         """As they came."""
+        self.omission: Omission | None = None
+        """What the last `take` left out."""
         self._limit = limit
         self._shown = TerminalText()
         self._told_row = ""
@@ -77,7 +80,7 @@ class Capture:
         row = self._shown.row
         self._piece.feed(row.removeprefix(self._told_row).encode())
         self._told_row = row
-        text = self._limited()
+        text, self.omission = self._limited()
         self._piece = _Piece(self._limit * 4)
         return text
 
@@ -109,19 +112,19 @@ class Capture:
         if self._spill.is_open:
             self._spill.write(data, self._shown.row.encode())
 
-    def _limited(self) -> str:
+    def _limited(self) -> tuple[str, Omission | None]:
         piece = self._piece
         head, tail = _decoded(bytes(piece.head)), _decoded(piece.tail())
         if piece.is_whole:
             head = tail = _decoded(piece.content())
             if len(head) <= self._limit:
-                return head
+                return head, None
             if self.kept_in is None and not self._spill.is_open:
                 self._kept = self._outputs.keep(head, self._stem)
         half = self._limit // 2
         head, tail = head[:half], tail[-half:]
         missing = piece.total_bytes - len(head.encode()) - len(tail.encode())
-        return head.rstrip("\n") + "\n" + omission(max(missing, 0), self.kept_in) + "\n" + tail
+        return join(head, tail, max(missing, 0), piece.line_ends, self.kept_in)
 
 
 class _Piece:
@@ -130,6 +133,7 @@ class _Piece:
     def __init__(self, room: int) -> None:
         self.head = bytearray()
         self.total_bytes = 0
+        self.line_ends = 0
         self._room = room
         """Bytes of head and of tail: a character takes up to four."""
         self._tail: deque[bytes] = deque()
@@ -145,6 +149,7 @@ class _Piece:
 
     def feed(self, data: bytes) -> None:
         self.total_bytes += len(data)
+        self.line_ends += data.count(b"\n")
         room = self._room - len(self.head)
         if room > 0:
             self.head += data[:room]

@@ -23,6 +23,7 @@ PIPE_GRACE_S = 0.3
 _LOOKS = 20
 """At what the shell has left, at most: nobody knows when a process that hangs in the kernel ends."""
 _SHOWN_COMMAND = 60
+_SHOWN_LINE = 120
 _SHOWN_PROCESSES = 5
 
 
@@ -140,6 +141,14 @@ class Job:
             timeout_s=self.timeout_s,
         )
 
+    @property
+    def standing(self) -> str:
+        """One line for the person: how it stands, and its last line of output."""
+        view = self.view()
+        lines = [line for line in self.capture.recent().splitlines() if line.strip()]
+        said = f"; last line: {short(lines[-1], _SHOWN_LINE)}" if lines else ""
+        return f"{view.label} {safe_line(view.outcome)}{said}"
+
     def announce_change(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
@@ -193,11 +202,11 @@ class Job:
             self.output_came.set()
 
 
-def short(command: str) -> str:
-    """The command's first line, cut, with nothing in it that steers a terminal."""
-    line = safe_line(command.strip().partition("\n")[0])
-    more = len(line) > _SHOWN_COMMAND or "\n" in command.strip()
-    return line[:_SHOWN_COMMAND] + ("..." if more else "")
+def short(text: str, length: int = _SHOWN_COMMAND) -> str:
+    """The first line of a command or of output, cut, with nothing in it that steers a terminal."""
+    line = safe_line(text.strip().partition("\n")[0])
+    more = len(line) > length or "\n" in text.strip()
+    return line[:length] + ("..." if more else "")
 
 
 def code_in_words(code: int) -> str:

@@ -11,6 +11,7 @@ from enum import Enum, auto
 from typing import Any
 
 from forge_core.errors import ToolError
+from forge_core.result import Omission
 from forge_core.tools.shell.job import Job, JobState, JobView
 
 MAX_RUNNING_JOBS = 16
@@ -46,6 +47,8 @@ class JobNews:
     view: JobView
     output: str
     notes: tuple[str, ...] = ()
+    omission: Omission | None = None
+    """What `output` leaves out."""
 
 
 class JobTable:
@@ -56,8 +59,10 @@ class JobTable:
 
     def __init__(self, on_end: Callable[[str], None] | None = None) -> None:
         self.on_end = on_end
-        """Takes one sentence for the person when a job ends by itself: "job 2 (npm run dev) ended: exit code
-        0 after 34 s"."""
+        """Takes one line for the person when a job ends by itself: "job 2 (npm run dev) ended: exit code 0
+        after 34 s; last line: bye"."""
+        self.on_change: Callable[[], None] | None = None
+        """Called when another number of jobs runs."""
         self._jobs: dict[int, Job] = {}
         self._foreground: builtins.list[Job] = []
         self._watchers: dict[asyncio.Task[None], Job] = {}
@@ -80,6 +85,15 @@ class JobTable:
         self._news.clear()
         return lines
 
+    @property
+    def running_count(self) -> int:
+        """How many jobs run."""
+        return sum(job.state is JobState.RUNNING for job in self._jobs.values())
+
+    def standing(self, job_id: int) -> str:
+        """One line for the person: how the job stands, and its last line of output."""
+        return self._job(job_id).standing
+
     def recent(self, job_id: int) -> str:
         """The end of its output, for the person: what the model has not read stays unread."""
         return self._job(job_id).capture.recent()
@@ -99,7 +113,7 @@ class JobTable:
         job.output_came.clear()
         notes, job.notes = tuple(job.notes), []
         job.is_end_told = job.is_end_told or has_ended or job.process.shell_ended.is_set()
-        return JobNews(job.view(), text, notes)
+        return JobNews(job.view(), text, notes, job.capture.omission)
 
     async def stop(self, job_id: int, *, by_model: bool = False) -> JobView:
         """Ends it and all that it has started; returns when nothing is left, after about two seconds at the
@@ -109,6 +123,7 @@ class JobTable:
         if job.state is JobState.RUNNING:
             job.is_end_told = by_model
             job.stop()
+            self._changed()
             if not by_model:
                 self._news.append(job)
         with contextlib.suppress(TimeoutError):
@@ -138,7 +153,7 @@ class JobTable:
 
     @property
     def has_room(self) -> bool:
-        return sum(job.state is JobState.RUNNING for job in self._jobs.values()) < MAX_RUNNING_JOBS
+        return self.running_count < MAX_RUNNING_JOBS
 
     def check_room(self) -> None:
         """Raises ToolError when no more jobs may run."""
@@ -176,7 +191,7 @@ class JobTable:
         try:
             while True:
                 changed = loop.create_task(job.changed.wait())
-                if (how := self._standing(job, done, interrupt)) is not None:
+                if (how := self._how_attended(job, done, interrupt)) is not None:
                     changed.cancel()
                     return how
                 patience = background_at - loop.time()
@@ -194,7 +209,9 @@ class JobTable:
             done.cancel()
             interrupt.cancel()
 
-    def _standing(self, job: Job, done: asyncio.Task[bool], interrupt: asyncio.Task[bool]) -> Attended | None:
+    def _how_attended(
+        self, job: Job, done: asyncio.Task[bool], interrupt: asyncio.Task[bool]
+    ) -> Attended | None:
         """How it stands; None while it runs in the foreground."""
         if job.state is JobState.TIMED_OUT:
             job.process.read_rest()
@@ -226,6 +243,7 @@ class JobTable:
         self._forget_oldest()
         self._watch(job, self._see_off(job))
         job.announce_change()
+        self._changed()
 
     def _watch(self, job: Job, end: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(end)
@@ -247,6 +265,7 @@ class JobTable:
             job.capture.close()
             job.mark_exited()
             job.seen_off.set()
+            self._changed()
         if not is_told:
             self._tell_end(job)
 
@@ -261,7 +280,11 @@ class JobTable:
             return
         self._news.append(job)
         if self.on_end is not None:
-            self.on_end(f"{job.view().label} {job.view().outcome}")
+            self.on_end(job.standing)
+
+    def _changed(self) -> None:
+        if self.on_change is not None:
+            self.on_change()
 
     def _job(self, job_id: int) -> Job:
         job = self._jobs.get(job_id)

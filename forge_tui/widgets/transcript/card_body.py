@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from forge_core.result import FileDiff
+from forge_core.result import FileDiff, Omission
+from forge_core.sanitize import safe_line
 from forge_tui.widgets.transcript.blocks import Passage
 from forge_tui.widgets.transcript.call_block import PREVIEW, CallBlock, Handle
 from forge_tui.widgets.transcript.changes import Changes
@@ -25,6 +27,22 @@ _FOLD_ROW_FROM = 30
 """Lines of an unfolded body from which on a row at its end folds it again."""
 
 
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """What the result leaves out of a long output, as the person reads it."""
+
+    row: str
+    """The line that says so, safe to show."""
+    lines: int
+    """Lines left out."""
+
+    @classmethod
+    def of(cls, omission: Omission) -> Gap:
+        what = f"{omission.lines:,} line{'s'[: omission.lines != 1]}" if omission.lines else "part of a line"
+        where = f"; the whole output is in {omission.kept_in}" if omission.kept_in else ""
+        return cls(safe_line(f"… {what} left out{where}"), omission.lines)
+
+
 class CardBody:
     """Text that comes while a call runs, then its result and the changes it made."""
 
@@ -35,6 +53,7 @@ class CardBody:
         self._is_cut = False
         """Whether a line was cut at its end where the card was drawn folded last."""
         self._text = ""
+        self._gap: Gap | None = None
         self._changes = Changes()
         self._pages: Pages | None = None
 
@@ -55,10 +74,11 @@ class CardBody:
         before = self._text[: self._text.rfind("\n") + 1] if again else self._text
         self._text = (before + text)[-_TAIL_CHARS:]
 
-    def finish(self, text: str, diffs: tuple[FileDiff, ...]) -> None:
-        """The result, sanitised, in the place of the live output."""
+    def finish(self, text: str, diffs: tuple[FileDiff, ...], gap: Gap | None = None) -> None:
+        """The result, sanitised, in the place of the live output; `gap` where it does not hold all of it."""
         self._is_live = False
         self._text = text
+        self._gap = gap
         self._changes = Changes(diffs)
 
     @property
@@ -149,9 +169,14 @@ class CardBody:
         lines = self._text.split("\n") if self._text else []
         shown = lines[-self.preview_rows :] if self.preview_rows else []
         if shown and len(lines) > len(shown):
-            canvas.decoration([(f"… {_count(len(lines) - len(shown))} (Ctrl+O)", styles.muted)])
+            hidden = len(lines) - len(shown) + self._more_than_rows(lines[: len(lines) - len(shown)])
+            canvas.decoration([(f"… {_count(hidden)} (Ctrl+O)", styles.muted)])
         for line in shown:
             self._draw_cut(line, canvas, styles)
+
+    def _more_than_rows(self, lines: Sequence[str]) -> int:
+        """How many more lines of output these rows stand for than they are: one may stand for many."""
+        return self._gap.lines - 1 if self._gap is not None and self._gap.row in lines else 0
 
     def _draw_cut(self, line: str, canvas: Canvas, styles: TranscriptStyles) -> None:
         shown = cut_end(line[: 4 * canvas.width].expandtabs(8), canvas.width)
@@ -163,7 +188,8 @@ class CardBody:
         pages = self._paged()
         if pages.first:
             canvas.mark(Handle(card, "back"))
-            canvas.decoration([(f"… {_count(pages.lines_before, 'earlier')} (PageUp)", styles.accent)])
+            hidden = pages.lines_before + self._more_than_rows(lines[: max(0, pages.first - changes)])
+            canvas.decoration([(f"… {_count(hidden, 'earlier')} (PageUp)", styles.accent)])
         canvas.mark(Handle(card, "text"))
         for number, items, is_new in pages.parts():
             if is_new:
@@ -174,7 +200,8 @@ class CardBody:
                 canvas.text([(line.expandtabs(8), styles.muted)], original=line)
         if pages.end < pages.count:
             canvas.mark(Handle(card, "on"))
-            canvas.decoration([(f"… {_count(pages.lines_after)} (PageDown)", styles.accent)])
+            hidden = pages.lines_after + self._more_than_rows(lines[max(0, pages.end - changes) :])
+            canvas.decoration([(f"… {_count(hidden)} (PageDown)", styles.accent)])
         if pages.lines >= _FOLD_ROW_FROM:
             canvas.mark(Handle(card, "fold"))
             canvas.decoration([("▴ fold", styles.accent)])

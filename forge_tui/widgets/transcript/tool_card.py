@@ -13,7 +13,7 @@ from forge_core.sanitize import safe_line, safe_text
 from forge_tui.widgets.transcript.blocks import MARGIN, Passage
 from forge_tui.widgets.transcript.call_block import HEADER, CallBlock, Handle, Part
 from forge_tui.widgets.transcript.call_list import CallList
-from forge_tui.widgets.transcript.card_body import CardBody
+from forge_tui.widgets.transcript.card_body import CardBody, Gap
 from forge_tui.widgets.transcript.card_header import Header, time_so_far, time_taken
 from forge_tui.widgets.transcript.changes import beyond_changes
 from forge_tui.widgets.transcript.folding import Fold
@@ -113,7 +113,8 @@ class ToolCard(CallBlock):
         self.state = "denied" if self.state == "denied" and not end.success else _STATES[outcome]
         self.elapsed_s = max(0.0, end.duration_s)
         self._summary = self._summarised(end, outcome)
-        self._body.finish(self._told(end), end.diffs)
+        left_out = Gap.of(end.omission) if end.omission else None
+        self._body.finish(self._told(end), end.diffs, left_out)
         self._close()
 
     def deny(self, why: str = "") -> None:
@@ -252,6 +253,10 @@ class ToolCard(CallBlock):
         text = end.result
         if end.aside:
             text = text.removeprefix(end.aside).removesuffix(end.aside)
+        for note in end.model_notes:
+            text = without_part(text, note)
+        if end.omission is not None:
+            text = text.replace(f"\n{end.omission.line}\n", f"\n{Gap.of(end.omission).row}\n", 1)
         if not end.success:
             text = text.removeprefix("Error: ")
         if self.state == "interrupted" and text.startswith("interrupted") and "\n" not in text:
@@ -277,3 +282,12 @@ class ToolCard(CallBlock):
 
     def estimate(self, width: int) -> int:
         return self.gap + 1 + self._preview_rows()
+
+
+def without_part(text: str, part: str) -> str:
+    """`text` without the last place where `part` is whole lines of it."""
+    framed = f"\n{text}\n"
+    at = framed.rfind(f"\n{part}\n")
+    if at < 0:
+        return text
+    return (framed[: at + 1] + framed[at + len(part) + 2 :])[1:].removesuffix("\n")

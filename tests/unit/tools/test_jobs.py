@@ -249,6 +249,47 @@ async def test_ends_are_told_to_the_person_at_once_and_to_the_model_once(desk: D
     assert desk.jobs.news() == ()
 
 
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [("exit 1", "exit code 1"), ("kill -KILL $$", r"exit code 137 \(SIGKILL\)")],
+)
+async def test_the_line_of_an_end_says_how_it_was_how_long_it_took_and_what_came_last(
+    desk: Desk, tmp_path: Path, end: str, words: str
+) -> None:
+    await desk.start(f"{GO.format('a')}; echo one; printf '\\033[31mport 80 is in use\\n\\n'; {end}")
+    (tmp_path / "a").touch()
+    await until(lambda: bool(desk.told))
+    assert re.fullmatch(
+        rf"job 1 \(.*\) ended: {words} after \d+ s; last line: port 80 is in use", desk.told[0]
+    )
+    await desk.start("echo hello; sleep 7111")
+    await until(lambda: desk.jobs.recent(2) != "")
+    await desk.jobs.stop(2)
+    assert re.fullmatch(
+        r"job 2 \(echo hello; sleep 7111\) stopped after \d+ s; last line: hello", desk.jobs.standing(2)
+    )
+
+
+async def test_a_last_line_without_end_is_cut(desk: Desk, tmp_path: Path) -> None:
+    await desk.start(f"{GO.format('a')}; head -c 100000 /dev/zero | tr '\\0' x")
+    (tmp_path / "a").touch()
+    await until(lambda: bool(desk.told))
+    assert desk.told[0].endswith(f"last line: {'x' * 120}...")
+
+
+async def test_every_change_of_the_number_of_running_jobs_is_reported(desk: Desk, tmp_path: Path) -> None:
+    counts: list[int] = []
+    desk.jobs.on_change = lambda: counts.append(desk.jobs.running_count)
+    await desk.start(GO.format("a"))
+    await desk.start("sleep 7112")
+    assert counts == [1, 2]
+    await desk.jobs.stop(2)
+    assert counts[2] == 1
+    (tmp_path / "a").touch()
+    await until(lambda: bool(desk.told))
+    assert counts[-1] == 0
+
+
 async def test_an_end_that_the_model_has_seen_is_no_news(desk: Desk, tmp_path: Path) -> None:
     await desk.start(GO.format("a"))
     asyncio.get_running_loop().call_later(0.2, (tmp_path / "a").touch)
