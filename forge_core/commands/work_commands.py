@@ -28,9 +28,9 @@ def _words(item: TodoItem) -> str:
 async def jobs(argument: str, session: ForgeSession) -> CommandResult:
     """The background jobs; `stop N` ends one."""
     if argument:
-        number = argument.split()[-1]
-        view = await session.jobs.stop(int(number))
-        return Text(safe_line(f"{view.label} {view.outcome}."), "Jobs")
+        number = int(argument.split()[-1])
+        await session.jobs.stop(number)
+        return Text(session.jobs.standing(number), "Jobs")
     rows = [
         (str(view.id), f"{view.outcome}  {' '.join(view.command.split())}") for view in session.jobs.list()
     ]

@@ -44,7 +44,8 @@ class ForgeSession:
         self._meter = ContextMeter(parts.agent)
         self._accounts = Accounts(parts.tracker, parts.bill, parts.refresh, self._figures_changed)
         self.on_figures: Callable[[], None] | None = None
-        """Called when figures have changed that belong to no running turn: a bill has come, prices have."""
+        """Called when figures have changed outside the turn's events: a bill has come, a job has ended."""
+        parts.bench.jobs.on_change = self._figures_changed
         self._news: list[str] = []
         self._is_interrupted = False
 
@@ -66,6 +67,7 @@ class ForgeSession:
             context_window=parts.context_window(self._model),
             working_dir=parts.config.working_dir,
             is_running=self._task is not None,
+            running_jobs=parts.bench.jobs.running_count,
         )
 
     @property

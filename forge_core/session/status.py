@@ -44,5 +44,7 @@ class SessionStatus:
     output_price_usd: Decimal | None = None
     """Of a token that the model writes; None where unknown."""
     is_running: bool = False
+    running_jobs: int = 0
+    """Commands in the background."""
     is_away: bool = False
     """Nobody is asked: what needs a person is refused."""

@@ -134,6 +134,7 @@ class LiveFigures:
             mode=str(status.mode),
             sandbox=status.sandbox,
             is_away=status.is_away,
+            running_jobs=status.running_jobs,
         )
 
     def use_branch(self, branch: str) -> None:

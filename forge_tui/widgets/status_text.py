@@ -32,6 +32,7 @@ DROP_ORDER = (
     "counts",
     "cost",
     "context",
+    "jobs",
     "model",
 )
 """What a narrow terminal loses first: parts by name, or what a part can do without (`Part.shorter`). The
@@ -71,6 +72,8 @@ class Figures:
     """Its label ("sandbox: on"); empty while unknown."""
     is_away: bool = False
     """Nobody is asked."""
+    running_jobs: int = 0
+    """Commands in the background."""
     folder: str = ""
     branch: str = ""
 
@@ -150,11 +153,17 @@ def right_parts(figures: Figures) -> list[Part]:
     parts = [
         Part("mode", mode, role.get(figures.mode, "plain")),
         Part("away", "afk" if figures.is_away else "", "warning"),
+        Part("jobs", jobs_text(figures.running_jobs), "accent"),
         sandbox_part(figures.sandbox),
         Part("folder", clip_middle(safe_line(figures.folder), FOLDER_CELLS)),
         Part("branch", clip(safe_line(figures.branch), BRANCH_CELLS)),
     ]
     return [part for part in parts if part.text]
+
+
+def jobs_text(count: int) -> str:
+    """ "1 job", "2 jobs"; empty while there is none."""
+    return f"{count} job{'s'[: count != 1]}" if count else ""
 
 
 def sandbox_part(label: str) -> Part:

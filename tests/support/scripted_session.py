@@ -122,6 +122,7 @@ class ScriptedSession:
             working_dir=self.config.working_dir,
             is_running=self._is_running,
             is_away=self.is_away,
+            running_jobs=self.jobs.running_count,
         )
 
     def spending(self) -> SessionSpending:

@@ -6,14 +6,17 @@ from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
-from forge_core.config.models import ForgeConfig
-from forge_core.events import LLMChunk, LLMStart
+from forge_core.config.models import ForgeConfig, PermissionMode
+from forge_core.events import LLMChunk, LLMStart, Notice
 from forge_core.llm.models import TokenUsage
 from forge_core.session.status import SessionStatus
+from forge_core.tools.registry import builtin_tools
 from forge_tui.screens.figures import LiveFigures
 from forge_tui.widgets.status_text import SEPARATOR, left_parts
 from tests.support.chat_app import make_app, ready, say, shown, until
+from tests.support.scripted_llm import Call
 from tests.support.scripted_session import Gate, ScriptedSession, answer, end_of_call
+from tests.support.sessions import scripted_session
 
 HOME = Path("/home/ada")
 
@@ -122,3 +125,24 @@ async def test_figures_that_change_between_turns_reach_the_bar(config: ForgeConf
 
 def last_row(screen: str) -> str:
     return screen.rstrip().splitlines()[-1]
+
+
+async def test_a_job_shows_in_the_bar_while_it_runs_and_has_a_line_when_it_ends(
+    config: ForgeConfig, tmp_path: Path
+) -> None:
+    """Whether a turn runs or not."""
+    folder = tmp_path / "w"
+    folder.mkdir()
+    call = Call("bash", {"command": "until [ -e stop ]; do sleep 0.02; done", "run_in_background": True})
+    session = scripted_session(folder, [[call], ["started"]], tools=builtin_tools(), mode=PermissionMode.YOLO)
+    yolo = replace(config, permission_mode=PermissionMode.YOLO)
+    app = make_app(yolo, make_session=lambda approver, scripted: session)
+    session.jobs.on_end = lambda text: session.notify(Notice(level="info", text=text))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "go")
+        await until(pilot, lambda: "started" in shown(app) and not app.chat.has_turn)
+        assert "1 job" in shown(app).splitlines()[-1]
+        (folder / "stop").touch()
+        await until(pilot, lambda: "ended: exit code 0 after" in shown(app))
+        await until(pilot, lambda: "1 job" not in shown(app).splitlines()[-1])

@@ -42,6 +42,14 @@ def text(figures: Figures, width: int = 200) -> str:
     return SEPARATOR.join(part.text for part in left)
 
 
+def test_running_jobs_are_counted_and_stay_where_there_is_little_room() -> None:
+    assert "jobs" not in names(160)
+    for count, said in ((1, "1 job"), (2, "2 jobs")):
+        _, right = fit(replace(FULL, running_jobs=count), 160)
+        assert [part.text for part in right if part.name == "jobs"] == [said]
+    assert names(40, replace(FULL, running_jobs=1)) == ["model", "mode", "jobs"]
+
+
 def test_a_wide_terminal_shows_everything() -> None:
     assert names(160) == [
         "model",
