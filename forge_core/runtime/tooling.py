@@ -23,7 +23,7 @@ def build_workbench(
     config: ForgeConfig, session_id: str, approver: Approver, questioner: Questioner | None, notify: Notifier
 ) -> Workbench:
     """The policy, the sandbox, and everything that calls share."""
-    from forge_core.permissions.sandbox import Sandbox, SandboxKind, probe_now
+    from forge_core.permissions.sandbox import MountedPaths, Sandbox, SandboxKind, clear_leftovers, probe_now
     from forge_core.session.person import Person
     from forge_core.session.workbench import Workbench
     from forge_core.store.paths import outputs_dir, undo_dir
@@ -32,6 +32,7 @@ def build_workbench(
 
     root, state_dir = config.working_dir, config.state_dir
     state = probe_now(config.sandbox, root)
+    clear_leftovers(root, state_dir)
     sandbox = None
     if state.kind is not SandboxKind.OFF:
         sandbox = Sandbox(state, root, state_dir=state_dir, hidden=(config.config_dir,))
@@ -42,7 +43,13 @@ def build_workbench(
         output_dir=outputs_dir(state_dir, session_id),
         sandbox_state=state,
         sandbox=sandbox,
-        undo=UndoStore(root, undo_dir(state_dir, session_id), private=state_dir, on_trouble=notify.warning),
+        undo=UndoStore(
+            root,
+            undo_dir(state_dir, session_id),
+            private=state_dir,
+            on_trouble=notify.warning,
+            mounts=MountedPaths(state_dir),
+        ),
         jobs=JobTable(notify.news),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -15,6 +15,7 @@ from forge_core.undo.git_objects import GitObjects
 from forge_core.undo.history import Turn
 from forge_core.undo.image import ABSENT, Change, Image
 from forge_core.undo.keeper import Keeper
+from forge_core.undo.mounts import MountGuard, NoMounts, StandIns
 from forge_core.undo.naming import not_undoable
 from forge_core.undo.pruning import lock, prune_others
 from forge_core.undo.report import CommandEffects, TurnFiles, TurnView, UndoReport
@@ -60,11 +61,15 @@ class Recorder:
         private: Path | None,
         on_trouble: Callable[[str], None],
         max_entries: int | None,
+        mounts: MountGuard | None = None,
     ) -> None:
         self._root = root
+        self._mounts = mounts or NoMounts()
+        self._stand_ins = StandIns(root, self._mounts)
         self._folder = folder
         self._git = GitObjects(root)
-        self._watcher = Watcher(root, self._git, [folder, *([private] if private else [])], max_entries)
+        hidden = [folder, *([private] if private else [])]
+        self._watcher = Watcher(root, self._git, hidden, max_entries, self._stand_ins)
         self._tree = Tree(str(root))
         self._blobs = BlobStore(folder / "blobs")
         self._log = TurnLog(folder / "turns.jsonl", on_trouble)
@@ -212,7 +217,7 @@ class Recorder:
         skipped = {name: why for one in self._log.history.above(turn) for name, why in one.lost.items()}
         if turn is None:
             return UndoReport("undo", not_undoable=not_undoable(skipped, []))
-        outcome = Restorer(self._tree, self._keeper, [one.reversed() for one in turn.changes.values()]).run()
+        outcome = self._restored(change.reversed() for change in turn.changes.values())
         self._log.undone(turn, tuple(change.path for change in outcome.done))
         return self._report("undo", turn, outcome, turn.lost | skipped)
 
@@ -223,7 +228,7 @@ class Recorder:
         if turn is None or turn.undone is None:
             return UndoReport("redo")
         changes = [turn.changes[path] for path in turn.undone if path in turn.changes]
-        outcome = Restorer(self._tree, self._keeper, changes).run()
+        outcome = self._restored(changes)
         self._log.redone(turn)
         return self._report("redo", turn, outcome, turn.lost)
 
@@ -243,6 +248,11 @@ class Recorder:
     def not_covered(self) -> tuple[str, ...]:
         """What no undo brings back, as far as it is known: ignored files, and those that were not kept."""
         return not_undoable(self._watcher.uncovered, self._watcher.ignored)
+
+    def _restored(self, changes: Iterable[Change]) -> Outcome:
+        with self._mounts.settled():
+            in_use = {self._name(path) for path in self._mounts.in_use()}
+            return Restorer(self._tree, self._keeper, changes, in_use, self._stand_ins.names()).run()
 
     def _look(self) -> Look:
         """One look; after one that gave up, none is tried again in the same turn."""
@@ -270,8 +280,10 @@ class Recorder:
         return self._watcher.digests() | {pending.before.digest for pending in self._pending.values()}
 
     def _missing_folders(self, name: str) -> Iterator[str]:
+        """The folders that a tool makes to write `name`. A stand-in counts as missing: it goes by itself."""
         folder = name.rpartition("/")[0]
-        while folder and self._tree.status(folder) is None:
+        stand_ins = self._stand_ins.names()
+        while folder and (folder in stand_ins or self._tree.status(folder) is None):
             yield folder
             folder = folder.rpartition("/")[0]
 

@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterable
+import stat
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
-from forge_core.undo.image import Change, Image, Kind
+from forge_core.undo.image import ABSENT, Change, Image, Kind
 from forge_core.undo.keeper import Keeper
 from forge_core.undo.report import Conflict
 from forge_core.undo.scan import stamp_of
 from forge_core.undo.tree import TooLargeError, Tree
 
 _SYNCED_EACH = 100
+_STAND_IN_BYTES = 2
+_IN_USE = "a running command needs it as it is; end its job first (/jobs)"
 _OPEN_MODE = 0o700
 """What a folder's owner needs while things are put into it or taken out."""
 
@@ -35,9 +38,20 @@ class Outcome:
 class Restorer:
     """Takes each path of some changes from `before` (what has to stand there now) to `after`."""
 
-    def __init__(self, tree: Tree, keeper: Keeper, changes: Iterable[Change]) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        keeper: Keeper,
+        changes: Iterable[Change],
+        in_use: Collection[str] = (),
+        stand_ins: Collection[str] = (),
+    ) -> None:
+        """`in_use` are mount points of running sandboxes: written into if need be, never removed or replaced.
+        `stand_ins` are those of them that count as missing."""
         self._tree = tree
         self._keeper = keeper
+        self._in_use = in_use
+        self._stand_ins = stand_ins
         self._changes = sorted(changes, key=lambda change: change.path)
         self._stamps: dict[str, int] = {}
         self._fetched: dict[str, bytes] = {}
@@ -84,6 +98,8 @@ class Restorer:
                 self._outcome.done.append(change)
             elif current is None or not _is_expected(current, change):
                 self._refuse(change, _difference(current, change))
+            elif change.path in self._in_use and not _keeps_its_entry(change):
+                self._refuse(change, _IN_USE)
             elif change.after.kind is Kind.FILE and self._bytes(change.after) is None:
                 where = "git no longer holds it" if change.after.git else "it is damaged in the store"
                 self._refuse(change, f"its other content can't be read: {where}")
@@ -95,6 +111,10 @@ class Restorer:
 
     def _current(self, change: Change) -> Image | None:
         """What stands there now; None for a file too large to be what is expected."""
+        if change.path in self._stand_ins:
+            status = self._tree.status(change.path)
+            if status is not None and (stat.S_ISDIR(status.st_mode) or status.st_size <= _STAND_IN_BYTES):
+                return ABSENT
         try:
             return self._tree.content(change.path, max(change.before.size, change.after.size)).image
         except TooLargeError:
@@ -176,7 +196,8 @@ class Restorer:
             data = self._bytes(image)
             if data is None:
                 raise OSError(errno.EIO, "its other content can't be read")
-            self._tree.put_file(change.path, data, image.mode, in_place=self._shares_its_names(change))
+            in_place = change.path in self._in_use or self._shares_its_names(change)
+            self._tree.put_file(change.path, data, image.mode, in_place=in_place)
         return True
 
     def _differs_in_mode_alone(self, change: Change) -> bool:
@@ -203,6 +224,12 @@ class Restorer:
     def _bytes(self, image: Image) -> bytes | None:
         found = self._fetched.get(image.digest)
         return found if found is not None else self._keeper.stored(image)
+
+
+def _keeps_its_entry(change: Change) -> bool:
+    """Whether what is at the path is neither removed nor replaced: it is a folder, or written in place."""
+    kinds = (change.before.kind, change.after.kind)
+    return kinds in ((Kind.FILE, Kind.FILE), (Kind.FOLDER, Kind.FOLDER), (Kind.ABSENT, Kind.FOLDER))
 
 
 def _is_leaf(image: Image) -> bool:

@@ -32,6 +32,17 @@ class Listing:
     """Folders that could not be listed."""
     gave_up: str = ""
     """Why the walk ended early; empty when it is whole."""
+    left_out: frozenset[str] = frozenset()
+    """Paths that count as missing, whatever is there."""
+
+    def leave_out(self, paths: frozenset[str]) -> None:
+        """Drops these paths and what lies below them."""
+        self.left_out = paths
+        for path in paths:
+            below = path + "/"
+            for found in (self.stamps, self.status, self.ignored):
+                for name in [name for name in found if name == path or name.startswith(below)]:
+                    del found[name]
 
 
 def stamp_of(status: os.stat_result) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from forge_core.undo.image import Image
+from forge_core.undo.mounts import MountGuard, NoMounts
 from forge_core.undo.recorder import Recorder, Watch
 from forge_core.undo.report import CommandEffects, TurnFiles, TurnView, UndoReport
 
@@ -43,13 +44,17 @@ class UndoStore:
         private: Path | None = None,
         on_trouble: Callable[[str], None] | None = None,
         max_entries: int | None = None,
+        mounts: MountGuard | None = None,
     ) -> None:
         """`root` is the workspace, `folder` this session's own, below the state folder; `private` is never
-        watched, should the workspace hold it (the state folder)."""
+        watched, should the workspace hold it (the state folder). `mounts` knows what running sandboxes are
+        mounted over."""
         self._on_trouble = on_trouble or (lambda sentence: None)
         real = Path(root).resolve()
         hidden = private.resolve() if private is not None else None
-        self._recorder = Recorder(real, folder.resolve(), limit_bytes, hidden, self._on_trouble, max_entries)
+        self._recorder = Recorder(
+            real, folder.resolve(), limit_bytes, hidden, self._on_trouble, max_entries, mounts or NoMounts()
+        )
         self._executor: Executor | None = None
         self._failure = ""
 

@@ -18,6 +18,7 @@ from forge_core.undo.camera import Camera
 from forge_core.undo.git_objects import GitObjects
 from forge_core.undo.image import ABSENT, Change, Image, Kind
 from forge_core.undo.keeper import Keeper
+from forge_core.undo.mounts import NoMounts, StandIns
 from forge_core.undo.scan import MAX_ENTRIES, Listing, scan, stamp_of
 from forge_core.undo.tree import TooLargeError, Tree
 from forge_core.workspace.ignore import IgnoreRules
@@ -47,12 +48,20 @@ class Look:
 class Watcher:
     """The table of what was last seen; used from one thread at a time."""
 
-    def __init__(self, root: Path, git: GitObjects, hidden: Iterable[Path], max_entries: int | None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        git: GitObjects,
+        hidden: Iterable[Path],
+        max_entries: int | None,
+        stand_ins: StandIns | None = None,
+    ) -> None:
         self._root = root
         self._git = git
         self._tree = Tree(str(root))
         self._hidden = {path.relative_to(root).as_posix() for path in hidden if path.is_relative_to(root)}
         self._max_entries = MAX_ENTRIES if max_entries is None else max_entries
+        self._stand_ins = stand_ins or StandIns(root, NoMounts())
         self._camera = Camera(root, git)
         self._rules: IgnoreRules | None = None
         self._rules_stamp = 0
@@ -147,7 +156,9 @@ class Watcher:
         return rules, stamp, listing
 
     def _scan(self, rules: IgnoreRules, is_trusted: bool) -> Listing:
-        return scan(
+        """A listing without stand-ins: those noted before or while it is made."""
+        stand_ins = self._stand_ins.names()
+        listing = scan(
             str(self._root),
             rules,
             self._stamps,
@@ -156,6 +167,8 @@ class Watcher:
             hidden=self._hidden,
             max_entries=self._max_entries,
         )
+        listing.leave_out(stand_ins | self._stand_ins.names())
+        return listing
 
     def _rules_differ(self, listing: Listing) -> bool:
         ignored = (path for path, stamp in listing.ignored.items() if self._ignored.get(path) != stamp)
@@ -185,7 +198,8 @@ class Watcher:
                 listing.stamps[path] = self._stamps[path]
                 continue
             try:
-                status = None if path.rpartition("/")[0] in gone else self._tree.status(path)
+                is_gone = path.rpartition("/")[0] in gone or path in listing.left_out
+                status = None if is_gone else self._tree.status(path)
             except OSError:  # a folder on the way may not be entered: nothing can be said
                 listing.stamps[path] = self._stamps[path]
                 continue

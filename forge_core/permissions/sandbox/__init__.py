@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING
 from forge_core.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from forge_core.permissions.sandbox.placeholders import MountedPaths as MountedPaths
     from forge_core.permissions.sandbox.probing import probe as probe
     from forge_core.permissions.sandbox.probing import probe_now as probe_now
     from forge_core.permissions.sandbox.sandbox import Launch as Launch
     from forge_core.permissions.sandbox.sandbox import Sandbox as Sandbox
+    from forge_core.permissions.sandbox.sandbox import clear_leftovers as clear_leftovers
     from forge_core.permissions.sandbox.state import SandboxKind as SandboxKind
     from forge_core.permissions.sandbox.state import SandboxState as SandboxState
 
@@ -16,9 +18,11 @@ __getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "Launch": "forge_core.permissions.sandbox.sandbox",
+        "MountedPaths": "forge_core.permissions.sandbox.placeholders",
         "Sandbox": "forge_core.permissions.sandbox.sandbox",
         "SandboxKind": "forge_core.permissions.sandbox.state",
         "SandboxState": "forge_core.permissions.sandbox.state",
+        "clear_leftovers": "forge_core.permissions.sandbox.sandbox",
         "probe": "forge_core.permissions.sandbox.probing",
         "probe_now": "forge_core.permissions.sandbox.probing",
     },

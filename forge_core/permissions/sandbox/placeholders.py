@@ -5,7 +5,8 @@ there, a read-only mount is laid over it in the command's view, and the folder i
 sandbox over this workspace has ended. Taking it away earlier would lift the mount too, so every sandbox
 holds a shared lock for its life: a descriptor that bubblewrap's own first process keeps (`--sync-fd`) and
 the command never sees. What is put up is noted first, so that a later sandbox clears what a killed Forge has
-left.
+left. Whatever else is mounted over in the workspace is noted too: undo and the file tools must not remove or
+replace it meanwhile.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from forge_core.permissions.sandbox.anchor import anchored
@@ -25,15 +27,95 @@ from forge_core.permissions.sandbox.protected import PlaceholderKind
 
 _CONTENTS: Mapping[PlaceholderKind, bytes] = {"file": b"", "commondir": b".\n"}
 """A common directory of "." is the repository itself: git works on as if nothing stood there."""
+_RECORD = ".placeholders"
+_PLANNED, _MADE, _FOUND, _MOUNTED = b"+", b"=", b"?", b"@"
+"""Begin an entry of a record, which ends with a NUL. After `=` follow the inode number and a colon."""
 _POLL_S = 0.004
 _NOT_OURS_TO_WRITE = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR})
 
 
-class Placeholders:
-    """The stand-ins of one workspace, shared by all processes through a file in `folder`."""
+@dataclass(slots=True)
+class _Notes:
+    """What a record says."""
 
-    def __init__(self, root: Path, folder: Path) -> None:
-        self._record = folder / f"{hashlib.sha256(os.fsencode(root)).hexdigest()[:24]}.placeholders"
+    planned: dict[Path, None] = field(default_factory=dict)
+    """Stand-ins that were about to be put up."""
+    made: set[tuple[Path, int]] = field(default_factory=set)
+    """Stand-ins that were put up, with their inode numbers."""
+    found: set[Path] = field(default_factory=set)
+    """Planned ones that somebody else had created by then."""
+    mounted: set[Path] = field(default_factory=set)
+    """Other paths that sandboxes have mounted over."""
+
+    @property
+    def stand_ins(self) -> set[Path]:
+        return {*self.planned, *(path for path, _ in self.made)}
+
+    def is_ours(self, path: Path) -> bool:
+        """Whether what is at `path` was put there by a sandbox. A kill between creating it and noting its
+        number leaves only the plan: then an empty folder is taken for ours."""
+        numbers = {number for one, number in self.made if one == path}
+        if not numbers:
+            return path in self.planned and path not in self.found
+        try:
+            return path.lstat().st_ino in numbers
+        except OSError:
+            return False
+
+
+class MountedPaths:
+    """What the sandboxes of all workspaces and processes that share a state folder are mounted over.
+
+    The kernel lifts a mount in every namespace when its mount point is removed or replaced, so none of these
+    may be while a command runs in a sandbox.
+    """
+
+    def __init__(self, state_dir: Path) -> None:
+        self.folder = Path(os.path.realpath(state_dir)) / "sandbox"
+        """Where the records are."""
+
+    def stand_ins(self) -> frozenset[Path]:
+        """Every path at which a stand-in may be now; those that a killed Forge has left included."""
+        return frozenset(path for record in self._records() for path in _read(record).stand_ins)
+
+    def in_use(self, besides: Path | None = None) -> frozenset[Path]:
+        """The mount points of sandboxes that are alive, those of the record `besides` left out."""
+        found: set[Path] = set()
+        for record in self._records():
+            if record != besides and _is_locked(record):
+                notes = _read(record)
+                found |= notes.stand_ins | notes.mounted
+        return frozenset(found)
+
+    @contextlib.contextmanager
+    def settled(self) -> Iterator[None]:
+        """While it is held no sandbox is set up and no stand-in is created or removed. Not reentrant. Raises
+        OSError when the folder can't be written to."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(
+            self.folder / "mounts.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+        )
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _records(self) -> list[Path]:
+        try:
+            with os.scandir(self.folder) as entries:
+                records = [one for one in entries if one.name.endswith(_RECORD)]
+                return [Path(one.path) for one in records if one.stat().st_size]
+        except OSError:
+            return []
+
+
+class Placeholders:
+    """The stand-ins of one workspace (a real path), shared by all processes through a file of its own."""
+
+    def __init__(self, root: Path, mounted: MountedPaths) -> None:
+        self.mounted = mounted
+        self._record = mounted.folder / f"{hashlib.sha256(os.fsencode(root)).hexdigest()[:24]}{_RECORD}"
 
     def join(self) -> int:
         """A descriptor that keeps everything standing until its last copy is closed, for `--sync-fd`. The
@@ -47,21 +129,35 @@ class Placeholders:
             raise
         return descriptor
 
-    def put_up(self, missing: Mapping[Path, PlaceholderKind]) -> list[Path]:
-        """Creates what is `missing` and gives what stands now. Call it after `join`.
+    def put_up(self, missing: Mapping[Path, PlaceholderKind], mounted: Iterable[Path] = ()) -> list[Path]:
+        """Creates what is `missing`, notes what else will be `mounted` over, and gives the stand-ins that
+        exist now. Call it after `join`, within `mounted.settled()`.
 
         A path whose folder can't be written to is left out: the command can't write there either. Raises
         OSError for any other trouble, a full disk above all: better no command than one with a gap.
         """
-        if missing:
-            record = os.open(self._record, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-            try:
-                note = b"".join(os.fsencode(path) + b"\0" for path in missing)
-                if os.write(record, note) != len(note):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._record))
-            finally:
-                os.close(record)
-        return [path for path, kind in missing.items() if _create(path, kind)]
+        if not missing and not mounted:
+            return []
+        known = _read(self._record)
+        plans = [(_PLANNED, path) for path in missing if path not in known.planned]
+        others = [(_MOUNTED, path) for path in mounted if path not in known.mounted]
+        standing: list[Path] = []
+        with _appending(self._record) as note:
+            note([*plans, *others])
+            for path, kind in missing.items():
+                try:
+                    number = _create(path, kind)
+                except FileExistsError:
+                    if path not in known.stand_ins:
+                        note([(_FOUND, path)])
+                except OSError as error:
+                    if error.errno in _NOT_OURS_TO_WRITE:
+                        continue
+                    raise
+                else:
+                    note([(b"%s%d:" % (_MADE, number), path)])
+                standing.append(path)
+        return standing
 
     def take_down(self, patience_s: float = 0.0) -> bool:
         """Removes what stands unless another sandbox still needs it. False when one does.
@@ -69,51 +165,115 @@ class Placeholders:
         bubblewrap reports the end of a command a moment before its own first process is gone and with it the
         lock: `patience_s` is for that moment.
         """
-        try:
-            record = os.open(self._record, os.O_RDWR | os.O_CLOEXEC)
-        except OSError:
-            return True
-        try:
-            if os.fstat(record).st_size == 0:
+        give_up = time.monotonic() + patience_s
+        while True:
+            try:
+                record = os.open(self._record, os.O_RDWR | os.O_CLOEXEC)
+            except OSError:
                 return True
-            if not _lock(record, patience_s):
-                return False
-            noted = os.read(record, os.fstat(record).st_size).split(b"\0")
-            for name in dict.fromkeys(reversed([one for one in noted if one])):
-                _remove(Path(os.fsdecode(name)))
-            os.ftruncate(record, 0)
-        finally:
-            os.close(record)
-        return True
-
-
-def _lock(descriptor: int, patience_s: float) -> bool:
-    """Takes the lock for this one alone."""
-    give_up = time.monotonic() + patience_s
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
+            try:
+                if os.fstat(record).st_size == 0:
+                    return True
+                with self.mounted.settled():
+                    if _is_taken(record):
+                        self._clear(record)
+                        return True
+            finally:
+                os.close(record)
             if time.monotonic() >= give_up:
                 return False
             time.sleep(_POLL_S)
 
+    def _clear(self, record: int) -> None:
+        """Removes the stand-ins. One that a sandbox over another workspace is mounted over as well becomes
+        that one's to remove."""
+        notes = _read(self._record)
+        needed = self.mounted.in_use(besides=self._record)
+        for path in reversed(notes.planned | dict.fromkeys(one for one, _ in notes.made)):
+            if not notes.is_ours(path):
+                continue
+            if path in needed:
+                self._hand_over(path)
+            else:
+                _remove(path)
+        os.ftruncate(record, 0)
 
-def _create(path: Path, kind: PlaceholderKind) -> bool:
+    def _hand_over(self, path: Path) -> None:
+        for record in self.mounted._records():
+            notes = _read(record)
+            if record != self._record and path in notes.stand_ins | notes.mounted and _is_locked(record):
+                with contextlib.suppress(OSError), _appending(record) as note:
+                    note([(b"%s%d:" % (_MADE, path.lstat().st_ino), path)])
+
+
+@contextlib.contextmanager
+def _appending(record: Path) -> Iterator[Callable[[Sequence[tuple[bytes, Path]]], None]]:
+    """Gives a function that appends notes, which raises OSError when they can't be written whole."""
+    descriptor = os.open(record, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+
+    def note(entries: Sequence[tuple[bytes, Path]]) -> None:
+        data = b"".join(tag + os.fsencode(path) + b"\0" for tag, path in entries)
+        if os.write(descriptor, data) != len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(record))
+
     try:
-        folder = anchored(path.parent)
-        try:
-            _create_in(folder, path.name, kind)
-        finally:
-            os.close(folder)
-    except FileExistsError:
-        return True
-    except OSError as error:
-        if error.errno in _NOT_OURS_TO_WRITE:
-            return False
-        raise
+        yield note
+    finally:
+        os.close(descriptor)
+
+
+def _read(record: Path) -> _Notes:
+    notes = _Notes()
+    try:
+        entries = record.read_bytes().split(b"\0")
+    except OSError:
+        return notes
+    for entry in entries:
+        tag, rest = entry[:1], entry[1:]
+        if tag == b"/":  # written by an earlier version
+            tag, rest = _PLANNED, entry
+        number, _, name = rest.partition(b":") if tag == _MADE else (b"", b"", rest)
+        path = Path(os.fsdecode(name))
+        if tag == _PLANNED:
+            notes.planned[path] = None
+        elif tag == _FOUND:
+            notes.found.add(path)
+        elif tag == _MOUNTED:
+            notes.mounted.add(path)
+        elif tag == _MADE and number.isdigit():
+            notes.made.add((path, int(number)))
+    return notes
+
+
+def _is_locked(record: Path) -> bool:
+    """Whether a sandbox that noted something in the record is alive."""
+    try:
+        descriptor = os.open(record, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return not _is_taken(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _is_taken(descriptor: int) -> bool:
+    """Takes the lock for this descriptor alone, if nobody else has it; whether that worked."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
     return True
+
+
+def _create(path: Path, kind: PlaceholderKind) -> int:
+    """Creates a stand-in and returns its inode number. Raises FileExistsError when something is there."""
+    folder = anchored(path.parent)
+    try:
+        _create_in(folder, path.name, kind)
+        return os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_ino
+    finally:
+        os.close(folder)
 
 
 def _create_in(folder: int, name: str, kind: PlaceholderKind) -> None:

@@ -18,7 +18,7 @@ from forge_core.permissions.sandbox.anchor import anchored
 from forge_core.permissions.sandbox.bubblewrap import options
 from forge_core.permissions.sandbox.hidden import home_folders, listening_sockets, secrets_outside
 from forge_core.permissions.sandbox.layout import Masks, Scene, environment_inside, mounts
-from forge_core.permissions.sandbox.placeholders import Placeholders
+from forge_core.permissions.sandbox.placeholders import MountedPaths, Placeholders
 from forge_core.permissions.sandbox.presence import is_there
 from forge_core.permissions.sandbox.protected import protection
 from forge_core.permissions.sandbox.state import SandboxKind, SandboxState
@@ -66,8 +66,9 @@ class Sandbox:
             if is_there(one := Path(os.path.realpath(path))) and one != Path("/")
         )
         self._hidden = (state_dir, *hidden)
-        self._folder = Path(os.path.realpath(state_dir)) / "sandbox"
-        self._placeholders = Placeholders(self._root, self._folder)
+        mounted = MountedPaths(state_dir)
+        self._folder = mounted.folder
+        self._placeholders = Placeholders(self._root, mounted)
         self._survey = Survey(self._root)
         self._temporary: Path | None = None
         self._running = 0
@@ -102,6 +103,11 @@ class Sandbox:
                     yield self._wrapped(
                         stack, argv, folder, environment, network=network, read_only=read_only
                     )
+
+    def in_use(self) -> frozenset[Path]:
+        """What must be neither removed nor replaced now: a sandbox is mounted over it, and would lose that
+        mount."""
+        return self._placeholders.mounted.in_use()
 
     def tidy(self) -> bool:
         """Removes stand-ins that no running command needs any more, waiting a moment for one that is about
@@ -173,10 +179,12 @@ class Sandbox:
     def _scene(self, folder: Path, environment: Mapping[str, str], *, read_only: bool) -> Scene:
         homes = home_folders(environment)
         found = self._survey.look()
-        held = protection(self._root, found.repositories, homes)
-        standing = () if read_only else self._placeholders.put_up(held.missing)
         tracked = self._tracked_among(found.secrets)
         kept = [path for path in found.secrets if not tracked.get(path)]
+        with self._placeholders.mounted.settled():
+            held = protection(self._root, found.repositories, homes)
+            others = (*held.pinned, *held.read_only, *kept)
+            standing = self._placeholders.put_up({} if read_only else held.missing, others)
         noted = [path for path in kept if path.name.startswith(".") and path not in tracked]
         return Scene(
             self._root,
@@ -256,6 +264,13 @@ class Sandbox:
         os.write(descriptor, content)
         os.lseek(descriptor, 0, os.SEEK_SET)
         return descriptor
+
+
+def clear_leftovers(root: Path, state_dir: Path) -> None:
+    """Removes the stand-ins that a killed Forge has left in the workspace `root`, unless another one runs
+    commands there."""
+    with contextlib.suppress(OSError):
+        Placeholders(Path(os.path.realpath(root)), MountedPaths(state_dir)).take_down()
 
 
 def _is_setuid(program: str) -> bool:

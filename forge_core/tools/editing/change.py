@@ -104,6 +104,7 @@ async def commit(changes: Sequence[Change], context: ExecutionContext) -> ToolRe
     for change in changes:
         _check_agreed(change, context)
         await asyncio.to_thread(check_writable, change.path)
+    await asyncio.to_thread(_check_mounts, changes, context)
     if context.before_images is not None:
         for change in changes:
             await context.before_images.capture(change.path)
@@ -136,6 +137,20 @@ def _check_agreed(change: Change, context: ExecutionContext) -> None:
             f"{change.name!r} leads out of the workspace, to {str(change.path)!r}. Nothing was written. Name "
             "that path itself if it is meant."
         )
+
+
+def _check_mounts(changes: Sequence[Change], context: ExecutionContext) -> None:
+    """Raises ToolError where a running sandbox is mounted over a file: replacing it would lift that mount,
+    and with it what keeps the command from the file."""
+    if context.sandbox is None:
+        return
+    in_use = context.sandbox.in_use()
+    for change in changes:
+        if change.path in in_use:
+            raise ToolError(
+                f"{change.name!r} is protected from a background job that is running, and would lose that "
+                "protection. Nothing was written. Stop the job first, or wait for its end."
+            )
 
 
 async def _to_the_end(making: Coroutine[Any, Any, ToolResult], context: ExecutionContext) -> ToolResult:

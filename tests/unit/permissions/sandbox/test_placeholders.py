@@ -14,7 +14,7 @@ import pytest
 
 from forge_core.permissions.sandbox import Sandbox, SandboxKind, SandboxState
 from forge_core.permissions.sandbox.anchor import anchored
-from forge_core.permissions.sandbox.placeholders import Placeholders
+from forge_core.permissions.sandbox.placeholders import MountedPaths, Placeholders
 from forge_core.permissions.sandbox.protected import protection
 from tests.unit.permissions.sandbox.conftest import bwrap_works, needs_bwrap
 from tests.unit.permissions.sandbox.world import everything_in
@@ -35,7 +35,7 @@ def work(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def stand(tmp_path: Path, work: Path) -> Placeholders:
-    return Placeholders(work, tmp_path / "state")
+    return Placeholders(work, MountedPaths(tmp_path / "state"))
 
 
 def test_what_is_missing_stands_while_somebody_needs_it_and_no_longer(
