@@ -1,7 +1,7 @@
 """The provider client: chat completions over HTTP, whole or streamed, asynchronous or not.
 
-Pooled connections, retries before the first token, typed errors, deadlines, and a hang-up at once when a
-stream is left. It knows neither LangChain nor the screen.
+Pooled connections, retries before the first token (see `retry`), typed errors, deadlines, and a hang-up at
+once when a stream is left. It knows neither LangChain nor the screen.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from forge_core.llm.exchange import Deadlines, Exchange
 from forge_core.llm.faults import Faults
 from forge_core.llm.models import CompletionRequest, CompletionResponse, StreamChunk
 from forge_core.llm.payload import build_body, encode_body
-from forge_core.llm.retry import RetryNotice, wait_before_retry
+from forge_core.llm.retry import RetryCount, RetryNotice, current_count
+from forge_core.llm.streaming import is_token
 from forge_core.llm.wire import error_in, parse_json, read_response
 from forge_core.redact import Redactor
 
@@ -71,7 +72,8 @@ class OpenRouterClient(AccountCalls):
         self.max_retries = max(0, max_retries)
         self.on_retry = on_retry
         self.on_abandoned = on_abandoned
-        """Takes the generation's id when a stream is left before its end: its bill can be asked for later."""
+        """Takes the generation's id when an answer has begun and is left or breaks off: its bill can be asked
+        for later."""
         self._api_key = _checked_key(api_key)
         self._needs_key = self.provider.name not in ("custom",) and not self.provider.is_local
         self._needs_key = self._needs_key and transport is None and sync_transport is None
@@ -111,10 +113,11 @@ class OpenRouterClient(AccountCalls):
         """The answer's chunks as they come, keep-alive comments included; closing the generator hangs up.
 
         Raises a ProviderError, also in mid-answer; its `partial_text` then holds the text so far. Nothing is
-        sent again once a token has been given out.
+        sent again once a token has been given out: a reader can't be made to forget it, so the retry is up to
+        the caller, who knows what was done with the text.
         """
         body = self._encode(request, stream=True)
-        retries = 0
+        retries = current_count()
         generation_id: str | None = None
         while True:
             has_token = False
@@ -126,20 +129,19 @@ class OpenRouterClient(AccountCalls):
                         yield chunk
                 return
             except (GeneratorExit, asyncio.CancelledError):
-                if generation_id and self.on_abandoned is not None:
-                    self.on_abandoned(generation_id)
+                self._abandoned(generation_id)
                 raise
             except ProviderError as error:
                 wait_s = None if has_token else self._wait_before_retry(error, retries)
                 if wait_s is None:
+                    self._abandoned(generation_id if has_token else None)
                     raise
-            retries += 1
             await asyncio.sleep(wait_s)
 
     def complete_sync(self, request: CompletionRequest) -> CompletionResponse:
         """`complete` without an event loop; also works in a thread where one is running."""
         body = self._encode(request, stream=False)
-        retries = 0
+        retries = current_count()
         while True:
             try:
                 return self._read_answer(*self._exchange().fetch_sync("POST", "chat/completions", body))
@@ -147,13 +149,12 @@ class OpenRouterClient(AccountCalls):
                 wait_s = self._wait_before_retry(error, retries)
                 if wait_s is None:
                     raise
-            retries += 1
             time.sleep(wait_s)
 
     def stream_sync(self, request: CompletionRequest) -> Generator[StreamChunk, None, None]:
         """`stream` without an event loop."""
         body = self._encode(request, stream=True)
-        retries = 0
+        retries = current_count()
         while True:
             has_token = False
             try:
@@ -166,7 +167,6 @@ class OpenRouterClient(AccountCalls):
                 wait_s = None if has_token else self._wait_before_retry(error, retries)
                 if wait_s is None:
                     raise
-            retries += 1
             time.sleep(wait_s)
 
     async def _get(self, path: str) -> dict[str, Any]:
@@ -177,7 +177,7 @@ class OpenRouterClient(AccountCalls):
         return await self._repeated(attempt)
 
     async def _repeated(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        retries = 0
+        retries = current_count()
         while True:
             try:
                 return await attempt()
@@ -185,7 +185,6 @@ class OpenRouterClient(AccountCalls):
                 wait_s = self._wait_before_retry(error, retries)
                 if wait_s is None:
                     raise
-            retries += 1
             await asyncio.sleep(wait_s)
 
     async def aclose(self) -> None:
@@ -236,11 +235,15 @@ class OpenRouterClient(AccountCalls):
             raise self._faults.malformed("an answer that is no object", str(payload)[:200])
         return payload
 
-    def _wait_before_retry(self, error: ProviderError, retries: int) -> float | None:
-        wait_s = wait_before_retry(error, retries, self.max_retries)
+    def _wait_before_retry(self, error: ProviderError, retries: RetryCount) -> float | None:
+        wait_s = retries.next_wait(error, self.max_retries)
         if wait_s is not None and self.on_retry is not None:
-            self.on_retry(RetryNotice(retries + 1, wait_s, error.message, self.max_retries))
+            self.on_retry(RetryNotice(retries.done, wait_s, error.message, self.max_retries))
         return wait_s
+
+    def _abandoned(self, generation_id: str | None) -> None:
+        if generation_id and self.on_abandoned is not None:
+            self.on_abandoned(generation_id)
 
     def _make_headers(self, attribution: bool, extra: Mapping[str, str]) -> dict[str, str]:
         headers = {"Content-Type": "application/json", "User-Agent": f"forge/{__version__}"}
@@ -250,18 +253,6 @@ class OpenRouterClient(AccountCalls):
         if self._api_key:
             headers["Authorization"] = f"Bearer {self._api_key}"
         return headers
-
-
-def is_token(chunk: StreamChunk) -> bool:
-    """Whether `chunk` carries something of the answer itself."""
-    return bool(
-        chunk.text
-        or chunk.reasoning
-        or chunk.tool_calls
-        or chunk.reasoning_details
-        or chunk.refusal
-        or chunk.finish_reason
-    )
 
 
 def _checked_key(api_key: str | None) -> str | None:

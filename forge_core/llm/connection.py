@@ -7,10 +7,13 @@ import asyncio
 import contextlib
 import functools
 import importlib
+import socket
 import ssl
+import sys
 import threading
+import time
 import weakref
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 
 import httpx
@@ -20,12 +23,59 @@ _LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepal
 handshake."""
 
 
+_PROBES = (
+    ("TCP_KEEPIDLE", 15),
+    ("TCP_KEEPALIVE", 15),  # macOS's name for it
+    ("TCP_KEEPINTVL", 5),
+    ("TCP_KEEPCNT", 3),
+    ("TCP_USER_TIMEOUT", 20_000),
+)
+"""Socket options that end a connection whose other side is gone (a changed network, a machine that slept)
+after half a minute without a reply; seconds, but for the last. Without them only a deadline for tokens
+would."""
+
+
+def watch_connection(response: httpx.Response) -> None:
+    """Let the operating system find out when the connection that `response` came over is dead."""
+    stream = response.extensions.get("network_stream")
+    found = stream.get_extra_info("socket") if stream is not None else None
+    if found is None:  # a transport of a test, or one without sockets
+        return
+    with contextlib.suppress(OSError, AttributeError):
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in _PROBES:
+            if (option := getattr(socket, name, None)) is not None:
+                found.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+def time_asleep_s() -> float:
+    """Seconds that the machine has been suspended, from an arbitrary start; 0 where that can't be known.
+
+    `time.monotonic` stands still meanwhile on Linux and macOS, and the wall clock may be set.
+    """
+    clock = _CLOCK_WITH_SLEEP
+    return 0.0 if clock is None else time.clock_gettime(clock) - time.monotonic()
+
+
+def _clock_with_sleep() -> int | None:
+    if sys.platform == "darwin":
+        return time.CLOCK_MONOTONIC
+    return getattr(time, "CLOCK_BOOTTIME", None)
+
+
+_CLOCK_WITH_SLEEP = _clock_with_sleep()
+ASLEEP_S = 2.0
+"""A suspension shorter than this is none: the two clocks are not read at the same moment."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Held:
     """An asynchronous client, and the generator that closes it when its loop ends or it is let go."""
 
     client: httpx.AsyncClient
     holder: AsyncGenerator[httpx.AsyncClient, None]
+    made_asleep_s: float
+    """`time_asleep_s` when it was made."""
 
 
 @dataclass(slots=True)
@@ -33,6 +83,7 @@ class _Open:
     """The clients that are open. Knows nothing of its owner, whose end it outlives to close them."""
 
     sync: httpx.Client | None = None
+    sync_asleep_s: float = 0.0
     by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Held] = field(
         default_factory=weakref.WeakKeyDictionary
     )
@@ -50,6 +101,9 @@ class Connections:
     end properly (`asyncio.run`) close theirs: each client is held by an async generator that is parked in the
     loop, and the loop's `shutdown_asyncgens` finishes it. An object that is dropped without a close closes
     what it had open, as nobody else can.
+
+    Connections that were open while the machine slept are closed before the next request: the other side has
+    given them up as a rule, and the pool, which counts with a clock that stood still, takes them for fresh.
     """
 
     def __init__(
@@ -59,7 +113,9 @@ class Connections:
         needs_tls: bool,
         transport: httpx.AsyncBaseTransport | None = None,
         sync_transport: httpx.BaseTransport | None = None,
+        asleep_s: Callable[[], float] = time_asleep_s,
     ) -> None:
+        self._asleep_s = asleep_s
         self._trust_env = trust_env
         self._needs_tls = needs_tls
         self._transport = transport
@@ -73,7 +129,11 @@ class Connections:
     async def for_this_loop(self) -> httpx.AsyncClient:
         loop = asyncio.get_running_loop()
         held = self._open.by_loop.get(loop)
-        if held is not None and not held.client.is_closed:
+        asleep_s = self._asleep_s()
+        if held is not None and asleep_s - held.made_asleep_s > ASLEEP_S:
+            self._open.by_loop.pop(loop, None)
+            await held.holder.aclose()
+        elif held is not None and not held.client.is_closed:
             return held.client
         client = httpx.AsyncClient(
             transport=self._transport,
@@ -85,12 +145,16 @@ class Connections:
         holder = _hold(client)
         with self._lock:
             self._forget_closed_loops()
-            self._open.by_loop[loop] = _Held(client, holder)
+            self._open.by_loop[loop] = _Held(client, holder, asleep_s)
         return await anext(holder)
 
     def for_threads(self) -> httpx.Client:
         with self._lock:
+            asleep_s = self._asleep_s()
+            if self._open.sync is not None and asleep_s - self._open.sync_asleep_s > ASLEEP_S:
+                self._open.close_sync()
             if self._open.sync is None or self._open.sync.is_closed:
+                self._open.sync_asleep_s = asleep_s
                 self._open.sync = httpx.Client(
                     transport=self._sync_transport,
                     trust_env=self._trust_env,

@@ -13,20 +13,22 @@ from typing import Any
 import httpx
 
 from forge_core.errors import ProviderError
-from forge_core.llm.connection import Connections
+from forge_core.llm.connection import Connections, watch_connection
 from forge_core.llm.faults import Faults
 from forge_core.llm.models import StreamChunk
-from forge_core.llm.streaming import ChunkReader
+from forge_core.llm.streaming import ChunkReader, is_token
 from forge_core.llm.watch import ReadWatch
 from forge_core.llm.wire import parse_json
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
 MAX_ERROR_BYTES = 256 * 1024
-KEEP_ALIVE_FACTOR = 10
-"""Keep-alive comments stretch a stream's deadline up to this many times: a model may think long, but not for
-ever."""
+BUFFERING_FACTOR = 5
+"""How far keep-alive comments stretch the limit between two tokens. Comments prove the connection, not
+progress, so they never stretch the limit for the first token; but providers hold back the arguments of a long
+call until they are whole, and send nothing else meanwhile."""
 
 _DRAIN_S = 0.25
+_LEAST_S = 0.005
 _SSE_HEADERS = {"Accept": "text/event-stream", "Accept-Encoding": "identity"}
 
 
@@ -36,9 +38,9 @@ class Deadlines:
 
     connect_s: float
     first_token_s: float
-    """Until the first sign of an answer."""
+    """From the request to the first token, whatever else the server sends."""
     idle_s: float
-    """Between two events of a stream."""
+    """Between two events of a stream; between two tokens BUFFERING_FACTOR times as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ class Exchange:
         """The chunks of one streamed answer; hangs up when it is closed early."""
         client = await self.connections.for_this_loop()
         request = self._request(client, "POST", "chat/completions", body, None, _SSE_HEADERS)
+        clock = _TokenClock(self.deadlines)
         response: httpx.Response | None = None
         reader: ChunkReader | None = None
         try:
@@ -103,34 +106,36 @@ class Exchange:
             except TimeoutError:
                 raise self._no_first_token() from None
             await self._refuse_failure(response)
+            watch_connection(response)
             reader = ChunkReader(self.faults, response.headers.get("x-generation-id"))
-            async with aclosing(self._chunks(response, reader)) as chunks:
+            async with aclosing(self._chunks(response, reader, clock)) as chunks:
                 async for chunk in chunks:
                     yield chunk
         except (httpx.HTTPError, OSError) as error:
-            raise _completed(self.faults.from_network(error, _during(reader)), reader) from error
+            if reader is None or not reader.is_finished:
+                raise _completed(self.faults.from_network(error, _during(reader)), reader) from error
         finally:
             if response is not None:
                 await response.aclose()
 
     async def _chunks(
-        self, response: httpx.Response, reader: ChunkReader
+        self, response: httpx.Response, reader: ChunkReader, clock: _TokenClock
     ) -> AsyncGenerator[StreamChunk, None]:
         source: AsyncIterator[bytes] = aiter(_raw_bytes(response))
-        clock = _Clock(self.deadlines, time.monotonic())
-        with ReadWatch(self.deadlines.first_token_s) as watch:
+        with ReadWatch(clock.left_s()) as watch:
             while not reader.is_done and reader.failure is None:
                 try:
                     data = await watch.read(source)
                 except TimeoutError:
-                    raise reader.fail(self._silence(reader)) from None
+                    if reader.is_finished:
+                        return
+                    raise reader.fail(self._silence(reader, clock)) from None
                 new = reader.end() if data is None else reader.feed(data)
                 if new:
-                    if clock.has_run_out(new, reader.has_token):
-                        raise reader.fail(self._silence(reader))
                     for chunk in new:
                         yield chunk
-                    watch.progress(clock.limit_s)
+                    clock.saw(new)
+                    watch.progress(clock.left_s())
                 if data is None:
                     break
             if reader.failure is not None:
@@ -154,37 +159,43 @@ class Exchange:
         client = self.connections.for_threads()
         read_s = self.deadlines.first_token_s
         request = self._request(client, "POST", "chat/completions", body, read_s, _SSE_HEADERS)
+        clock = _TokenClock(self.deadlines)
         response: httpx.Response | None = None
         reader: ChunkReader | None = None
         try:
             response = client.send(request, stream=True)
             self._refuse_failure_sync(response)
             request.extensions["timeout"]["read"] = max(self.deadlines.first_token_s, self.deadlines.idle_s)
+            watch_connection(response)
             reader = ChunkReader(self.faults, response.headers.get("x-generation-id"))
-            yield from self._chunks_sync(response, reader)
+            yield from self._chunks_sync(response, reader, clock)
         except httpx.ReadTimeout:
-            raise (reader.fail(self._silence(reader)) if reader else self._no_first_token()) from None
+            if reader is None:
+                raise self._no_first_token() from None
+            if not reader.is_finished:
+                raise reader.fail(self._silence(reader, clock)) from None
         except (httpx.HTTPError, OSError) as error:
-            raise _completed(self.faults.from_network(error, _during(reader)), reader) from error
+            if reader is None or not reader.is_finished:
+                raise _completed(self.faults.from_network(error, _during(reader)), reader) from error
         finally:
             if response is not None:
                 response.close()
 
     def _chunks_sync(
-        self, response: httpx.Response, reader: ChunkReader
+        self, response: httpx.Response, reader: ChunkReader, clock: _TokenClock
     ) -> Generator[StreamChunk, None, None]:
-        clock = _Clock(self.deadlines, time.monotonic())
-        last_event = time.monotonic()
+        deadline = time.monotonic() + clock.left_s()
         for data in response.iter_bytes() if _needs_decoding(response) else response.iter_raw():
             new = reader.feed(data)
-            is_late = not new and time.monotonic() - last_event > clock.limit_s
-            if is_late or (new and clock.has_run_out(new, reader.has_token)):
-                raise reader.fail(self._silence(reader))
+            is_late = time.monotonic() > deadline and not any(map(is_token, new))
             if new:
                 yield from new
-                last_event = time.monotonic()
+                clock.saw(new)
+                deadline = time.monotonic() + clock.left_s()
             if reader.failure is not None:
                 break
+            if is_late and not reader.is_finished:
+                raise reader.fail(self._silence(reader, clock))
         yield from reader.end()
         if reader.failure is not None:
             raise reader.failure
@@ -248,30 +259,48 @@ class Exchange:
             return bytes(parts[:limit])
         raise self.faults.malformed(f"an answer of more than {limit:,} bytes")
 
-    def _silence(self, reader: ChunkReader) -> ProviderError:
+    def _silence(self, reader: ChunkReader, clock: _TokenClock) -> ProviderError:
         if not reader.has_token:
-            return self._no_first_token()
+            return self._no_first_token(" (only keep-alive comments)" if clock.has_comments else "")
+        if clock.is_at_end:
+            limit_s = BUFFERING_FACTOR * self.deadlines.idle_s
+            return self.faults.timed_out("only keep-alive comments", limit_s, "idle_timeout")
         return self.faults.timed_out("nothing more", self.deadlines.idle_s, "idle_timeout")
 
-    def _no_first_token(self) -> ProviderError:
-        return self.faults.timed_out("no first token", self.deadlines.first_token_s, "first_token_timeout")
+    def _no_first_token(self, besides: str = "") -> ProviderError:
+        limit_s = self.deadlines.first_token_s
+        return self.faults.timed_out(f"no first token{besides}", limit_s, "first_token_timeout")
 
 
-class _Clock:
-    """Which limit applies now, and whether keep-alive comments have stretched it too far."""
+class _TokenClock:
+    """How long the next event may take. What a consumer does between two reads is not counted after the
+    first token, as `left_s` is asked for when it is done."""
 
-    def __init__(self, deadlines: Deadlines, now: float) -> None:
+    def __init__(self, deadlines: Deadlines) -> None:
         self._deadlines = deadlines
-        self._last_content = now
-        self.limit_s = deadlines.first_token_s
+        self._has_token = False
+        self._end = time.monotonic() + deadlines.first_token_s
+        self.has_comments = False
+        """Whether something else than a token came last."""
 
-    def has_run_out(self, chunks: list[StreamChunk], has_token: bool) -> bool:
-        if any(chunk.comment is None for chunk in chunks):
-            self._last_content = time.monotonic()
-            if has_token:
-                self.limit_s = self._deadlines.idle_s
-            return False
-        return time.monotonic() - self._last_content > KEEP_ALIVE_FACTOR * self.limit_s
+    def saw(self, chunks: list[StreamChunk]) -> None:
+        """Take note of what has just been read and handed on; never empty."""
+        self.has_comments = not is_token(chunks[-1])
+        if any(map(is_token, chunks)):
+            self._has_token = True
+            self._end = time.monotonic() + BUFFERING_FACTOR * self._deadlines.idle_s
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether the time without a token is over, however many comments came."""
+        return self._end - time.monotonic() <= _LEAST_S
+
+    def left_s(self) -> float:
+        """Seconds from now."""
+        if self._has_token and not self.has_comments:
+            return self._deadlines.idle_s
+        left_s = max(_LEAST_S, self._end - time.monotonic())
+        return min(left_s, self._deadlines.idle_s) if self._has_token else left_s
 
 
 def _raw_bytes(response: httpx.Response) -> AsyncIterator[bytes]:

@@ -1,17 +1,24 @@
 """When a request is sent again, and after how long: the one table that every page about retries quotes.
 
-Retried, only while no token was delivered: 408, 429, 500, 502, 503, 504, 524, 529, failed connections (resets
-before the answer included), connect timeouts, and a 404 that names an upstream provider (once: OpenRouter
-reports some passing upstream failures so). The wait is Retry-After, else X-RateLimit-Reset, else 0.5 s
-doubling, each with jitter. A provider that asks for more than 30 s is not waited for: the error then says how
-long.
+Retried: 408, 429, 500, 502, 503, 504, 524, 529 and errors in a stream that mean the same, failed connections
+(resets and truncated answers included), connect timeouts, a 404 that names an upstream provider (once:
+OpenRouter reports some passing upstream failures so), and a deadline for tokens that has run out (once). The
+wait is Retry-After, else X-RateLimit-Reset, else 0.5 s doubling, each with jitter. A provider that asks for
+more than 30 s is not waited for: the error then says how long.
+
+Who retries depends on what was delivered. Before the first token it is the client: nobody has seen anything
+of the answer. After it the client raises, because a stream can't take back what it has given out; whoever
+reads the stream and can drop its text repeats the request (`forge_core.langchain.run` does, a step of a turn
+at a time). Both count with one `RetryCount`, so that a step is sent `max_retries + 1` times at the most.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
@@ -20,6 +27,8 @@ from forge_core.errors import (
     ModelNotFoundError,
     ProviderError,
     ProviderTimeoutError,
+    RateLimitError,
+    ServerError,
 )
 
 RETRY_STATUSES = frozenset({408, 429, 500, 502, 503, 504, 524, 529})
@@ -38,15 +47,85 @@ class RetryNotice:
     max_retries: int
 
 
+_STALLS = frozenset({"first_token_timeout", "idle_timeout", "read_timeout"})
+"""Values of `ProviderError.error_type`, ours: the connection may be well, but no token came in time."""
+_PASSING_TYPES = frozenset(
+    {
+        "api_error",
+        "internal_error",
+        "internal_server_error",
+        "overloaded",
+        "overloaded_error",
+        "provider_overloaded",
+        "provider_unavailable",
+        "rate_limit_error",
+        "rate_limit_exceeded",
+        "server",
+        "server_error",
+        "service_unavailable",
+        "timeout",
+        "timeout_error",
+    }
+)
+"""Types of errors without a code that may pass; an error of any other named type is a refusal."""
+
+
+@dataclass(slots=True)
+class RetryCount:
+    """The retries of one request, by the client and by whoever repeats a broken answer."""
+
+    done: int = 0
+    stalls: int = 0
+    """Those of them that followed a deadline for tokens."""
+
+    def next_wait(self, error: ProviderError, max_retries: int) -> float | None:
+        """Count a retry after `error`, and return the seconds to wait before it; None when there is none."""
+        is_stall = is_stalled(error)
+        if is_stall and self.stalls:
+            return None
+        wait_s = wait_before_retry(error, self.done, max_retries)
+        if wait_s is not None:
+            self.done += 1
+            self.stalls += is_stall
+        return wait_s
+
+
+_shared_count: ContextVar[RetryCount | None] = ContextVar("forge_retry_count", default=None)
+
+
+def current_count() -> RetryCount:
+    """The count that `counting_with` has set in this context, else a new one."""
+    return _shared_count.get() or RetryCount()
+
+
+@contextmanager
+def counting_with(count: RetryCount) -> Iterator[None]:
+    """Make the client count its retries in `count`, in this context and in tasks created here."""
+    token = _shared_count.set(count)
+    try:
+        yield
+    finally:
+        _shared_count.reset(token)
+
+
+def is_stalled(error: ProviderError) -> bool:
+    """Whether no token came in time."""
+    return isinstance(error, ProviderTimeoutError) and error.error_type in _STALLS
+
+
 def is_worth_retrying(error: ProviderError, retries_done: int) -> bool:
     """Whether the same request may be sent again now; the number of retries left is not looked at."""
     if error.status is not None:
         if error.status == 404 and isinstance(error, ModelNotFoundError):
             return error.provider is not None and retries_done == 0
         return error.status in RETRY_STATUSES and error.retryable
-    if isinstance(error, ProviderTimeoutError):
-        return error.error_type == "connect_timeout"
-    return isinstance(error, ConnectionFailedError)
+    match error:
+        case ProviderTimeoutError():
+            return error.error_type in ("connect_timeout", "timeout") or is_stalled(error)
+        case ServerError() | RateLimitError():
+            return error.error_type is None or error.error_type in _PASSING_TYPES
+        case _:
+            return isinstance(error, ConnectionFailedError)
 
 
 def wait_before_retry(

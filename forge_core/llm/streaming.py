@@ -36,6 +36,11 @@ class ChunkReader:
         self.failure: ProviderError | None = None
 
     @property
+    def is_finished(self) -> bool:
+        """A finish reason was read: the answer is whole, whatever happens to the connection."""
+        return self._has_finish or self.is_done
+
+    @property
     def partial_text(self) -> str:
         return "".join(self._texts)
 
@@ -61,7 +66,8 @@ class ChunkReader:
             chunks = self._read([SseEvent(self._plain.decode("utf-8", "replace"))])
         else:
             chunks = self._read(self._sse.close())
-        if self.failure is None and not (self.is_done or self._has_finish):
+        self._forgive_cut_event()
+        if self.failure is None and not self.is_finished:
             self._fail(self._faults.broke_off())
         return chunks
 
@@ -70,6 +76,11 @@ class ChunkReader:
         error.partial_text = self.partial_text
         error.generation_id = error.generation_id or self._generation_id
         return error
+
+    def _forgive_cut_event(self) -> None:
+        """What the end of the stream has cut off is no JSON, and no fault of its own."""
+        if isinstance(self.failure, MalformedResponseError):
+            self.failure = None
 
     def _sniff(self, data: bytes) -> None:
         """A server that does not stream sends one JSON object, whatever its headers say."""
@@ -122,16 +133,26 @@ class ChunkReader:
             chunk.generation_id = self._generation_id or chunk.id
         if chunk.text:
             self._texts.append(chunk.text)
-            self.has_token = True
-        elif chunk.reasoning or chunk.tool_calls or chunk.reasoning_details or chunk.refusal:
-            self.has_token = True
         if chunk.finish_reason:
-            self._has_finish = self.has_token = True
+            self._has_finish = True
+        self.has_token = self.has_token or is_token(chunk)
         return chunk
 
     def _fail(self, error: ProviderError) -> list[StreamChunk]:
         self.failure = self.fail(error)
         return []
+
+
+def is_token(chunk: StreamChunk) -> bool:
+    """Whether `chunk` carries something of the answer itself."""
+    return bool(
+        chunk.text
+        or chunk.reasoning
+        or chunk.tool_calls
+        or chunk.reasoning_details
+        or chunk.refusal
+        or chunk.finish_reason
+    )
 
 
 def _documents(data: str) -> list[str]:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import math
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
+
+from forge_core.llm.connection import ASLEEP_S, time_asleep_s
+
+LOOK_S = 5.0
+"""Between two looks at whether the machine has slept, and the time that a connection then has to go on."""
 
 
 class ReadWatch(AbstractContextManager["ReadWatch"]):
@@ -15,15 +21,21 @@ class ReadWatch(AbstractContextManager["ReadWatch"]):
     the timer looks at them when it fires. Time between reads, when the consumer is busy, does not count. The
     limit is counted from the last `progress`, so a peer that sends bytes without ever completing an event is
     ended too.
+
+    The clock of the limit stands still while the machine sleeps, and a connection seldom survives that: after
+    a sleep a read that brings nothing within LOOK_S seconds is ended.
     """
 
-    def __init__(self, limit_s: float) -> None:
+    def __init__(self, limit_s: float, asleep_s: Callable[[], float] = time_asleep_s) -> None:
         self._loop = asyncio.get_running_loop()
         self._limit_s = limit_s
         self._since = self._loop.time()
+        self._asleep_s = asleep_s
+        self._slept_s = asleep_s()
+        self._woke: float | None = None
         self._task: asyncio.Task[object] | None = None
         self._has_fired = False
-        self._timer = self._loop.call_later(limit_s, self._look)
+        self._timer = self._loop.call_later(min(limit_s, LOOK_S), self._look)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -36,7 +48,7 @@ class ReadWatch(AbstractContextManager["ReadWatch"]):
         if limit_s is not None and limit_s != self._limit_s:
             self._limit_s = limit_s
             self._timer.cancel()
-            self._timer = self._loop.call_later(limit_s, self._look)
+            self._timer = self._loop.call_later(min(limit_s, LOOK_S), self._look)
 
     async def read(self, source: AsyncIterator[bytes]) -> bytes | None:
         """The next piece of `source`; None at its end. Raises TimeoutError at the limit."""
@@ -53,9 +65,18 @@ class ReadWatch(AbstractContextManager["ReadWatch"]):
             self._task = None
 
     def _look(self) -> None:
-        left = self._since + self._limit_s - self._loop.time()
-        if left <= 0 and self._task is not None:
+        now = self._loop.time()
+        left_s = min(self._since + self._limit_s, self._end_after_sleep(now)) - now
+        if left_s <= 0 and self._task is not None:
             self._has_fired = True
             self._task.cancel()
             return
-        self._timer = self._loop.call_later(max(left, min(0.05, self._limit_s)), self._look)
+        self._timer = self._loop.call_later(min(max(left_s, min(0.05, self._limit_s)), LOOK_S), self._look)
+
+    def _end_after_sleep(self, now: float) -> float:
+        slept_s = self._asleep_s()
+        if slept_s - self._slept_s > ASLEEP_S:
+            self._slept_s, self._woke = slept_s, now
+        if self._woke is None or self._since > self._woke:
+            return math.inf
+        return self._woke + LOOK_S

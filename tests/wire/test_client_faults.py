@@ -172,7 +172,9 @@ async def test_nobody_at_the_port_is_an_error_that_says_so() -> None:
 async def test_silence_ends_in_a_timeout(steps: list[Step]) -> None:
     with SseServer(Reply(steps)) as server:
         async with asyncio.timeout(60):
-            error, text = await failure_of(server, first_token_timeout_s=0.2, idle_timeout_s=0.2)
+            error, text = await failure_of(
+                server, first_token_timeout_s=0.2, idle_timeout_s=0.2, max_retries=0
+            )
         assert await asyncio.to_thread(server.requests[0].hung_up.wait, 30)
     assert isinstance(error, ProviderTimeoutError)
     assert error.partial_text == text
@@ -180,8 +182,15 @@ async def test_silence_ends_in_a_timeout(steps: list[Step]) -> None:
 
 async def test_silence_before_the_headers_ends_in_a_timeout_too() -> None:
     with SseServer(Reply([Stall()], framing="raw")) as server:
-        error, _ = await failure_of(server, first_token_timeout_s=0.2)
+        error, _ = await failure_of(server, first_token_timeout_s=0.2, max_retries=0)
     assert isinstance(error, ProviderTimeoutError)
+    assert error.error_type == "first_token_timeout"
+
+
+async def test_a_request_that_brings_no_token_is_sent_again_once_and_not_twice() -> None:
+    with SseServer(*(Reply([PROCESSING, Stall()]) for _ in range(5))) as server:
+        error, _ = await failure_of(server, first_token_timeout_s=0.1, max_retries=4)
+        assert len(server.requests) == 2
     assert error.error_type == "first_token_timeout"
 
 
@@ -195,18 +204,50 @@ async def test_bytes_that_never_complete_an_event_do_not_count_as_life() -> None
     assert error.partial_text == "so far"
 
 
-async def test_keep_alives_stretch_the_deadline_but_not_for_ever() -> None:
-    beats: list[Step] = []
-    for _ in range(200):
-        beats += [PROCESSING, Pause(0.05)]
-    with SseServer(
-        Reply([*beats[:40], event(chunk("ok", finish_reason="stop")), DONE]), Reply(beats)
-    ) as server:
-        async with client_for(server, first_token_timeout_s=0.3, idle_timeout_s=0.3) as client:
-            assert "".join([found.text async for found in client.stream(REQUEST)]) == "ok"
-            with pytest.raises(ProviderTimeoutError):
-                async for _ in client.stream(REQUEST):
-                    pass
+def beating(*steps: Step, beats: int = 400) -> Reply:
+    """Keep-alive comments, and role chunks without content, at the end of `steps`."""
+    empty = event(chunk(""))
+    alive = [step for _ in range(beats) for step in (PROCESSING, empty, Pause(0.02))]
+    return Reply([*steps, *alive])
+
+
+async def test_keep_alives_do_not_stretch_the_deadline_for_the_first_token() -> None:
+    with SseServer(beating()) as server:
+        error, _ = await failure_of(server, first_token_timeout_s=0.3, max_retries=0)
+        assert await asyncio.to_thread(server.requests[0].hung_up.wait, 30)
+    assert error.error_type == "first_token_timeout"
+    assert "keep-alive comments" in error.message
+
+
+def test_keep_alives_do_not_stretch_the_deadline_of_a_synchronous_stream_either() -> None:
+    with SseServer(beating()) as server:
+        client = client_for(server, first_token_timeout_s=0.3, max_retries=0)
+        with pytest.raises(ProviderTimeoutError, match="no first token"):
+            list(client.stream_sync(REQUEST))
+        assert server.requests[0].hung_up.wait(30)
+        client.close()
+
+
+async def test_keep_alives_stretch_the_limit_between_tokens_and_not_for_ever() -> None:
+    pause: list[Step] = [step for _ in range(30) for step in (PROCESSING, Pause(0.05))]
+    late = Reply([FIRST, *pause, event(chunk("!", finish_reason="stop")), DONE])
+    with SseServer(late, beating(FIRST)) as server:
+        async with client_for(server, idle_timeout_s=1.0) as client:
+            assert "".join([found.text async for found in client.stream(REQUEST)]) == "so far!"
+        error, text = await failure_of(server, idle_timeout_s=0.1, max_retries=0)
+    assert (error.error_type, text) == ("idle_timeout", "so far")
+    assert "only keep-alive comments for 0.5 s" in error.message
+
+
+@pytest.mark.parametrize("end", [Reset(), Cut(), Stall()])
+async def test_an_answer_with_its_finish_reason_is_whole_though_the_connection_breaks(end: Step) -> None:
+    with SseServer(Reply([event(chunk("whole", finish_reason="stop")), end])) as server:
+        async with client_for(server, idle_timeout_s=0.1) as client:
+            assert "".join([found.text async for found in client.stream(REQUEST)]) == "whole"
+    with SseServer(Reply([event(chunk("whole", finish_reason="stop")), end])) as server:
+        client = client_for(server, first_token_timeout_s=0.2, idle_timeout_s=0.1)
+        assert "".join(found.text for found in client.stream_sync(REQUEST)) == "whole"
+        client.close()
 
 
 async def test_a_slow_consumer_is_no_silence() -> None:
@@ -289,7 +330,7 @@ def test_the_synchronous_paths_fail_in_the_same_ways() -> None:
 @pytest.mark.parametrize("steps", [[Stall()], [FIRST, Stall()]])
 def test_a_synchronous_stream_that_falls_silent_is_a_timeout(steps: list[Step]) -> None:
     with SseServer(Reply(steps)) as server:
-        client = client_for(server, first_token_timeout_s=0.2, idle_timeout_s=0.2)
+        client = client_for(server, first_token_timeout_s=0.2, idle_timeout_s=0.2, max_retries=0)
         with pytest.raises(ProviderTimeoutError):
             list(client.stream_sync(REQUEST))
         client.close()

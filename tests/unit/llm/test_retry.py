@@ -15,7 +15,15 @@ from forge_core.errors import (
     RateLimitError,
     ServerError,
 )
-from forge_core.llm.retry import RETRY_STATUSES, asked_wait_s, shown_wait, wait_before_retry
+from forge_core.llm.retry import (
+    RETRY_STATUSES,
+    RetryCount,
+    asked_wait_s,
+    counting_with,
+    current_count,
+    shown_wait,
+    wait_before_retry,
+)
 
 NOW = 1_760_000_000.0
 
@@ -49,11 +57,41 @@ def test_a_404_is_retried_once_and_only_when_it_names_the_upstream_provider() ->
     assert wait_before_retry(ModelNotFoundError("no such model", status=404), 0, 5) is None
 
 
-def test_failed_connections_and_connect_timeouts_are_retried_but_silence_is_not() -> None:
+def test_failed_connections_and_connect_timeouts_are_retried() -> None:
     assert wait_before_retry(ConnectionFailedError("x"), 0, 1) is not None
     assert wait_before_retry(ProviderTimeoutError("x", error_type="connect_timeout"), 0, 1) is not None
-    assert wait_before_retry(ProviderTimeoutError("x", error_type="first_token_timeout"), 0, 1) is None
+    assert wait_before_retry(ProviderTimeoutError("x", error_type="total_timeout"), 0, 1) is None
     assert wait_before_retry(ProviderError("x"), 0, 1) is None
+
+
+@pytest.mark.parametrize("deadline", ["first_token_timeout", "idle_timeout"])
+def test_a_deadline_for_tokens_that_ran_out_is_retried_once(deadline: str) -> None:
+    count = RetryCount()
+    stall = ProviderTimeoutError("x", error_type=deadline)
+    assert count.next_wait(stall, 5) is not None
+    assert count.next_wait(ConnectionFailedError("x"), 5) is not None
+    assert count.next_wait(stall, 5) is None
+    assert count.done == 2
+
+
+@pytest.mark.parametrize("error_type", [None, "overloaded_error", "provider_overloaded", "server_error"])
+def test_an_error_without_a_code_is_retried_when_its_type_may_pass(error_type: str | None) -> None:
+    assert wait_before_retry(ServerError("x", error_type=error_type), 0, 1) is not None
+
+
+@pytest.mark.parametrize("error_type", ["content_filter", "invalid_request_error", "billing_error"])
+def test_an_error_without_a_code_is_a_refusal_when_its_type_says_so(error_type: str) -> None:
+    assert wait_before_retry(ServerError("x", error_type=error_type), 0, 1) is None
+
+
+def test_a_shared_count_limits_all_who_count_with_it() -> None:
+    shared = RetryCount()
+    with counting_with(shared):
+        assert current_count() is shared
+        current_count().next_wait(ConnectionFailedError("x"), 2)
+    assert current_count() is not shared
+    assert shared.next_wait(ConnectionFailedError("x"), 2) is not None
+    assert shared.next_wait(ConnectionFailedError("x"), 2) is None
 
 
 def test_the_backoff_doubles_from_half_a_second_up_to_thirty() -> None:

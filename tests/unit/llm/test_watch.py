@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from forge_core.llm.watch import ReadWatch
+from forge_core.llm.watch import LOOK_S, ReadWatch
+from tests.support.chat_app import FakeClock
+from tests.support.skipped_time import run_skipping, use_clock
 
 
 async def endless() -> AsyncIterator[bytes]:
@@ -74,3 +76,34 @@ async def test_no_timer_is_left_behind() -> None:
         pass
     await asyncio.sleep(0.05)
     assert fired == []
+
+
+def seconds_until_given_up(
+    monkeypatch: pytest.MonkeyPatch, *, sleeps_after_s: float, brings_after_s: float
+) -> float:
+    """How long a read of 60 s lasts in which the machine sleeps for an hour."""
+    clock, slept_s = FakeClock(), [0.0]
+    use_clock(monkeypatch, clock, 0.0)
+
+    async def read() -> float:
+        loop, started = asyncio.get_running_loop(), clock()
+        with ReadWatch(60, lambda: slept_s[0]) as watch:
+            loop.call_later(sleeps_after_s, slept_s.__setitem__, 0, 3600.0)
+            loop.call_later(brings_after_s, watch.progress)
+            with pytest.raises(TimeoutError):
+                await watch.read(endless())
+        return clock() - started
+
+    return run_skipping(clock, read())
+
+
+def test_a_connection_that_brings_nothing_after_a_sleep_is_given_up_soon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    took_s = seconds_until_given_up(monkeypatch, sleeps_after_s=7.0, brings_after_s=1.0)
+    assert 7.0 + LOOK_S <= took_s <= 7.0 + 2 * LOOK_S + 0.1
+
+
+def test_a_connection_that_goes_on_after_a_sleep_keeps_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    took_s = seconds_until_given_up(monkeypatch, sleeps_after_s=7.0, brings_after_s=12.0)
+    assert took_s == pytest.approx(72.0, abs=0.1)

@@ -1,0 +1,56 @@
+"""Connections after the machine has slept: the pool's are given up, and dead ones are found out."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from forge_core.llm import connection
+from forge_core.llm.connection import Connections, time_asleep_s, watch_connection
+from tests.support.sse_server import SseServer, json_reply
+
+
+@pytest.fixture
+def server() -> Iterator[SseServer]:
+    with SseServer(routes={"GET /models": json_reply({"data": []})}) as running:
+        yield running
+
+
+async def test_connections_that_were_open_while_the_machine_slept_are_not_used_again(
+    server: SseServer,
+) -> None:
+    slept_s = [0.0]
+    pool = Connections(trust_env=False, needs_tls=False, asleep_s=lambda: slept_s[0])
+    for asleep in (0.0, 0.0, 0.5, 600.0, 600.0):
+        slept_s[0] = asleep
+        await (await pool.for_this_loop()).get(f"{server.base_url}/models")
+        pool.for_threads().get(f"{server.base_url}/models")
+    await pool.aclose()
+    asynchronous, synchronous = server.requests[::2], server.requests[1::2]
+    for seen in (asynchronous, synchronous):
+        numbers = [request.connection for request in seen]
+        assert numbers[0] == numbers[1] == numbers[2]
+        assert numbers[3] == numbers[4] != numbers[0]
+
+
+def test_the_clock_of_sleep_does_not_move_while_the_machine_is_awake() -> None:
+    assert abs(time_asleep_s() - time_asleep_s()) < connection.ASLEEP_S
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="a Linux option")
+async def test_the_operating_system_watches_a_streams_connection(server: SseServer) -> None:
+    url = f"{server.base_url}/models"
+    async with httpx.AsyncClient(trust_env=False) as client, client.stream("GET", url) as response:
+        watch_connection(response)
+        found = response.extensions["network_stream"].get_extra_info("socket")
+        assert found.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        assert found.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 20_000
+
+
+def test_a_response_without_a_socket_is_left_alone() -> None:
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, text="ok"))
+    with httpx.Client(transport=transport) as client:
+        watch_connection(client.get("http://nowhere.invalid"))
