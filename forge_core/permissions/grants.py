@@ -14,6 +14,7 @@ from forge_core.permissions.runners import runner_of
 from forge_core.permissions.shell_syntax import SimpleCommand, read_line
 from forge_core.permissions.tables import table
 from forge_core.permissions.wrapper_tables import INTERPRETERS, SHELLS
+from forge_core.workspace.globs import expand_braces
 
 _RUNS_ANYTHING = SHELLS | INTERPRETERS | table(
     "sudo doas env xargs parallel find fd ssh scp rsync eval exec source . command builtin trap make gmake"
@@ -131,9 +132,13 @@ def check_session_grant(rule: str) -> Rule:
 
 
 def _is_everything(pattern: str | None) -> bool:
-    if pattern is None or pattern.startswith(("/", "~", "..")):
+    """Whether the pattern, or one of the alternatives in its braces, means any file or one outside."""
+    if pattern is None:
         return True
-    return pattern != "./*" and re.fullmatch(r"[/.*]*", pattern) is not None
+    return any(
+        one.startswith(("/", "~", "..")) or (one != "./*" and re.fullmatch(r"[/.*]*", one) is not None)
+        for one in (pattern, *expand_braces(pattern))
+    )
 
 
 def _check_command(rule: Rule) -> None:

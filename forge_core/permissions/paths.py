@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 _SECRET_NAMES = frozenset(
@@ -50,6 +51,8 @@ class Place:
     """Holds keys or passwords by its name, as given or resolved."""
     is_protected: bool
     """In a .git or .forge folder: what is written there may be executed or change what is allowed."""
+    folds_case: bool = False
+    """The file system takes names that differ only in case or in Unicode form for one."""
 
     @property
     def is_inside(self) -> bool:
@@ -70,7 +73,21 @@ def place(path: Path, root: Path) -> Place:
         relative=relative,
         is_secret=any(is_secret(str(one)) for one in (given, real)),
         is_protected=any(part.casefold() in _PROTECTED for name in names for part in name.split("/")),
+        folds_case=folds_case(real_root),
     )
+
+
+@lru_cache(maxsize=64)
+def folds_case(folder: Path) -> bool:
+    """Whether the file system of `folder` ignores case, told by another spelling of the folder's own path."""
+    for one in (folder, *folder.parents):
+        other = one.with_name(one.name.swapcase()) if one.name else one
+        if other != one:
+            try:
+                return other.samefile(one)
+            except (OSError, ValueError):
+                return False
+    return False
 
 
 def real_path(path: Path) -> Path:

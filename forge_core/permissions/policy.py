@@ -14,6 +14,7 @@ from forge_core.permissions.lines import judge
 from forge_core.permissions.paths import Place, place, real_path
 from forge_core.permissions.rule_book import Kind, RuleBook, RuleEntry
 from forge_core.permissions.rules import (
+    EDIT,
     NETWORK,
     SHELL_TOOL,
     WRITERS,
@@ -22,7 +23,7 @@ from forge_core.permissions.rules import (
     denies_paths,
     matches_target,
     parse_rule,
-    rule_for_path,
+    rule_for_paths,
 )
 from forge_core.permissions.shell_rules import session_pattern
 from forge_core.permissions.situation import LineVerdict, Situation, Strength
@@ -202,6 +203,8 @@ class PermissionPolicy:
         for origin, rule in self._book.allowing(tool_name):
             if origin == "project allow" and not _is_modest(use, places):
                 continue
+            if rule.tool == EDIT and use.is_destructive:
+                continue  # the right to edit a path is none to delete it or to move it away
             if allows_paths(rule, places) if places else matches_target(rule, use.target):
                 return Verdict(Decision.ALLOW, f"the rule {rule} allows it", str(rule), "rule")
         return None
@@ -211,7 +214,9 @@ class PermissionPolicy:
             return Verdict(Decision.ALLOW, "it touches only the session's own", is_read_only=True)
         if self.mode is PermissionMode.YOLO:
             return Verdict(Decision.ALLOW, "mode yolo", by="mode")
-        session_rule = _path_rule(tool_name, places)
+        right = EDIT if tool_name in WRITERS else tool_name
+        is_edit = right == EDIT and not use.is_destructive
+        session_rule = _path_rule(right, places) if is_edit or right != EDIT else ""
         secret = next((one for one in places if one.is_secret), None)
         outside = next((one for one in places if not self._may_enter(one, use)), None)
         reasons: list[str] = []
@@ -237,7 +242,7 @@ class PermissionPolicy:
             _question(tool_name, use),
             session_rule=session_rule,
             is_destructive=use.is_destructive or use.effect is Effect.NETWORK,
-            always_rule="" if use.is_destructive or not places else file_rule(tool_name, places),
+            always_rule="" if use.is_destructive or not places else file_rule(right, places),
             is_usual=use.effect is Effect.WRITE,
         )
 
@@ -271,9 +276,7 @@ def _is_modest(use: ToolUse, places: list[Place]) -> bool:
 
 
 def _path_rule(tool_name: str, places: list[Place]) -> str:
-    if len(places) == 1:
-        return rule_for_path(tool_name, places[0])
-    return tool_name if not places else ""
+    return rule_for_paths(tool_name, places) if places else tool_name
 
 
 def _question(tool_name: str, use: ToolUse) -> str:

@@ -11,6 +11,7 @@ folder.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +23,11 @@ from forge_core.workspace.globs import compile_glob
 SHELL_TOOL = "bash"
 NETWORK = "network"
 """The name under which rules let a command use the network."""
-EDITORS = frozenset({"edit", "multi_edit", "apply_patch"})
-"""Faces of one engine: a rule for edit speaks of all three."""
-WRITERS = EDITORS | {"write"}
+EDIT = "edit"
+"""The name of the one right to change a path: a rule for it covers every tool of `WRITERS`."""
+WRITERS = frozenset({EDIT, "write", "multi_edit", "apply_patch"})
+_MAX_LISTED = 16
+"""Files that one rule lists by name."""
 
 _RULE = re.compile(r"\s*([A-Za-z_][\w.-]*|\*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
@@ -45,11 +48,11 @@ class Rule:
         return self.pattern is not None and is_secret(self.pattern)
 
     def names(self, tool: str, *, is_strict: bool = False) -> bool:
-        """Whether the rule speaks of the tool; a rule that says no (`is_strict`) to one way of writing files
-        says it to all."""
-        if self.tool in ("*", tool) or (self.tool == "edit" and tool in EDITORS):
+        """Whether the rule covers the tool. A rule for edit covers every tool that changes files; an allow
+        rule for another one of them only that tool; a deny or ask rule (`is_strict`) for any of them all."""
+        if self.tool in ("*", tool):
             return True
-        return is_strict and self.tool in WRITERS and tool in WRITERS
+        return self.tool in (WRITERS if is_strict else {EDIT}) and tool in WRITERS
 
 
 def parse_rule(text: str) -> Rule:
@@ -80,11 +83,22 @@ def matches_target(rule: Rule, target: str) -> bool:
     return rule.pattern is None or compile_glob(rule.pattern, any_depth=True).fullmatch(target) is not None
 
 
-def rule_for_path(tool: str, place: Place) -> str:
-    """The rule that "yes, for this session" adds for a file: this one file."""
+def rule_for_paths(tool: str, places: Sequence[Place]) -> str:
+    """The rule that "yes, for this session" adds for files: exactly these. "" for none, for too many, and for
+    several of which one lies outside the folder or holds keys."""
+    names = list(dict.fromkeys(_exact_name(one) for one in places))
+    if len(names) == 1:
+        return f"{tool}({names[0]})"
+    if not 0 < len(names) <= _MAX_LISTED or any(one.is_secret or not one.is_inside for one in places):
+        return ""
+    return f"{tool}({{{','.join(name.replace(',', f'{chr(92)},') for name in names)}}})"
+
+
+def _exact_name(place: Place) -> str:
+    """The pattern that matches this file only."""
     if place.relative is None:
-        return f"{tool}({quoted(place.real.as_posix())})"
-    return f"{tool}({'' if '/' in place.relative else './'}{quoted(place.relative)})"
+        return quoted(place.real.as_posix())
+    return f"{'' if '/' in place.relative else './'}{quoted(place.relative)}"
 
 
 def _covers(rule: Rule, place: Place, *, resolved_only: bool) -> bool:
@@ -98,13 +112,19 @@ def _covers(rule: Rule, place: Place, *, resolved_only: bool) -> bool:
     if pattern.endswith("/"):
         pattern += "**"
     if pattern.startswith("/"):
-        absolute = [place.real.as_posix()] + ([] if resolved_only else [place.given.as_posix()])
-        return any(compile_glob(pattern).fullmatch(path.lstrip("/")) for path in absolute)
-    names = [place.relative] if place.relative is not None else []
-    if not resolved_only:
-        names.append(place.given.name)
-    expression = compile_glob(pattern, any_depth=True)
+        names = [place.real.as_posix()] + ([] if resolved_only else [place.given.as_posix()])
+        names = [name.lstrip("/") for name in names]
+    else:
+        names = [place.relative] if place.relative is not None else []
+        names += [] if resolved_only else [place.given.name]
+    if place.folds_case:
+        pattern, names = _folded(pattern), [_folded(name) for name in names]
+    expression = compile_glob(pattern, any_depth=not pattern.startswith("/"))
     return any(expression.fullmatch(name) for name in names)
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def quoted(path: str) -> str:

@@ -169,11 +169,11 @@ def test_every_path_of_a_call_has_to_pass(root: Path) -> None:
         assert policy.decide(name, writing(*inside, root / "src/secret/x")).decision is DENY
 
 
-def test_a_rule_for_edit_speaks_of_its_other_faces(root: Path) -> None:
+def test_a_rule_for_edit_covers_every_tool_that_changes_files(root: Path) -> None:
     policy = PermissionPolicy(root, allow=["edit(src/**)"])
-    for name in ("edit", "multi_edit", "apply_patch"):
+    for name in ("edit", "write", "multi_edit", "apply_patch"):
         assert policy.decide(name, writing(root / "src/a.py")).decision is ALLOW
-    assert policy.decide("write", writing(root / "src/a.py")).decision is ASK
+        assert policy.decide(name, writing(root / "b.py")).decision is ASK
 
 
 def test_a_command_may_not_name_a_file_that_is_denied(root: Path) -> None:
