@@ -42,7 +42,7 @@ def test_it_opens_with_two_single_line_commands_that_use_the_pinned_set() -> Non
     run, test = re.findall(r"^python3 -m venv .*$", README, re.MULTILINE)[:2]
     assert run.endswith("forge chat")
     assert "'.[dev]'" in test and test.endswith("pytest -n auto")
-    assert all("-c constraints.txt" in line for line in (run, test))
+    assert all(" -q -c constraints.txt" in line for line in (run, test))
 
 
 def test_its_picture_is_there() -> None:
