@@ -34,7 +34,8 @@ class FirstFrame:
     """Makes the frame for a size."""
 
     def __init__(self, config: ForgeConfig, home: Path | None = None) -> None:
-        self._figures = LiveFigures(config, home or Path.home()).current()
+        live = LiveFigures(config, home or Path.home())
+        self._figures, self._facts = live.current(), live.facts(__version__)
         self._colors = frame_colors(config.theme, config.config_dir / "themes")
         self._palette = Palette(detect(os.environ), self._colors)
 
@@ -68,10 +69,7 @@ class FirstFrame:
         return Skeleton(rows, line)
 
     def _welcome(self, width: int, height: int) -> list[list[Run]]:
-        figures = self._figures
-        is_offline = figures.provider == "offline"
-        facts = welcome_text.Facts(__version__, figures.model, figures.folder, is_offline=is_offline)
-        return welcome_text.lines(facts, width, height)
+        return welcome_text.lines(self._facts, width, height)
 
     def _status(self, width: int) -> list[Run]:
         left, right = status_text.fit(self._figures, width)

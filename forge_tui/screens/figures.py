@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from forge_core.commands.figures import tokens_text
 from forge_core.config.models import ForgeConfig
 from forge_tui.widgets.status_text import Figures
-from forge_tui.widgets.welcome_text import Facts
+from forge_tui.widgets.welcome_text import Facts, examples
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -45,6 +45,7 @@ class LiveFigures:
         self._characters = 0
         self._argument_characters = 0
         self._output_price: Decimal | None = None
+        self._examples = examples(config.working_dir)
         self._figures = Figures(
             model=config.model,
             provider="offline" if config.endpoint.kind == "offline" else "",
@@ -78,7 +79,16 @@ class LiveFigures:
     def facts(self, version: str) -> Facts:
         """What the welcome tells of them."""
         figures = self._figures
-        return Facts(version, figures.model, figures.folder, is_offline=figures.provider == "offline")
+        return Facts(
+            version,
+            figures.model,
+            figures.folder,
+            is_offline=figures.provider == "offline",
+            mode=figures.mode,
+            sandbox=figures.sandbox,
+            is_away=figures.is_away,
+            examples=self._examples,
+        )
 
     def begin_turn(self) -> None:
         """What the model writes from now on is this turn's."""

@@ -23,9 +23,15 @@ class Welcome(Widget):
         & > .welcome--brand { color: $accent; text-style: bold; }
         & > .welcome--accent { color: $accent; }
         & > .welcome--dim { color: $forge-muted; }
+        & > .welcome--warning { color: $warning; }
     }
     """
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"welcome--brand", "welcome--accent", "welcome--dim"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "welcome--brand",
+        "welcome--accent",
+        "welcome--dim",
+        "welcome--warning",
+    }
 
     def __init__(self, facts: Facts) -> None:
         super().__init__()

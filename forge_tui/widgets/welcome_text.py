@@ -1,22 +1,41 @@
-"""What a newcomer sees first: what this is, where it works, what to ask.
+"""What a newcomer sees first: what this is, where it works, what it may do, what to ask.
 
 Without Textual: the launcher paints it too.
 """
 
 from __future__ import annotations
 
+import os
+import re
+from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
 from forge_core.sanitize import safe_line
 from forge_tui.cell_widths import cell_len
 from forge_tui.widgets.cells import clip, clip_middle
+from forge_tui.widgets.status_text import SANDBOX_ON, shorter_labels
 
-EXAMPLES = (
-    "what is in this folder?",
-    "explain README.md",
-    "run the tests and tell me what fails",
-)
-"""They work in any project, and with the offline model too."""
+MAX_EXAMPLES = 3
+MAX_NAMES = 200
+"""Of a folder that are looked at: its first frame must not wait for a large one."""
+ROOMY = 21
+"""Rows of the terminal from which the whole block is shown, with its examples."""
+_README = re.compile(r"readme(\.(md|rst|txt|org|adoc))?", re.IGNORECASE)
+_TESTS = re.compile(r"tests?|__tests__|\.rspec|test_.+\.py|.+_test\.(py|go)|.+\.(test|spec)\.[jt]sx?")
+_USUAL = ("README.md", "README.rst", "README", "tests", "test", ".git", "hello.py")
+"""Looked for by name where a folder has more than `MAX_NAMES`."""
+_MODES = {
+    "ask": "reads freely, asks before it writes and before most commands",
+    "accept-edits": "edits files here unasked, asks before most commands",
+    "plan": "reads and searches only, changes nothing",
+    "auto": "edits files here unasked, asks before most commands",
+    "yolo": "writes files and runs commands without asking",
+}
+_AUTO_SANDBOXED = "edits files here and runs sandboxed commands unasked"
+_SANDBOXED = "on: commands write only here, and reach no network"
+_HEAD = 9
+"""Cells of the first column."""
 
 
 class Facts(NamedTuple):
@@ -26,29 +45,77 @@ class Facts(NamedTuple):
     model: str
     folder: str
     is_offline: bool = False
+    mode: str = "ask"
+    sandbox: str = ""
+    """Its label ("sandbox: on"); empty while unknown."""
+    is_away: bool = False
+    examples: tuple[str, ...] = ()
 
 
-ROOMY = 21
-"""Rows of the terminal from which the whole block is shown, with its examples."""
+def examples(folder: Path) -> tuple[str, ...]:
+    """What to ask about this folder: only what is there, and what the offline model understands too."""
+    try:
+        with os.scandir(folder) as entries:
+            names = {entry.name for entry in islice(entries, MAX_NAMES)}
+    except OSError:
+        return ("what is in this folder?",)
+    if len(names) == MAX_NAMES:
+        names.update(name for name in _USUAL if os.path.lexists(folder / name))
+    readmes = sorted(name for name in names if _README.fullmatch(name))
+    offered = (
+        ("what is in this folder?", bool(names - {".git"})),
+        (f"explain {readmes[0]}" if readmes else "", bool(readmes)),
+        ("run the tests and tell me what fails", any(map(_TESTS.fullmatch, names))),
+        ("what has changed?", ".git" in names),
+        ("create hello.py that prints hello", "hello.py" not in names),
+    )
+    return tuple(text for text, is_there in offered if is_there)[:MAX_EXAMPLES]
 
 
 def lines(facts: Facts, width: int, height: int = ROOMY) -> list[list[tuple[str, str]]]:
     """The block as rows of (role, text), at most `width` cells each, for a terminal of `height` rows."""
-    room = width - 9
+    room = width - _HEAD
     rows: list[list[tuple[str, str]]] = [
         [("brand", "Forge"), ("dim", f" {facts.version}  "), ("plain", "a coding assistant for this folder")],
         [],
-        [("dim", "Folder   "), ("plain", clip_middle(safe_line(facts.folder), room))],
-        [("dim", "Model    "), ("plain", clip(safe_line(facts.model) or "…", room))],
+        _row("Folder", clip_middle(safe_line(facts.folder), room)),
+        _row("Model", clip(safe_line(facts.model) or "…", room)),
     ]
     if facts.is_offline:
-        rows.append([("dim", "         No key and no network needed; rules, no neural model.")])
-        rows.append([("dim", "         Set OPENROUTER_API_KEY for a real one.")])
-    if height >= ROOMY:
+        rows.append(_row("", "No key and no network needed; rules, no neural model.", "dim"))
+        rows.append(_row("", "Set OPENROUTER_API_KEY for a real one.", "dim"))
+    rows.append(_row("Mode", _mode(facts), "warning" if facts.mode == "yolo" else "plain"))
+    is_weak = facts.sandbox not in ("", SANDBOX_ON)
+    rows.append(_row("Sandbox", _sandbox(facts.sandbox, room), "warning" if is_weak else "plain"))
+    if height >= ROOMY and facts.examples:
         rows += [[], [("dim", "Try")]]
-        rows += [[("accent", "  › "), ("plain", example)] for example in EXAMPLES]
-    rows += [[], [("dim", "It reads freely here, and asks before it writes or runs.")]]
+        rows += [[("accent", "  › "), ("plain", example)] for example in facts.examples]
     return [_clip_row(row, width) for row in rows]
+
+
+def _row(head: str, text: str, role: str = "plain") -> list[tuple[str, str]]:
+    return [("dim", head.ljust(_HEAD)), (role, text)]
+
+
+def _mode(facts: Facts) -> str:
+    """What runs without asking, in the words of the mode."""
+    mode = facts.mode
+    if facts.is_away and mode != "yolo":
+        return f"{mode}, away: what would ask is refused"
+    is_sandboxed = mode == "auto" and facts.sandbox == SANDBOX_ON
+    return f"{mode}: {_AUTO_SANDBOXED if is_sandboxed else _MODES.get(mode, '')}"
+
+
+def _sandbox(label: str, room: int) -> str:
+    """The state of the sandbox, with as much of the reason as there is room for."""
+    if not label:
+        return "…"
+    if label == SANDBOX_ON:
+        return clip(_SANDBOXED, room)
+    safe = safe_line(label).removeprefix("sandbox: ")
+    full, *shorter = shorter_labels(safe)
+    variants = [full.partition(". ")[0], *shorter]
+    return next((text for text in variants if cell_len(text) <= room), clip(variants[-1], room))
 
 
 def _clip_row(row: list[tuple[str, str]], width: int) -> list[tuple[str, str]]:

@@ -124,9 +124,11 @@ def test_the_status_bar_has_words_for_every_width(label: str, width: int, name: 
 
 
 @few
-@given(FOREIGN, st.integers(0, 40), st.integers(0, 30))
-def test_the_welcome_fits(name: str, width: int, height: int) -> None:
-    for row in lines(Facts("1.0", name, name, is_offline=True), width, height):
+@given(FOREIGN, LABELS, st.integers(0, 40), st.integers(0, 30))
+def test_the_welcome_fits(name: str, label: str, width: int, height: int) -> None:
+    facts = Facts("1.0", name, name, is_offline=True, sandbox=label, examples=("x" * 50,))
+    for row in lines(facts, width, height):
+        assert all(text == safe_line(text) for _, text in row)
         assert sum(cell_len(text) for _, text in row) <= width
 
 

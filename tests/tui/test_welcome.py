@@ -1,0 +1,124 @@
+"""The welcome: what it says of the mode and the sandbox is true, and what it offers is there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from forge_core.approval import Effect
+from forge_core.config.models import ForgeConfig, PermissionMode
+from forge_core.permissions.policy import Decision, PermissionPolicy
+from forge_core.permissions.sandbox.state import SandboxKind, SandboxState
+from forge_core.tools.base import ToolUse
+from forge_tui.cell_widths import cell_len
+from forge_tui.first_frame import FirstFrame
+from forge_tui.widgets.welcome_text import MAX_NAMES, Facts, examples, lines
+from tests.support.chat_app import make_app, ready, say, shown, until
+from tests.support.terminal import Emulator
+
+ON = SandboxState(SandboxKind.BUBBLEWRAP)
+OFF = SandboxState(SandboxKind.OFF, "bwrap not found (apt install bubblewrap)")
+
+
+def row(head: str, facts: Facts, width: int = 76) -> str:
+    rows = ["".join(text for _, text in row) for row in lines(facts, width)]
+    return next(row for row in rows if row.startswith(f"{head} "))
+
+
+@pytest.mark.parametrize("state", [ON, OFF], ids=["sandboxed", "bare"])
+@pytest.mark.parametrize("mode", PermissionMode)
+def test_the_mode_promises_what_the_policy_decides(
+    tmp_path: Path, mode: PermissionMode, state: SandboxState
+) -> None:
+    policy = PermissionPolicy(tmp_path, mode, sandbox=state.strength)
+    edit = policy.decide("edit", ToolUse(Effect.WRITE, "a.py", paths=(tmp_path / "a.py",))).decision
+    command = policy.decide("bash", ToolUse(Effect.RUN, "make")).decision
+    said = row("Mode", Facts("1", "m", "~", mode=str(mode), sandbox=state.label))
+    assert str(mode) in said and cell_len(said) <= 76 and "…" not in said
+    assert ("asks before it writes" in said) == (edit is Decision.ASK)
+    assert ("before most commands" in said) == (command is Decision.ASK)
+    assert ("changes nothing" in said) == (edit is command is Decision.DENY)
+    assert ("commands unasked" in said or "commands without asking" in said) == (command is Decision.ALLOW)
+
+
+def test_while_the_person_is_away_it_says_what_comes_of_questions() -> None:
+    assert "what would ask is refused" in row("Mode", Facts("1", "m", "~", is_away=True))
+    assert "refused" not in row("Mode", Facts("1", "m", "~", mode="yolo", is_away=True))
+
+
+@pytest.mark.parametrize(
+    ("label", "width", "said"),
+    [
+        ("", 76, "…"),
+        (ON.label, 76, "on: commands write only here, and reach no network"),
+        (OFF.label, 76, "OFF - bwrap not found (apt install bubblewrap)"),
+        (OFF.label, 40, "OFF - bwrap not found"),
+        (OFF.label, 20, "OFF"),
+        (SandboxState(SandboxKind.LANDLOCK, "no user namespaces").label, 76, "weak - no user namespaces"),
+    ],
+)
+def test_the_sandbox_stands_with_its_reason_as_far_as_there_is_room(
+    label: str, width: int, said: str
+) -> None:
+    assert row("Sandbox", Facts("1", "m", "~", sandbox=label), width).split(None, 1)[1] == said
+
+
+@pytest.mark.parametrize(
+    ("names", "offered"),
+    [
+        ([], ["create hello.py that prints hello"]),
+        ([".git/"], ["what has changed?", "create hello.py that prints hello"]),
+        (["a.py"], ["what is in this folder?", "create hello.py that prints hello"]),
+        (["hello.py"], ["what is in this folder?"]),
+        (["readme.rst", "hello.py"], ["what is in this folder?", "explain readme.rst"]),
+        (
+            ["README.md", "tests/", ".git/"],
+            ["what is in this folder?", "explain README.md", "run the tests and tell me what fails"],
+        ),
+        (["x_test.go", "hello.py"], ["what is in this folder?", "run the tests and tell me what fails"]),
+        (["readme \x1b[31m.md", "hello.py", "latest.py"], ["what is in this folder?"]),
+    ],
+)
+def test_only_what_is_in_the_folder_is_offered(tmp_path: Path, names: list[str], offered: list[str]) -> None:
+    for name in names:
+        path = tmp_path / name
+        path.mkdir() if name.endswith("/") else path.touch()
+    assert list(examples(tmp_path)) == offered
+
+
+def test_a_large_folder_is_not_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3 * MAX_NAMES):
+        (tmp_path / f"{number}.txt").touch()
+    (tmp_path / "tests").mkdir()
+    assert "run the tests and tell me what fails" in examples(tmp_path)
+
+
+def test_a_folder_that_cannot_be_read_is_no_fault(tmp_path: Path) -> None:
+    assert examples(tmp_path / "none") == ("what is in this folder?",)
+
+
+async def test_the_first_frame_and_the_app_offer_the_same(config: ForgeConfig, tmp_path: Path) -> None:
+    (tmp_path / "README.txt").touch()
+    here = replace(config, working_dir=tmp_path, permission_mode=PermissionMode.AUTO)
+    emulator = Emulator(80, 24)
+    emulator.feed(FirstFrame(here, home=Path("/home/ada"))(80, 24).painted(""))
+    painted = "\n".join("".join(cell[0] for cell in row).rstrip() for row in emulator.cells())
+    app = make_app(here)
+    async with app.run_test(size=(80, 24)):
+        for text in ("explain README.txt", "auto: edits files here unasked", "Sandbox  …"):
+            assert text in painted and text in shown(app)
+        assert "run the tests" not in painted + shown(app)
+
+
+async def test_the_welcome_follows_the_mode_and_the_sandbox(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        await until(pilot, lambda: "Sandbox  on: commands write only here" in shown(app))
+        await pilot.press("shift+tab")
+        await until(pilot, lambda: "Mode     accept-edits: edits files here unasked" in shown(app))
+        await say(pilot, "/mode auto")
+        await until(pilot, lambda: app.chat.status_bar.figures.mode == "auto")
+        assert "Mode     auto: edits files here and runs sandboxed commands unasked" in shown(app)
