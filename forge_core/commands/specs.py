@@ -138,7 +138,7 @@ SPECS: tuple[CommandSpec, ...] = (
         "sandbox",
         "What confines commands, and what to do about it",
         keywords=("bwrap", "network"),
-        advice="It is chosen at the start: --sandbox auto, strict or off.",
+        advice="The sandbox is chosen at the start: --sandbox auto, strict or off.",
     ),
     CommandSpec(
         "trust",
