@@ -184,6 +184,8 @@ def fit(figures: Figures, width: int) -> tuple[list[Part], list[Part]]:
     """The parts, left and right, that `width` cells have room for. A sandbox that is off is worded as fully
     as there is room once everything else has its place."""
     labels = shorter_labels(safe_line(figures.sandbox))
+    if figures.mode == "yolo" and len(labels) > 2:
+        del labels[0]  # it ends by saying that commands ask, which in this mode they don't
     left, right = left_parts(figures), right_parts(replace(figures, sandbox=labels[-1]))
     for name in ("", *DROP_ORDER):
         left = [kept for part in left if (kept := part.without(name))]

@@ -50,6 +50,13 @@ def test_running_jobs_are_counted_and_stay_where_there_is_little_room() -> None:
     assert names(40, replace(FULL, running_jobs=1)) == ["model", "mode", "jobs"]
 
 
+def test_in_yolo_nothing_claims_that_commands_ask() -> None:
+    for mode, is_said in (("ask", True), ("yolo", False)):
+        _, right = fit(replace(FULL, mode=mode, sandbox=OFF), 250)
+        text = SEPARATOR.join(part.text for part in right)
+        assert ("will ask" in text) == is_said and "OFF - bwrap not found" in text
+
+
 def test_a_wide_terminal_shows_everything() -> None:
     assert names(160) == [
         "model",
