@@ -4,6 +4,8 @@ Promises, each with a test:
 
 - every LLM_START has exactly one LLM_END, every TOOL_START exactly one TOOL_END with the same `call_id`,
   also after an interrupt, a timeout or a crash of the tool;
+- an answer that breaks off and is asked for again gives LLM_START … LLM_END, a NOTICE with `discards_answer`,
+  then an LLM_START of the same iteration; no tool call of the broken answer is run;
 - AGENT_END is last and carries the `AgentResult`;
 - the stream never raises for a model's or a tool's failure: it ends with ERROR, then AGENT_END;
 - events carry data, never markup and never widgets. All text in them is foreign: sanitise it to show it.
@@ -12,18 +14,21 @@ Promises, each with a test:
 from __future__ import annotations
 
 import dataclasses
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from forge_core.llm.models import TokenUsage
 from forge_core.result import AgentResult, FileDiff, Omission, ToolOutcome
 
 SCHEMA_VERSION = 1
 """`v` in stream-json and in journals."""
+_ADVICE = re.compile(r"\s*\bTry again\b[^.]*\.$")
+"""What a failure's last sentence tells the person to do, where Forge does it itself."""
 
 
 class AgentEventType(StrEnum):
@@ -181,6 +186,26 @@ class Retry(Notice):
     wait_s: float
     reason: str
     """Why it failed."""
+    discards_answer: bool = False
+    """Whether the LLM_CHUNKs since the last LLM_START are void: the answer broke off and starts again."""
+
+    @classmethod
+    def of(
+        cls, failure: str, *, attempt: int, max_retries: int, wait_s: float, discards_answer: bool = False
+    ) -> Self:
+        """The notice for a failure in the words of its error."""
+        when = "at once" if wait_s < 0.5 else f"in {wait_s:.0f} s"
+        reason = _ADVICE.sub("", failure)
+        again = "Starting the answer again" if discards_answer else "Trying again"
+        return cls(
+            level="warning",
+            text=f"{reason} {again} {when}.",
+            attempt=attempt,
+            max_retries=max_retries,
+            wait_s=wait_s,
+            reason=reason,
+            discards_answer=discards_answer,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,4 +91,6 @@ class AgentResult:
     warning: str | None = None
     finish_reason: str | None = None
     """The provider's word, kept as it came."""
+    is_resumable: bool = False
+    """Whether the run ended at a model call that failed, so that `ForgeAgent.resume` can go on from there."""
     extra: dict[str, Any] = field(default_factory=dict)

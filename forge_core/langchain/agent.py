@@ -18,7 +18,7 @@ from forge_core.errors import ForgeError
 from forge_core.events import AgentEnd, AgentEvent
 from forge_core.langchain.callbacks import TokenTrackingCallback
 from forge_core.langchain.memory import ConversationMemory
-from forge_core.langchain.run import AgentRun
+from forge_core.langchain.run import DEFAULT_RETRIES, AgentRun, FailedStep
 from forge_core.langchain.run_control import RunClock
 from forge_core.langchain.tools import LangChainToolAdapter, adapt_tools_for_forge
 from forge_core.result import AgentResult, ToolCallRecord
@@ -55,6 +55,10 @@ class ForgeAgent:
     """Seconds for a whole run, without the time spent waiting for the person; None: no limit."""
     iteration_timeout: float | None = None
     """Seconds for one model call with its tools."""
+    max_retries: int | None = None
+    """How often a model call that failed in a way that may pass is repeated, in mid-answer too; the retries
+    that the model's client makes before the first token count. None: as often as `llm` itself says, else
+    twice."""
     stop_tools: frozenset[str] = frozenset()
     """A run ends after a round in which one of these was called."""
     executor: ToolExecutor = field(default_factory=ToolExecutor)
@@ -78,6 +82,7 @@ class ForgeAgent:
         self.call_ids: set[str] = set()
         """Ids of all tool calls so far."""
         self._run: AgentRun | None = None
+        self._failed: FailedStep | None = None
         self.set_tools(self.tools)
 
     def set_tools(self, tools: Sequence[BaseTool | LangChainTool]) -> None:
@@ -120,17 +125,43 @@ class ForgeAgent:
         Raises:
             ForgeError: another run of this agent is going on.
         """
+        async with aclosing(self._events(input, None, callbacks)) as events:
+            async for event in events:
+                yield event
+
+    async def resume(
+        self, *, callbacks: list[BaseCallbackHandler] | None = None
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Goes on with the last run at the model call that failed, as events like `stream`.
+
+        The history is used as it is: no message is added and no tool call is run again.
+
+        Raises:
+            ForgeError: another run of this agent is going on, or the last one did not end so.
+        """
+        failed = self._failed
+        if failed is None:
+            raise ForgeError("There is nothing to retry: the last run did not end at a failed model call.")
+        async with aclosing(self._events(failed.text, failed, callbacks)) as events:
+            async for event in events:
+                yield event
+
+    async def _events(
+        self, text: str, resumed: FailedStep | None, callbacks: list[BaseCallbackHandler] | None
+    ) -> AsyncGenerator[AgentEvent, None]:
         if self._run is not None:
             raise ForgeError("This agent is running already. Wait for the run to end, or interrupt it.")
-        run = AgentRun(self)
-        self._run = run
+        run = AgentRun(self, resumed)
+        before = self._failed.partial if self._failed is not None and resumed is None else ""
+        self._run, self._failed = run, None
         try:
-            async with aclosing(run.events(input, self._callback_manager(callbacks))) as events:
+            async with aclosing(run.events(text, self._callback_manager(callbacks), before=before)) as events:
                 async for event in events:
                     yield event
         finally:
             self._run = None
             self.last_result = run.settle()
+            self._failed = run.failed_step()
 
     def interrupt(self) -> None:
         """Asks the running run to end: it keeps what it has, closes its calls and ends with "cancelled"."""
@@ -140,6 +171,23 @@ class ForgeAgent:
     def reset(self) -> None:
         """Forgets the conversation; the system message stays."""
         self.memory.clear_history()
+        self._failed = None
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether the last run ended at a model call that failed, so that `resume` can go on from there."""
+        return self._failed is not None and self._run is None
+
+    @property
+    def retries(self) -> int:
+        """`max_retries`, worked out."""
+        if self.max_retries is not None:
+            return self.max_retries
+        for owner in (getattr(self.llm, "client", None), self.llm):
+            count = getattr(owner, "max_retries", None)
+            if isinstance(count, int):
+                return count
+        return DEFAULT_RETRIES
 
     @property
     def registry(self) -> ToolRegistry:

@@ -1,4 +1,9 @@
-"""One run of an agent: the loop itself, and what it leaves behind however it ends."""
+"""One run of an agent: the loop itself, and what it leaves behind however it ends.
+
+A step is one model call with its tools. A model call that fails in a way that may pass, also in mid-answer,
+is repeated here, because only the run knows that nothing of a broken answer has been acted upon. Repeating it
+counts as no further iteration.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +11,14 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from langchain_core.callbacks import AsyncCallbackManager, AsyncCallbackManagerForChainRun
 from langchain_core.messages import AIMessage
 
 from forge_core.errors import ForgeError, ProviderError
-from forge_core.events import AgentEnd, AgentEvent, Error, LLMEnd, LLMStart, Permission
+from forge_core.events import AgentEnd, AgentEvent, Error, LLMEnd, LLMStart, Permission, Retry
 from forge_core.langchain.messages import langchain_to_forge
 from forge_core.langchain.outcome import finish_reason_of, model_of, stopped_reason_for, usage_of
 from forge_core.langchain.run_control import Deadline, RunClock, StopSignal
@@ -20,24 +26,41 @@ from forge_core.langchain.tool_calls import PendingCall, ToolRound, not_run
 from forge_core.langchain.turn import ModelCall
 from forge_core.llm.marking import tool_output
 from forge_core.llm.models import Message, TokenUsage
+from forge_core.llm.retry import RetryCount
 from forge_core.redact import Redactor
 from forge_core.result import AgentResult, StoppedReason, ToolCallRecord
 from forge_core.tools.awaiting import ended, first
 from forge_core.tools.base import ExecutionContext, ToolCategory
 
 if TYPE_CHECKING:
-    from forge_core.langchain.agent import ForgeAgent
+    from forge_core.langchain.agent import CallWatch, ForgeAgent
 
 
 _FOREIGN = frozenset({ToolCategory.FILE, ToolCategory.SEARCH, ToolCategory.EXECUTION, ToolCategory.NETWORK})
 EMPTY_ANSWER = "The model sent an empty answer."
+DEFAULT_RETRIES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class FailedStep:
+    """The step at which a run ended because the model call failed; another run can begin with it."""
+
+    text: str
+    """What the run was started with."""
+    iteration: int
+    limit: int
+    """Iterations after which the person is asked whether to go on."""
+    watch: CallWatch | None
+    partial: str
+    """What had come of the answer, for a next message to refer to; a run that resumes drops it."""
 
 
 class AgentRun:
     """Runs once. `events()` drives it; `settle()` gives the result and leaves the memory valid."""
 
-    def __init__(self, agent: ForgeAgent) -> None:
+    def __init__(self, agent: ForgeAgent, resumed: FailedStep | None = None) -> None:
         self._agent = agent
+        self._resumed = resumed
         self.clock = RunClock()
         self.stop = StopSignal()
         self._started = time.monotonic()
@@ -56,10 +79,28 @@ class AgentRun:
         self._result: AgentResult | None = None
         self._limit = agent.max_iterations
         self._watch = agent.make_watch() if agent.make_watch else None
+        if resumed is not None:
+            self._iterations = resumed.iteration - 1
+            self._limit, self._watch = resumed.limit, resumed.watch
         self._circle: str | None = None
+        self._text = ""
+        self._retry: Retry | None = None
+        """Of the model call that has just failed."""
+        self._is_step_open = resumed is not None
+        """Whether the last model call has failed and no other has brought anything since."""
+        self._broken = "" if resumed is None else resumed.partial
+        """What the step's failed model calls have brought last."""
 
-    async def events(self, text: str, manager: AsyncCallbackManager) -> AsyncGenerator[AgentEvent, None]:
-        self._remember(Message.user(text))
+    async def events(
+        self, text: str, manager: AsyncCallbackManager, *, before: str = ""
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Runs on `text`; a run that resumes adds nothing to the history. `before`: what had come of an
+        answer that failed, which the text may refer to."""
+        self._text = text
+        if before.strip():
+            self._remember(Message.assistant(before, partial=True))
+        if self._resumed is None:
+            self._remember(Message.user(text))
         chain = await manager.on_chain_start({"name": "ForgeAgent"}, {"input": text}, name="ForgeAgent")
         deadline = Deadline(self._agent.timeout, self.clock, self.stop)
         try:
@@ -137,16 +178,38 @@ class AgentRun:
         return bool(answer)
 
     async def _ask(self, chain: AsyncCallbackManagerForChainRun) -> AsyncGenerator[AgentEvent, None]:
+        """Asks the model, again where the call fails in a way that may pass and a retry is left."""
+        retries = RetryCount()
+        while True:
+            async with aclosing(self._attempt(chain, retries)) as events:
+                async for event in events:
+                    yield event
+            if self._retry is None:
+                return
+            retry, self._retry = self._retry, None
+            yield retry
+            if not await self._wait(retry.wait_s):
+                self._reason, self._output = self.stop.reason, self._broken
+                return
+
+    async def _attempt(
+        self, chain: AsyncCallbackManagerForChainRun, retries: RetryCount
+    ) -> AsyncGenerator[AgentEvent, None]:
         model = _configured_model(self._agent)
         yield LLMStart(iteration=self._iterations, model=model)
         history = self._agent.memory.to_langchain_messages()
-        self._call = ModelCall(self._agent.bound_llm(), history, chain.get_child(), self.stop)
+        self._call = ModelCall(self._agent.bound_llm(), history, chain.get_child(), self.stop, retries)
         async with aclosing(self._call.events()) as chunks:
             async for chunk in chunks:
                 yield chunk
         call, self._call = self._call, None
-        is_cut = call.stopped or call.error is not None
-        message = self._keep_partial(call) if is_cut else self._keep_answer(call)
+        message: AIMessage | None = None
+        if call.error is not None:
+            self._fail(call, call.error, retries)
+        elif call.stopped:
+            self._keep_partial(call)
+        else:
+            message = self._keep_answer(call)
         usage = self._priced(usage_of(message, history, call), model_of(message) or model)
         self._usage += usage
         yield LLMEnd(
@@ -154,12 +217,36 @@ class AgentRun:
             cost_usd=usage.cost_usd,
             finish_reason=self._finish_reason,
             duration_s=call.duration_s,
-            total_usage=self._total_usage(usage, is_cut=is_cut),
+            total_usage=self._total_usage(usage, is_cut=message is None),
             model=model_of(message) or model,
         )
 
+    def _fail(self, call: ModelCall, error: Exception, retries: RetryCount) -> None:
+        """Prepares the retry, or ends the run at this step. Nothing of the answer goes to the memory."""
+        self._finish_reason = None
+        self._is_step_open = True
+        self._broken = call.text or self._broken
+        most = self._agent.retries
+        wait_s = retries.next_wait(error, most) if isinstance(error, ProviderError) else None
+        if wait_s is None:
+            self._error, self._reason, self._output = error, "error", self._broken
+        else:
+            self._retry = Retry.of(
+                _words(error), attempt=retries.done, max_retries=most, wait_s=wait_s, discards_answer=True
+            )
+
+    async def _wait(self, seconds: float) -> bool:
+        """Whether the time has passed without a request to stop."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self.stop.event.wait()
+        except TimeoutError:
+            return self.stop.reason is None
+        return False
+
     def _keep_answer(self, call: ModelCall) -> AIMessage:
         message = call.message(self._agent.call_ids)
+        self._is_step_open, self._broken = False, ""
         self._finish_reason = finish_reason_of(message)
         self._output = call.text
         self._open_calls = _pending(message)
@@ -172,17 +259,14 @@ class AgentRun:
             self._reason = "denied" if done == "complete" and self._is_last_round_denied else done
         return message
 
-    def _keep_partial(self, call: ModelCall) -> AIMessage | None:
-        """Partial text is kept and marked; an empty answer and half tool calls are not."""
+    def _keep_partial(self, call: ModelCall) -> None:
+        """After an interrupt: partial text is kept and marked, an empty answer or half tool calls are not."""
         self._output = call.text
         self._finish_reason = None
-        if call.error is not None:
-            self._error, self._reason = call.error, "error"
-        else:
-            self._reason = self.stop.reason
+        self._reason = self.stop.reason
         if call.text.strip():
+            self._is_step_open, self._broken = False, ""
             self._remember(Message.assistant(call.text, partial=True))
-        return None
 
     def _priced(self, usage: TokenUsage, model: str) -> TokenUsage:
         tracker = self._agent.tracker
@@ -269,7 +353,14 @@ class AgentRun:
             error=None if self._error is None else _words(self._error),
             warning=warning,
             finish_reason=self._finish_reason,
+            is_resumable=self.failed_step() is not None,
         )
+
+    def failed_step(self) -> FailedStep | None:
+        """Where another run can go on, when this one has ended because a model call failed."""
+        if not self._is_step_open:
+            return None
+        return FailedStep(self._text, self._iterations, self._limit, self._watch, self._broken)
 
 
 def _pending(message: AIMessage) -> list[PendingCall]:

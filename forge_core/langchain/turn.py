@@ -26,6 +26,7 @@ from forge_core.events import LLMChunk
 from forge_core.langchain.messages import langchain_calls
 from forge_core.langchain.run_control import StopSignal
 from forge_core.llm.models import ToolCall as WireToolCall
+from forge_core.llm.retry import RetryCount, counting_with
 
 _DONE = object()
 _STOPPED = object()
@@ -41,7 +42,10 @@ class ModelCall:
         messages: Sequence[BaseMessage],
         callbacks: BaseCallbackManager,
         stop: StopSignal,
+        retries: RetryCount | None = None,
     ) -> None:
+        """`retries`: counts those that the client makes before the first token."""
+        self._retries = retries or RetryCount()
         self._llm = llm
         self._messages = list(messages)
         self._callbacks = callbacks
@@ -79,7 +83,8 @@ class ModelCall:
     async def events(self) -> AsyncGenerator[LLMChunk, None]:
         """The fragments as they come. Ends early when the stop signal is set, with the connection closed."""
         queue: asyncio.Queue[object] = asyncio.Queue()
-        pump = asyncio.create_task(self._pump(queue), name="forge-model-call")
+        with counting_with(self._retries):
+            pump = asyncio.create_task(self._pump(queue), name="forge-model-call")
         try:
             with self._stop.calling(lambda: queue.put_nowait(_STOPPED)):
                 while (item := await queue.get()) is not _DONE:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Literal
 
 from forge_core.events import Notice, Retry
@@ -10,9 +9,6 @@ from forge_core.events import Notice, Retry
 if TYPE_CHECKING:
     from forge_core.llm.retry import RetryNotice
     from forge_core.session.session import ForgeSession
-
-_ADVICE = re.compile(r"\s*\bTry again\b[^.]*\.$")
-"""What a failure's last sentence tells the person to do, where Forge does it itself."""
 
 
 class Notifier:
@@ -22,16 +18,12 @@ class Notifier:
         self.session: ForgeSession | None = None
 
     def retry(self, notice: RetryNotice) -> None:
-        when = "at once" if notice.wait_s < 0.5 else f"in {notice.wait_s:.0f} s"
-        reason = _ADVICE.sub("", notice.reason)
         self._put(
-            Retry(
-                level="warning",
-                text=f"{reason} Trying again {when}.",
+            Retry.of(
+                notice.reason,
                 attempt=notice.attempt,
                 max_retries=notice.max_retries,
                 wait_s=notice.wait_s,
-                reason=reason,
             )
         )
 

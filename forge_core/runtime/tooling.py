@@ -85,6 +85,7 @@ def build_agent(config: ForgeConfig, llm: BaseChatModel, bench: Workbench) -> Fo
         llm=llm,
         tools=builtin_tools(),
         max_iterations=config.max_iterations,
+        max_retries=config.max_retries,
         timeout=None,
         executor=ToolExecutor(bench.policy, bench.person.approve, output_dir=bench.output_dir),
         make_context=bench.context,

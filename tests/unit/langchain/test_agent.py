@@ -179,8 +179,8 @@ async def test_agent_reset() -> None:
 
 
 async def test_handle_llm_api_error_in_agent() -> None:
-    """Scenario: Handle LLM API error in agent. ERROR, then AGENT_END; partial text is kept."""
-    agent = agent_for(["so far so ", RateLimitError("429: slow down", status=429)])
+    """Scenario: Handle LLM API error in agent. ERROR, then AGENT_END; the next message has the partial text."""
+    agent = agent_for(["so far so ", RateLimitError("429: slow down", status=429)], max_retries=0)
     events = await collect(agent)
     result = result_of(events)
     assert "error" in result.stopped_reason
@@ -188,7 +188,10 @@ async def test_handle_llm_api_error_in_agent() -> None:
     error = events[-2]
     assert isinstance(error, Error)
     assert (error.kind, error.recoverable) == ("RateLimitError", True)
-    assert agent.memory.get_history()[-1].text == "so far so "
+    assert result.output == "so far so "
+    assert [message.text for message in agent.memory.get_history()] == ["go"]
+    await agent.run("go on")
+    assert [message.text for message in agent.memory.get_history()] == ["go", "so far so ", "go on"]
 
 
 async def test_handle_invalid_tool_call() -> None:
@@ -454,7 +457,7 @@ async def test_one_run_is_one_chain_with_model_and_tool_runs_as_children() -> No
 
 async def test_a_run_that_fails_ends_its_chain_with_an_error() -> None:
     runs = Runs()
-    await agent_for([RateLimitError("429")]).run("go", callbacks=[runs])
+    await agent_for([RateLimitError("429")], max_retries=0).run("go", callbacks=[runs])
     assert runs.log == ["+chain", "+model", "!model", "!chain"]
 
 
