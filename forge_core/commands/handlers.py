@@ -17,6 +17,7 @@ from forge_core.commands.result import (
     Failure,
     OpenScreen,
     Quit,
+    ResumeTurn,
     Text,
 )
 from forge_core.commands.specs import SPECS, find, nearest
@@ -81,6 +82,14 @@ async def _reset(argument: str, session: ForgeSession) -> CommandResult:
     return Cleared()
 
 
+async def _retry(argument: str, session: ForgeSession) -> CommandResult:
+    if argument:
+        return Failure(f"/retry takes no argument, not {argument!r}.")
+    if not session.can_retry:
+        return Failure("There is nothing to retry: the last turn did not end at a failed model call.")
+    return ResumeTurn()
+
+
 async def _model(argument: str, session: ForgeSession) -> CommandResult:
     status = session.status
     if not argument:
@@ -121,6 +130,7 @@ _HANDLERS: dict[str, Handler] = {
     "help": _help,
     "tools": _tools,
     "reset": _reset,
+    "retry": _retry,
     "model": _model,
     "theme": _theme,
     "thinking": _thinking,

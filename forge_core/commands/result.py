@@ -43,8 +43,13 @@ class Cleared:
 
 
 @dataclass(frozen=True, slots=True)
+class ResumeTurn:
+    """Read `session.retry()`: the turn that failed goes on."""
+
+
+@dataclass(frozen=True, slots=True)
 class Quit:
     """Leave Forge."""
 
 
-CommandResult: TypeAlias = Text | Failure | OpenScreen | ChangeSetting | Cleared | Quit
+CommandResult: TypeAlias = Text | Failure | OpenScreen | ChangeSetting | Cleared | ResumeTurn | Quit

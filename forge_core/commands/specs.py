@@ -85,6 +85,12 @@ SPECS: tuple[CommandSpec, ...] = (
         tier=Tier.INTERRUPTS,
     ),
     CommandSpec(
+        "retry",
+        "Send the model call that failed again, and go on with the turn",
+        keywords=("again", "resume", "continue"),
+        tier=Tier.IDLE,
+    ),
+    CommandSpec(
         "model",
         "Show or change the model",
         ("NAME...",),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from typing import Literal, Protocol, TextIO, TypeAlias
 
 from forge_core.errors import ForgeError
@@ -16,6 +18,7 @@ from forge_core.events import (
     LLMStart,
     Notice,
     Permission,
+    Retry,
     ToolEnd,
     ToolStart,
     as_json,
@@ -36,36 +39,80 @@ class Printer(Protocol):
     def event(self, event: AgentEvent) -> None: ...
 
 
-class TextPrinter:
-    """The answer on `out` as it streams; what happens besides on `err`.
+RESTART = "[The answer broke off here and starts again.]"
+"""Printed before the new text where the text of a broken answer can't be taken back."""
 
-    On a terminal the text is made safe; into a pipe or a file it goes as it is.
+
+class TextPrinter:
+    """The answer on `out`; what happens besides on `err`.
+
+    On a terminal the text is made safe; into a pipe or a file it goes as it is. A file gets each answer when
+    it is whole: what broke off is not in it, unless no retry brings a whole answer. A terminal and a pipe get
+    the text as it streams, and the line RESTART where an answer starts again.
     """
 
     def __init__(self, out: TextIO, err: TextIO) -> None:
         self._out = out
         self._err = err
         self._clean = safe_text if out.isatty() else str
+        self._is_live = not _is_file(out)
+        self._held: list[str] = []
+        """The current answer, where it is not printed as it streams."""
+        self._broken: list[str] = []
+        """The last answer that broke off, where it is not printed yet."""
+        self._has_answer = False
+        """Whether text of the current step is printed."""
+        self._is_void = False
+        """Whether that text is of an answer that broke off."""
         self._ends_line = True
 
     def event(self, event: AgentEvent) -> None:
         match event:
             case LLMChunk(text=text, kind="answer"):
-                self._write(text)
-            case LLMStart():
+                self._answer(text)
+            case Retry(discards_answer=True):
                 self._break_line()
+                self._is_void = self._has_answer
+                self._broken, self._held = self._held or self._broken, []
+                self._say(safe_line(event.text))
+            case LLMStart() if not (self._is_void or self._broken):
+                self._end_answer()
             case ToolStart():
-                self._break_line()
-            case AgentEnd():
-                self._break_line()
-                if event.result.warning:
-                    self._say(event.result.warning)
+                self._broken = []
+                self._end_answer()
+            case AgentEnd(result=result):
+                self._held = self._held or (self._broken if result.is_resumable else [])
+                self._end_answer()
+                if result.warning:
+                    self._say(result.warning)
+            case Error():
+                self._held = self._held or self._broken
+                self._broken = []
+                self._end_answer()
+                self._say(status_line(event) or "")
             case _:
                 if line := status_line(event):
                     self._say(line)
 
+    def _answer(self, text: str) -> None:
+        if not self._is_live:
+            self._broken = []
+            self._held.append(text)
+            return
+        if self._is_void:
+            self._write(f"{RESTART}\n")
+        self._is_void, self._has_answer = False, True
+        self._write(self._clean(text))
+
+    def _end_answer(self) -> None:
+        if self._held:
+            self._write("".join(self._held))
+        self._held = []
+        self._has_answer = self._is_void = False
+        self._break_line()
+
     def _write(self, text: str) -> None:
-        self._out.write(self._clean(text))
+        self._out.write(text)
         self._out.flush()
         self._ends_line = text.endswith("\n")
 
@@ -75,6 +122,13 @@ class TextPrinter:
 
     def _say(self, line: str) -> None:
         print(line, file=self._err, flush=True)
+
+
+def _is_file(out: TextIO) -> bool:
+    try:
+        return stat.S_ISREG(os.fstat(out.fileno()).st_mode)
+    except (OSError, ValueError, AttributeError):  # no descriptor: something in memory
+        return False
 
 
 class JsonPrinter:

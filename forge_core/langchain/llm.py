@@ -45,8 +45,8 @@ class OpenRouterLLM(BaseChatModel):
     built; what is missing comes from OPENROUTER_API_KEY and OPENROUTER_BASE_URL. A parameter is sent only
     when it was set: the `temperature` of 1.0 that an untouched model shows is the provider's own default.
 
-    A stream that breaks off after its first token raises and is not sent again, because the text that was given
-    out can't be taken back; the error's `partial_text` holds it. `ForgeAgent` repeats the whole model call.
+    A stream that breaks off after its first token raises and is not sent again, because the text that was
+    given out can't be taken back; the error's `partial_text` holds it. `ForgeAgent` repeats the whole call.
 
     Example:
         llm = OpenRouterLLM(model="openai/gpt-5-mini")

@@ -48,6 +48,7 @@ class ForgeSession:
         parts.bench.jobs.on_change = self._figures_changed
         self._news: list[str] = []
         self._is_interrupted = False
+        self._turn_text = ""
 
     @property
     def status(self) -> SessionStatus:
@@ -137,10 +138,34 @@ class ForgeSession:
         Raises:
             ForgeError: a turn is running already.
         """
+        async with aclosing(self._read_turn(text, is_retry=False)) as events:
+            async for event in events:
+                yield event
+
+    @property
+    def can_retry(self) -> bool:
+        """Whether the last turn ended at a model call that failed, so that `retry` can go on from there."""
+        return self._task is None and self._parts.agent.is_resumable
+
+    async def retry(self) -> AsyncGenerator[AgentEvent, None]:
+        """The turn that failed goes on at its failed model call, as events like `send`.
+
+        No message is sent and no tool call runs again.
+
+        Raises:
+            ForgeError: a turn is running, or the last one did not end so.
+        """
+        if self._task is None and not self.can_retry:
+            raise ForgeError("There is nothing to retry: the last turn did not end at a failed model call.")
+        async with aclosing(self._read_turn(self._turn_text, is_retry=True)) as events:
+            async for event in events:
+                yield event
+
+    async def _read_turn(self, text: str, *, is_retry: bool) -> AsyncGenerator[AgentEvent, None]:
         if self._task is not None:
             raise ForgeError("A turn is running already. Interrupt it, or wait for its end.")
         queue = self._outlet.begin_turn()
-        task = asyncio.create_task(self._turn(text, queue), name="forge-turn")
+        task = asyncio.create_task(self._turn(text, queue, is_retry=is_retry), name="forge-turn")
         task.add_done_callback(lambda ended: end_reading(ended, queue))
         self._task = task
         self._is_interrupted = False
@@ -232,13 +257,15 @@ class ForgeSession:
         if self.on_figures is not None:
             self.on_figures()
 
-    async def _turn(self, text: str, queue: asyncio.Queue[AgentEvent | None]) -> None:
-        self._begin(text)
+    async def _turn(self, text: str, queue: asyncio.Queue[AgentEvent | None], *, is_retry: bool) -> None:
+        self._turn_text = text
+        self._begin(text, is_retry=is_retry)
         recorder = TurnRecorder(self._parts.journal)
         agent, bench = self._parts.agent, self._parts.bench
         await bench.begin_turn(text)
         try:
-            async with aclosing(agent.stream(self._with_news(text))) as events:
+            run = agent.resume() if is_retry else agent.stream(self._with_news(text))
+            async with aclosing(run) as events:
                 async for event in events:
                     if self._is_interrupted:  # it may have come before the run had begun
                         agent.interrupt()
@@ -269,13 +296,15 @@ class ForgeSession:
         elif isinstance(event, AgentEnd):
             self.last_result = event.result
 
-    def _begin(self, text: str) -> None:
+    def _begin(self, text: str, *, is_retry: bool) -> None:
         journal, config = self._parts.journal, self._parts.config
         if not self._has_begun:
             self._has_begun = True
             about = {"id": self.id, "working_dir": str(config.working_dir), "provider": config.endpoint.kind}
             journal.record("session", about)
-        self._accounts.begin_turn(text)
-        journal.record(
-            "user", {"text": text, "model": self._model, "mode": str(self._parts.bench.policy.mode)}
-        )
+        about_turn = {"model": self._model, "mode": str(self._parts.bench.policy.mode)}
+        if is_retry:  # the same turn for the accounts
+            journal.record("retry", about_turn)
+        else:
+            self._accounts.begin_turn(text)
+            journal.record("user", {"text": text, **about_turn})

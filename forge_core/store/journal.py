@@ -1,9 +1,9 @@
 """The session's record on disk: append-only JSON lines, written by a thread of its own.
 
 One file a session, 0600 in a 0700 folder. Every line is one record `{"v", "type", "timestamp", "data"}`:
-`session` first, then `user`, `message`, `reset` and the events of `forge_core.events`. Chunks are joined:
-one record per 250 ms or finished block. What matters is fsynced (`DURABLE`), so a kill -9 costs at most the
-record in flight.
+`session` first, then `user`, `retry` (the turn before goes on at the model call that failed), `message`,
+`reset` and the events of `forge_core.events`. Chunks are joined: one record per 250 ms or finished block.
+What matters is fsynced (`DURABLE`), so a kill -9 costs at most the record in flight.
 """
 
 from __future__ import annotations
@@ -22,7 +22,18 @@ from forge_core.errors import JournalError
 from forge_core.events import SCHEMA_VERSION, AgentEvent, LLMChunk
 
 DURABLE = frozenset(
-    {"session", "user", "message", "reset", "tool_start", "tool_end", "llm_end", "agent_end", "error"}
+    {
+        "session",
+        "user",
+        "retry",
+        "message",
+        "reset",
+        "tool_start",
+        "tool_end",
+        "llm_end",
+        "agent_end",
+        "error",
+    }
 )
 CHUNK_WINDOW_S = 0.25
 """Chunks younger than this wait to be joined with the next."""

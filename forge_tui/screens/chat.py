@@ -134,7 +134,10 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
     def on_composer_submitted(self, message: Composer.Submitted) -> None:
         if (line := read_line(message.text)) is None:
             self._waiting.is_paused = False
-            self._go_on()
+            if self._waiting or self._session is None or not self._session.can_retry:
+                self._go_on()
+            else:
+                self.resume_turn()
             return
         self.composer.remember(message.text)
         match line:
@@ -203,15 +206,24 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
         return not self._idle.is_set()
 
     def _start_turn(self, text: str) -> None:
-        self.forget_stop()
         self.welcome.display = False
         self.transcript.add_user(text)
         self.todos.begin_turn()
+        self._read_turn(text)
+
+    def resume_turn(self) -> None:
+        """Go on with the turn whose model call failed."""
+        if not self.has_turn:
+            self.transcript.scroll_to_end()
+            self._read_turn(None)
+
+    def _read_turn(self, text: str | None) -> None:
+        self.forget_stop()
         self._idle.clear()
         self.activity.working = Working(self._clock())
         workers.start(self, partial(self._turn, text), "turn", is_replacing=True)
 
-    async def _turn(self, text: str) -> None:
+    async def _turn(self, text: str | None) -> None:
         """Read one turn to its end; a fault of ours leaves through the worker's state."""
         from forge_tui.screens.turn import read_turn
 

@@ -153,6 +153,8 @@ class SlashCommands:
                 screen.complain(text)
             case results.Cleared():
                 screen.start_over()
+            case results.ResumeTurn():
+                screen.resume_turn()
             case results.Quit():
                 screen.leave()
             case results.OpenScreen("diff", "turn" | "worktree" as source):

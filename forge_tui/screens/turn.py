@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 async def read_turn(
     session: ForgeSession,
-    text: str,
+    text: str | None,
     transcript: Transcript,
     figures: LiveFigures,
     on_figures: Callable[[], None],
@@ -24,11 +24,14 @@ async def read_turn(
 ) -> str:
     """Send `text` and hand each event on; gives the reason why the turn stopped.
 
-    Raises ForgeError when the session refuses the turn.
+    Without a text the turn that failed goes on. Raises ForgeError when the session refuses the turn.
     """
     stopped = "error"
-    figures.begin_turn()
-    async with aclosing(session.send(text)) as stream:
+    if text is None:
+        figures.forget_count()
+    else:
+        figures.begin_turn()
+    async with aclosing(session.retry() if text is None else session.send(text)) as stream:
         async for event in stream:
             transcript.apply(event)
             match event:

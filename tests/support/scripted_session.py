@@ -90,6 +90,9 @@ class ScriptedSession:
         self.jobs = JobTable()
         self.sandbox = "sandbox: on"
         self.is_away = False
+        self.can_retry = False
+        """Whether `retry` may be called: set by the test, or by a turn whose result says so."""
+        self.retries = 0
         self.resets = 0
         self.is_closed = False
         self.last_result: AgentResult | None = None
@@ -167,8 +170,17 @@ class ScriptedSession:
     async def send(self, text: str) -> AsyncIterator[AgentEvent]:
         self.sent.append(text)
         self.book.turn = len(self.sent)
+        async for event in self._play(text):
+            yield event
+
+    async def retry(self) -> AsyncIterator[AgentEvent]:
+        self.retries += 1
+        async for event in self._play("the retry"):
+            yield event
+
+    async def _play(self, text: str) -> AsyncIterator[AgentEvent]:
         self._interrupted.clear()
-        self._is_running = True
+        self._is_running, self.can_retry = True, False
         script = self.scripts.pop(0) if self.scripts else answer(f"Answer to {text}")
         is_calling, has_ended = False, False
         try:
@@ -190,6 +202,8 @@ class ScriptedSession:
             self._is_running = False
 
     def _count(self, event: AgentEvent) -> None:
+        if isinstance(event, AgentEnd):
+            self.can_retry = event.result.is_resumable
         if isinstance(event, LLMEnd):
             self.book.add(event.usage, self._model)
 

@@ -37,17 +37,24 @@ class AnswerBlock(Block):
 
     @property
     def revision(self) -> int:
-        """Grows too when the whole answer is turned."""
-        return self._revision + (self.answer.turns << 32)
+        """Grows too when the whole answer is turned or dimmed."""
+        return self._revision + (self.answer.looks << 32)
 
     @revision.setter
     def revision(self, value: int) -> None:
-        self._revision = value - (self.answer.turns << 32)
+        self._revision = value - (self.answer.looks << 32)
 
     def belongs_to(self, answer: AnswerText, start: int, end: int | None) -> None:
         self.answer, self.start, self.end = answer, start, end
 
     def render(self, width: int, styles: TranscriptStyles) -> Rendered:
+        rendered = self._render(width, styles)
+        if self.answer.is_void:
+            for row in rendered.rows:
+                row.segments = [Segment(segment.text, styles.muted) for segment in row.segments]
+        return rendered
+
+    def _render(self, width: int, styles: TranscriptStyles) -> Rendered:
         canvas = Canvas(width - 1)
         if not self.answer.is_raw:
             canvas.gap(self.gap)

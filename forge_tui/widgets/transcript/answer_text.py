@@ -20,13 +20,20 @@ class CodeText:
 class AnswerText:
     """The source of one answer. It grows while the answer streams; the answer's blocks point to it."""
 
-    __slots__ = ("_parts", "length", "turns")
+    __slots__ = ("_parts", "is_void", "length", "turns")
 
     def __init__(self, source: str = "") -> None:
         self._parts = [source] if source else []
         self.length = len(source)
         self.turns = 0
         """How often it was turned from what it means to its source, or back."""
+        self.is_void = False
+        """Whether the answer broke off and is asked for again: shown dimmed until the other begins."""
+
+    @property
+    def looks(self) -> int:
+        """Differs for each way of showing it."""
+        return self.turns * 2 + self.is_void
 
     @property
     def is_raw(self) -> bool:

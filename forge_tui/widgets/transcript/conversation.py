@@ -24,6 +24,7 @@ from forge_core.sanitize import safe_text
 from forge_tui.widgets.transcript.answer import Answer
 from forge_tui.widgets.transcript.answer_text import AnswerText
 from forge_tui.widgets.transcript.blocks import Block, Level, NoticeBlock
+from forge_tui.widgets.transcript.broken_answer import BrokenAnswer
 from forge_tui.widgets.transcript.call_block import CallBlock
 from forge_tui.widgets.transcript.layout import Layout
 from forge_tui.widgets.transcript.reasoning import ReasoningBlock
@@ -40,6 +41,7 @@ _REASONS = {
     "refusal": "The model declined to answer.",
 }
 """What the person is told where a turn did not simply end."""
+RESUMABLE = "The turn is kept at this step. Press Enter or type /retry to go on from there."
 
 
 class Conversation:
@@ -57,6 +59,7 @@ class Conversation:
         """Of a request whose end is not known yet."""
         self.thinking: ThinkingSetting = "folded"
         self._calls = ToolCalls(layout, self.add)
+        self._broken = BrokenAnswer(layout, self.answers)
 
     @property
     def has_clock(self) -> bool:
@@ -70,11 +73,14 @@ class Conversation:
         match event:
             case LLMStart():
                 self._calls.turn_went_on()
+                self._broken.call_started(event.iteration)
             case LLMChunk(kind="answer", text=text) if text:
                 self._finish_reasoning(event.timestamp)
                 if self._answer is None:
+                    self._broken.remove()
                     self._answer = Answer()
                     self.answers.append(self._answer.text)
+                    self._broken.brought(self._answer.text)
                 self._answer.feed(text)
             case LLMChunk(kind="reasoning", text=text) if text:
                 self._reason(text, event.timestamp)
@@ -82,6 +88,7 @@ class Conversation:
                 self.finish_text(event.timestamp)
             case ToolStart():
                 self.finish_text(event.timestamp)
+                self._broken.remove()
                 self._calls.start(event)
             case ToolProgress():
                 self._calls.progress(event)
@@ -90,6 +97,9 @@ class Conversation:
             case Permission(decision="deny"):
                 self._calls.denied(event)
             case Retry():
+                if event.discards_answer:
+                    self.finish_text(event.timestamp)
+                    self._broken.discard()
                 if self._retry is None:
                     self._retry = RetryLine(event)
                     self.add(self._retry.block)
@@ -163,8 +173,13 @@ class Conversation:
             if isinstance(block, ReasoningBlock | ToolGroup):
                 block.show_as(thinking)
 
+    def begin_turn(self) -> None:
+        """The person has sent something: what comes now repeats no earlier model call."""
+        self._broken.forget()
+
     def clear(self) -> None:
         self._answer = self._open = self._reasoning = self._retry = None
+        self._broken.forget()
         self.answers.clear()
         self._calls.clear()
 
@@ -173,6 +188,8 @@ class Conversation:
         match event:
             case Retry():
                 line.retry(event)
+                return
+            case LLMStart() | LLMChunk() if line.is_repeating(event):
                 return
             case LLMChunk() | LLMStart() | ToolStart(parent_id=None):
                 line.went_through()
@@ -203,7 +220,9 @@ class Conversation:
     def _reason(self, text: str, now: float) -> None:
         if self._reasoning is None:
             self.finish_text(now)
+            self._broken.remove()
             self._reasoning = ReasoningBlock(now, self.thinking, self._calls.folding)
+            self._broken.brought(self._reasoning)
             self.add(self._reasoning)
         self._reasoning.feed(safe_text(text))
 
@@ -216,11 +235,16 @@ class Conversation:
         self.finish_text(event.timestamp)
         self._calls.turn_ended(event)
         result = event.result
+        if result.stopped_reason == "complete":
+            self._broken.remove()
+        self._broken.turn_ended(is_resumable=result.is_resumable)
         if result.stopped_reason == "cancelled":
             self.add(NoticeBlock("interrupted", "info"))
         elif text := result.warning or _REASONS.get(result.stopped_reason, ""):
             level: Level = "info" if result.stopped_reason == "complete" else "warning"
             self.add(NoticeBlock(text, level))
+        if result.is_resumable:
+            self.add(NoticeBlock(RESUMABLE, "info"))
 
 
 def _index_from_end(blocks: list[Block], block: Block) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from forge_core.events import Retry
+from forge_core.events import LLMChunk, LLMStart, Retry
 from forge_tui.widgets.transcript.blocks import Level, NoticeBlock
 
 
@@ -15,19 +15,39 @@ class RetryLine:
         self.block = NoticeBlock("", "warning")
         self._event = event
         self._text = ""
+        self._repeated: int | None = None
+        """The iteration whose answer broke off and is being repeated."""
+        self._is_under_way = False
         self.retry(event)
 
     def retry(self, event: Retry) -> None:
         """It has failed, for the first time or once more."""
         self._event = event
+        self._is_under_way = False
         self.tick(event.timestamp)
 
     def tick(self, now: float) -> bool:
         """Moves the wait on; whether it shows."""
         event = self._event
+        if self._is_under_way:
+            return self._say(f"Retry {event.attempt} of {event.max_retries}.", "warning")
         left_s = event.timestamp + event.wait_s - now
         when = f"in {math.ceil(left_s)} s" if left_s > 0.5 else "now"
         return self._say(f"Trying again {when}, retry {event.attempt} of {event.max_retries}.", "warning")
+
+    def is_repeating(self, event: LLMStart | LLMChunk) -> bool:
+        """Whether `event` is of an answer that starts again: it may break off once more, and only its end
+        tells."""
+        if isinstance(event, LLMStart):
+            if self._repeated is None and self._event.discards_answer:
+                self._repeated = event.iteration
+            if self._repeated != event.iteration:
+                return False
+        elif self._repeated is None:
+            return False
+        self._is_under_way = True
+        self.tick(event.timestamp)
+        return True
 
     def went_through(self) -> None:
         self._say(f"Retry {self._event.attempt} went through.", "info")

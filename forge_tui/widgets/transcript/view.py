@@ -56,6 +56,7 @@ class Transcript(Finding):
     def add_user(self, text: str) -> None:
         """Shows what the person sent, and goes to the end."""
         self.model.follows_end = True
+        self._conversation.begin_turn()
         self._add(UserBlock(text))
 
     def add_notice(self, text: str, level: Level = "info") -> None:

@@ -1,0 +1,190 @@
+"""An answer that breaks off: dimmed, replaced by the next attempt's, and the turn resumed from there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from forge_core.events import AgentEnd, AgentEvent, Error, LLMChunk, LLMStart, Retry
+from forge_tui.commands import UserText
+from forge_tui.widgets.transcript.conversation import RESUMABLE, Conversation
+from forge_tui.widgets.transcript.layout import Layout
+from tests.support.chat_app import make_app, make_config, ready, say, shown, until
+from tests.support.scripted_session import Step, answer, end_of_call, end_of_turn
+from tests.support.transcripts import STYLES, call_ended, tool_started, turn_ended
+from tests.support.transcripts import shown as rows_of
+
+REASON = "The connection broke in mid-answer."
+
+
+def start(iteration: int = 1) -> LLMStart:
+    return LLMStart(iteration=iteration, model="m")
+
+
+def retry(attempt: int = 1, *, discards: bool = True) -> Retry:
+    made = Retry.of(REASON, attempt=attempt, max_retries=2, wait_s=4.0, discards_answer=discards)
+    return replace(made, timestamp=100.0)
+
+
+def said(text: str, kind: str = "answer") -> LLMChunk:
+    return LLMChunk(text=text, kind=kind, timestamp=100.0)  # type: ignore[arg-type]
+
+
+def kept(end: AgentEnd) -> AgentEnd:
+    return replace(end, result=replace(end.result, is_resumable=True))
+
+
+FAILED: tuple[AgentEvent, ...] = (
+    Error(error=f"{REASON} Try again.", kind="E", recoverable=True),
+    kept(turn_ended("error")),
+)
+
+
+class Shown:
+    """A conversation drawn without a screen."""
+
+    def __init__(self, *events: AgentEvent) -> None:
+        self.layout = Layout()
+        self.layout.configure(100, 20, STYLES)
+        self.conversation = Conversation(self.layout)
+        self.apply(*events)
+
+    def apply(self, *events: AgentEvent) -> Shown:
+        for event in events:
+            self.conversation.apply(event)
+            self.conversation.flush()
+        return self
+
+    @property
+    def lines(self) -> list[str]:
+        return [line.strip() for line in rows_of(self.layout, 100) if line.strip()]
+
+    def is_dim(self, text: str) -> bool:
+        """Whether the row with `text` is drawn in the muted colour alone."""
+        for block in self.layout.blocks:
+            for row in block.render(100, STYLES).rows:
+                if text in "".join(segment.text for segment in row.segments):
+                    return {s.style for s in row.segments if s.text.strip()} == {STYLES.muted}
+        raise AssertionError(f"{text!r} does not show")
+
+
+def test_the_text_so_far_is_dimmed_and_then_replaced() -> None:
+    chat = Shown(start(), said("## The first\n\nhalf of `it`"))
+    assert not chat.is_dim("half of")
+    chat.apply(call_ended(), retry())
+    assert chat.is_dim("The first") and chat.is_dim("half of")
+    chat.apply(start())
+    assert chat.is_dim("half of")
+    chat.apply(said("The whole answer."))
+    assert chat.lines == [f"! {REASON} Retry 1 of 2.", "The whole answer."]
+    assert not chat.is_dim("whole")
+    assert [text.source for text in chat.conversation.answers] == ["The whole answer."]
+
+
+def test_reasoning_of_the_broken_attempt_goes_too() -> None:
+    chat = Shown(start(), said("hm", "reasoning"), said("ha"), call_ended(), retry(), start())
+    chat.apply(said("hm hm", "reasoning"), said("Whole."), call_ended(), turn_ended())
+    assert [line.partition(" (")[0] for line in chat.lines] == [
+        f"· {REASON} Retry 1 went through.",
+        "▸ Thought briefly",
+        "Whole.",
+    ]
+
+
+def test_the_line_of_retries_waits_for_the_end_of_the_answer() -> None:
+    chat = Shown(start(), said("a"), call_ended(), retry(1))
+    assert chat.lines[-1] == f"! {REASON} Trying again in 4 s, retry 1 of 2."
+    chat.apply(start(), said("b"), call_ended(), retry(2))
+    assert chat.lines == [f"! {REASON} Trying again in 4 s, retry 2 of 2.", "b"]
+    chat.apply(start(), said("c", "tool_args"), call_ended(), tool_started("ls"))
+    assert chat.lines[0] == f"· {REASON} Retry 2 went through."
+    assert "b" not in chat.lines
+
+
+def test_a_failure_before_the_first_token_of_the_next_attempt_joins_the_line() -> None:
+    chat = Shown(start(), said("a"), call_ended(), retry(1), start(), retry(2, discards=False))
+    assert chat.lines == ["a", f"! {REASON} Trying again in 4 s, retry 2 of 2."]
+    assert chat.is_dim("a")
+
+
+def test_text_of_earlier_steps_is_never_touched() -> None:
+    chat = Shown(
+        start(1), said("I look."), call_ended(), tool_started("ls"), start(2), said("a"), call_ended()
+    )
+    chat.apply(retry(), start(2), said("Done."), call_ended(), turn_ended())
+    assert chat.lines[0] == "I look."
+    assert chat.lines[-1] == "Done."
+    assert not chat.is_dim("I look.")
+
+
+def test_when_all_tries_fail_the_last_text_stays_and_the_way_on_is_said() -> None:
+    chat = Shown(start(), said("a"), call_ended(), retry(2), start(), said("b"), call_ended(), *FAILED)
+    assert chat.lines == ["! 2 retries failed.", "b", f"✗ {REASON} Try again.", f"· {RESUMABLE}"]
+
+
+def test_a_resumed_turn_replaces_the_text_that_it_repeats() -> None:
+    chat = Shown(start(3), said("half"), call_ended(), *FAILED)
+    chat.apply(start(3))
+    assert chat.is_dim("half")
+    chat.apply(said("whole"), call_ended(), turn_ended())
+    assert "half" not in chat.lines
+    assert "whole" in chat.lines
+
+
+def test_another_message_leaves_the_text_as_it_is() -> None:
+    chat = Shown(start(1), said("half"), call_ended(), *FAILED)
+    chat.conversation.begin_turn()
+    chat.apply(start(1), said("other"), call_ended(), turn_ended())
+    assert "half" in chat.lines
+    assert not chat.is_dim("half")
+
+
+# In the app
+
+KEPT: list[Step] = [
+    start(),
+    LLMChunk(text="Half an answer"),
+    end_of_call(),
+    Error(error=REASON, kind="E", recoverable=True),
+    kept(end_of_turn("error", REASON)),
+]
+
+
+async def test_enter_on_an_empty_composer_goes_on_with_a_kept_turn(tmp_path: Path) -> None:
+    app = make_app(make_config(tmp_path), [KEPT, answer("The whole answer.")])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "go")
+        await until(pilot, lambda: RESUMABLE in shown(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "The whole answer." in shown(app))
+        assert "Half an answer" not in shown(app)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert (app.scripted.sent, app.scripted.retries) == (["go"], 1)
+
+
+async def test_the_retry_command_goes_on_and_says_when_there_is_nothing_to_retry(tmp_path: Path) -> None:
+    app = make_app(make_config(tmp_path), [KEPT, answer("The whole answer.")])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "/retry")
+        await until(pilot, lambda: "There is nothing to retry" in shown(app))
+        await say(pilot, "go")
+        await until(pilot, lambda: RESUMABLE in shown(app))
+        await say(pilot, "/retry")
+        await until(pilot, lambda: "The whole answer." in shown(app))
+        assert (app.scripted.sent, app.scripted.retries) == (["go"], 1)
+
+
+async def test_what_is_queued_is_sent_before_a_kept_turn_goes_on(tmp_path: Path) -> None:
+    app = make_app(make_config(tmp_path), [KEPT, answer("To the queued one.")])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "go")
+        await until(pilot, lambda: RESUMABLE in shown(app))
+        app.screen._waiting.add(UserText("next"))  # type: ignore[attr-defined]
+        app.screen._waiting.pause()  # type: ignore[attr-defined]
+        await pilot.press("enter")
+        await until(pilot, lambda: "To the queued one." in shown(app))
+        assert (app.scripted.sent, app.scripted.retries) == (["go", "next"], 0)
