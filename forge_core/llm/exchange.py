@@ -5,20 +5,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
-from forge_core.errors import ProviderError
+from forge_core.errors import ConnectionFailedError, ProviderError
 from forge_core.llm.connection import Connections, watch_connection
 from forge_core.llm.faults import Faults
 from forge_core.llm.models import StreamChunk
 from forge_core.llm.streaming import ChunkReader, is_token
 from forge_core.llm.watch import ReadWatch
 from forge_core.llm.wire import parse_json
+
+T = TypeVar("T")
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
 MAX_ERROR_BYTES = 256 * 1024
@@ -100,11 +102,7 @@ class Exchange:
         response: httpx.Response | None = None
         reader: ChunkReader | None = None
         try:
-            try:
-                async with asyncio.timeout(self.deadlines.first_token_s):
-                    response = await client.send(request, stream=True)
-            except TimeoutError:
-                raise self._no_first_token() from None
+            response = await self._response(client, request)
             await self._refuse_failure(response)
             watch_connection(response)
             reader = ChunkReader(self.faults, response.headers.get("x-generation-id"))
@@ -118,6 +116,16 @@ class Exchange:
             if response is not None:
                 await response.aclose()
 
+    async def _response(self, client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
+        """The answer's beginning, as soon as its headers have come."""
+        with ReadWatch(self.deadlines.first_token_s) as watch:
+            try:
+                response = await watch.read(_Single(client.send(request, stream=True)))
+            except TimeoutError:
+                raise (self._lost_asleep() if watch.was_lost_asleep else self._no_first_token()) from None
+        assert response is not None  # `_Single` has no end
+        return response
+
     async def _chunks(
         self, response: httpx.Response, reader: ChunkReader, clock: _TokenClock
     ) -> AsyncGenerator[StreamChunk, None]:
@@ -129,7 +137,8 @@ class Exchange:
                 except TimeoutError:
                     if reader.is_finished:
                         return
-                    raise reader.fail(self._silence(reader, clock)) from None
+                    error = self._lost_asleep() if watch.was_lost_asleep else self._silence(reader, clock)
+                    raise reader.fail(error) from None
                 new = reader.end() if data is None else reader.feed(data)
                 if new:
                     for chunk in new:
@@ -267,6 +276,11 @@ class Exchange:
             return self.faults.timed_out("only keep-alive comments", limit_s, "idle_timeout")
         return self.faults.timed_out("nothing more", self.deadlines.idle_s, "idle_timeout")
 
+    def _lost_asleep(self) -> ProviderError:
+        return ConnectionFailedError(
+            f"The connection to {self.faults.provider.label} was lost while the machine slept. Try again."
+        )
+
     def _no_first_token(self, besides: str = "") -> ProviderError:
         limit_s = self.deadlines.first_token_s
         return self.faults.timed_out(f"no first token{besides}", limit_s, "first_token_timeout")
@@ -301,6 +315,16 @@ class _TokenClock:
             return self._deadlines.idle_s
         left_s = max(_LEAST_S, self._end - time.monotonic())
         return min(left_s, self._deadlines.idle_s) if self._has_token else left_s
+
+
+class _Single(AsyncIterator[T]):
+    """What `awaited` gives, as a source for ReadWatch."""
+
+    def __init__(self, awaited: Awaitable[T]) -> None:
+        self._awaited = awaited
+
+    async def __anext__(self) -> T:
+        return await self._awaited
 
 
 def _raw_bytes(response: httpx.Response) -> AsyncIterator[bytes]:

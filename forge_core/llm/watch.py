@@ -7,8 +7,11 @@ import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
+from typing import TypeVar
 
 from forge_core.llm.connection import ASLEEP_S, time_asleep_s
+
+T = TypeVar("T")
 
 LOOK_S = 5.0
 """Between two looks at whether the machine has slept, and the time that a connection then has to go on."""
@@ -50,7 +53,12 @@ class ReadWatch(AbstractContextManager["ReadWatch"]):
             self._timer.cancel()
             self._timer = self._loop.call_later(min(limit_s, LOOK_S), self._look)
 
-    async def read(self, source: AsyncIterator[bytes]) -> bytes | None:
+    @property
+    def was_lost_asleep(self) -> bool:
+        """Whether nothing has come since the machine woke."""
+        return self._woke is not None and self._since <= self._woke
+
+    async def read(self, source: AsyncIterator[T]) -> T | None:
         """The next piece of `source`; None at its end. Raises TimeoutError at the limit."""
         self._task = task = asyncio.current_task()
         try:
@@ -77,6 +85,4 @@ class ReadWatch(AbstractContextManager["ReadWatch"]):
         slept_s = self._asleep_s()
         if slept_s - self._slept_s > ASLEEP_S:
             self._slept_s, self._woke = slept_s, now
-        if self._woke is None or self._since > self._woke:
-            return math.inf
-        return self._woke + LOOK_S
+        return self._woke + LOOK_S if self._woke is not None and self.was_lost_asleep else math.inf

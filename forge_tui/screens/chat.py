@@ -214,7 +214,7 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
     def resume_turn(self) -> None:
         """Go on with the turn whose model call failed."""
         if not self.has_turn:
-            self.transcript.scroll_to_end()
+            self.transcript.resume_turn()
             self._read_turn(None)
 
     def _read_turn(self, text: str | None) -> None:

@@ -105,6 +105,10 @@ def test_a_failure_before_the_first_token_of_the_next_attempt_joins_the_line() -
     chat = Shown(start(), said("a"), call_ended(), retry(1), start(), retry(2, discards=False))
     assert chat.lines == ["a", f"! {REASON} Trying again in 4 s, retry 2 of 2."]
     assert chat.is_dim("a")
+    chat.apply(said("b"))
+    assert chat.lines == [f"! {REASON} Retry 2 of 2.", "b"]
+    chat.apply(call_ended(), start(2))
+    assert chat.lines == [f"· {REASON} Retry 2 went through.", "b"]
 
 
 def test_text_of_earlier_steps_is_never_touched() -> None:
@@ -124,9 +128,9 @@ def test_when_all_tries_fail_the_last_text_stays_and_the_way_on_is_said() -> Non
 
 def test_a_resumed_turn_replaces_the_text_that_it_repeats() -> None:
     chat = Shown(start(3), said("half"), call_ended(), *FAILED)
-    chat.apply(start(3))
+    chat.conversation.resume_turn()
     assert chat.is_dim("half")
-    chat.apply(said("whole"), call_ended(), turn_ended())
+    chat.apply(start(3), said("whole"), call_ended(), turn_ended())
     assert "half" not in chat.lines
     assert "whole" in chat.lines
 

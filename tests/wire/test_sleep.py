@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator
 
 import httpx
 import pytest
 
-from forge_core.llm import connection
+from forge_core.errors import ConnectionFailedError
+from forge_core.llm import connection, watch
+from forge_core.llm.client import OpenRouterClient
 from forge_core.llm.connection import Connections, time_asleep_s, watch_connection
-from tests.support.sse_server import SseServer, json_reply
+from forge_core.llm.models import CompletionRequest, Message
+from tests.support.sse_server import (
+    MODEL,
+    Gate,
+    Reply,
+    SseServer,
+    Stall,
+    Step,
+    answer,
+    chunk,
+    event,
+    json_reply,
+)
 
 
 @pytest.fixture
@@ -54,3 +69,38 @@ def test_a_response_without_a_socket_is_left_alone() -> None:
     transport = httpx.MockTransport(lambda request: httpx.Response(200, text="ok"))
     with httpx.Client(transport=transport) as client:
         watch_connection(client.get("http://nowhere.invalid"))
+
+
+@pytest.fixture
+def slept_s(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """For how long the machine has slept, to be set by the test; a connection has little time after it."""
+    slept = [0.0]
+    monkeypatch.setattr(connection, "_CLOCK_WITH_SLEEP", 0)
+    monkeypatch.setattr(time, "clock_gettime", lambda clock: time.monotonic() + slept[0])
+    monkeypatch.setattr(watch, "LOOK_S", 0.05)
+    return slept
+
+
+REQUEST = CompletionRequest(MODEL, [Message.user("hi")])
+
+
+async def test_a_stream_that_is_silent_after_a_sleep_is_a_lost_connection(slept_s: list[float]) -> None:
+    with SseServer(Reply([event(chunk("so far")), Stall()])) as server:
+        async with OpenRouterClient("sk-or-test", server.base_url) as client:
+            with pytest.raises(ConnectionFailedError, match="while the machine slept") as caught:
+                async for _ in client.stream(REQUEST):
+                    slept_s[0] = 3600.0
+    assert caught.value.partial_text == "so far"
+
+
+async def test_a_request_without_an_answer_after_a_sleep_is_sent_again(slept_s: list[float]) -> None:
+    def fall_asleep(seen: object) -> Reply:
+        slept_s[0] = 3600.0
+        steps: list[Step] = [Gate()]
+        return Reply(steps, framing="raw")
+
+    with SseServer(fall_asleep, answer("awake")) as server:
+        async with OpenRouterClient("sk-or-test", server.base_url) as client:
+            texts = [found.text async for found in client.stream(REQUEST)]
+        assert server.requests[0].connection != server.requests[1].connection
+    assert "".join(texts) == "awake"

@@ -16,25 +16,25 @@ class BrokenAnswer:
     def __init__(self, layout: Layout, answers: list[AnswerText]) -> None:
         self._layout = layout
         self._answers = answers
-        self._iteration: int | None = None
+        self._is_repeated = False
+        """Whether the next call is another attempt at the same step."""
         self._current: list[AnswerText | ReasoningBlock] = []
         self._void: list[AnswerText | ReasoningBlock] = []
 
-    def call_started(self, iteration: int) -> None:
-        """A call of the same iteration as the last is another attempt at the same step."""
-        if iteration == self._iteration:
-            self.discard()
-        else:
+    def call_started(self) -> None:
+        """The model is asked: for the same answer again after `discard`, else for another."""
+        if not self._is_repeated:
             self.remove()
-            self._current = []
-        self._iteration = iteration
+        self._is_repeated = False
+        self._current = []
 
     def brought(self, part: AnswerText | ReasoningBlock) -> None:
         """The current call has begun this."""
         self._current.append(part)
 
     def discard(self) -> None:
-        """Dims what the current call has brought."""
+        """Dims what the current call has brought: the next call repeats it."""
+        self._is_repeated = True
         for part in self._current:
             if isinstance(part, AnswerText):
                 part.is_void = True
@@ -61,7 +61,7 @@ class BrokenAnswer:
 
     def forget(self) -> None:
         """What comes now belongs to another turn."""
-        self._iteration = None
+        self._is_repeated = False
         self._current, self._void = [], []
 
 

@@ -73,7 +73,7 @@ class Conversation:
         match event:
             case LLMStart():
                 self._calls.turn_went_on()
-                self._broken.call_started(event.iteration)
+                self._broken.call_started()
             case LLMChunk(kind="answer", text=text) if text:
                 self._finish_reasoning(event.timestamp)
                 if self._answer is None:
@@ -176,6 +176,10 @@ class Conversation:
     def begin_turn(self) -> None:
         """The person has sent something: what comes now repeats no earlier model call."""
         self._broken.forget()
+
+    def resume_turn(self) -> None:
+        """The turn that failed goes on at its failed model call, which is repeated."""
+        self._broken.discard()
 
     def clear(self) -> None:
         self._answer = self._open = self._reasoning = self._retry = None

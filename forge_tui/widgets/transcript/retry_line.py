@@ -15,14 +15,16 @@ class RetryLine:
         self.block = NoticeBlock("", "warning")
         self._event = event
         self._text = ""
-        self._repeated: int | None = None
-        """The iteration whose answer broke off and is being repeated."""
+        self._is_answer_repeated = False
+        """Whether one of the retries was for an answer that broke off."""
         self._is_under_way = False
+        """Whether such an answer is coming again; it may break off once more."""
         self.retry(event)
 
     def retry(self, event: Retry) -> None:
         """It has failed, for the first time or once more."""
         self._event = event
+        self._is_answer_repeated = self._is_answer_repeated or event.discards_answer
         self._is_under_way = False
         self.tick(event.timestamp)
 
@@ -36,18 +38,15 @@ class RetryLine:
         return self._say(f"Trying again {when}, retry {event.attempt} of {event.max_retries}.", "warning")
 
     def is_repeating(self, event: LLMStart | LLMChunk) -> bool:
-        """Whether `event` is of an answer that starts again: it may break off once more, and only its end
-        tells."""
-        if isinstance(event, LLMStart):
-            if self._repeated is None and self._event.discards_answer:
-                self._repeated = event.iteration
-            if self._repeated != event.iteration:
-                return False
-        elif self._repeated is None:
-            return False
-        self._is_under_way = True
+        """Whether `event` is of an answer that starts again: only its end tells how the retry went."""
+        if isinstance(event, LLMChunk) and self._is_under_way:
+            return True
+        is_start = isinstance(event, LLMStart)
+        self._is_under_way = (
+            self._event.discards_answer and not self._is_under_way if is_start else self._is_answer_repeated
+        )
         self.tick(event.timestamp)
-        return True
+        return self._is_under_way
 
     def went_through(self) -> None:
         self._say(f"Retry {self._event.attempt} went through.", "info")

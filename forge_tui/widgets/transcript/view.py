@@ -59,6 +59,12 @@ class Transcript(Finding):
         self._conversation.begin_turn()
         self._add(UserBlock(text))
 
+    def resume_turn(self) -> None:
+        """Goes to the end, where the turn that failed goes on; what had come of its answer is dimmed."""
+        self.model.follows_end = True
+        self._conversation.resume_turn()
+        self.show()
+
     def add_notice(self, text: str, level: Level = "info") -> None:
         self._add(NoticeBlock(text, level))
 
