@@ -47,8 +47,7 @@ class ApprovalRequest:
     session_rule: str
     """The `tool(pattern)` rule that "yes, for this session" would add."""
     always_rule: str = ""
-    """The generalised rule that "always in this project" would save; empty when nothing can be granted for
-    good."""
+    """The rule that "always in this project" would save; empty when nothing can be granted for good."""
     diffs: tuple[FileDiff, ...] = ()
     """What an edit would change, already computed."""
     is_destructive: bool = False

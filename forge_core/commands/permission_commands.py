@@ -7,7 +7,14 @@ import shlex
 from forge_core.commands.columns import columns
 from forge_core.commands.result import CommandResult, Failure, Text
 from forge_core.config.models import PermissionMode
-from forge_core.config.project_state import RULE_KINDS, ProjectState, RuleKind, read_project_state
+from forge_core.config.project_state import (
+    ABSENT,
+    RULE_KINDS,
+    ProjectState,
+    RuleKind,
+    Scripts,
+    read_project_state,
+)
 from forge_core.config.save import forget_project_rule, save_project_rule
 from forge_core.errors import ConfigError
 from forge_core.sanitize import safe_line
@@ -97,8 +104,8 @@ def _add(rest: str, session: ForgeSession) -> CommandResult:
     found = next((one for one in RULE_KINDS if one == kind), None)
     if found is None or not rule:
         return Failure(_USAGE)
-    session.policy.add(found, rule)
-    return Text(f"{_done(found, rule)}{_saving(session, found, rule)}", "Permissions")
+    scripts = session.policy.add(found, rule)
+    return Text(f"{_done(found, rule)}{_saving(session, found, rule, scripts)}", "Permissions")
 
 
 def _done(kind: RuleKind, rule: str) -> str:
@@ -106,12 +113,20 @@ def _done(kind: RuleKind, rule: str) -> str:
     return f"{rule} {words[kind]}"
 
 
-def _saving(session: ForgeSession, kind: RuleKind, rule: str) -> str:
+def _saving(session: ForgeSession, kind: RuleKind, rule: str, scripts: Scripts) -> str:
+    config = session.config
     try:
-        save_project_rule(session.config.state_dir, session.config.working_dir, rule, kind)
+        save_project_rule(config.state_dir, config.working_dir, rule, kind, scripts=scripts)
     except ConfigError as error:
         return f" in this session. {error}"
+    if named := _present(scripts):
+        return f" in this folder, and asks again when {named} changes."
     return " in this folder, from now on."
+
+
+def _present(scripts: Scripts) -> str:
+    """The scripts that a rule is bound to and that are there."""
+    return safe_line(" or ".join(name for name, digest in scripts if digest != ABSENT))
 
 
 def _remove(rule: str, session: ForgeSession) -> CommandResult:
@@ -151,5 +166,9 @@ def _kept(session: ForgeSession) -> ProjectState:
 
 
 def _mark(rule: str, kept: ProjectState) -> str:
-    is_kept = any(rule in getattr(kept, kind) for kind in RULE_KINDS)
-    return "  (kept for this folder)" if is_kept else ""
+    if not any(rule in getattr(kept, kind) for kind in RULE_KINDS):
+        return ""
+    named = _present(kept.scripts.get(rule, ()))
+    return (
+        f"  (kept for this folder; asks again when {named} changes)" if named else "  (kept for this folder)"
+    )

@@ -105,7 +105,8 @@ def _saved_rules(decided: ProjectState, state_dir: Path, root: Path, notices: li
     if not rules:
         return {}
     path = state_file(state_dir, root)
-    return {f"saved_{kind}": _checked(path, kind, given, notices)[kind] for kind, given in rules.items()}
+    saved = {f"saved_{kind}": _checked(path, kind, given, notices)[kind] for kind, given in rules.items()}
+    return {**saved, "saved_scripts": decided.scripts}
 
 
 def _merged(layers: Sequence[_Layer]) -> tuple[dict[str, Any], dict[str, Origin]]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal, TypeAlias
+
+from forge_core.config.project_state import Scripts
 
 
 class Origin(StrEnum):
@@ -62,6 +65,8 @@ class ForgeConfig:
     """What the person has allowed for good in this folder, and the next two; it lies in their own state."""
     saved_ask: tuple[str, ...] = ()
     saved_deny: tuple[str, ...] = ()
+    saved_scripts: Mapping[str, Scripts] = field(default_factory=dict)
+    """Rule of `saved_allow` → the scripts that it is bound to."""
     is_trusted: bool = False
     """Whether the person trusts the folder: only then may its own files steer or instruct."""
     project_allow: tuple[str, ...] = ()

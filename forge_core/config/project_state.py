@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -18,6 +18,10 @@ from forge_core.errors import ConfigError
 VERSION = 1
 RuleKind: TypeAlias = Literal["allow", "ask", "deny"]
 RULE_KINDS: tuple[RuleKind, ...] = ("allow", "ask", "deny")
+Scripts: TypeAlias = tuple[tuple[str, str], ...]
+"""Paths, relative to the folder where they lie in it, each with the hash of what is there."""
+ABSENT = "absent"
+"""Stands for the hash where nothing is."""
 _FOLDER = "projects"
 _MAX_BYTES = 1024 * 1024
 
@@ -32,6 +36,8 @@ class ProjectState:
     """Rules `tool(pattern)` that were allowed for good, and those of the next two kinds."""
     ask: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    scripts: Mapping[str, Scripts] = field(default_factory=dict)
+    """Allow rule → the scripts that its line named when it was allowed."""
 
 
 def state_file(state_dir: Path, root: Path) -> Path:
@@ -76,7 +82,13 @@ def change_project_state(
         with _locked(path.parent / "lock"):
             raw = _kept(path, root)
             changed = change(_parsed(raw, root))
-            _replace(path, json.dumps({**raw, **_record(changed, root)}, indent=1, ensure_ascii=True) + "\n")
+            text = json.dumps({**raw, **_record(changed, root)}, indent=1, ensure_ascii=True) + "\n"
+            if len(text) > _MAX_BYTES:
+                raise ConfigError(
+                    f"The decision was not saved: {str(path)!r} would grow over {_MAX_BYTES:,} bytes. Remove "
+                    "rules that are no longer needed with /permissions remove."
+                )
+            _replace(path, text)
     except OSError as error:
         raise ConfigError(
             f"The decision was not saved: {str(path)!r} cannot be written ({error.strerror or error}). It "
@@ -89,6 +101,7 @@ def _record(state: ProjectState, root: Path) -> dict[str, Any]:
     record: dict[str, Any] = {"v": VERSION, "path": os.path.realpath(root), "trusted": state.trusted}
     for kind in RULE_KINDS:
         record[kind] = list(getattr(state, kind))
+    record["scripts"] = {rule: dict(scripts) for rule, scripts in state.scripts.items()}
     return record
 
 
@@ -117,7 +130,8 @@ def _parsed(raw: Mapping[str, Any], root: Path) -> ProjectState:
         raise ValueError(f"it speaks of another folder, {raw.get('path')!r}")
     if not (trusted is None or isinstance(trusted, bool)):
         raise ValueError(f"trusted is {trusted!r}")
-    return ProjectState(trusted, **{kind: _rules(raw.get(kind, []), kind) for kind in RULE_KINDS})
+    rules = {kind: _rules(raw.get(kind, []), kind) for kind in RULE_KINDS}
+    return ProjectState(trusted, **rules, scripts=_scripts(raw.get("scripts", {})))
 
 
 def _rules(value: object, kind: str) -> tuple[str, ...]:
@@ -125,6 +139,15 @@ def _rules(value: object, kind: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(rule, str) for rule in value):
         raise ValueError(f"{kind} is no list of rules")
     return tuple(value)
+
+
+def _scripts(value: object) -> dict[str, Scripts]:
+    """Raises ValueError for anything but hashes by path by rule: a rule must not lose its condition."""
+    if not isinstance(value, dict) or not all(isinstance(one, dict) for one in value.values()):
+        raise ValueError("scripts is no object of objects")
+    if not all(isinstance(digest, str) for one in value.values() for digest in one.values()):
+        raise ValueError("scripts holds a hash that is no text")
+    return {rule: tuple(sorted(one.items())) for rule, one in value.items()}
 
 
 def _kept(path: Path, root: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from forge_core.config.fields import check_value
 from forge_core.config.load import USER_FILE
-from forge_core.config.project_state import RULE_KINDS, ProjectState, RuleKind, change_project_state
+from forge_core.config.project_state import RULE_KINDS, ProjectState, RuleKind, Scripts, change_project_state
 from forge_core.errors import ConfigError
 
 
@@ -42,12 +42,16 @@ def save_user_setting(config_dir: Path, name: str, value: str) -> Path:
     return path
 
 
-def save_project_rule(state_dir: Path, root: Path, rule: str, kind: RuleKind = "allow") -> None:
-    """Keeps a rule for the folder `root`. Raises ConfigError when it cannot be read or kept."""
+def save_project_rule(
+    state_dir: Path, root: Path, rule: str, kind: RuleKind = "allow", *, scripts: Scripts = ()
+) -> None:
+    """Keeps a rule for the folder `root`, with the scripts that it is bound to. Raises ConfigError when it
+    cannot be read or kept."""
     check_value(kind, [rule])
 
     def add(state: ProjectState) -> ProjectState:
-        return _with(state, kind, dict.fromkeys((*getattr(state, kind), rule)))
+        added = _with(state, kind, dict.fromkeys((*getattr(state, kind), rule)))
+        return _bound(added, rule, scripts) if kind == "allow" else added
 
     change_project_state(state_dir, root, add)
 
@@ -59,9 +63,14 @@ def forget_project_rule(state_dir: Path, root: Path, rule: str) -> None:
     def drop(state: ProjectState) -> ProjectState:
         for kind in RULE_KINDS:
             state = _with(state, kind, (one for one in getattr(state, kind) if one != rule))
-        return state
+        return _bound(state, rule, ())
 
     change_project_state(state_dir, root, drop)
+
+
+def _bound(state: ProjectState, rule: str, scripts: Scripts) -> ProjectState:
+    others = {one: bound for one, bound in state.scripts.items() if one != rule}
+    return replace(state, scripts=others | ({rule: scripts} if scripts else {}))
 
 
 def _with(state: ProjectState, kind: RuleKind, rules: Iterable[str]) -> ProjectState:

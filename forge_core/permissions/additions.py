@@ -60,6 +60,8 @@ _RUNNING_WORDS = {
     "git": table("foreach run difftool mergetool filter-branch config"),
     "uv": table("install run"),
 }
+_KEPT_INSIDE = table("pytest diff ruff black gofmt shfmt shellcheck codespell yamllint mkdir touch")
+"""A rule for one of these covers no operand outside of the folder."""
 
 _WARNING_CLASS = re.compile(r"(?:-W|--pythonwarnings=)?\s*[a-z]{1,7}:[^:]*:[^:]*\.")
 """A filter for warnings whose class Python has to import."""
@@ -86,7 +88,7 @@ def is_risky(prefix: Sequence[str], added: Sequence[Word], root: Path) -> bool:
         or _shows_keys(word, root)
         or _may_be_option(word, programs[0])
         or ("pytest" in programs and (_leaves(word, root) or _WARNING_CLASS.match(word.text) is not None))
-        or (not {"pytest", "diff"}.isdisjoint(programs) and _lies_outside(word, root))
+        or (not _KEPT_INSIDE.isdisjoint(programs) and _lies_outside(word, root))
         for word in added
     )
 
@@ -105,8 +107,8 @@ def _leaves(word: Word, root: Path) -> bool:
 
 
 def _lies_outside(word: Word, root: Path) -> bool:
-    """Whether an operand is a file outside of `root`, links followed: pytest runs its code, and git compares
-    such files with no repository at all."""
+    """Whether an operand is a file outside of `root`, links followed: pytest runs its code, formatters write
+    it, and git compares such files with no repository at all."""
     if word.text.startswith("-"):
         return False
     return word.has_tilde or not place(root / word.text.partition("::")[0], root).is_inside

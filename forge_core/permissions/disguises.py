@@ -37,7 +37,7 @@ def other_names(command: SimpleCommand, reading: Reading, folder: Path) -> Itera
     words = command.words
     if not words or command.parts[0].is_dynamic:
         return
-    searched = () if "/" in words[0] else _searched(reading, folder)
+    searched = () if "/" in words[0] else searched_folders(reading, folder)
     yield from ((name, *words[1:]) for name in _names_of(words[0], searched, str(folder)))
     if command.program.startswith("git-") and len(command.program) > 4:
         yield ("git", command.program.removeprefix("git-"), *words[1:])
@@ -45,7 +45,7 @@ def other_names(command: SimpleCommand, reading: Reading, folder: Path) -> Itera
         yield from _unaliased(command, reading, folder)
 
 
-def _searched(reading: Reading, folder: Path) -> tuple[str, ...]:
+def searched_folders(reading: Reading, folder: Path) -> tuple[str, ...]:
     """The folders where programs are looked for, those first that the line itself names."""
     set_here = [
         word.partition("=")[2]

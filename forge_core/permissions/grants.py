@@ -1,88 +1,35 @@
-"""What "always in this project" may save: program and subcommand, never a program that runs what it is
-told."""
+"""What "always in this project" may save: an exact line, bound to the scripts that it names, or the beginning
+of a command of which it is known what it runs."""
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from forge_core.errors import ConfigError
-from forge_core.permissions.command_rules import prefix_of
+from forge_core.permissions.command_rules import covers, prefix_of
 from forge_core.permissions.paths import Place
 from forge_core.permissions.rules import NETWORK, SHELL_TOOL, WRITERS, Rule, parse_rule, quoted
 from forge_core.permissions.runners import runner_of
 from forge_core.permissions.shell_syntax import SimpleCommand, read_line
-from forge_core.permissions.tables import table
-from forge_core.permissions.wrapper_tables import INTERPRETERS, SHELLS
 from forge_core.workspace.globs import expand_braces
 
-_RUNS_ANYTHING = SHELLS | INTERPRETERS | table(
-    "sudo doas env xargs parallel find fd ssh scp rsync eval exec source . command builtin trap make gmake"
-    " just ninja"
-    " cmake docker podman kubectl curl wget nice nohup timeout time watch strace setsid flock chroot"
-    " busybox npx"
-    " pnpx bunx uvx pipx npm pnpm yarn uv poetry pipenv hatch bundle rake gradle mvn ant cargo go git tar"
-    " dd tee rm"
-    " mv cp chmod chown ln install crontab at systemctl kill pkill killall su gh aws gcloud az terraform"
-    " ansible"
-    " ansible-playbook vagrant nix nix-shell direnv mise asdf pre-commit tox nox entr { ( ! if for while case"
-)  # fmt: skip
-"""Alone they are no safe beginning: what follows may be any program, or destroy anything."""
-_SUBCOMMANDS = {
-    "git": table("status diff log show add commit fetch blame shortlog describe rev-parse ls-files grep"),
-    "npm": table("test ci ls outdated audit"),
-    "npm run": table("test lint build typecheck check format dev start"),
-    "pnpm": table("test ls"),
-    "pnpm run": table("test lint build typecheck check format"),
-    "yarn": table("test lint build"),
-    "yarn run": table("test lint build typecheck check format"),
-    "cargo": table("build test check clippy fmt doc tree metadata bench"),
-    "go": table("build test vet fmt list version"),
-    "uv": table("sync lock tree"),
-    "uv run": table("pytest ruff mypy"),
-    "poetry run": table("pytest ruff mypy"),
-    "poetry": table("check show lock"),
-    "python -m": table("pytest mypy ruff unittest black isort flake8"),
-    "python3 -m": table("pytest mypy ruff unittest black isort flake8"),
-    "docker": table("ps images logs version info"),
-    "kubectl": table("get describe logs version"),
-    "gh pr": table("view list status diff checks"),
-    "gh issue": table("view list status"),
-    "gh run": table("view list"),
-    "terraform": table("plan validate fmt version"),
-    "pip": table("list show freeze check"),
-    "gradle": table("test build check"),
-    "./gradlew": table("test build check"),
-    "mvn": table("test verify compile"),
-}
-"""Beginnings after which one of these words makes a rule."""
-_SINGLE = table(
-    "pytest ruff mypy pyright flake8 pylint black isort eslint prettier tsc jest vitest mocha rubocop rspec"
-    " phpunit"
-    " gofmt golangci-lint rustfmt shellcheck shfmt hadolint yamllint markdownlint codespell ls cat head"
-    " tail wc"
-    " rg grep tree jq stat du mkdir touch cloc tokei"
-)
-_ONLINE = {
-    "npm": table("ci install view audit outdated"),
-    "pnpm": frozenset({"install"}),
-    "yarn": frozenset({"install"}),
-    "pip": table("install download"),
-    "uv": table("sync lock"),
-    "uv pip": frozenset({"install"}),
-    "poetry": table("install lock"),
-    "cargo": table("build test check fetch update"),
-    "go": table("build test get"),
-    "go mod": table("download tidy"),
-    "git": table("fetch pull"),
-}
-"""What may be granted the network for good."""
+_PREFIXES = {
+    ("ruff", "check"), ("ruff", "format"), ("black",), ("gofmt",), ("shfmt",), ("shellcheck",),
+    ("codespell",), ("yamllint",), ("mkdir",), ("touch",),
+}  # fmt: skip
+"""Beginnings that may be allowed for good: neither an option nor a file of the project chooses what these
+programs run. Not so make and npm (scripts), interpreters, git (hooks, aliases, filters), pytest (conftest),
+mypy, pylint and eslint (plugins), cargo and go (build scripts, generators, toolchains)."""
 
 
-def command_rule(commands: list[SimpleCommand], *, online: bool = False) -> str:
+def command_rule(commands: Sequence[SimpleCommand], root: Path) -> str:
     """The rule that covers these commands and their like, or "" when they have none in common that is
     safe."""
-    rules = {_generalised(one, online) for one in commands}
+    rules = {_generalised(one, root) for one in commands}
     return rules.pop() if len(rules) == 1 else ""
 
 
@@ -98,12 +45,12 @@ def file_rule(tool: str, places: list[Place]) -> str:
     return f"{tool}(./*)" if folder == "." else f"{tool}({quoted(folder)}/**)"
 
 
-def check_grant(text: str) -> Rule:
+def check_grant(text: str, *, for_session: bool = False) -> Rule:
     """The rule, when it is one that may be granted in a prompt; raises ConfigError, with the way out, when it
     would allow any program or any file."""
     rule = parse_rule(text)
     if rule.tool in (SHELL_TOOL, NETWORK):
-        _check_command(rule)
+        _check_command(rule, for_session=for_session)
     elif rule.tool == "*" or (rule.tool in WRITERS and _is_everything(rule.pattern)):
         raise ConfigError(
             f"Rule {text!r} would allow every call. Name a folder or a kind of file: edit(src/**)."
@@ -125,7 +72,7 @@ def check_session_grant(rule: str) -> Rule:
         and (parsed.pattern is None or parsed.pattern.endswith(":*"))
         and not (parsed.pattern or "").startswith("=")
     ):
-        return check_grant(rule)
+        return check_grant(rule, for_session=True)
     if parsed.tool == "*":
         raise ConfigError(f"Rule {rule!r} would allow every call of every tool. Name the tool: edit(src/**).")
     return parsed
@@ -141,16 +88,14 @@ def _is_everything(pattern: str | None) -> bool:
     )
 
 
-def _check_command(rule: Rule) -> None:
+def _check_command(rule: Rule, *, for_session: bool) -> None:
     prefix = None if rule.pattern is None else prefix_of(rule.pattern)
     if rule.pattern is None or prefix == "":
-        raise ConfigError(
-            f"Rule '{rule}' would allow every command. Name program and subcommand: bash(npm test:*)."
-        )
+        raise ConfigError(f"Rule '{rule}' would allow every command. Name the line: bash(npm test).")
     if prefix is None:
         if re.fullmatch(r"[\w./-]+\s*\**", rule.pattern) and "*" in rule.pattern:
             raise ConfigError(
-                f"Rule '{rule}' is not one. Write bash(npm test:*) for a beginning, or a whole line."
+                f"Rule '{rule}' is not one. Write bash(ruff check:*) for a beginning, or a whole line."
             )
         return
     found = read_line(prefix)
@@ -160,42 +105,37 @@ def _check_command(rule: Rule) -> None:
         or not words
         or any(part.is_dynamic or part.has_glob for part in found.commands[0].parts)
     ):
-        raise ConfigError(f"Rule '{rule}' does not begin with plain words. Write bash(npm test:*).")
-    if _begins_safely(words, _SUBCOMMANDS) or (rule.tool == NETWORK and _begins_safely(words, _ONLINE)):
+        raise ConfigError(f"Rule '{rule}' does not begin with plain words. Write bash(ruff check:*).")
+    if rule.tool == SHELL_TOOL and _prefix_of(words):
         return
-    program = words[0].rpartition("/")[2]
-    is_unsafe = program in _RUNS_ANYTHING or re.match(r"(?:python|perl|ruby|php|lua|node)[\d.]+$", program)
-    if is_unsafe or found.commands[0].wrappers or (len(words) < 2 and words[0] not in _SINGLE):
-        raise ConfigError(
-            f"Rule '{rule}' would allow too much: what follows {words[0]!r} may run or destroy anything. "
-            "Name program and subcommand (npm test:*), the whole line, or write it in your own config."
-        )
-
-
-def _begins_safely(words: tuple[str, ...], known: dict[str, frozenset[str]]) -> bool:
-    if runner_of(list(words)) is not None:
-        return True
-    return any(
-        " ".join(words[:size]) in known and words[size] in known[" ".join(words[:size])]
-        for size in range(1, min(len(words), 3))
+    if for_session and runner_of(list(words)) is not None:
+        return
+    raise ConfigError(
+        f"Rule '{rule}' would allow too much: an option or a file of the project may choose what "
+        f"{words[0]!r} runs. Grant the whole line, or add the rule yourself with /permissions add allow."
     )
 
 
-def _generalised(command: SimpleCommand, online: bool) -> str:
-    """The rule for one command and its like; "" when there is none."""
-    words = command.words
-    tool = NETWORK if online else SHELL_TOOL
+def _prefix_of(words: Sequence[str]) -> tuple[str, ...]:
+    """The beginning of the command that may be allowed for good, or ()."""
+    return next((tuple(words[:size]) for size in (2, 1) if tuple(words[:size]) in _PREFIXES), ())
+
+
+def _generalised(command: SimpleCommand, root: Path) -> str:
+    """The rule for one command and its like; "" when there is none, or none that covers this very command."""
     is_plain = command.is_known and not command.assignments and not command.wrappers and not command.is_nested
-    if not words or not is_plain or any(re.search(r"[\s'\"\\:*?()]", word) for word in words[:1]):
+    prefix = _prefix_of(command.words)
+    if not prefix or not is_plain or _is_in(root, prefix[0]):
         return ""
-    runner = runner_of(list(words))
-    if runner is not None and not online:
-        return f"{tool}({' '.join(words[: len(runner.words)])}:*)"
-    known = _ONLINE if online else _SUBCOMMANDS
-    for size in (2, 1):
-        head = " ".join(words[:size])
-        if len(words) > size and head in known and words[size] in known[head]:
-            return f"{tool}({head} {words[size]}:*)"
-    if not online and words[0] in _SINGLE:
-        return f"{tool}({words[0]}:*)"
-    return ""
+    rule = Rule(SHELL_TOOL, f"{' '.join(prefix)}:*")
+    return str(rule) if covers(rule, command, root) else ""
+
+
+def _is_in(root: Path, program: str) -> bool:
+    """Whether the program is itself a file of the project, as those of a virtual environment in it are."""
+    found = shutil.which(program)
+    return found is not None and (
+        not Path(found).is_absolute()
+        or root in (Path(found).parent, *Path(os.path.realpath(found)).parents)
+        or Path(found).is_relative_to(root)
+    )

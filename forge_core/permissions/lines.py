@@ -12,6 +12,7 @@ from forge_core.config.models import PermissionMode
 from forge_core.permissions.catastrophe import Doubt, catastrophe, doubt
 from forge_core.permissions.command_rules import Match, covers, forget_places, is_exactly, is_met_by, meets
 from forge_core.permissions.denied_files import may_be_met
+from forge_core.permissions.named_scripts import named_scripts
 from forge_core.permissions.paths import place
 from forge_core.permissions.read_only import folders_before, git_runs, is_glue, is_reading, reads_only
 from forge_core.permissions.rule_book import Origin
@@ -101,7 +102,11 @@ def _allowed_whole(reading: Reading, now: Situation, parts: tuple[Part, ...]) ->
     """What a rule for the very line, a rule for every line, or a fault of the line decides."""
     tool = NETWORK if now.needs_network else now.tool
     for origin, rule in _allowing(now, tool):
-        if is_exactly(rule, reading.line) and _may_cover(origin, reading, now):
+        if (
+            is_exactly(rule, reading.line)
+            and _may_cover(origin, reading, now)
+            and not _changed_scripts(origin, rule, now)
+        ):
             return LineVerdict(Decision.ALLOW, f"the rule {rule} allows it", str(rule), "rule")
     if reading.problem:
         return LineVerdict(Decision.ASK, f"the line could not be read for sure: {reading.problem}")
@@ -112,6 +117,27 @@ def _allowed_whole(reading: Reading, now: Situation, parts: tuple[Part, ...]) ->
         if rule.pattern is None and origin != "project allow":
             return LineVerdict(Decision.ALLOW, f"the rule {rule} allows it", str(rule), "rule")
     return None
+
+
+def _changed_scripts(origin: Origin, rule: Rule, now: Situation) -> str:
+    """What is no longer as it was when the rule was granted for good; "" when nothing is bound to it or all
+    is as it was."""
+    bound = now.scripts.get(str(rule)) if origin == "allow" else None
+    if not bound:
+        return ""
+    current = named_scripts((rule.pattern or "").removeprefix("=").strip(), now.root)
+    if current is None:
+        return "what it runs can no longer be told"
+    differs = sorted({name for name, _ in set(current) ^ set(bound)})
+    return f"{differs[0]} has changed since this line was allowed for good" if differs else ""
+
+
+def _broken_grant(reading: Reading, now: Situation) -> tuple[str, str]:
+    """Why a grant for this very line no longer holds, and its rule; empty when there is none."""
+    for origin, rule in _allowing(now, NETWORK if now.needs_network else now.tool):
+        if is_exactly(rule, reading.line) and (reason := _changed_scripts(origin, rule, now)):
+            return reason, str(rule)
+    return "", ""
 
 
 def _unclear(reading: Reading, now: Situation) -> LineVerdict | None:
@@ -144,9 +170,11 @@ def _by_parts(
     if now.mode is PermissionMode.YOLO:
         return LineVerdict(Decision.ALLOW, "mode yolo", by="mode", is_read_only=reads)
     first = next((part for command, part in zip(commands, parts, strict=True) if command in asking), None)
+    changed, rule = _broken_grant(reading, now)
     return LineVerdict(
         Decision.ASK,
-        first.reason if first else "there is nothing in it that Forge knows",
+        changed or (first.reason if first else "there is nothing in it that Forge knows"),
+        rule,
         deciding=first,
         is_destructive=now.needs_network or is_destructive(reading.line),
         asking=asking or tuple(commands),

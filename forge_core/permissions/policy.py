@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from forge_core.approval import Effect
 from forge_core.config.models import PermissionMode
+from forge_core.config.project_state import Scripts
+from forge_core.errors import ConfigError
+from forge_core.permissions.command_rules import prefix_of
 from forge_core.permissions.explain import Explanation, explained
 from forge_core.permissions.grants import check_grant, check_session_grant, command_rule, file_rule
 from forge_core.permissions.lines import judge
+from forge_core.permissions.named_scripts import named_scripts
 from forge_core.permissions.paths import Place, place, real_path
 from forge_core.permissions.rule_book import Kind, RuleBook, RuleEntry
 from forge_core.permissions.rules import (
@@ -25,7 +29,7 @@ from forge_core.permissions.rules import (
     parse_rule,
     rule_for_paths,
 )
-from forge_core.permissions.shell_rules import session_pattern
+from forge_core.permissions.shell_rules import exact_pattern, session_pattern
 from forge_core.permissions.situation import LineVerdict, Situation, Strength
 from forge_core.permissions.verdict import Decision, Policy, Verdict
 
@@ -49,8 +53,9 @@ class PermissionPolicy:
     Order: the catastrophe guard, deny rules, plan mode, what always asks (.git, .forge, deletions that
     cannot be read), ask rules, allow rules, yolo, and then the mode. A path is judged by where it really
     leads. Rules of a project (`project_*`) are passed only once it is trusted: they may tighten as they
-    like, and allow only what stays in the folder, off the network, away from keys, and can be undone. Raises
-    ConfigError for a rule that cannot be read.
+    like, and allow only what stays in the folder, off the network, away from keys, and can be undone.
+    `scripts` are those that saved allow rules are bound to. Raises ConfigError for a rule that cannot be
+    read.
     """
 
     def __init__(
@@ -65,7 +70,8 @@ class PermissionPolicy:
         project_allow: Iterable[str] = (),
         project_deny: Iterable[str] = (),
         project_ask: Iterable[str] = (),
-        save_rule: Callable[[str], None] | None = None,
+        save_rule: Callable[[str, Scripts], None] | None = None,
+        scripts: Mapping[str, Scripts] | None = None,
     ) -> None:
         self.root = real_path(root)
         self.mode = mode
@@ -79,15 +85,19 @@ class PermissionPolicy:
             project_ask=project_ask,
         )
         self._save_rule = save_rule
+        self._scripts = dict(scripts or {})
         self._readable: list[Path] = []
 
     def rules(self) -> tuple[RuleEntry, ...]:
         """Every rule with where it belongs, in the order they are looked at."""
         return self._book.entries()
 
-    def add(self, kind: Kind, rule: str) -> None:
-        """Adds a rule of the person's own until the session ends; any that can be read."""
-        self._book.add(kind, parse_rule(rule))
+    def add(self, kind: Kind, rule: str) -> Scripts:
+        """Adds a rule of the person's own until the session ends; any that can be read. Returns the scripts
+        that an allow rule for an exact line is bound to."""
+        parsed = parse_rule(rule)
+        self._book.add(kind, parsed)
+        return self._bind(parsed, self._scripts_of(parsed) or ()) if kind == "allow" else ()
 
     def remove(self, rule: str) -> bool:
         """Takes a rule of the person's own out; whether there was one. A project's rules stay."""
@@ -97,11 +107,33 @@ class PermissionPolicy:
         """Adds an allow rule until the session ends; ConfigError for one that allows too much."""
         self._book.add("session", check_session_grant(rule))
 
-    def allow_always(self, rule: str) -> None:
-        """Adds an allow rule and saves it for this project; ConfigError for one that allows too much."""
-        self._book.add("allow", check_grant(rule))
+    def allow_always(self, rule: str, scripts: Scripts | None = None) -> None:
+        """Adds an allow rule and saves it for this project. One for an exact line is bound to `scripts`, what
+        was shown to the person, else to what the line names now. ConfigError for one that allows too much."""
+        parsed = check_grant(rule)
+        bound = self._scripts_of(parsed) if scripts is None else scripts
+        if bound is None:
+            raise ConfigError(
+                f"Rule {rule!r} cannot be kept: which script the line runs cannot be told. Allow it once or "
+                "for this session."
+            )
+        self._bind(parsed, bound)
+        self._book.add("allow", parsed)
         if self._save_rule is not None:
-            self._save_rule(rule)
+            self._save_rule(rule, bound)
+
+    def _scripts_of(self, rule: Rule) -> Scripts | None:
+        """What a rule is to be bound to: nothing but for an exact line. None when it cannot be told."""
+        is_line = rule.tool in (SHELL_TOOL, NETWORK) and rule.pattern is not None
+        if not is_line or prefix_of(rule.pattern or "") is not None:
+            return ()
+        return named_scripts((rule.pattern or "").removeprefix("=").strip(), self.root)
+
+    def _bind(self, rule: Rule, scripts: Scripts) -> Scripts:
+        self._scripts.pop(str(rule), None)
+        if scripts:
+            self._scripts[str(rule)] = scripts
+        return scripts
 
     def set_project_rules(self, allow: Iterable[str], ask: Iterable[str], deny: Iterable[str]) -> None:
         """Takes the project's rules in place of those it had: the folder's trust has changed."""
@@ -138,11 +170,14 @@ class PermissionPolicy:
         return explained(command, judge(command, self._situation(SHELL_TOOL, needs_network=False)))
 
     def _situation(self, tool_name: str, *, needs_network: bool) -> Situation:
-        return Situation(self.root, self.mode, self.sandbox, self._book, tool_name, needs_network)
+        return Situation(
+            self.root, self.mode, self.sandbox, self._book, tool_name, needs_network, self._scripts
+        )
 
     def _line(self, tool_name: str, use: ToolUse) -> Verdict:
         found = judge(use.target, self._situation(tool_name, needs_network=use.needs_network))
         is_asking = found.decision is Decision.ASK and not found.is_single
+        always_rule, scripts = self._always(found, use) if is_asking else ("", ())
         return Verdict(
             found.decision,
             found.reason,
@@ -150,7 +185,8 @@ class PermissionPolicy:
             found.by,
             session_rule=self._session_rule(tool_name, use) if is_asking else "",
             is_destructive=found.is_destructive or (found.decision is Decision.ASK and use.is_destructive),
-            always_rule=self._always_rule(found, use) if is_asking else "",
+            always_rule=always_rule,
+            always_scripts=scripts,
             is_read_only=found.is_read_only,
             is_usual=is_asking and self._is_usual(found, use),
         )
@@ -166,10 +202,17 @@ class PermissionPolicy:
         tool = NETWORK if use.needs_network else tool_name
         return f"{tool}({session_pattern(use.target, self.root)})"
 
-    def _always_rule(self, found: LineVerdict, use: ToolUse) -> str:
-        if (found.is_destructive and not use.needs_network) or use.is_destructive or found.problem:
-            return ""
-        return command_rule(list(found.asking), online=use.needs_network)
+    def _always(self, found: LineVerdict, use: ToolUse) -> tuple[str, Scripts]:
+        """The rule that "always" would save, and what it is bound to: a beginning of which it is known what
+        it runs, else the exact line; "" where it cannot be told which scripts the line runs."""
+        is_plain = not (found.is_destructive or use.is_destructive or use.needs_network or found.rule)
+        prefix = command_rule(found.asking, self.root) if is_plain and not found.problem else ""
+        if prefix:
+            return prefix, ()
+        scripts = named_scripts(use.target, self.root) if use.target.strip() else None
+        if scripts is None:
+            return "", ()
+        return f"{NETWORK if use.needs_network else SHELL_TOOL}({exact_pattern(use.target)})", scripts
 
     def _refused(self, tool_name: str, use: ToolUse, places: list[Place]) -> Verdict | None:
         rule = _first(self._book.denying(tool_name), use, places)

@@ -68,10 +68,34 @@ def reads_only(reading: Reading, root: Path) -> bool:
 
 def is_reading(command: SimpleCommand, reading: Reading, root: Path) -> bool:
     """Whether one command of a line plainly only reads, given where the line may have gone before."""
-    moves = sum(one.program == "cd" for one in reading.commands)
-    if moves > _MAX_CD or (moves and _LOOPS.search(reading.line)):
+    if goes_too_far(reading):
         return False
     return is_reader(command, root, folders_before(reading, command, root))
+
+
+def goes_too_far(reading: Reading) -> bool:
+    """Whether the line changes its folder more often than is followed."""
+    moves = sum(one.program == "cd" for one in reading.commands)
+    return moves > _MAX_CD or (moves > 0 and _LOOPS.search(reading.line) is not None)
+
+
+def goes_astray(reading: Reading) -> bool:
+    """Whether the line may run something in a folder that it does not tell."""
+    if goes_too_far(reading):
+        return True
+    for one in reading.commands:
+        if one.program in ("pushd", "popd") or (one.program == "cd" and not _is_plain_cd(one)):
+            return True
+        if not {"-execdir", "-okdir"}.isdisjoint(one.words):
+            return True
+    return False
+
+
+def _is_plain_cd(command: SimpleCommand) -> bool:
+    words = command.parts[1:]
+    return len(words) == 1 and not (
+        words[0].is_dynamic or words[0].has_glob or words[0].text.startswith(("-", "~"))
+    )
 
 
 def is_reader(command: SimpleCommand, root: Path, folders: Sequence[Path] = ()) -> bool:

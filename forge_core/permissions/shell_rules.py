@@ -51,12 +51,17 @@ def is_read_only(command: str, root: Path) -> bool:
     return reads_only(read_line(command), root)
 
 
+def exact_pattern(command: str) -> str:
+    """The pattern that means exactly this line."""
+    command = command.strip()
+    return "=" + command if command.startswith("=") or command.endswith("*") else command
+
+
 def session_pattern(command: str, root: Path) -> str:
     """The pattern that "yes, for this session" stores: exactly this line, but for test, lint and build
     runners and what git only shows, where other harmless words may follow the next time."""
     reading = read_line(command)
-    command = command.strip()
-    exact = "=" + command if re.match(r"=|.*:\*$", command, re.DOTALL) else command
+    exact = exact_pattern(command)
     if reading.problem or len(reading.commands) != 1:
         return exact
     one = reading.commands[0]

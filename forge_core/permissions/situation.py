@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from forge_core.config.models import PermissionMode
+from forge_core.config.project_state import Scripts
 from forge_core.permissions.rule_book import RuleBook
 from forge_core.permissions.rules import SHELL_TOOL
 from forge_core.permissions.shell_syntax import SimpleCommand
@@ -25,6 +27,8 @@ class Situation:
     book: RuleBook
     tool: str = SHELL_TOOL
     needs_network: bool = False
+    scripts: Mapping[str, Scripts] = field(default_factory=dict)
+    """Allow rule → the scripts that its line named when it was allowed."""
 
     @property
     def is_sandboxed(self) -> bool:

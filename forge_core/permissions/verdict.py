@@ -8,6 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
+from forge_core.config.project_state import Scripts
+
 if TYPE_CHECKING:
     from forge_core.tools.base import ToolUse
 
@@ -37,8 +39,9 @@ class Verdict:
     is_private: bool = False
     """When asking: before a yes nothing may be told of what lies there, not even whether anything does."""
     always_rule: str = ""
-    """When asking: the general rule that "always in this project" would save; empty when there is no safe
-    one."""
+    """When asking: the rule that "always in this project" would save; empty when there is no safe one."""
+    always_scripts: Scripts = ()
+    """The scripts that the line of `always_rule` names, as they are now."""
     is_read_only: bool = False
     """It plainly only reads: nothing need be kept to undo it."""
     is_usual: bool = False
@@ -54,7 +57,7 @@ class Policy(Protocol):
 
     def allow_for_session(self, rule: str) -> None: ...
 
-    def allow_always(self, rule: str) -> None: ...
+    def allow_always(self, rule: str, scripts: Scripts | None = None) -> None: ...
 
     def allow_reading(self, folder: Path) -> None: ...
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,6 +10,7 @@ if TYPE_CHECKING:
 
     from forge_core.approval import Approver, Questioner
     from forge_core.config.models import ForgeConfig, PermissionMode
+    from forge_core.config.project_state import Scripts
     from forge_core.context.system_prompt import SystemPrompt
     from forge_core.langchain.agent import ForgeAgent
     from forge_core.permissions.policy import PermissionPolicy
@@ -58,6 +58,9 @@ def _policy(config: ForgeConfig, state: SandboxState) -> PermissionPolicy:
     from forge_core.config.save import save_project_rule
     from forge_core.permissions.policy import PermissionPolicy, warm_up
 
+    def save(rule: str, scripts: Scripts) -> None:
+        save_project_rule(config.state_dir, config.working_dir, rule, scripts=scripts)
+
     warm_up()
     return PermissionPolicy(
         root=config.working_dir,
@@ -69,7 +72,8 @@ def _policy(config: ForgeConfig, state: SandboxState) -> PermissionPolicy:
         project_allow=config.project_allow,
         project_ask=config.project_ask,
         project_deny=config.project_deny,
-        save_rule=partial(save_project_rule, config.state_dir, config.working_dir),
+        save_rule=save,
+        scripts=config.saved_scripts,
     )
 
 

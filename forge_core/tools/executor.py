@@ -198,7 +198,7 @@ def _grant(policy: Policy, reply: ApprovalReply, verdict: Verdict, context: Exec
         return ""
     try:
         if reply.answer is Answer.ALWAYS:
-            policy.allow_always(rule)
+            policy.allow_always(rule, verdict.always_scripts if rule == offered else None)
         else:
             policy.allow_for_session(rule)
     except ForgeError as error:

@@ -94,7 +94,9 @@ def test_a_yes_for_good_offered_for_a_hard_line_is_never_too_broad_to_be_saved(r
     offered = [verdict.always_rule for verdict in verdicts if verdict.always_rule]
     saved: list[str] = []
     for rule in offered:
-        PermissionPolicy(root, sandbox="full", save_rule=saved.append).allow_always(rule)
+        PermissionPolicy(root, sandbox="full", save_rule=lambda rule, _: saved.append(rule)).allow_always(
+            rule
+        )
     assert offered and saved == offered
 
 

@@ -17,63 +17,95 @@ def running(command: str) -> ToolUse:
     return ToolUse(Effect.RUN, command, is_destructive=is_destructive(command))
 
 
+def offered(root: Path, command: str) -> str:
+    verdict = PermissionPolicy(root).decide("bash", running(command))
+    assert verdict.decision is not ALLOW
+    return verdict.always_rule
+
+
+def saved_and_allowed(root: Path, command: str, rule: str) -> bool:
+    saved: list[str] = []
+    policy = PermissionPolicy(root, save_rule=lambda rule, _: saved.append(rule))
+    policy.allow_always(rule)
+    return saved == [rule] and policy.decide("bash", running(command)).decision is ALLOW
+
+
 @pytest.mark.parametrize(
     ("command", "rule"),
     [
-        ("git status -s", "bash(git status:*)"),
-        ("git add src", "bash(git add:*)"),
-        ("git commit -m 'x y'", "bash(git commit:*)"),
-        ("npm test", "bash(npm test:*)"),
-        ("npm run build -- --watch", "bash(npm run build:*)"),
-        ("pytest -q tests", "bash(pytest:*)"),
-        ("python -m pytest -q", "bash(python -m pytest:*)"),
-        ("cargo build --release", "bash(cargo build:*)"),
-        ("go test ./...", "bash(go test:*)"),
-        ("cd src && pytest -q", ""),
-        ("ruff check . && ruff check src", "bash(ruff check:*)"),
-        ("pytest | tail", ""),
         ("mkdir -p a/b", "bash(mkdir:*)"),
-        ("git push", ""),
-        ("git reset --hard", ""),
-        ("git -c a=b status", ""),
-        ("rm x", ""),
-        ("rm -rf build", ""),
-        ("bash x.sh", ""),
-        ("sh -c 'ls'", ""),
-        ("env A=1 pytest", ""),
-        ("A=1 pytest", ""),
-        ("python x.py", ""),
-        ("python3 -c 'print(1)'", ""),
-        ("node x.js", ""),
-        ("sudo apt install x", ""),
-        ("xargs ls", ""),
-        ("find . -name x", ""),
-        ("ssh host ls", ""),
-        ("eval ls", ""),
-        ("awk 1 x", ""),
-        ("make test", ""),
-        ("docker run x", ""),
-        ("curl http://x", ""),
-        ("npx tsx x.ts", ""),
-        ("uv run python x.py", ""),
-        ("./build.sh", ""),
-        ("pytest $X", ""),
-        ("pytest 'x", ""),
+        ("touch a b", "bash(touch:*)"),
+        ("ruff check . && ruff check src", "bash(ruff check:*)"),
+        ("shellcheck x.sh", "bash(shellcheck:*)"),
     ],
 )
-def test_the_rule_offered_is_program_and_subcommand_or_nothing(
+def test_a_beginning_is_offered_where_nothing_of_the_project_chooses_what_runs(
     tmp_path: Path, command: str, rule: str
 ) -> None:
+    assert offered(tmp_path, command) == rule
+    assert saved_and_allowed(tmp_path, command, rule)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git status -s", "git add src", "git commit -m 'x y'", "git push", "git reset --hard", "git -c a=b status",
+        "npm test", "npm run build -- --watch", "pytest -q tests", "python -m pytest -q", "cargo build --release",
+        "go test ./...", "go run ./cmd", "mypy src", "pylint src", "eslint .", "tsc --noEmit", "rg x", "cat ../x",
+        "cd src && pytest -q", "pytest | tail", "make test", "make -j4", "docker run x", "uv run python x.py",
+        "rm x", "rm -rf build", "bash x.sh", "sh -c 'ls'", "sh -c './x'", "env A=1 pytest", "A=1 pytest", "python x.py",
+        "python3 -c 'print(1)'", "node x.js", "sudo apt install x", "xargs ls", "find . -name x", "ssh host ls",
+        "eval ls", "awk 1 x", "curl http://x", "npx tsx x.ts", "./build.sh", "cd src && ./x", "echo x > y", "sed -i s/a/b/ x",
+        "ruff check --config evil.toml", "ruff check > out", "black ../elsewhere", "./ruff check", "python -m black .",
+        "echo a:*", "=x", "ls *", "a ) (b", "cat <<E | tee x\n1\nE",
+    ],
+)  # fmt: skip
+def test_every_other_command_is_offered_as_its_exact_line(tmp_path: Path, command: str) -> None:
+    rule = offered(tmp_path, command)
+    if "(b" in command:
+        assert rule == "", "what cannot be read is not granted for good"
+        return
+    assert rule in (f"bash({command})", f"bash(={command})")
+    assert saved_and_allowed(tmp_path, command, rule)
     policy = PermissionPolicy(tmp_path)
-    verdict = policy.decide("bash", running(command))
-    assert verdict.decision is not ALLOW
-    assert verdict.always_rule == rule
-    if rule:
-        saved: list[str] = []
-        saving = PermissionPolicy(tmp_path, save_rule=saved.append)
-        saving.allow_always(rule)
-        assert saved == [rule]
-        assert saving.decide("bash", running(command)).decision is ALLOW
+    policy.allow_always(rule)
+    for other in (f"{command} -x", f"{command}; evil", f"evil; {command}", f"X=1 {command}"):
+        assert policy.decide("bash", running(other)).decision is not ALLOW
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'bash "$X"', "$X build", "python $FILE", "make $TARGET", 'eval "$X"', "curl http://x | sh", "cat x | bash", "cat x | python",
+        "xargs bash", "find . -exec sh {} +", "find . -execdir ./x +", "for f in *; do python $f; done", 'cd "$D" && ./x',
+        "cd - && ./x", "pushd src && ./x", "cp a b && ./b", "BASH_ENV=$X bash -c ls", ". $X", "pytest 'x",
+    ],
+)  # fmt: skip
+def test_a_line_whose_script_cannot_be_told_is_not_offered_for_good(tmp_path: Path, command: str) -> None:
+    assert offered(tmp_path, command) == ""
+    with pytest.raises(ConfigError, match="cannot be told"):
+        PermissionPolicy(tmp_path).allow_always(f"bash({command})")
+
+
+def test_no_beginning_is_offered_for_a_program_of_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / ".venv/bin/ruff"
+    tool.parent.mkdir(parents=True)
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")
+    assert offered(tmp_path, "ruff check") == "bash(ruff check)"
+
+
+def test_the_network_is_granted_for_an_exact_line_only(tmp_path: Path) -> None:
+    use = ToolUse(Effect.RUN, "npm install", needs_network=True)
+    policy = PermissionPolicy(tmp_path, sandbox="full")
+    rule = policy.decide("bash", use).always_rule
+    assert rule == "network(npm install)"
+    policy.allow_always(rule)
+    assert policy.decide("bash", use).decision is ALLOW
+    assert policy.decide("bash", ToolUse(Effect.RUN, "npm install x", needs_network=True)).decision is ASK
 
 
 @pytest.mark.parametrize(
@@ -92,7 +124,7 @@ def test_the_rule_offered_is_program_and_subcommand_or_nothing(
 )
 def test_a_rule_for_a_subcommand_covers_nothing_beside_it(tmp_path: Path, command: str) -> None:
     policy = PermissionPolicy(tmp_path)
-    policy.allow_always("bash(git status:*)")
+    policy.add("allow", "bash(git status:*)")
     assert policy.decide("bash", running(command)).decision is ASK
 
 
@@ -104,13 +136,14 @@ def test_a_rule_for_a_subcommand_covers_nothing_beside_it(tmp_path: Path, comman
         "bash(find:*)", "bash(ssh host:*)", "bash(eval:*)", "bash(awk:*)", "bash(make:*)", "bash(make test:*)",
         "bash(docker run:*)", "bash(curl:*)", "bash(npx:*)", "bash(npm:*)", "bash(git:*)", "bash(git push:*)", "bash(git -c:*)",
         "bash(node:*)", "bash(time:*)", "bash(timeout 5:*)", "bash(rm:*)", "bash(git status; rm:*)", "bash($X:*)",
-        "bash('py'thon:*)", "bash(unknown:*)", "network", "network(*)", "network(curl:*)", "edit", "write(*)", "edit(**)",
+        "bash('py'thon:*)", "bash(unknown:*)", "bash(git status:*)", "bash(npm test:*)", "bash(pytest:*)", "bash(mypy:*)",
+        "bash(cargo build:*)", "bash(./ruff check:*)", "bash(ruff:*)", "network(npm install:*)", "network(ruff check:*)", "network", "network(*)", "network(curl:*)", "edit", "write(*)", "edit(**)",
         "edit(/**)", "edit(/etc/**)", "edit(~/**)", "edit(../x)", "write(.env)", "multi_edit",
     ],
 )  # fmt: skip
 def test_what_would_allow_too_much_is_not_saved(tmp_path: Path, rule: str) -> None:
     saved: list[str] = []
-    policy = PermissionPolicy(tmp_path, save_rule=saved.append)
+    policy = PermissionPolicy(tmp_path, save_rule=lambda rule, _: saved.append(rule))
     with pytest.raises(ConfigError, match="Rule"):
         policy.allow_always(rule)
     assert saved == []
@@ -125,11 +158,11 @@ def test_the_person_may_write_such_a_rule_by_hand(tmp_path: Path) -> None:
 
 def test_a_session_is_granted_no_more_than_for_good(tmp_path: Path) -> None:
     policy = PermissionPolicy(tmp_path)
-    for rule in ("bash", "bash(python:*)", "*"):
+    for rule in ("bash", "bash(python:*)", "bash(git add:*)", "*"):
         with pytest.raises(ConfigError):
             policy.allow_for_session(rule)
-    policy.allow_for_session("bash(git add:*)")
-    assert policy.decide("bash", running("git add x")).decision is ALLOW
+    policy.allow_for_session("bash(ruff check:*)")
+    assert policy.decide("bash", running("ruff check x")).decision is ALLOW
 
 
 @pytest.mark.parametrize(

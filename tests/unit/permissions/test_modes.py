@@ -98,7 +98,7 @@ def test_the_network_asks_unless_a_rule_grants_it(root: Path) -> None:
         assert verdict.is_usual
         assert (verdict.session_rule, verdict.always_rule) == (
             "network(npm install)",
-            "network(npm install:*)",
+            "network(npm install)",
         )
         granted = PermissionPolicy(root, mode, allow=["network(npm install:*)"], sandbox="full")
         assert granted.decide("bash", use).decision is ALLOW

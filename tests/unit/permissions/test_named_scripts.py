@@ -1,0 +1,248 @@
+"""An exact line that was allowed for good asks again when a script that it names has changed."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Effect
+from forge_core.config.models import PermissionMode
+from forge_core.config.project_state import Scripts, read_project_state
+from forge_core.config.save import forget_project_rule, save_project_rule
+from forge_core.permissions import Decision, PermissionPolicy
+from forge_core.permissions.named_scripts import named_scripts
+from forge_core.tools import BashTool, ExecutionContext, ToolExecutor
+from forge_core.tools.base import ToolUse
+
+ALLOW, ASK = Decision.ALLOW, Decision.ASK
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    for name in ("run", "scripts/build.sh", "tools/gen.py", "tools/__main__.py", "tools/pkg/mod.py", "sub/x", "q.sql",
+                 "prog.awk", "hook.js", "data.csv", "build.mk", "tests/test_a.py"):  # fmt: skip
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("#!/bin/sh\necho one\n")
+        path.chmod(0o755)
+    return root
+
+
+def decision(policy: PermissionPolicy, line: str) -> Decision:
+    return policy.decide("bash", ToolUse(Effect.RUN, line)).decision
+
+
+def granted(root: Path, line: str) -> PermissionPolicy:
+    policy = PermissionPolicy(root)
+    policy.allow_always(f"bash(={line})")
+    assert decision(policy, line) is ALLOW
+    return policy
+
+
+@pytest.mark.parametrize(
+    ("line", "script"),
+    [
+        ("./run", "run"),
+        ("run=1 ./run --fast", "run"),
+        ("scripts/build.sh", "scripts/build.sh"),
+        ("bash scripts/build.sh", "scripts/build.sh"),
+        ("bash -x ./scripts/build.sh a b", "scripts/build.sh"),
+        ("sh 'scripts/build.sh'", "scripts/build.sh"),
+        (". scripts/build.sh && make", "scripts/build.sh"),
+        ("source scripts/build.sh", "scripts/build.sh"),
+        ("sh -c './run'", "run"),
+        ("sh -c 'cd sub && ./x'", "sub/x"),
+        ("bash < scripts/build.sh", "scripts/build.sh"),
+        ("cd sub && ./x", "sub/x"),
+        ("cd sub; cd ..; ./run", "run"),
+        ("cd sub && bash ../scripts/build.sh", "scripts/build.sh"),
+        ("python tools/gen.py", "tools/gen.py"),
+        ("python3.11 -u tools/gen.py data.csv", "tools/gen.py"),
+        ("python -W ignore tools/gen.py", "tools/gen.py"),
+        ("python tools", "tools/__main__.py"),
+        ("python -m tools.pkg.mod", "tools/pkg/mod.py"),
+        ("uv run tools/gen.py", "tools/gen.py"),
+        ("uv run python -m tools.pkg.mod", "tools/pkg/mod.py"),
+        ("env A=1 ./run", "run"),
+        ("env -C sub ./x", "sub/x"),
+        ("timeout 60 ./run", "run"),
+        ("nohup ./run &", "run"),
+        ("(cd sub && ./x)", "sub/x"),
+        ("make && ./run | tee log", "run"),
+        ("echo $(./run)", "run"),
+        ("find . -name '*.py' -exec ./run {} +", "run"),
+        ("ls | xargs ./run", "run"),
+        ("BASH_ENV=scripts/build.sh bash -c 'make'", "scripts/build.sh"),
+        ("export BASH_ENV=./scripts/build.sh; make", "scripts/build.sh"),
+        ("NODE_OPTIONS='--require ./hook.js' npm test", "hook.js"),
+        ("node -r ./hook app.js", "hook.js"),
+        ("LD_PRELOAD=./run make", "run"),
+        ("PATH=scripts:$PATH build.sh", "scripts/build.sh"),
+        ("make -f build.mk", "build.mk"),
+        ("psql -f q.sql", "q.sql"),
+        ("psql db < q.sql", "q.sql"),
+        ("awk -f prog.awk data.csv", "prog.awk"),
+        ("eslint --config hook.js src", "hook.js"),
+        ("pytest tests/test_a.py::test_one", "tests/test_a.py"),
+        ("git bisect run ./run", "run"),
+        ("bash scripts/*.sh", "scripts/build.sh"),
+        ("rg --pre ./run x", "run"),
+        ("./sub/../run", "run"),
+    ],
+)
+def test_it_asks_again_when_the_script_has_changed_and_says_so(root: Path, line: str, script: str) -> None:
+    policy = granted(root, line)
+    path = root / script
+    before = path.stat()
+    path.write_text("#!/bin/sh\necho two\n")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    verdict = policy.decide("bash", ToolUse(Effect.RUN, line))
+    assert verdict.decision is ASK
+    assert script in verdict.reason
+    assert "has changed" in verdict.reason
+    assert not verdict.is_usual, "the prompt shows the reason"
+    path.write_text("#!/bin/sh\necho one\n")
+    assert decision(policy, line) is ALLOW
+    path.unlink()
+    assert decision(policy, line) is ASK
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("python tools/gen.py data.csv", "data.csv"),
+        ("gcc -O2 tools/gen.py", "tools/gen.py"),
+        ("mypy tools/gen.py", "tools/gen.py"),
+        ("cat data.csv | python -c 'import sys'", "data.csv"),
+        ("sed -i s/a/b/ data.csv", "data.csv"),
+        ("cp data.csv copy", "data.csv"),
+        ("git add tools/gen.py", "tools/gen.py"),
+        ("make test", "scripts/build.sh"),
+        ("pytest", "tests/test_a.py"),
+    ],
+)
+def test_data_and_what_the_line_does_not_name_may_change(root: Path, line: str, name: str) -> None:
+    policy = granted(root, line)
+    (root / name).write_text("something else")
+    assert decision(policy, line) is ALLOW
+
+
+@pytest.mark.parametrize(
+    ("line", "later"),
+    [
+        ("bash later.sh", "later.sh"),
+        ("./later", "later"),
+        ("cd sub && ./run", "sub/run"),
+        ("python -m pytest", "pytest.py"),
+        ("python -m pytest", "pytest/__main__.py"),
+        ("bash scripts/*.sh", "scripts/another.sh"),
+    ],
+)
+def test_a_script_that_comes_into_being_later_asks(root: Path, line: str, later: str) -> None:
+    policy = granted(root, line)
+    (root / later).parent.mkdir(exist_ok=True)
+    (root / later).write_text("echo evil")
+    assert decision(policy, line) is ASK
+
+
+def test_a_program_put_before_the_one_on_the_path_asks(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "bin").mkdir()
+    monkeypatch.setenv("PATH", f"{root}/bin:{os.environ['PATH']}")
+    policy = granted(root, "make test")
+    (root / "bin/make").write_text("#!/bin/sh\necho evil\n")
+    (root / "bin/make").chmod(0o755)
+    assert decision(policy, "make test") is ASK
+
+
+def test_a_link_is_followed_and_one_that_leads_elsewhere_asks(root: Path) -> None:
+    (root / "link").symlink_to("run")
+    policy = granted(root, "./link")
+    (root / "run").write_text("echo two")
+    assert decision(policy, "./link") is ASK
+    (root / "run").write_text("#!/bin/sh\necho one\n")
+    assert decision(policy, "./link") is ALLOW
+    (root / "link").unlink()
+    (root / "link").symlink_to("scripts/build.sh")  # the same text, but it finds other files beside itself
+    assert decision(policy, "./link") is ASK
+    (root / "link").unlink()
+    os.mkfifo(root / "link")
+    assert decision(policy, "./link") is ASK
+
+
+def test_dots_behind_a_link_are_read_as_the_kernel_reads_them(root: Path) -> None:
+    away = root.parent / "away/deep"
+    away.mkdir(parents=True)
+    (root / "link").symlink_to(away)
+    (root.parent / "away/run").write_text("echo outside")
+    policy = granted(root, "bash link/../run")
+    (root.parent / "away/run").write_text("echo changed")
+    assert decision(policy, "bash link/../run") is ASK
+
+
+def test_what_the_mode_or_another_rule_allows_still_runs(root: Path) -> None:
+    policy = granted(root, "./run")
+    (root / "run").write_text("changed")
+    policy.sandbox, policy.mode = "full", PermissionMode.AUTO
+    assert decision(policy, "./run") is ALLOW
+    policy.mode = PermissionMode.ASK
+    policy.allow_for_session("bash(./run)")
+    assert decision(policy, "./run") is ALLOW
+
+
+def test_a_rule_that_was_added_by_hand_is_bound_too(root: Path) -> None:
+    policy = PermissionPolicy(root)
+    scripts = policy.add("allow", "bash(./run)")
+    assert [name for name, _ in scripts] == ["run"]
+    (root / "run").write_text("changed")
+    assert decision(policy, "./run") is ASK
+    policy.add("allow", "bash(./run)")
+    assert decision(policy, "./run") is ALLOW
+
+
+def test_what_it_is_bound_to_is_kept_and_holds_in_the_next_session(root: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+
+    def save(rule: str, scripts: Scripts) -> None:
+        save_project_rule(state, root, rule, scripts=scripts)
+
+    def again() -> PermissionPolicy:
+        kept, problem = read_project_state(state, root)
+        assert problem is None
+        return PermissionPolicy(root, allow=kept.allow, scripts=kept.scripts, save_rule=save)
+
+    again().allow_always("bash(./run)")
+    assert decision(again(), "./run") is ALLOW
+    (root / "run").write_text("changed")
+    assert decision(again(), "./run") is ASK
+    again().allow_always("bash(./run)")
+    assert decision(again(), "./run") is ALLOW
+    forget_project_rule(state, root, "bash(./run)")
+    assert read_project_state(state, root)[0].scripts == {}
+
+
+async def test_a_script_that_changes_while_the_prompt_is_open_is_not_run(root: Path) -> None:
+    asked: list[ApprovalRequest] = []
+
+    async def approver(request: ApprovalRequest) -> ApprovalReply:
+        asked.append(request)
+        (root / "run").write_text("#!/bin/sh\necho ran > evil\n")
+        return ApprovalReply(Answer.ALWAYS)
+
+    policy = PermissionPolicy(root)
+    executor = ToolExecutor(policy, approver)
+    result = await executor.execute(BashTool(), {"command": "./run"}, ExecutionContext(working_dir=root))
+    assert [request.always_rule for request in asked] == ["bash(./run)"]
+    assert not result.success
+    assert not (root / "evil").exists()
+    assert decision(policy, "./run") is ASK
+
+
+def test_large_files_many_files_and_long_lines_are_not_granted_for_good(root: Path) -> None:
+    with (root / "big").open("wb") as file:
+        file.truncate(100 * 1024 * 1024)
+    for number in range(100):
+        (root / f"{number}.sh").write_text("x")
+    assert named_scripts("bash big", root) is None
+    assert named_scripts("tool *.sh", root) is None
+    assert named_scripts("bash run " + "x" * 10_000, root) is None
