@@ -1,0 +1,69 @@
+"""Sixty sentences of a first hour in a real project, each judged by the substance of its answer."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.unit.llm_offline import first_hour_project
+from tests.unit.llm_offline.driver import Talk
+from tests.unit.llm_offline.first_hour import DEVELOPMENT, HELD_OUT, Sentence
+
+_LISTED = re.compile(r"^\s*(\d+)\. `([^`:]+)", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("first-hour") / "httpx"
+    root.mkdir()
+    first_hour_project.build(root)
+    return root
+
+
+@pytest.fixture
+def project(built: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(built, tmp_path / "httpx"))
+
+
+async def judge(sentence: Sentence, project: Path) -> list[str]:
+    """Return what is wrong with the answer to `sentence`; nothing when it works."""
+    talk = Talk(project)
+    known = dict(first_hour_project.facts(project))
+    try:
+        for earlier in sentence.before:
+            listed = dict(_LISTED.findall(await talk(earlier)))
+            known |= {"first": listed.get("1", "no list"), "second": listed.get("2", "no list")}
+        answer = await talk(sentence.text)
+    finally:
+        talk.close()
+    calls = [f"{name} {json.dumps(arguments)}" for name, arguments in talk.calls]
+    faults = [f"no {want!r}" for want in sentence.says if not re.search(_filled(want, known), answer)]
+    wanted, never = _filled(sentence.calls, known), _filled(sentence.never, known)
+    if wanted and not any(re.search(wanted, call) for call in calls):
+        faults.append(f"no call {wanted!r}")
+    if never and any(re.search(never, call) for call in calls):
+        faults.append(f"a call {never!r}")
+    if sentence.max_lines and len(answer.splitlines()) > sentence.max_lines:
+        faults.append(f"{len(answer.splitlines())} lines")
+    return [*faults, *calls, answer] if faults else []
+
+
+def _filled(pattern: str, known: Mapping[str, str]) -> str:
+    return re.sub(r"<(\w+)>", lambda name: re.escape(known[name[1]]), pattern)
+
+
+@pytest.mark.xfail(strict=False, reason="the rules are not written yet")
+@pytest.mark.parametrize("sentence", DEVELOPMENT, ids=lambda sentence: sentence.text)
+async def test_a_sentence_of_the_development_list_is_served(sentence: Sentence, project: Path) -> None:
+    assert await judge(sentence, project) == []
+
+
+@pytest.mark.xfail(strict=False, reason="the rules are not written yet")
+@pytest.mark.parametrize("sentence", HELD_OUT, ids=lambda sentence: sentence.text)
+async def test_a_sentence_that_no_rule_was_written_for_is_served(sentence: Sentence, project: Path) -> None:
+    assert await judge(sentence, project) == []
