@@ -1,243 +1,245 @@
 # ruff: noqa: E501  a table: one phrasing a line reads best unbroken
-"""The table of intents: patterns from the most particular to the most general, with the examples of the help text."""
+"""What the offline model understands: one table that drives the matching and the help text.
+
+A row begins with `[intent]`, or `[intent | group | example]` where the help text shows it; its patterns follow,
+one a line, from the most particular row to the most general. A pattern is a regular expression in the shorthand
+of `intents.py`, tried against a whole step; case does not matter.
+"""
 
 from __future__ import annotations
 
-from forge_core.llm.offline.intent_table_reading import GENERAL, LOOKING, READING
-from forge_core.llm.offline.intent_table_work import WORK
-from forge_core.llm.offline.intents import Intent, IntentSpec
+from forge_core.llm.offline.intents import rows
 
-_I = Intent
-
-TALK = (
-    IntentSpec(
-        _I.GREET,
-        (
-            r"(?:hi|hello|hey|yo|howdy|hiya|moin|greetings|good (?:morning|afternoon|evening|day))(?: (?:there|forge|all|you|again))?",
-        ),
-    ),
-    IntentSpec(
-        _I.THANKS,
-        (
-            r"(?:thanks?|thank you|thx|ty|cheers|great|nice|perfect|awesome|cool|good(?: job| work)?|well done|wonderful|excellent|that(?:'s| is) (?:great|nice|perfect|all|it|good))(?: (?:so much|a lot|very much|you|forge|work|job|again))?",
-        ),
-    ),
-    IntentSpec(
-        _I.ACK,
-        (
-            r"(?:yes|yep|yeah|yup|sure|ok(?:ay)?|k|fine|alright|right|correct|exactly|no|nope|nah|nothing|never ?mind|not now|stop|cancel|i see|got it|understood|hm+|wow)(?:,? (?:thanks|thank you|great|good|cool|ok|fine|then|that's (?:fine|ok|all|right|it)))?",
-        ),
-    ),
-    IntentSpec(_I.BYE, (r"(?:good ?bye|bye(?: bye)?|see you(?: later)?|exit|quit|that's all)",)),
-    IntentSpec(
-        _I.HELP,
-        (
-            r"help(?: me)?(?: out)?|usage|examples?|commands?|\?+|/help|man|manual|tips",
-            r"what (?:can|could|do|should) (?:you|i|we|it|forge) (?:do|ask|say|try|help|understand|know|offer)\b.*",
-            r"(?:which|what) (?:commands|requests|things|questions|sentences|tools)\b.*",
-            r"how (?:does (?:this|it|forge) work|do (?:i|you) (?:use|work)(?: (?:this|it|you|forge))?|can you help(?: me)?)(?: .*)?",
-            r"(?:where|how) do i (?:start|begin)|get(?:ting)? started|i'm (?:new|lost|stuck)(?: here)?|(?:show|list)(?: me)? (?:the )?(?:help|examples|commands|tools)",
-        ),
-        "More",
-        "help",
-    ),
-    IntentSpec(
-        _I.CONNECT,
-        (
-            r"connect(?: .*(?:models?|openrouter|openai|provider|api|llm|ai|claude|gpt|key))?",
-            r"(?:how (?:do|can|could|would|to|should)(?: i| we| you)?|where do i|can i|i want to) ?(?:connect|use|switch|set(?: up)?|configure|add|put|get|enter|select|choose|change)\b.* (?:models?|openrouter|openai|provider|api ?key|key|llm|ai|claude|gpt|ollama|anthropic)\b.*",
-            r"(?:use|switch to|set up|configure|change to|get|give me) (?:a |an |the |another )?(?:real|other|another|better|different|online|ai|llm|cloud|local|proper|actual|stronger|smarter)(?: ai| language)? (?:model|llm|one|provider)s?\b.*",
-            r"(?:use|switch to) (?:openai|anthropic|claude|gpt|gemini|llama|mistral|deepseek|qwen|ollama|openrouter|chatgpt)\S*",
-            r"(?:set|enter|add|configure)(?: the| my| an?)? (?:openrouter )?api ?key.*|openrouter(?:_api_key)?|go online",
-        ),
-        "More",
-        "connect a real model",
-    ),
-    IntentSpec(
-        _I.WHO,
-        (
-            r"(?:who|what)(?: are| r) (?:you|u|this)\b.*|what(?:'s| is) (?:forge|this (?:model|tool|assistant|thing)|your name|the offline model)|introduce yourself|who (?:made|built|wrote|created|develops) (?:you|forge|this)|tell me about (?:yourself|forge)",
-            r"are (?:you|u) (?:an? |the )?(?:real |actual )?(?:ai|llm|gpt\S*|chatgpt|claude|human|person|bot|robot|language model|model|machine|online|offline)\b.*",
-            r"(?:which|what) (?:ai |language )?model(?: is this| are you| do you use| am i (?:using|talking to))?\b.*",
-        ),
-    ),
-    IntentSpec(
-        _I.AGAIN,
-        (
-            r"(?:do (?:it|that|this) )?again|continue|go on|go ahead|retry|try (?:it |that )?again|repeat(?: that| it)?|once more|one more time|proceed|carry on|resume|keep going|redo(?: it| that)?",
-        ),
-    ),
-    IntentSpec(
-        _I.MORE,
-        (
-            r"(?:show |read |see |list )?(?:me )?(?:more|the rest|next(?: page)?|the next (?:page|part|lines)|further)(?: of it| lines| results)?",
-        ),
-    ),
-    IntentSpec(
-        _I.PICK,
-        (
-            r"(?:the )?(?P<nth>first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last)(?: one| result| hit| file| match| option| suggestion)?|(?:number |no\.? ?|option |result |#)?(?P<n>\d{1,3})",
-            r"(?:only )?(?:on |in |at |the one (?:on|in|at) )?line (?P<a>\d{1,7})(?: only)?",
-            r"(?P<all>all(?: of them| of those| occurrences)?|every(?:where|one| one)|both(?: of them)?|replace (?:them )?all)",
-        ),
-    ),
-)
-
-RUNNING = (
-    IntentSpec(
-        _I.TESTS,
-        (
-            r"(?:run|execute|start|do|launch|try|check|rerun|re-run|perform|kick off)(?: all)? @the@tests(?: again| all| suite| now)?(?: (?:in|for|of|from|under|at|on|with) @the%path(?: file| folder| directory| package| module)?)?",
-            r"(?:run|execute|rerun|re-run) @the(?P<only>\w+) (?:tests?|test suite|specs?)",
-            r"(?:run|execute|rerun|re-run) (?:the )?(?:file )?(?P<path>(?:[\w./-]*/)?test_[\w-]+\.py(?:::[\w:.\[\]-]+)?|tests?/[\w./-]*)",
-            r"(?:run|execute|rerun|re-run) (?:the )?tests? %path",
-            r"(?:do|are|did|will) @the@tests (?:all )?(?:pass|passing|green|ok|okay|fail|failing|succeed|run|work|red|broken|still (?:pass|green|work|passing))\b.*",
-            r"test (?:it|this|that|everything|@the@repo)|@tests|run test|which tests (?:are )?(?:fail|failing|broken|red)\b.*|is @the(?:build|suite|@repo) (?:green|ok|passing|broken)",
-        ),
-        "Run",
-        "run the tests",
-    ),
-    IntentSpec(
-        _I.CHANGES,
-        (
-            r"(?:what|which files|which|show(?: me)? what|see what|tell me what) (?:has |have |did )?(?:i |you |we |been )?(?:changed?|modified|edited|modify)(?: (?:so far|in git|in the (?:repo|project|folder|code|repository|working (?:tree|copy))|here|lately|recently|since .*|today|already|with git|according to git|in the last commit))?",
-            r"(?:what(?:'s| is| are)|any|are there(?: any)?|is there anything) (?:the )?(?:changed|changes|new|different|modified|modifications|uncommitted changes|dirty)(?: (?:in git|here|in the .*|since .*))?",
-            r"(?:show|list|see|view|display|print|check|give me) @the@changes(?: (?:in|from|with|of|using) (?:git|the repo|the project|this repo))?",
-            r"(?:git )?st(?:atus)?|git changes|changes|my changes|what files (?:have |has )?(?:i |you |we )?(?:been )?(?:changed?|modified)",
-            r"(?:did|have) (?:you|i|we) chang(?:e|ed) (?:anything|something|any file|a file)s?|is (?:the )?(?:repo|working tree|git|tree) (?:clean|dirty)",
-        ),
-        "Git",
-        "what changed?",
-    ),
-    IntentSpec(
-        _I.DIFF,
-        (
-            r"what (?:has |have |did )?(?:i |you |we )?(?:changed?|modified|edited|modify) (?:in|about|at) @file",
-            r"(?:show|see|view|display|print|give me|list) @the(?:changes|edits|modifications|diff) (?:in|to|of|for|on|made to) @file",
-            r"(?:(?:show|see|view|display|print|give me) @the)?(?:git )?diff(?:erences?)?(?: (?:of|for|in|on|from))?(?: @file)?",
-        ),
-        "Git",
-        "show the diff of README.md",
-    ),
-    IntentSpec(
-        _I.LOG,
-        (
-            r"(?:show|list|see|view|display|print|give me|what (?:are|were)) @the(?:last |latest |recent |newest |git |most recent )*(?:%n )?(?:last |recent )?(?:commits?|commit history|history|git log|git history|log)(?: (?:in|of) @the(?:git|@repo))?",
-            r"(?:what was|who made|what's|what is) @the(?:last|latest|most recent) commit.*|(?:commit |git )?history|recent commits|last %n commits|(?:last|latest) commits?",
-        ),
-        "Git",
-        "show the last 5 commits",
-    ),
-    IntentSpec(
-        _I.BRANCH,
-        (
-            r"(?:which|what)(?:'s| is)?(?: the)?(?: current| git)? branch(?: am i on| are we on| is (?:this|it|checked out)| is this)?(?: .*)?|(?:show|list)(?: me)?(?: all)?(?: the)?(?: current| git)? branch(?:es)?|(?:current |git )?branch(?:es)?",
-        ),
-    ),
-    IntentSpec(
-        _I.UNDO,
-        (
-            r"(?:undo|revert|discard|roll back|rollback|take back|throw away|reverse|drop) @the(?:(?:last |recent |local |git |uncommitted |latest )*(?:changes?|edits?|modifications?|replacement|replace) (?:to|in|of|on|from|made to|you made (?:to|in)|i made (?:to|in)) )?(?P<file>it|that|this|everything|all)(?: changes)?(?: (?:with|using|by|in) git| again)?",
-            r"(?:undo|revert|discard|roll back|rollback|take back|throw away|reverse|drop) @the(?:last |recent |local |git |uncommitted |latest |previous )*(?:changes?|edits?|modifications?|replacement|replace|rename|thing)(?: you made| i made| we made)?(?: (?:with|using|by|in) git| again)?",
-            r"(?:undo|revert|restore|discard|roll back|rollback|take back|throw away|reset|git checkout --|git restore) @the(?:(?:last |recent |local |git |uncommitted |latest |previous )*(?:changes?|edits?|modifications?|replacement|replace) (?:you made |i made )?(?:to|in|of|on|from|made to) )?@file(?: (?:with|using|from|by|in) git| to (?:its|the) (?:original|last commit|committed).*)?",
-            r"undo|revert|git undo|undo (?:with|using) git",
-        ),
-        "Git",
-        "undo my change to README.md",
-    ),
-    IntentSpec(
-        _I.COMMIT,
-        (
-            r"(?:git )?commit(?: @the(?:@changes|everything|it|work))?(?: (?:with|using))?(?: (?:a|the|this))?(?: (?:message|msg))?(?: (?:saying|-m))?:? %quoted",
-            r"commit(?: @the(?:@changes|everything|it|work))?(?: with(?: the)? message (?P<text>.+))?",
-        ),
-    ),
-)
-
-EDITING = (
-    IntentSpec(
-        _I.CREATE,
-        (
-            r"(?:create|write|make|add|generate|start|new|touch|save|produce) @the(?:empty |small |little |simple |short |text |python |shell |bash |js |javascript |markdown |hello world |source |test )*(?:file |script |module |program |document |page )?(?:named |called |with the name |at )?%dotted,? ?(?:file |script )?(?:with|containing|that contains|that has|having|which contains|saying|that says|and (?:put|write))(?: (?:in it|into it))?(?: (?:the|this|these|a|an))?(?: (?:following|single|one|exact))?(?: (?:text|contents?|lines?|code|body|words))?(?: in it| of| saying| that says)?:? ?%content",
-            r"(?:write|put|save|store|add) %quoted (?:in|into|to|as) @the(?:new )?(?:empty )?(?:file )?(?:named |called )?%file",
-            r"(?:create|write|make|add|generate|new|save|produce) @the(?:empty |small |little |simple |short |text |python |shell |bash |js |javascript |markdown |source )*(?:file |script |module |program |document )?(?:named |called |at )?%dotted,? ?(?:that|which|to|for) (?P<purpose>.+)",
-            r"(?:create|write|make|add|generate|new) @the(?:new |empty )*(?:file |script |module )?(?:named |called )?%dotted:? (?P<content>\ue000\d+\ue001)",
-            r"(?:create|make|add|touch|generate|start|write) @the(?P<empty>empty |blank )(?:new )?(?:text |python |markdown )?(?:file |script |module )?(?:named |called )?%file",
-            r"(?:create|make|add|touch|generate|start|new|write) @the(?:new )?(?:text |python |shell |bash |js |javascript |markdown |source |test )*(?:file |script |module |program |document )(?:named |called |at )?%file",
-            r"(?:create|make|touch|generate|start|new|write|add) @the%dotted(?: file| script| module)?",
-        ),
-        "Change",
-        "create notes.md with 'first line'",
-    ),
-    IntentSpec(
-        _I.MAKE_FOLDER,
-        (
-            r"(?:create|make|add|new|mkdir(?: -p)?) @the(?:folder |directory |dir |package )(?:named |called )?%path|mkdir(?: -p)? %path",
-        ),
-    ),
-    IntentSpec(
-        _I.MOVE_FILE,
-        (
-            r"(?:rename|move|mv) @the(?:file )?%dotted (?:to|as|into|->|→) (?P<other>\ue000\d+\ue001|[^\s,;?!]*[./][^\s,;?!]*)",
-            r"(?:rename|move|mv) @the(?:file|folder|directory) %file (?:to|as|into|->|→) @the(?:folder |directory )?%other",
-            r"(?:rename|move|mv) @the(?:file )?%dotted (?P<other>[^\s,;?!]*[./][^\s,;?!]*)",
-            r"(?P<copy>copy|cp|duplicate) @the(?:file )?%dotted (?:to|as|into|->|→)? ?%other",
-        ),
-    ),
-    IntentSpec(
-        _I.REPLACE,
-        (
-            r"(?:in|inside) @file,? (?:please )?(?:replace|change|swap|substitute|rename|turn|correct|update) @the(?:@text )?%old @where %new",
-            r"(?:replace|change|rename|update) @the(?:(?:occurrences?|instances?|uses?|mentions?) of )?(?:@kind)?(?:@text )?%old @where %new,? (?P<files>(?:in|across|throughout) (?:all|every|each)(?: of)?(?: the| my)? (?:files?|modules?|places?)|(?:in|across|throughout) the whole @repo)",
-            r"(?:replace|change|swap|substitute|switch|rename|update|correct|turn|edit|exchange|modify) (?P<all>all|every|each|everything) @the(?:(?:occurrences?|instances?|uses?|mentions?|places?|cases) (?:of|where it says) )?(?:@text )?%old @where %new(?: in @file)",
-            r"(?:replace|change|swap|substitute|switch|rename|update|correct|turn|edit|exchange|modify) @the(?:(?:occurrences?|instances?|uses?|mentions?) of )?(?:@text )?%old @where %new (?:on|in|at) line (?P<line>\d+) (?:of|in) @file",
-            r"(?:replace|change|swap|substitute|switch|rename|update|correct|turn|edit|exchange|modify) @the(?:(?:occurrences?|instances?|uses?|mentions?) of )?(?:@text )?%old @where %new (?:in|inside|within|of|throughout) @file,?(?: (?:(?:on|in|at) )?line (?P<line>\d+))",
-            r"(?:replace|change|swap|substitute|switch|rename|update|correct|turn|edit|exchange|modify) @the(?:(?:occurrences?|instances?|uses?|mentions?) of )?(?:@text )?%old @where %new,? (?P<all>everywhere|throughout|all over|globally|in all places)(?: in| inside| within)? @file",
-            r"(?:change|update|set|bump|switch) @the(?P<what>[\w .-]+?) from %old to %new(?: (?:in|inside|within|of) @file)",
-            r"(?:replace|change|swap|substitute|switch|rename|update|correct|turn|edit|exchange|modify) @the(?:(?P<all>(?:all )?occurrences|(?:all )?instances|uses|mentions) of )?(?:@kind)?(?:@text )?%old @where %new (?:in|inside|within|of|throughout) @file,?(?: (?P<every>everywhere|all(?: of them)?|globally|throughout|every time|each time|once))?",
-            r"(?:replace|change|swap|substitute|switch|rename|update|correct|turn|exchange) @the(?:(?P<all>(?:all )?occurrences|(?:all )?instances|uses|mentions) of )?(?:@kind)?(?:@text )?%old @where %new,?(?: (?P<every>everywhere|all(?: of them)?|globally|throughout))?",
-            r"(?:fix|correct) (?P<old>\ue000\d+\ue001) (?:to|into|with|as) (?P<new>\ue000\d+\ue001)(?: in @file)?",
-            r"s/(?P<old>[^/]+)/(?P<new>[^/]*)/(?P<every>g)? (?:in|on) @file",
-        ),
-        "Change",
-        'replace "colour" by "color" in README.md',
-    ),
-    IntentSpec(
-        _I.APPEND,
-        (
-            r"(?:append|add|insert|put|write) @the(?:new )?(?:lines?|text|sentence|row|entry|comment|code)?:? ?%quoted (?P<spot>before|after|above|below|at|on) line (?P<line>\d+) (?:of|in|to) @file",
-            r"(?:append|add|insert|put|write|prepend) @the(?:new )?(?:lines?|text|sentence|row|entry|comment|code)?:? ?%quoted (?:to|at|on|in|into) the (?P<spot>top|beginning|start|head|front) of @file",
-            r"(?:prepend) @the(?:new )?(?:lines?|text)?:? ?%quoted to (?P<spot>)@file",
-            r"(?:append|add|insert|put|write) @the(?:new )?(?:lines?|text|sentence|row|entry|comment|code)?:? ?%quoted (?:to|at|on|in|into|onto)(?: the)? (?:end|bottom|foot) of @file",
-            r"(?:append|add|insert) @the(?:new )?(?:lines?|text|sentence|row|entry|comment|code)?:? ?%quoted (?:to|in|into|onto|at) @file(?: at the end| at the bottom)?",
-            r"(?:append|add) @the(?:line|text|sentence) (?:to|at|in) (?:the (?:end|bottom) of )?@file:? %quoted",
-            r"(?:append|add) to (?:the (?:end|bottom) of )?@file:? @the(?:line |text )?%quoted",
-            r"(?:append|add) @the(?:line|text|sentence) %text (?:to|at|in|into)(?: the (?:end|bottom) of)? %dotted",
-            r"append %text to(?: the (?:end|bottom) of)? %dotted",
-        ),
-        "Change",
-        "add the line '- done' to notes.md",
-    ),
-    IntentSpec(
-        _I.DELETE_LINE,
-        (
-            r"(?:delete|remove|drop|cut|erase|strip) @the(?:lines?|line numbers?|line no\.?) %a(?: ?(?:-|to|–|through|until|\.\.) ?%b)? (?:of|in|from) @file",
-            r"(?:delete|remove|drop|cut|erase|strip) @the(?P<all>all |every )?(?:lines?) (?:(?:that )?contain(?:ing|s)?|with|matching|that (?:says?|matches|reads?|has|have)|saying|having|reading)(?: the)?(?: text| word)? %text (?:of|in|from) @file",
-            r"(?:delete|remove|drop|cut|erase|strip) @the(?:lines?) %quoted (?:of|in|from) @file",
-            r"(?P<inline>delete|remove|drop|cut|erase|strip) @the(?:@text )?%quoted (?:of|in|from) @file",
-            r"(?:delete|remove|drop) @the(?:lines?) (?:(?:that )?contain(?:ing|s)?|with|matching|that (?:says?|matches|reads?|has))(?: the)?(?: text| word)? %quoted",
-        ),
-        "Change",
-        "delete the line containing 'draft' in notes.md",
-    ),
-    IntentSpec(
-        _I.DELETE_FILE,
-        (
-            r"(?:delete|remove|rm(?: -f)?|erase|trash) @the(?:file |script )?%dotted",
-            r"(?:delete|remove|rm|erase) @the(?:file|folder|directory) %file",
-            r"(?:delete|remove|rm|erase|trash) (?P<file>it|that file|this file|the file)",
-        ),
-    ),
-)
-
-TABLE: tuple[IntentSpec, ...] = (*TALK, *WORK, *RUNNING, *LOOKING, *EDITING, *READING, *GENERAL)
+TABLE = rows(r"""
+[greet]
+(?:hi|hello|hey|yo|howdy|hiya|moin|greetings|good (?:morning|afternoon|evening|day))(?: (?:there|forge|all|you|again))?
+[thanks]
+(?:thanks?|thank you|thx|ty|cheers|great|nice|perfect|awesome|cool|good(?: job| work)?|well done|wonderful|excellent|that(?:'s| is) (?:great|nice|perfect|all|it|good))(?: (?:so much|a lot|very much|you|forge|work|job|again))?
+[ack]
+(?:yes|yep|yeah|yup|sure|ok(?:ay)?|k|fine|alright|right|correct|exactly|no|nope|nah|nothing|never ?mind|not now|stop|cancel|i see|got it|understood|hm+|wow)(?:,? (?:thanks|thank you|great|good|cool|ok|fine|then|that's (?:fine|ok|all|right|it)))?
+[bye]
+(?:good ?bye|bye(?: bye)?|see you(?: later)?|exit|quit|that's all)
+[help | More | help]
+help(?: me)?(?: out)?|usage|examples?|commands?|\?+|/help|man|manual|tips
+what (?:can|could|do|should) (?:you|i|we|it|forge) (?:do|ask|say|try|help|understand|know|offer)\b.*
+(?:which|what) (?:commands|requests|things|questions|sentences|tools)\b.*
+how (?:does (?:this|it|forge) work|do (?:i|you) (?:use|work)(?: (?:this|it|you|forge))?|can you help(?: me)?)(?: .*)?
+(?:where|how) do i (?:start|begin)|get(?:ting)? started|i'm (?:new|lost|stuck)(?: here)?|(?:show|list)(?: me)? (?:the )?(?:help|examples|commands|tools)
+[connect | More | connect a real model]
+connect(?: .*(?:models?|openrouter|openai|provider|api|llm|ai|claude|gpt|key))?
+(?:how (?:do|can|could|would|to|should)(?: i| we| you)?|where do i|can i|i want to) ?(?:connect|use|switch|set(?: up)?|configure|add|put|get|enter|select|choose|change)\b.* (?:models?|openrouter|openai|provider|api ?key|key|llm|ai|claude|gpt|ollama|anthropic)\b.*
+(?:use|switch to|set up|configure|change to|get|give me) (?:a |an |the |another )?(?:real|other|another|better|different|online|ai|llm|cloud|local|proper|actual|stronger|smarter)(?: ai| language)? (?:model|llm|one|provider)s?\b.*
+(?:use|switch to) (?:openai|anthropic|claude|gpt|gemini|llama|mistral|deepseek|qwen|ollama|openrouter|chatgpt)\S*
+(?:set|enter|add|configure)(?: the| my| an?)? (?:openrouter )?api ?key.*|openrouter(?:_api_key)?|go online
+[who]
+(?:who|what)(?: are| r) (?:you|u|this)\b.*|what(?:'s| is) (?:forge|this (?:model|tool|assistant|thing)|your name|the offline model)|introduce yourself|who (?:made|built|wrote|created|develops) (?:you|forge|this)|tell me about (?:yourself|forge)
+are (?:you|u) (?:an? |the )?(?:real |actual )?(?:ai|llm|gpt\S*|chatgpt|claude|human|person|bot|robot|language model|model|machine|online|offline)\b.*
+(?:which|what) (?:ai |language )?model(?: is this| are you| do you use| am i (?:using|talking to))?\b.*
+[again]
+(?:do (?:it|that|this) )?again|continue|go on|go ahead|retry|try (?:it |that )?again|repeat(?: that| it)?|once more|one more time|proceed|carry on|resume|keep going|redo(?: it| that)?
+[more]
+(?:show |read |see |list )?(?:me )?(?:more|the rest|next(?: page)?|the next (?:page|part|lines)|further)(?: of it| lines| results)?
+[pick]
+(?:the )?(?P<nth>first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last)(?: one| result| hit| file| match| option| suggestion)?|(?:number |no\.? ?|option |result |#)?(?P<n>\d{1,3})
+(?:only )?(?:on |in |at |the one (?:on|in|at) )?line (?P<a>\d{1,7})(?: only)?
+(?P<all>all(?: of them| of those| occurrences)?|every(?:where|one| one)|both(?: of them)?|replace (?:them )?all)
+[background | Run | run `python3 -m http.server` in the background]
+(?:run|start|launch|execute) (?:the command |command )?(?P<command>.+?) (?:in (?:the )?background|as a (?:background )?job|and keep it running)
+in (?:the )?background,? (?:run|start|launch|execute) (?:the command )?%command
+[job_output | Run | show the output of job 1]
+(?:show|read|print|see|check|get|what(?:'s| is))(?: me)? (?:the |new |latest )*(?:output|logs?|status) (?:of|from|for) (?:the )?(?:(?:background )?job(?: (?:number |no\.? ?|#)?%n)?)
+(?:show|check|read)(?: me)? (?:the )?job(?: (?:number |no\.? ?|#)?%n)?(?:'s)?(?: (?:output|logs?|status))?
+(?:how is|how's|what about|is) (?:the )?job(?: (?:number |no\.? ?|#)?%n)?(?: (?:doing|done|going|finished|running|still running|ready))?
+(?:the )?job(?:'s)?(?: %n)? output
+[job_stop | Run | stop job 1]
+(?:stop|end|kill|cancel|terminate|quit) (?:the )?(?:background )?job(?: (?:number |no\.? ?|#)?%n)?
+[plan | Run | plan: read the code, fix the bug, run the tests]
+[ask_me | More | ask me whether to use tabs or spaces]
+[tests | Run | run the tests]
+(?:run|execute|start|do|launch|try|check|rerun|re-run|perform|kick off)(?: all)? @the@tests(?: again| all| suite| now)?(?: (?:in|for|of|from|under|at|on|with) @the%path(?: file| folder| directory| package| module)?)?
+(?:run|execute|rerun|re-run) @the(?P<only>\w+) (?:tests?|test suite|specs?)
+(?:run|execute|rerun|re-run) (?:the )?(?:file )?(?P<path>(?:[\w./-]*/)?test_[\w-]+\.py(?:::[\w:.\[\]-]+)?|tests?/[\w./-]*)
+(?:run|execute|rerun|re-run) (?:the )?tests? %path
+(?:do|are|did|will) @the@tests (?:all )?(?:pass|passing|green|ok|okay|fail|failing|succeed|run|work|red|broken|still (?:pass|green|work|passing))\b.*
+test (?:it|this|that|everything|@the@repo)|@tests|run test|which tests (?:are )?(?:fail|failing|broken|red)\b.*|is @the(?:build|suite|@repo) (?:green|ok|passing|broken)
+[changes | Git | what changed?]
+(?:what|which files|which|show(?: me)? what|see what|tell me what) (?:has |have |did )?(?:i |you |we |been )?(?:changed?|modified|edited|modify)(?: (?:so far|in git|in the (?:repo|project|folder|code|repository|working (?:tree|copy))|here|lately|recently|since .*|today|already|with git|according to git|in the last commit))?
+(?:what(?:'s| is| are)|any|are there(?: any)?|is there anything) (?:the )?(?:changed|changes|new|different|modified|modifications|uncommitted changes|dirty)(?: (?:in git|here|in the .*|since .*))?
+(?:show|list|see|view|display|print|check|give me) @the@changes(?: (?:in|from|with|of|using) (?:git|the repo|the project|this repo))?
+(?:git )?st(?:atus)?|git changes|changes|my changes|what files (?:have |has )?(?:i |you |we )?(?:been )?(?:changed?|modified)
+(?:did|have) (?:you|i|we) chang(?:e|ed) (?:anything|something|any file|a file)s?|is (?:the )?(?:repo|working tree|git|tree) (?:clean|dirty)
+[diff | Git | show the diff of README.md]
+what (?:has |have |did )?(?:i |you |we )?(?:changed?|modified|edited|modify) (?:in|about|at) @file
+(?:show|see|view|display|print|give me|list) @the(?:changes|edits|modifications|diff) (?:in|to|of|for|on|made to) @file
+(?:(?:show|see|view|display|print|give me) @the)?(?:git )?diff(?:erences?)?(?: (?:of|for|in|on|from))?(?: @file)?
+[log | Git | show the last 5 commits]
+(?:show|list|see|view|display|print|give me|what (?:are|were)) @the(?:last |latest |recent |newest |git |most recent )*(?:%n )?(?:last |recent )?(?:commits?|commit history|history|git log|git history|log)(?: (?:in|of) @the(?:git|@repo))?
+(?:what was|who made|what's|what is) @the(?:last|latest|most recent) commit.*|(?:commit |git )?history|recent commits|last %n commits|(?:last|latest) commits?
+[branch]
+(?:which|what)(?:'s| is)?(?: the)?(?: current| git)? branch(?: am i on| are we on| is (?:this|it|checked out)| is this)?(?: .*)?|(?:show|list)(?: me)?(?: all)?(?: the)?(?: current| git)? branch(?:es)?|(?:current |git )?branch(?:es)?
+[undo | Git | undo my change to README.md]
+(?:undo|revert|discard|roll back|rollback|take back|throw away|reverse|drop) @the(?:(?:last |recent |local |git |uncommitted |latest )*(?:changes?|edits?|modifications?|replacement|replace) (?:to|in|of|on|from|made to|you made (?:to|in)|i made (?:to|in)) )?(?P<file>it|that|this|everything|all)(?: changes)?(?: (?:with|using|by|in) git| again)?
+(?:undo|revert|discard|roll back|rollback|take back|throw away|reverse|drop) @the(?:last |recent |local |git |uncommitted |latest |previous )*(?:changes?|edits?|modifications?|replacement|replace|rename|thing)(?: you made| i made| we made)?(?: (?:with|using|by|in) git| again)?
+(?:undo|revert|restore|discard|roll back|rollback|take back|throw away|reset|git checkout --|git restore) @the(?:(?:last |recent |local |git |uncommitted |latest |previous )*(?:changes?|edits?|modifications?|replacement|replace) (?:you made |i made )?(?:to|in|of|on|from|made to) )?@file(?: (?:with|using|from|by|in) git| to (?:its|the) (?:original|last commit|committed).*)?
+undo|revert|git undo|undo (?:with|using) git
+[commit]
+(?:git )?commit(?: @the(?:@changes|everything|it|work))?(?: (?:with|using))?(?: (?:a|the|this))?(?: (?:message|msg))?(?: (?:saying|-m))?:? %quoted
+commit(?: @the(?:@changes|everything|it|work))?(?: with(?: the)? message (?P<text>.+))?
+[overview | Look | explain this project]
+(?:@explain|review|understand|introduce|show me around|explore) @the(?:this |whole )?@repo(?: structure| layout| to me| here)?|(?:show me around|explain (?:this|everything|it all))(?: here)?
+what (?:is|does|'s|do) @the@repo(?: (?:do|about|for|all about|good for|here))*|what(?:'s| is) (?:this|here|this all about|this about)
+(?:give me |show me |i need )?(?:an? |the )?(?:(?:quick|short|brief|high-level) )?(?:project |code )?(?:overview|tour|summary)(?: (?:of|over) @the@repo| here)?
+what am i looking at|how is (?:this|the|it) ?@repo? ?(?:structured|organi[sz]ed|laid out|built)|tell me about (?:this|it|the @repo|this @repo)|(?:@explain )?(?:this|the) @repo
+(?:what(?:'s| is) )?(?:the )?(?:structure|layout|architecture|organi[sz]ation) of @the@repo|(?:project|code|repo) (?:structure|layout)
+[list | Look | list the files]
+(?:ls|dir|tree)(?: %path)?|(?:la|ll)
+@list @the(?:top.level |source |project |main |directory |folder )*(?:files?|folders?|directory|directories|contents?|tree|file tree|directory tree|directory structure|subfolders|listing|file list|everything|what's|structure)(?: and (?:folders|directories|files))?(?: (?:there are|we have|that exist|you (?:can )?see))?(?: (?:in|of|under|inside|from|for|within|at) @the(?:folder |directory |dir |package )?%path(?: folder| directory| dir| package)?)?(?: here)?
+(?:what|which)(?:'s| is| are)?(?: the)?(?: (?:files?|folders?|directories|files and folders))?(?: ?(?:are|is|do we have|do i have|there|exist|can you see|live|lives))*(?: ?(?:there|here))?(?: (?:in|inside|of|under) @the(?:folder |directory |dir |package )?%path(?: folder| directory| dir| package)?)
+(?:what|which) files (?:are (?:there|here)|do (?:we|i) have|exist|can you see|does it have)(?: here| in here)?|what(?:'s| is| do we have) (?:in )?(?:here|there)|where am i|look around
+(?:list|ls) %path|(?:show|list|open|browse|explore) @the(?:folder|directory|dir) %path|(?:list|browse) @the%path(?: folder| directory| dir| package)?
+[find_files | Look | find all *.py files]
+(?:@find|@list|count|(?P<count>how many)) @the%glob files?(?: (?:are (?:there|here)|do (?:we|i) have|exist|is there))*@place
+(?:@find|@list|count|(?P<count>how many)) @the%language(?: source| code)? files?(?: (?:are (?:there|here)|do (?:we|i) have|exist|is there))*@place
+(?:@find|@list|count|what|which) @the(?:files|file names|filenames) (?:that |which )?(?:end(?:ing|s)? (?:with|in|on)|have the (?:extension|ending)|with (?:the )?(?:extension|ending|suffix)|of type|matching|like)(?: are)? %glob@place
+(?:@find|@list|count) @the(?:files|filenames) (?:that |which )?(?:end(?:ing|s)? (?:with|in|on)|have the (?:extension|ending)|with (?:the )?(?:extension|ending|suffix)|of type) %file@place
+(?:@find|@list|is there|are there|do we have|does it have|what|which) @the(?:files?|filenames?) (?:are )?(?:that (?:is|are) )?(?:named|called|matching|like|with the name|with|whose name contains|that matche?s?|that start with|starting with) (?:in the name )?(?!.*\bin\b.*\bit\b)(?P<part>\ue000\d+\ue001|[^\s,;?!]+)(?: in (?:the|its|their) names?)?@place
+(?:@find|is there|do we have|does it have|have we got) @the(?:file )?%dotted(?: file)?@place
+(?:@find|is there|do we have|does it have) @the(?P<part>[\w.-]+) file@place
+(?:glob|find) (?P<glob>[^\s]*\*[^\s]*)|(?:@find|@list) %glob@place
+(?P<count>how many) files?(?: (?:are (?:there|here)|do (?:we|i) have|exist|is there))*@place
+[usages | Find | who calls load_config]
+(?:who|what|which (?:code|files?|functions?|modules?|tests?)|where do we|where does (?:it|the code)|show me what|show me who) (?:is |are )?(?:calls?|uses?|using|calling|imports?|importing|references?|invokes?|mentions|needs|depends? on) @the(?:@kind)?%name@place
+(?:where|how)(?: is|'s| are) @the(?:@kind)?%name(?: @code)? (?:being )?(?:used|called|imported|referenced|invoked|mentioned|needed|instantiated)@place
+(?:@find|@list|show|get) @the(?:call sites?|usages?|uses|references?|callers?|calls|usage|imports?|users) (?:of|to|for) @the(?:@kind)?%name@place
+(?:@find|show|@list) (?:me )?(?:where|who|what|everything that|all places (?:where|that)|code that) (?:calls?|uses?|imports?|references?|we (?:use|call)) @the(?:@kind)?%name@place
+(?:@find|show|@list) (?:me )?(?:where|all places where) @the(?:@kind)?%name (?:is |are )?(?:used|called|imported|referenced)@place
+(?:usages?|references|callers|uses) (?:of|to) @the%name@place
+[definition | Find | find the function load_config]
+(?:@find|show|read|open|go to|goto|jump to|display|print|see|view|where is|get|which file (?:has|contains|defines)) @the@kind%name@place
+(?:@find|show|read|open|go to|jump to|display|see) @the%name (?:function|func|class|method|struct|interface|enum|trait|macro|fixture|exception|decorator|definition|variable|constant|type)@place
+(?:@find|show|tell) (?:me )?(?:out )?where @the(?:@kind)?%name(?: @code)? (?:is|gets|was|are) (?:defined|declared|implemented|located|written|coming from)@place
+where(?: is|'s| are| can i find)? @the(?:@kind)?%name(?: @code)? (?:defined|declared|implemented|located|written|coming from|from)@place
+where (?:do|does|did|can|is) (?:we|you|i|it|the (?:code|project)) (?:define|declare|implement|find|see)s? @the(?:@kind)?%name@place
+in (?:which|what) (?:file|module|place) (?:is|are) @the(?:@kind)?%name(?: @code)? (?:defined|declared|implemented|located)
+(?:which|what) file (?:defines|declares|implements|has|contains the definition of) @the(?:@kind)?%name
+(?:the )?(?:definition|declaration|implementation) of @the(?:@kind)?%name|def(?:ine)? %name|(?P<kind>class|def|func|function|fn|struct) %name
+[text | Find | search for 'timeout' in *.py]
+(?:@find|@list|show|search for|any|are there(?: any)?|what are) @the(?:open )?(?P<todo>todos?|fixmes?|to-dos|todo comments|todo items)@place
+(?:search|grep|scan|look|rg)(?: -\w+)?(?: (?:the |all )?(?:files?|code|project|repo|everything|folder|for|through|in|@repo|everywhere))* ?(?:for )@the(?:@text )?%text(?: @in @the(?:file |files |folder |directory |all )*%path(?: files?| folder| directory)?)
+(?:search|grep|scan|rg) (?:in |inside |through )?@the(?:file |files |folder |directory )?(?P<path>\ue000\d+\ue001|[^\s,;?!]*[./*][^\s,;?!]*) for @the(?:@text )?%text
+(?:search|grep|scan|look|rg)(?: -\w+)?(?: (?:the |all )?(?:files?|code|project|repo|everything|folder|through|in|everywhere))* ?for @the(?:@text )?%text
+(?:@find|search|grep|rg|look for)(?: -\w+)* @the(?:@text )?(?P<text>\ue000\d+\ue001)@place
+(?:@find|grep|rg) @the@text %text(?: @in @the(?:file |files |folder |directory |all )*%path(?: files?| folder| directory)?)
+(?:@find|grep|rg) @the@text %text
+(?:grep|rg)(?: -\w+)* (?P<text>\S+)(?: %path)?
+(?:what|which|find(?: all)?|list(?: all)?|show(?: me)?(?: all)?|the)(?: the)? (?P<files>files) (?:that |which )?(?:contain(?:s|ing)?|mention(?:s|ing)?|have|having|with|include|including|say)(?: the)?(?: text| word| string| phrase)? %text@place
+where (?:does it|do we|do they|does the (?:code|text|documentation)|is it|do you) (?:say|mention|contain|talk about|print|log|raise|write|said|written) %text@place
+where is (?P<text>\ue000\d+\ue001)(?: used| mentioned| written)?@place
+(?:lines|occurrences|mentions) (?:containing|with|of|matching) %text@place
+[create | Change | create notes.md with 'first line']
+(?:create|write|make|add|generate|start|new|touch|save|produce) @the(?:empty |small |little |simple |short |text |python |shell |bash |js |javascript |markdown |hello world |source |test )*(?:file |script |module |program |document |page )?(?:named |called |with the name |at )?%dotted,? ?(?:file |script )?(?:with|containing|that contains|that has|having|which contains|saying|that says|and (?:put|write))(?: (?:in it|into it))?(?: (?:the|this|these|a|an))?(?: (?:following|single|one|exact))?(?: (?:text|contents?|lines?|code|body|words))?(?: in it| of| saying| that says)?:? ?%content
+(?:write|put|save|store|add) %quoted (?:in|into|to|as) @the(?:new )?(?:empty )?(?:file )?(?:named |called )?%file
+(?:create|write|make|add|generate|new|save|produce) @the(?:empty |small |little |simple |short |text |python |shell |bash |js |javascript |markdown |source )*(?:file |script |module |program |document )?(?:named |called |at )?%dotted,? ?(?:that|which|to|for) (?P<purpose>.+)
+(?:create|write|make|add|generate|new) @the(?:new |empty )*(?:file |script |module )?(?:named |called )?%dotted:? (?P<content>\ue000\d+\ue001)
+(?:create|make|add|touch|generate|start|write) @the(?P<empty>empty |blank )(?:new )?(?:text |python |markdown )?(?:file |script |module )?(?:named |called )?%file
+(?:create|make|add|touch|generate|start|new|write) @the(?:new )?(?:text |python |shell |bash |js |javascript |markdown |source |test )*(?:file |script |module |program |document )(?:named |called |at )?%file
+(?:create|make|touch|generate|start|new|write|add) @the%dotted(?: file| script| module)?
+[make_folder]
+(?:create|make|add|new|mkdir(?: -p)?) @the(?:folder |directory |dir |package )(?:named |called )?%path|mkdir(?: -p)? %path
+[move_file]
+(?:rename|move|mv) @the(?:file )?%dotted (?:to|as|into|->|→) (?P<other>\ue000\d+\ue001|[^\s,;?!]*[./][^\s,;?!]*)
+(?:rename|move|mv) @the(?:file|folder|directory) %file (?:to|as|into|->|→) @the(?:folder |directory )?%other
+(?:rename|move|mv) @the(?:file )?%dotted (?P<other>[^\s,;?!]*[./][^\s,;?!]*)
+(?P<copy>copy|cp|duplicate) @the(?:file )?%dotted (?:to|as|into|->|→)? ?%other
+[replace | Change | replace "colour" by "color" in README.md]
+(?:in|inside) @file,? (?:please )?(?:replace|change|swap|substitute|rename|turn|correct|update) @the(?:@text )?%old @where %new
+(?:replace|change|rename|update) @the(?:(?:occurrences?|instances?|uses?|mentions?) of )?(?:@kind)?(?:@text )?%old @where %new,? (?P<files>(?:in|across|throughout) (?:all|every|each)(?: of)?(?: the| my)? (?:files?|modules?|places?)|(?:in|across|throughout) the whole @repo)
+(?:replace|change|swap|substitute|switch|rename|update|correct|turn|edit|exchange|modify) (?P<all>all|every|each|everything) @the(?:(?:occurrences?|instances?|uses?|mentions?|places?|cases) (?:of|where it says) )?(?:@text )?%old @where %new(?: in @file)
+(?:replace|change|swap|substitute|switch|rename|update|correct|turn|edit|exchange|modify) @the(?:(?:occurrences?|instances?|uses?|mentions?) of )?(?:@text )?%old @where %new (?:on|in|at) line (?P<line>\d+) (?:of|in) @file
+(?:replace|change|swap|substitute|switch|rename|update|correct|turn|edit|exchange|modify) @the(?:(?:occurrences?|instances?|uses?|mentions?) of )?(?:@text )?%old @where %new (?:in|inside|within|of|throughout) @file,?(?: (?:(?:on|in|at) )?line (?P<line>\d+))
+(?:replace|change|swap|substitute|switch|rename|update|correct|turn|edit|exchange|modify) @the(?:(?:occurrences?|instances?|uses?|mentions?) of )?(?:@text )?%old @where %new,? (?P<all>everywhere|throughout|all over|globally|in all places)(?: in| inside| within)? @file
+(?:change|update|set|bump|switch) @the(?P<what>[\w .-]+?) from %old to %new(?: (?:in|inside|within|of) @file)
+(?:replace|change|swap|substitute|switch|rename|update|correct|turn|edit|exchange|modify) @the(?:(?P<all>(?:all )?occurrences|(?:all )?instances|uses|mentions) of )?(?:@kind)?(?:@text )?%old @where %new (?:in|inside|within|of|throughout) @file,?(?: (?P<every>everywhere|all(?: of them)?|globally|throughout|every time|each time|once))?
+(?:replace|change|swap|substitute|switch|rename|update|correct|turn|exchange) @the(?:(?P<all>(?:all )?occurrences|(?:all )?instances|uses|mentions) of )?(?:@kind)?(?:@text )?%old @where %new,?(?: (?P<every>everywhere|all(?: of them)?|globally|throughout))?
+(?:fix|correct) (?P<old>\ue000\d+\ue001) (?:to|into|with|as) (?P<new>\ue000\d+\ue001)(?: in @file)?
+s/(?P<old>[^/]+)/(?P<new>[^/]*)/(?P<every>g)? (?:in|on) @file
+[append | Change | add the line '- done' to notes.md]
+(?:append|add|insert|put|write) @the(?:new )?(?:lines?|text|sentence|row|entry|comment|code)?:? ?%quoted (?P<spot>before|after|above|below|at|on) line (?P<line>\d+) (?:of|in|to) @file
+(?:append|add|insert|put|write|prepend) @the(?:new )?(?:lines?|text|sentence|row|entry|comment|code)?:? ?%quoted (?:to|at|on|in|into) the (?P<spot>top|beginning|start|head|front) of @file
+(?:prepend) @the(?:new )?(?:lines?|text)?:? ?%quoted to (?P<spot>)@file
+(?:append|add|insert|put|write) @the(?:new )?(?:lines?|text|sentence|row|entry|comment|code)?:? ?%quoted (?:to|at|on|in|into|onto)(?: the)? (?:end|bottom|foot) of @file
+(?:append|add|insert) @the(?:new )?(?:lines?|text|sentence|row|entry|comment|code)?:? ?%quoted (?:to|in|into|onto|at) @file(?: at the end| at the bottom)?
+(?:append|add) @the(?:line|text|sentence) (?:to|at|in) (?:the (?:end|bottom) of )?@file:? %quoted
+(?:append|add) to (?:the (?:end|bottom) of )?@file:? @the(?:line |text )?%quoted
+(?:append|add) @the(?:line|text|sentence) %text (?:to|at|in|into)(?: the (?:end|bottom) of)? %dotted
+append %text to(?: the (?:end|bottom) of)? %dotted
+[delete_line | Change | delete the line containing 'draft' in notes.md]
+(?:delete|remove|drop|cut|erase|strip) @the(?:lines?|line numbers?|line no\.?) %a(?: ?(?:-|to|–|through|until|\.\.) ?%b)? (?:of|in|from) @file
+(?:delete|remove|drop|cut|erase|strip) @the(?P<all>all |every )?(?:lines?) (?:(?:that )?contain(?:ing|s)?|with|matching|that (?:says?|matches|reads?|has|have)|saying|having|reading)(?: the)?(?: text| word)? %text (?:of|in|from) @file
+(?:delete|remove|drop|cut|erase|strip) @the(?:lines?) %quoted (?:of|in|from) @file
+(?P<inline>delete|remove|drop|cut|erase|strip) @the(?:@text )?%quoted (?:of|in|from) @file
+(?:delete|remove|drop) @the(?:lines?) (?:(?:that )?contain(?:ing|s)?|with|matching|that (?:says?|matches|reads?|has))(?: the)?(?: text| word)? %quoted
+[delete_file]
+(?:delete|remove|rm(?: -f)?|erase|trash) @the(?:file |script )?%dotted
+(?:delete|remove|rm|erase) @the(?:file|folder|directory) %file
+(?:delete|remove|rm|erase|trash) (?P<file>it|that file|this file|the file)
+[read | Read | read README.md lines 1-20]
+@show (?:me )?(?:only )?(?:the )?lines? %a(?: ?(?:-|to|–|through|until|till|and|\.\.) ?%b)? (?:of|in|from) @file
+(?:lines? )%a(?: ?(?:-|to|–|through|until|till|\.\.) ?%b)? (?:of|in|from) @file
+@show @file,? ?(?:from |at |on |around |near )?(?:the )?\(?lines? %a(?: ?(?:-|to|–|through|until|till|\.\.) ?%b)?\)?
+@show (?:me )?the (?P<edge>first|top|last|final|bottom) (?:%n )?(?:lines?|part)?(?: ?(?:of|in|from))? @file
+@show @file,? ?(?:the |only )*(?P<edge>first|top|last|final|bottom) %n(?: lines?)?
+(?P<edge>head|tail)(?: -n ?%n| -%n)? @file
+(?:@show )?(?:me )?(?:the )?(?P<edge>head|tail|start|beginning|end|top|bottom) of @file
+(?:the )?(?P<edge>first|last) %n lines (?:of|in|from) @file
+@show (?:me )?@ref(?: in full| again| completely)?(?: (?:from|at|around) line (?P<a>\d+))?
+(?:@show )?@the(?:file )?(?P<file>[^\s,;?!:]+\.\w+|[^\s,;?!:]*/[^\s,;?!:]+):%a(?:[-:]%b)?
+@show @the(?:file |module |script |document |contents? of @the(?:file )?|source (?:code )?of |code of |text of )?%dotted(?: file| please)?
+(?:what(?:'s| is| does)) (?:written |there )?(?:in|inside)(?: the)?(?: file)? %dotted(?: file| say| contain)?|what does @the(?:file )?%dotted (?:say|contain|look like)
+@show @the(?:file|module|script|document|contents? of(?: the(?: file)?)?) %file
+[explain | Read | outline setup.py]
+@explain (?:me )?@ref
+@explain @the(?:file |module |script |document |contents? of |folder |directory |package |dir |structure of )?%dotted(?: file| module| folder| directory| package| script)?(?: to me| for me| in short| briefly)?
+@explain @the(?:file|module|script|document|folder|directory|package|dir) %file
+@explain @the%file (?:file|module|script|folder|directory|package|dir)
+what (?:is|does) @the(?:file |module |script |folder |directory |package )?%dotted (?:do|for|about|good for|all about)
+what(?:'s| is) @the(?:file |module |script |folder |directory |package )?%dotted(?: for| about)?
+what (?:functions|classes|methods|functions and classes|symbols|things) (?:are|does|do|is) (?:there |defined |in )*@the(?:file |module )?%dotted(?: (?:have|define|contain|has))?
+@list @the(?:functions|classes|methods|functions and classes|headings|symbols|definitions|outline) (?:in|of|from) @file
+[explain_symbol]
+(?:@explain|understand) @the@kind%name@place
+(?:@explain|understand) @the%name (?:function|func|class|method|struct|interface|enum|trait|macro|fixture|exception|decorator)@place
+(?:what|how) (?:does|is|do) @the(?:@kind)%name(?: (?:do|work|for|works|doing|about|used for))?@place
+(?:what|how) (?:does|is|do) @the%symbol(?: @code)?(?: (?:do|work|for|works|doing|about))?@place
+what (?:does) @the%name (?:function|class|method|module) (?:do|return)|how does @the%name (?:function|class|method) work
+@explain @the%symbol@place
+[run | Run | run git log -3]
+(?:run|execute|exec|invoke|launch)(?: the| this| a)?(?: shell| terminal| bash)?(?: command| script| program| file)?:? %command
+[$!] ?%command
+(?P<command>(?:git|pytest|python3?|pip3?|uv|uvx|tox|nox|ruff|mypy|black|isort|flake8|pylint|node|npm|npx|yarn|pnpm|bun|deno|tsc|cargo|rustc|cmake|ninja|gcc|g\+\+|clang|mvn|gradle|docker|podman|kubectl|curl|wget|echo|env|wc|sed|awk|du|df|ps|chmod|touch|cp|mv|rm|ruby|rake|bundle|php|composer|javac?|dotnet|perl|bash|sh|zsh|hatch|poetry|pre-commit|ctest|jq|tar|unzip|cd)(?: [-./~\w\"'=*:@\ue000].*)?)
+(?P<command>go (?:build|test|run|vet|mod|fmt|get|install|generate|list|version|env|work|tool|doc)\b.*|make(?: [\w.-]+)?|which \w+|(?:pwd|whoami|date|uname|uptime|hostname)(?: -\w+)?|find [./~].*|(?:head|tail|sort|uniq|diff|ls|tree) -.*)
+(?P<command>(?:\./|~/|/)[^\s]+(?: .*)?)
+[facts]
+how (?:do|can|would|should|to) ?(?:i|we|you|one)? ?(?P<install>install|set ?up|build|get started with) (?:this|it|@the@repo).*|(?P<install>installation)(?: instructions)?|how is (?:this|it|@the@repo) (?P<install>installed|built)
+(?:what|which) (?:version of )?(?:python|node|go|rust|java|ruby)?(?: version)?(?:s)? (?:does|do|is|are) (?:this|it|@the@repo|needed|required|supported)(?: (?:need|require|support|use|run on|work with)s?)?(?: .{0,20})?
+(?:what|which)(?: are| is|'s)? (?:the )?(?:dependencies|requirements|version|licen[sc]e|packages)(?: (?:of|for|does|do|is|are|needed|required) .{0,40})?|(?:dependencies|requirements)
+what does (?:this|it|@the@repo) (?:depend on|need|require)|(?:show|list) @the(?:dependencies|requirements)(?: .{0,30})?
+[topic]
+(?:how|where) (?:does|do|is|are|will) (?!i\b|we\b|you\b|one\b)(?P<topic>.+? (?:handled?|handles|work|works|done|made|set|created|configured|stored|checked|validated|parsed|sent|managed|implemented|processed|loaded|saved|computed|calculated|happen|happens|used|called|raised|read|written|logged|tested|documented)(?: .*)?)
+(?:where|how) (?:is|are|was|were) (?!i\b|we\b|you\b)(?P<topic>.+ \w+(?:ed|wn|nt|lt|ept|ade)(?: .*)?)
+(?:where|how) (?:does|do) (?!i\b|we\b|you\b|one\b)(?P<topic>.+)
+(?:@find|@show) (?:me )?(?:the )?(?:code|place|places|part|parts|spot|bit|file|files|module|logic|function|functions|class|classes|tests?) (?:that|which|where|for|responsible for|to do with|about|related to|dealing with) (?P<topic>.+)
+[beyond]
+(?:fix|debug|refactor|implement|optimi[sz]e|improve|review|translate|port|convert|design|solve|rewrite|simplify|clean up|cleanup|migrate|modernize|modernise|upgrade|speed up|profile|build|develop|code|program|generate|write|create|add|make|extend|complete|finish|finali[sz]e|draft|compose|invent|brainstorm|plan|suggest|propose|recommend|advise|compare|evaluate|critique|audit|secure|type|annotate|comment|test)\b .+
+(?:why|should|how come|how would|how could|how should|how can|how do|what if|what would|what should|is it (?:a good|ok|safe|possible)|which is better|do you think|explain why|tell me why|can you think)\b.*
+find (?:and fix |me )?(?:the |a |any |all |some )?(?:bugs?|problems?|issues?|mistakes?|security (?:holes|issues)|errors?|vulnerabilit(?:y|ies)|performance .*|dead code|code smells?)\b.*
+[definition]
+@find @the%name@place
+@show @the%symbol@place
+[explain]
+@explain @the%file
+what (?:is|'s) (?:in )?@the(?:folder |directory |package |module )?%file(?: folder| directory| package| module)?(?: for| about)?
+[read]
+@show @the%file
+%dotted
+""")

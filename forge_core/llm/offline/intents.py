@@ -1,8 +1,6 @@
-"""What the offline model understands: one table that drives the matching and the help text.
+"""The intents, and the shorthand in which the table words their patterns.
 
-A pattern is a regular expression in a small shorthand: a space is any space; `@word` is a macro of `MACROS`;
-`%name` is a named argument of `ARGUMENTS`. Patterns are tried from top to bottom against a whole step, case
-does not matter. Rows with an example appear in the help text.
+In a pattern a space is any space, `@word` is a macro of `MACROS` and `%name` a named argument of `ARGUMENTS`.
 """
 
 from __future__ import annotations
@@ -69,6 +67,23 @@ class IntentSpec:
     patterns: tuple[str, ...]
     group: str = ""
     example: str = ""
+
+
+_HEAD = re.compile(r"\[(\w+)(?: \| (\w+) \| (.+))?\]")
+
+
+def rows(text: str) -> tuple[IntentSpec, ...]:
+    """The rows of a table that is written as text."""
+    found: list[tuple[re.Match[str], list[str]]] = []
+    for line in text.strip().split("\n"):
+        head = _HEAD.fullmatch(line)
+        if head:
+            found.append((head, []))
+        else:
+            found[-1][1].append(line)
+    return tuple(
+        IntentSpec(Intent(head[1]), tuple(lines), head[2] or "", head[3] or "") for head, lines in found
+    )
 
 
 @cache

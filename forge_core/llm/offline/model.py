@@ -67,19 +67,8 @@ def _noting(skill: Skill, done: list[Done]) -> Skill:
 
 @cache
 def _skills() -> Mapping[Intent, Serve]:
-    from forge_core.llm.offline.skills import (
-        creating,
-        editing,
-        explaining,
-        git,
-        line_edits,
-        project,
-        reading,
-        running,
-        search,
-        talk,
-        topics,
-    )
+    from forge_core.llm.offline.skills import creating, editing, explaining, git, line_edits, project  # isort: skip
+    from forge_core.llm.offline.skills import reading, running, search, talk, topics, working  # isort: skip
 
     return {
         Intent.GREET: talk.greet,
@@ -120,14 +109,6 @@ def _skills() -> Mapping[Intent, Serve]:
         Intent.TOPIC: topics.topic,
         Intent.BEYOND: talk.beyond,
         Intent.UNKNOWN: talk.unknown,
-        **_working_skills(),
-    }
-
-
-def _working_skills() -> Mapping[Intent, Serve]:
-    from forge_core.llm.offline.skills import working
-
-    return {
         Intent.BACKGROUND: working.background,
         Intent.JOB_OUTPUT: working.job_output,
         Intent.JOB_STOP: working.job_stop,

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from forge_core.llm.offline.intent_table_work import whole_request
 from forge_core.llm.offline.intents import Intent, argument_name, compiled
 from forge_core.llm.offline.vocabulary import ENDINGS, NO_NAMES, NOUNS, NOWHERE, PRONOUNS, VERBS
 from forge_core.llm.offline.wording import CLOSE, OPEN, Masked, halves, mask, mend, plain, steps
@@ -19,6 +18,14 @@ _MAX_ASKED = 1_500
 """What is left to match once quoted text is set aside."""
 _MAX_PARSED_STEPS = 20
 _COMMAND = re.compile(r"^\s*(?:\$|!)\s*(\S.*)$", re.DOTALL)
+_PLAN = re.compile(
+    r"\s*(?:please\s+)?(?:(?:make|write|set up|keep|create|note)\s+)?(?:(?:a|the|my|this|our)\s+)?"
+    r"(?:plan|to-?dos?(?:\s+list)?|task list|tasks)\s*:\s*(?P<content>.+)",
+    re.I | re.DOTALL,
+)
+_ASK_ME = re.compile(
+    r"\s*(?:please\s+)?ask me\s+(?:(?P<kind>whether|if|which|what)\s+)(?P<text>\S.*)", re.I | re.DOTALL
+)
 _TALK = (Intent.ACK, Intent.GREET, Intent.THANKS, Intent.BYE)
 _ANOTHER_FILE = re.compile(r"\s*[\w./-]+\.\w+ (?:with|containing)\b", re.I)
 _ATTRIBUTE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?:\(\))?")
@@ -55,7 +62,7 @@ def parse(text: str) -> tuple[Request, ...]:
     command = _COMMAND.match(text)
     if command and "\n" not in text:
         return (Request(Intent.RUN, {"command": command[1].strip()}, text),)
-    undivided = whole_request(text)
+    undivided = _whole_request(text)
     if undivided is not None:
         return (Request(undivided[0], undivided[1], text),)
     masked = mask(text)
@@ -68,6 +75,15 @@ def parse(text: str) -> tuple[Request, ...]:
         if all(request.intent is Intent.UNKNOWN for request in found):
             found = []
     return tuple(found) or (Request(Intent.UNKNOWN, {}, text),)
+
+
+def _whole_request(text: str) -> tuple[Intent, Mapping[str, str]] | None:
+    """What a message asks for that is one request to its end, whatever commas and "then" stand in it."""
+    if plan := _PLAN.fullmatch(text):
+        return Intent.PLAN, {"content": plan["content"].strip()}
+    if asked := _ASK_ME.fullmatch(text):
+        return Intent.ASK_ME, {"kind": (asked["kind"] or "").lower(), "text": asked["text"].strip(" .?!")}
+    return None
 
 
 def _parse_step(masked: Masked, step: str) -> list[Request]:

@@ -10,7 +10,6 @@ from forge_core.llm.offline import phrases
 from forge_core.llm.offline.grounding import files_named
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import IT, Request
-from forge_core.llm.offline.skills.everywhere import replace_everywhere
 from forge_core.llm.offline.skills.line_edits import delete_lines, replace_line
 from forge_core.llm.offline.skills.search import HEAD_LIMIT, LINE_CUT, SearchError, grep, list_hits, literal
 from forge_core.llm.offline.steps import Skill, ask, say
@@ -18,6 +17,7 @@ from forge_core.llm.offline.tool_text import Hit, numbered_lines
 
 _MAX_LINES = 5
 """Lines that are edited one by one: two calls each, twelve for a message."""
+_MAX_FILES = 20
 _MISSING = re.compile(r"no such|not found|does not exist|doesn't exist|not a file", re.I)
 
 
@@ -25,7 +25,7 @@ def replace(request: Request, memory: Memory) -> Skill:
     """Replaces a text in one file: the only occurrence, the one on a given line, or all when asked."""
     old, new = request.get("old"), request.get("new")
     if request.get("files"):
-        return (yield from replace_everywhere(request, old, new))
+        return (yield from _replace_everywhere(request, old, new))
     path = _file(request, memory)
     if not path:
         return (yield from _choose_file(old, new))
@@ -155,6 +155,38 @@ def _not_there(path: str, old: str) -> Skill:
             + "."
         )
     return f"{phrases.code(path)} does not hold {phrases.code(old)}, so nothing was changed.{hint}"
+
+
+def _replace_everywhere(request: Request, old: str, new: str) -> Skill:
+    """Looks where it stands, then one multi_edit over all files. A name that also stands inside longer words
+    is left alone: replacing it there is hardly ever meant."""
+    if old == new or "\n" in old:
+        return "In several files at once I replace one line's text by another, and they have to differ."
+    try:
+        hits = yield from grep(literal(old), {})
+    except SearchError as problem:
+        return phrases.failed("The search failed", str(problem))
+    hits = [hit for hit in hits if old in hit.text]
+    files = list(dict.fromkeys(hit.path for hit in hits))
+    if not files:
+        return f"No file here holds {phrases.code(old)}, so there is nothing to replace."
+    if len(files) > _MAX_FILES or len(hits) >= HEAD_LIMIT:
+        found = phrases.count(len(files), "file")
+        return f"{phrases.code(old)} stands in {found} or more, too many at once. Name a folder's file each."
+    word = re.compile(rf"\b{re.escape(old)}\b")
+    inside = [hit for hit in hits if hit.text.count(old) > len(word.findall(hit.text))]
+    if inside and re.fullmatch(r"\w+", old):
+        return (
+            f"{phrases.code(old)} also stands inside longer words, so I leave all files as they are:\n\n"
+            f"{list_hits(inside)}\n\nName the file instead: `rename {old} to {new} in {files[0]}`."
+        )
+    edits = [{"file_path": path, "old_string": old, "new_string": new, "replace_all": True} for path in files]
+    outcome = yield from ask("multi_edit", edits=edits)
+    if outcome.failed:
+        return phrases.failed("Nothing was changed", outcome.text)
+    names = phrases.one_of([phrases.code(path) for path in files])
+    done = f"Replaced {phrases.code(old)} by {phrases.code(new)} in {phrases.count(len(files), 'file')}"
+    return f"{done}: {names}. `/undo` takes it back.{phrases.warning(outcome.text)}"
 
 
 def _choose_file(old: str, new: str) -> Skill:
