@@ -111,6 +111,8 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
             if isinstance(event, events.Paste) and not event.is_forwarded:
                 # As Textual 8.2.8 has it for keys alone: a file may be dropped on a window without the focus.
                 self.app_focus = True
+            if isinstance(event, events.MouseDown) and not self.app_focus:
+                self.chat.rearm()  # some terminals report the focus after the click that brings it
             focused = self.focused if isinstance(event, events.MouseEvent) else None
             await super().on_event(event)
             if focused is not None and focused.screen.focused is None:

@@ -71,7 +71,7 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
         self.activity = ActivityLine(surroundings.clock, self._show_figures, self._live.progress)
         self.todos = TodoPanel()
         self.popup = CompletionPopup(lambda command: self._slash.argument_values(command, self._session))
-        self.composer = Composer(self.popup, self._recall)
+        self.composer = Composer(self.popup, self._recall, self.prompts.may_send)
         self.status_bar = StatusBar(self._live.current())
         self.welcome = Welcome(self._live.facts(surroundings.version))
 

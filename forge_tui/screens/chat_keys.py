@@ -13,7 +13,7 @@ from textual.binding import BindingType
 from forge_tui.keymap import Where, bindings
 from forge_tui.screens.prompt_place import PromptPlace
 from forge_tui.screens.reading_keys import ReadingKeys
-from forge_tui.widgets.composer import LONGEST, Composer
+from forge_tui.widgets.composer import LONGEST, Composer, writes
 
 if TYPE_CHECKING:
     from forge_core.session.session import ForgeSession
@@ -116,6 +116,8 @@ class ChatKeys(ReadingKeys, inherit_bindings=False):
         """Any other key between two Ctrl+C means that the second is no goodbye."""
         if isinstance(event, events.Paste) or event.key not in STOP_KEYS:
             self.forget_stop()
+        if isinstance(event, events.Paste) or writes(event):
+            self.prompts.text_came()
 
     def forget_stop(self) -> None:
         """Let the next Ctrl+C be the first of two, and no longer say that it leaves."""

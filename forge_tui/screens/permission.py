@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.dom import NoScreen
 from textual.errors import NoWidget
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
 from forge_core.sanitize import safe_line, safe_text
@@ -22,8 +22,9 @@ from forge_tui.screens.prompt import (
     FRAME_CELLS,
     FRAME_ROWS,
     SMALL,
+    TYPING_HINT,
+    Draft,
     Prompt,
-    StrayKeys,
     first_fitting,
     place,
 )
@@ -41,7 +42,6 @@ from forge_tui.screens.request_text import (
 from forge_tui.widgets.choices import Choice, ChoiceList
 from forge_tui.widgets.exact_text import Line, exact_line
 from forge_tui.widgets.exact_view import ExactView
-from forge_tui.widgets.line_input import LineInput
 
 CHANGED_ROWS = 2
 """Of a diff, that show wherever there is room for them."""
@@ -52,9 +52,13 @@ ROOMY = 24
 WRAP_CELLS = 12
 """What wrapping between words may leave empty."""
 KEYS_HINT = "Enter answer · Esc no"
-RULE_HINT = "Enter answer · E change the rule · Esc no"
-WHY_HINT = "Enter send · Esc back"
+TEXT_HINT = "Enter answer · Esc no · or type why not"
+RULE_HINT = "Enter answer · Tab change the rule · Esc no · or type why not"
+DIGIT_HINT = "Enter answer now · Esc wait · more text: say why not"
+WHY_HINT = "Enter no, for this reason · Esc back, keep the text"
+SHORT_WHY_HINT = "Enter no · Esc back"
 GRANT_HINT = "Enter grant this rule · Esc back"
+WHY_LABEL = "No, because:"
 NO_ROOM_HINT = "Enlarge the window to answer · Esc no"
 NOT_TYPABLE = "This rule holds what cannot be typed in one line. It can be granted as it is, or not at all."
 
@@ -82,10 +86,10 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         *,
         workspace: Path,
         clock: Callable[[], float],
-        on_stray: StrayKeys,
+        draft: Draft,
         check_rule: CheckRule,
     ) -> None:
-        super().__init__(id="permission", clock=clock, on_stray=on_stray)
+        super().__init__(id="permission", clock=clock, draft=draft)
         self._request = request
         self._workspace = workspace
         self._check_rule = check_rule
@@ -93,12 +97,13 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         self._writing: Option | None = None
         """The answer whose rule, or whose reason, is being written."""
         self._problem_text = ""
+        self._chosen_before = 0
+        """Before a digit selected another answer."""
         self._body = ExactView(body_of(request))
         self._warning = safe_text(warning_of(request))
         self._note = Static(id="oddities", markup=False)
         self._facts = Static(id="facts", markup=False)
         self._problem = Static(id="problem", markup=False)
-        self._line = LineInput()
         rows = [Choice(f"{option.digit} {option.label}", option.hint) for option in self._options]
         self._choices = ChoiceList(rows, chosen=self._default_index())
 
@@ -122,9 +127,7 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         yield self._problem
 
     def on_mount(self) -> None:
-        self._fit()
-        self.focus()
-        self.watch(self._body, "scroll_y", self._say_hint, init=False)
+        self.watch(self._body, "scroll_y", self.say_hint, init=False)
 
     def _default_index(self) -> int:
         wanted = Answer.NO if self._request.is_destructive else Answer.ONCE
@@ -136,7 +139,7 @@ class PermissionPrompt(Prompt[ApprovalReply]):
 
     # What shows
 
-    def _fit(self) -> None:
+    def fit(self) -> None:
         """Give each part its rows. The answers come first, then two rows of what it is about, the warning
         and the facts; then what of an edit shows that there is a change, at the conversation's cost; the
         body and the conversation share what is left."""
@@ -157,7 +160,7 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         left -= taken + blank if taken else 0
         least = max(least, self._body.rows_to_change(width - 1, CHANGED_ROWS))
         self._body.styles.max_height = max(min(left - conversation, rows // 2), min(left, least), 0)
-        self.call_after_refresh(self._say_hint)
+        self.call_after_refresh(self.say_hint)
 
     def _fill_body(self, width: int) -> int:
         """Put the rules below what is asked about when their own rows cannot hold them; gives its rows."""
@@ -176,16 +179,20 @@ class PermissionPrompt(Prompt[ApprovalReply]):
             return False
         return choices.visible_region.height >= len(self._options) and body.visible_region.height > 0
 
-    def _say_hint(self) -> None:
+    def say_hint(self) -> None:
         """Say below what the keys do now, and how much of the body is still below."""
         if not self.is_attached:
             return
-        if self._writing is not None:
-            variants = [WHY_HINT if self._writing.asks_why else GRANT_HINT]
+        if self.is_writing and self._writing is not None:
+            variants = [WHY_HINT, SHORT_WHY_HINT] if self._writing.asks_why else [GRANT_HINT]
         elif not self._is_answerable:
             variants = [NO_ROOM_HINT]
+        elif self.is_holding:
+            variants = [DIGIT_HINT, KEYS_HINT]
+        elif self.is_typed_on:
+            variants = [f"{TYPING_HINT} · Esc no", KEYS_HINT]
         else:
-            keys = RULE_HINT if self._chosen.rule else KEYS_HINT
+            keys = RULE_HINT if self._chosen.rule else TEXT_HINT
             variants = [keys, KEYS_HINT]
             shown = round(self._body.scroll_y) + self._body.size.height
             if (more := self._body.row_count - shown) > 0:
@@ -197,29 +204,39 @@ class PermissionPrompt(Prompt[ApprovalReply]):
     def _complain(self, problem: str) -> None:
         if problem != self._problem_text:
             self._problem_text = problem
-            self._fit()
-
-    def on_resize(self) -> None:
-        self._fit()
+            self.fit()
 
     # What the keys do
 
     def takes(self, key: str) -> bool:
-        return super().takes(key) and (key != "e" or bool(self._chosen.rule))
+        """Only the digits of answers on offer are no text."""
+        return any(str(option.digit) == key for option in self._options)
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """While something is being written, the keys belong to it."""
-        return action == "deny" if self.is_writing else True
+    def select_own_words(self) -> None:
+        self._choices.choose(next(i for i, option in enumerate(self._options) if option.asks_why))
+
+    def open_own_words(self) -> None:
+        self._write(self._chosen)
 
     def action_choose(self, by: int) -> None:
         self._choices.move(by)
         self._complain("")
-        self._say_hint()
+        self.say_hint()
 
     def action_digit(self, digit: int) -> None:
+        """Select an answer. It is given unless text follows."""
         for index, option in enumerate(self._options):
-            if option.digit == digit:
-                self._answer(index)
+            if option.digit == digit and self._is_answerable:
+                self._chosen_before = self._choices.chosen
+                self._choices.choose(index)
+                self._complain("")
+                self.hold(str(digit))
+
+    def give_digits(self) -> None:
+        self.action_answer()
+
+    def take_back_digits(self) -> None:
+        self._choices.choose(self._chosen_before)
 
     def action_answer(self) -> None:
         self._answer(self._choices.chosen)
@@ -241,10 +258,7 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         self.app.push_screen(FullView(self.heading, [*lines, *rule_lines(self._request)]))
 
     def action_deny(self) -> None:
-        if self.is_writing:
-            self._stop_writing()
-        else:
-            self.resolve(ApprovalReply(Answer.NO))
+        self.resolve(ApprovalReply(Answer.NO))
 
     def action_scroll_body(self, pages: int) -> None:
         body = self._body
@@ -262,19 +276,17 @@ class PermissionPrompt(Prompt[ApprovalReply]):
 
     def _write(self, option: Option) -> None:
         self._writing, self._problem_text = option, ""
-        self.add_class("-writing")
-        self._line.begin(option.rule, "" if option.rule else "What should it know or do instead?")
-        self._fit()
+        if option.asks_why:
+            self.open_line(WHY_LABEL, placeholder="What should it know or do instead?")
+        else:
+            self.open_line("Allow:", option.rule)
 
-    def _stop_writing(self) -> None:
+    def close_line(self) -> None:
         self._writing, self._problem_text = None, ""
-        self.remove_class("-writing")
-        self._fit()
-        self.focus()
+        super().close_line()
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        option, text = self._writing, event.value.strip()
+    def submit_line(self, text: str) -> None:
+        option = self._writing
         if option is None:
             return
         if option.asks_why:
@@ -287,4 +299,5 @@ class PermissionPrompt(Prompt[ApprovalReply]):
     def on_choice_list_clicked(self, event: ChoiceList.Clicked) -> None:
         event.stop()
         if self.is_armed and not self.is_writing:
+            self.release_digits()
             self._answer(event.index)

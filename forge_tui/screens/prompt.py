@@ -1,29 +1,55 @@
-"""What all prompts share: a place, a grace before keys count, and a draft that loses nothing.
+"""What all prompts share: a place in the screen, and the rule by which no key answers by accident.
 
-A prompt stands where the composer was, so the conversation above stays visible. Keys count only after half a
-second without any, so that what was being typed when it appeared never answers it.
+A prompt takes the composer's place, so the conversation above stays visible. It keeps the focus, and handles
+its keys one after the other, also those of the line that it opens: keys that arrive in one burst keep their
+order. The rule:
+
+- Text is never an answer. It opens a line for the user's own words, with everything typed just before.
+- A digit selects an answer, which is given by Enter, or when no other key follows within `DIGIT_S`. With text
+  behind it, it is text.
+- Other keys answer after `GRACE_S` without a key since the prompt came, and only while the line is closed.
+- Over a half-typed message, digits, Enter and Backspace are that message's too, for `TYPING_S`.
+- Once there is text, no answer that allows anything is selected unless the user selects it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from textual import events
 from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Size
+from textual.timer import Timer
 from textual.widgets import Static
 
+from forge_core.sanitize import safe_line
+from forge_tui.screens.prompt_place import TYPING_S
 from forge_tui.terminal import internals
-from forge_tui.widgets.composer import writes
+from forge_tui.widgets.bound_keys import run_bound
+from forge_tui.widgets.composer import is_newline
+from forge_tui.widgets.line_input import NEWLINE, LabelledLine
+from forge_tui.widgets.typed_text import typed_text
 
 Reply = TypeVar("Reply")
-StrayKeys: TypeAlias = Callable[[events.Key | events.Paste], None]
 
 GRACE_S = 0.5
+"""So long without a key after a prompt came, until its keys answer."""
+DIGIT_S = 0.5
+"""So long without another key, until a digit is an answer."""
+ENTER_S = 0.3
+"""An Enter that follows sooner on a message begun in the composer was meant for the composer."""
+LATE_S = 0.1
+"""A key may wait that long until the app takes it; what it waited longer counts."""
+LONGEST_LINE = 10_000
+"""Characters of a paste that the line takes; a longer one goes to the composer."""
+TICK_S = 0.05
+STALL_S = 0.25
+"""When a tick is that late, keys may wait in the terminal unread."""
 FRAME_CELLS = 4
 """Of a row: the border and the padding."""
 FRAME_ROWS = 2
@@ -32,9 +58,28 @@ BESIDE_ROWS = 2
 SMALL = 20
 """Rows of a terminal below which a prompt has no blank lines."""
 
+TYPING_HINT = "Keys continue your message · Up, Down choose an answer"
+
+
+class Draft(Protocol):
+    """The message in the composer, which a prompt hides."""
+
+    @property
+    def is_half_typed(self) -> bool:
+        """Whether it was being typed when the prompt came."""
+
+    def take(self) -> tuple[str, int]:
+        """The text, which is then gone from the composer, and the index of the cursor."""
+
+    def give_back(self, text: str, cursor: int) -> None:
+        """Put text back where it was taken from, or behind what is there."""
+
+    def say(self, text: str) -> None:
+        """Show a note for a moment."""
+
 
 class Prompt(Vertical, Generic[Reply], can_focus=True):
-    """Puts something to the person and resolves `reply`."""
+    """Asks the user something and resolves `reply`."""
 
     DEFAULT_CSS = """
     Prompt {
@@ -47,17 +92,34 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         border-title-style: bold;
         border-subtitle-color: $forge-muted;
         & > #problem { color: $warning; display: none; }
-        & > LineInput { display: none; }
-        &.-writing > LineInput { display: block; }
+        & > LabelledLine { display: none; }
+        &.-writing > LabelledLine { display: block; }
     }
     """
 
-    def __init__(self, *, id: str, clock: Callable[[], float], on_stray: StrayKeys) -> None:  # noqa: A002
+    def __init__(self, *, id: str, clock: Callable[[], float], draft: Draft) -> None:  # noqa: A002
         super().__init__(id=id)
         self._clock = clock
-        self._on_stray = on_stray
+        self._draft = draft
+        self._line = LabelledLine()
+        self._offered = ""
+        """What the line began with, where that was not typed here."""
+        self._is_continued = False
+        """Whether the line began with the composer's half-typed message."""
+        self._was_armed = False
         self._armed_at = clock() + GRACE_S
+        self._typing_until = clock() + TYPING_S
+        self._last_key_at = float("-inf")
+        self.held = ""
+        """Digits that become an answer, or text."""
+        self._held_until = 0.0
+        self._is_held_early = False
+        """They came before keys answer."""
+        self._ticked_at = 0.0
+        self._ticking: Timer | None = None
         self.reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+
+    # What a prompt is about
 
     @property
     @abstractmethod
@@ -69,10 +131,63 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         """What the title ends with, where there is room; safe to show."""
         return ""
 
+    @abstractmethod
+    def select_own_words(self) -> None:
+        """Select the answer in own words, or one that allows nothing."""
+
+    @abstractmethod
+    def open_own_words(self) -> None:
+        """Open the line for the user's own words, empty."""
+
+    @abstractmethod
+    def submit_line(self, text: str) -> None:
+        """Take the line's text; never called while keys may be meant for something else."""
+
+    @abstractmethod
+    def give_digits(self) -> None:
+        """Give the answer that the held digits have selected."""
+
+    @abstractmethod
+    def take_back_digits(self) -> None:
+        """Undo what the held digits have selected."""
+
+    @abstractmethod
+    def fit(self) -> None:
+        """Give each part its rows."""
+
+    @abstractmethod
+    def say_hint(self) -> None:
+        """Show what the keys do now."""
+
+    def takes(self, key: str) -> bool:
+        """Whether a printable key is no text here while the line is closed."""
+        return bool(internals.bound(self, key))
+
+    def joins(self, key: str) -> bool:
+        """Whether the key is no text behind a digit that is held."""
+        return False
+
+    # State
+
     @property
     def is_writing(self) -> bool:
-        """Whether a line of the prompt has the keys."""
+        """Whether the line is open."""
         return self.has_class("-writing")
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether a digit has been typed that may become text."""
+        return bool(self.held) and not self._is_held_early
+
+    @property
+    def is_typed_on(self) -> bool:
+        """Whether the user is still typing the message that the prompt hides."""
+        return self._clock() < self._typing_until and self._draft.is_half_typed
+
+    @property
+    def is_armed(self) -> bool:
+        """Whether keys and clicks answer."""
+        return self._was_armed or self._clock() >= self._armed_at
 
     def show_waiting(self, count: int) -> None:
         """Say how many more prompts wait."""
@@ -80,37 +195,223 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         counts = f" · {self.counts}" if self.counts else ""
         self.border_title = Content(self.heading + more + counts)
 
-    def rearm(self) -> None:
-        """Let keys and clicks count only after another grace."""
-        self._armed_at = self._clock() + GRACE_S
-
-    @property
-    def is_armed(self) -> bool:
-        return self._clock() >= self._armed_at
+    def rearm(self, grace_s: float = GRACE_S) -> None:
+        """Let keys and clicks answer only after another grace."""
+        self._was_armed, self._armed_at = False, self._clock() + grace_s
 
     def resolve(self, reply: Reply) -> None:
         if not self.reply.done():
             self.reply.set_result(reply)
 
-    def takes(self, key: str) -> bool:
-        """Whether a printable key means something here; else it is text for the next message."""
-        return bool(internals.bound(self, key))
+    def on_mount(self) -> None:
+        self.fit()
+        self.screen.set_focus(self)  # `focus()` comes later, and the next key comes sooner
+        self.call_after_refresh(self._appeared)
+
+    def _appeared(self) -> None:
+        """It shows: what was typed before was not typed at it."""
+        self.rearm()
+        self._typing_until = self._clock() + TYPING_S
+        if self._draft.is_half_typed:
+            self.select_own_words()
+            self.set_timer(TYPING_S, self.say_hint)
+        self.say_hint()
+
+    def on_resize(self) -> None:
+        self.fit()
+
+    # Keys
 
     async def on_event(self, event: events.Event) -> None:
-        """Keys in the grace, text that is no answer and pastes go to the draft, and start the grace anew."""
-        if isinstance(event, events.Key | events.Paste) and self._is_stray(event):
-            self.rearm()
+        """Handle keys and pastes here, in their order: through bindings and the focus, they overtake each
+        other."""
+        if isinstance(event, events.Paste):
             event.stop()
-            self._on_stray(event)
-            return
-        await super().on_event(event)
+            self._take_paste(event.text)
+        elif isinstance(event, events.Key) and await self._take_key(event):
+            event.stop()
+        else:
+            await super().on_event(event)
 
-    def _is_stray(self, event: events.Key | events.Paste) -> bool:
+    async def _take_key(self, event: events.Key) -> bool:
+        """Whether the key ends here."""
+        now = self._clock() - max(time.monotonic() - event.time - LATE_S, 0.0)
+        is_armed, quiet_s = self._arm(now), now - self._last_key_at
+        self._last_key_at = now
+        text = NEWLINE if is_newline(event.key) else safe_line(typed_text(event))
+        if is_armed and self._is_held_early:
+            self.release_digits()
         if self.is_writing:
-            return False  # the line's own
-        if isinstance(event, events.Paste) or not self.is_armed:
+            return await self._take_line_key(event.key, text, quiet_s)
+        if self._continues(event.key, text):
+            self._begin_words(text, is_erasing=event.key == "backspace")
+        elif is_armed:
+            return await self._take_answer_key(event.key, text)
+        elif text:
+            self.hold(text if text.isdigit() else "", is_early=True)
+        else:
+            return bool(internals.bound(self, event.key)) or event.key == "backspace"
+        return True
+
+    def _arm(self, now: float) -> bool:
+        """Whether a key of this moment answers; if not, the grace begins again."""
+        if not self._was_armed:
+            self._was_armed = now >= self._armed_at
+            if not self._was_armed:
+                self._armed_at = now + GRACE_S
+        return self._was_armed
+
+    def _continues(self, key: str, text: str) -> bool:
+        """Whether the key is text: of the hidden message, behind a digit, or because it is no answer."""
+        if self.is_typed_on:
+            return bool(text) or key in ("enter", "backspace")
+        if self.held and text and not self.joins(key):
+            is_repeated = self._is_held_early and self.held[-1] == text
+            return not is_repeated
+        return bool(text) and not self.takes(key)
+
+    async def _take_answer_key(self, key: str, text: str) -> bool:
+        if self.held and key == "escape":
+            self.release_digits(is_undone=True)
             return True
-        return writes(event) and not self.takes(event.key)
+        if not text and self.held:
+            if not internals.bound(self, key) and key != "backspace":  # Shift, as some terminals report it
+                self._held_until = self._clock() + DIGIT_S
+                return False
+            self.release_digits(is_undone=key == "backspace")
+        if key in ("up", "down"):
+            self._typing_until = float("-inf")
+        return await run_bound(self, key) or bool(internals.bound(self, key)) or key == "backspace"
+
+    async def _take_line_key(self, key: str, text: str, quiet_s: float) -> bool:
+        line = self._line.input
+        if key == "escape":
+            self.close_line()
+        elif key == "enter":
+            self._take_line_enter(quiet_s)
+        elif text:
+            line.write(text)
+        elif key in ("up", "down") and not line.value and self.is_armed:
+            self.close_line()
+            await run_bound(self, key)
+        elif key in ("pageup", "pagedown"):
+            await run_bound(self, key)
+        elif not await run_bound(line, key):
+            return bool(internals.bound(self, key))
+        return True
+
+    def _take_line_enter(self, quiet_s: float) -> None:
+        if self._is_continued:
+            is_meant = quiet_s >= ENTER_S
+        elif self._offered:
+            is_meant = self.is_armed  # it may grant something
+        else:
+            is_meant = bool(self._line.input.value) or self.is_armed
+        if is_meant:
+            self.submit_line(self._line.input.value.replace(NEWLINE, "\n").strip())
+
+    def _take_paste(self, text: str) -> None:
+        self._last_key_at = self._clock()
+        if len(text) + len(self._line.input.value) > LONGEST_LINE:
+            self.select_own_words()
+            self._draft.give_back(text, len(text))
+            self._draft.say("Kept for your next message: too long for this line")
+        elif self.is_writing:
+            self._line.input.write(safe_line(text.strip("\n")))
+        else:
+            self._begin_words(safe_line(text.strip("\n")))
+        self._arm(self._clock())
+
+    # The line
+
+    def _begin_words(self, text: str, *, is_erasing: bool = False) -> None:
+        """Open the line with the half-typed message, the held digits and this text."""
+        before, cursor = self._draft.take() if self.is_typed_on else ("", 0)
+        text = self.held + text
+        self.release_digits(is_undone=True)
+        self.select_own_words()
+        self.open_own_words()
+        self._is_continued = bool(before)
+        self._line.input.begin(safe_line(before), cursor)
+        self._line.input.write(text)
+        if is_erasing:
+            self._line.input.action_delete_left()
+
+    def open_line(self, label: str, text: str = "", placeholder: str = "") -> None:
+        """Give the keys to the line, with this to start from. Only for text that is safe to show."""
+        self._offered, self._is_continued = text, False
+        self._typing_until = float("-inf")
+        self.add_class("-writing")
+        self._line.label = label
+        self._line.input.placeholder = placeholder
+        self._line.input.begin(text, len(text))
+        self.fit()
+
+    def close_line(self) -> None:
+        """Give the keys to the prompt and the typed text to the composer."""
+        self.give_back_text()
+        self.end_line()
+
+    def end_line(self) -> None:
+        """Give the keys to the prompt; what the line held is done with."""
+        self._line.input.value = ""
+        self._line.input.end()
+        self.remove_class("-writing")
+        self.fit()
+
+    def give_back_text(self) -> None:
+        """Put what was typed here into the composer."""
+        line = self._line.input
+        if self.is_writing and not self._offered:
+            typed, cursor = line.value.replace(NEWLINE, "\n"), line.cursor_position
+        else:
+            typed, cursor = self.held, len(self.held)
+        if typed.strip():
+            self._draft.give_back(typed, cursor)
+        line.value = ""
+
+    # Digits
+
+    def hold(self, digits: str, *, is_early: bool = False) -> None:
+        """Wait whether text follows these digits."""
+        if not digits:
+            return
+        self.held += digits
+        self._is_held_early = is_early
+        self._ticked_at = self._clock()
+        self._held_until = self._ticked_at + DIGIT_S
+        if self._ticking is None:
+            self._ticking = self.set_interval(TICK_S, self._tick)
+        self.say_hint()
+
+    def release_digits(self, *, is_undone: bool = False) -> None:
+        """Hold no digits any more."""
+        if is_undone and self.is_holding:
+            self.take_back_digits()
+        self.held, self._is_held_early = "", False
+        if self._ticking is not None:
+            self._ticking.stop()
+            self._ticking = None
+        self.say_hint()
+
+    def _tick(self) -> None:
+        now = self._clock()
+        is_late, self._ticked_at = now - self._ticked_at > STALL_S, now
+        if is_late:  # a key may have been pressed meanwhile: see what comes
+            self._held_until = max(self._held_until, now + STALL_S)
+        elif self.held and now >= self._held_until:
+            # Behind the keys that the app has already, then behind those that it has given to this prompt.
+            self.app.call_later(self.call_later, self._expire, self._held_until)
+
+    def _expire(self, held_until: float) -> None:
+        if not self.held or held_until != self._held_until:
+            return
+        if self._is_held_early:
+            self._draft.say(f"Press {self.held[0]} again to answer")
+            self.release_digits()
+        else:
+            self.release_digits()
+            self.give_digits()
 
 
 def place(part: Static, text: str, width: int, rows: int) -> int:

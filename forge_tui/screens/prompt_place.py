@@ -8,12 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from textual import events
-
 from forge_tui.screens.attention import PersonAsked
 from forge_tui.screens.overlay import Overlay
 from forge_tui.widgets.activity import Working
-from forge_tui.widgets.composer import writes
 
 if TYPE_CHECKING:
     from forge_core.approval import ApprovalReply, ApprovalRequest, QuestionReply, QuestionRequest
@@ -22,11 +19,15 @@ if TYPE_CHECKING:
 
 Reply = TypeVar("Reply")
 ASKING = "Waiting for your answer"
+TYPING_S = 3.0
+"""A message that was typed at within this time before a prompt came is still being typed, for as long."""
+LATE_ENTER_S = 0.5
+"""So long after a prompt has gone, an Enter may have been meant for it."""
 
 
 class PromptPlace:
-    """Puts prompts where the composer is and takes them away again; what is typed meanwhile goes to the
-    draft."""
+    """Puts prompts where the composer is and takes them away again. Implements `prompt.Draft`: text that was
+    typed at a prompt comes back to the composer."""
 
     def __init__(
         self,
@@ -41,6 +42,10 @@ class PromptPlace:
         self._check_rule = check_rule
         self._prompt: Prompt[ApprovalReply] | Prompt[QuestionReply] | None = None
         self._waiting = 0
+        self._typed_at = float("-inf")
+        """When the user last typed at the composer, or in a prompt's line."""
+        self._came_at = 0.0
+        self._went_at = float("-inf")
 
     @property
     def is_taken(self) -> bool:
@@ -55,7 +60,7 @@ class PromptPlace:
             request,
             workspace=self._workspace,
             clock=self._clock,
-            on_stray=self._type_into_draft,
+            draft=self,
             check_rule=self._check_rule,
         )
         self._prompt = prompt
@@ -67,7 +72,7 @@ class PromptPlace:
         from forge_tui.screens.questionnaire import Questionnaire
 
         self._screen.post_message(PersonAsked(""))
-        prompt = Questionnaire(request, clock=self._clock, on_stray=self._type_into_draft)
+        prompt = Questionnaire(request, clock=self._clock, draft=self)
         self._prompt = prompt
         return await self._answer_of(prompt)
 
@@ -95,8 +100,23 @@ class PromptPlace:
         """The screen is on top again: the prompt takes the keys back."""
         if self._prompt is not None and self._prompt.is_mounted:
             self._prompt.rearm()
-            if not self._prompt.is_writing:
-                self._prompt.focus()
+            self._screen.set_focus(self._prompt)
+
+    def text_came(self) -> None:
+        """The user has typed something, which has not been handled yet."""
+        is_composing = self._screen.focused is self._screen.composer
+        if is_composing or (self._prompt is not None and self._prompt.is_writing):
+            self._typed_at = self._clock()
+        if is_composing:
+            self._went_at = float("-inf")
+
+    def may_send(self) -> bool:
+        """Whether an Enter in the composer is meant for it, and not for the prompt that has just gone."""
+        now = self._clock()
+        is_meant = now - self._went_at >= LATE_ENTER_S
+        if not is_meant:
+            self._went_at = now  # a key that is held repeats
+        return is_meant
 
     async def _answer_of(self, prompt: Prompt[Reply]) -> Reply:
         self._screen.call_later(self._put, prompt)  # in the screen's own task: the caller may be any task
@@ -119,6 +139,7 @@ class PromptPlace:
             screen.activity.working = replace(
                 working, verb=ASKING, hint="Ctrl+C to interrupt", asked_at=self._clock()
             )
+        self._came_at = self._clock()
         await screen.mount(prompt, after=screen.composer)
         prompt.show_waiting(self._waiting)
 
@@ -128,9 +149,12 @@ class PromptPlace:
             from forge_tui.screens.full_view import FullView
 
             self._close_overlays(FullView)  # it showed what that prompt was about
+            if prompt.reply.cancelled():
+                prompt.give_back_text()
             await prompt.remove()
         if self._prompt is not None:
             return  # the next one has come already
+        self._went_at = self._clock()
         screen.composer.display = True
         screen.remove_class("-asking")
         screen.composer.focus()
@@ -142,13 +166,24 @@ class PromptPlace:
             if isinstance(above, kind or Overlay):
                 above.action_leave()
 
-    def _type_into_draft(self, event: events.Key | events.Paste) -> None:
-        """Keep for the next message what was typed or pasted while a prompt stands."""
+    # The message in the composer
+
+    @property
+    def is_half_typed(self) -> bool:
+        """Whether the composer's text was being typed when the prompt came."""
+        is_recent = self._came_at - self._typed_at < TYPING_S
+        return is_recent and bool(self._screen.composer.text.strip())
+
+    def take(self) -> tuple[str, int]:
+        """The composer's text, which is then gone from it, and the index of its cursor."""
         composer = self._screen.composer
-        if isinstance(event, events.Paste):
-            composer.paste(event.text)  # now: keys that come right behind it are written at once
-        elif writes(event):
-            composer.keep(event)
-        else:
-            return
-        self._screen.activity.note("Kept for your next message")
+        cursor = composer.cursor_index
+        return composer.take(), cursor
+
+    def give_back(self, text: str, cursor: int) -> None:
+        """Put text into the composer, behind what is there."""
+        self._screen.composer.give_back(text, cursor)
+
+    def say(self, text: str) -> None:
+        """Show a note for a moment."""
+        self._screen.activity.note(text)

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.dom import NoScreen
 from textual.errors import NoWidget
 from textual.geometry import Size
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from forge_core.approval import QuestionReply, QuestionRequest
 from forge_core.sanitize import safe_text
@@ -23,8 +23,9 @@ from forge_tui.screens.prompt import (
     FRAME_CELLS,
     FRAME_ROWS,
     SMALL,
+    TYPING_HINT,
+    Draft,
     Prompt,
-    StrayKeys,
     first_fitting,
     place,
 )
@@ -37,12 +38,17 @@ from forge_tui.screens.question_text import (
     tabs,
 )
 from forge_tui.widgets.choices import Choice, ChoiceList
-from forge_tui.widgets.line_input import LineInput
 
 DETAIL_ROWS = 4
 """The most that the description of the chosen option may take."""
 NO_ROOM_HINT = "Enlarge the window to answer · Esc decline"
-WRITING_HINT = "Enter keep · Esc back"
+WRITING_HINT = "Enter keep this answer · Esc back, keep the text"
+INSTEAD_HINT = "Enter send this and no answers · Esc back, keep the text"
+DIGIT_HINTS = ("Enter answer now · Esc wait · more text: own words", "Enter answer now · Esc wait")
+OWN_LABEL = "Your answer:"
+INSTEAD_LABEL = "No answers, because:"
+PAGE_GRACE_S = 0.25
+"""So long without a key after a question was answered, until keys answer the next one."""
 
 
 class Questionnaire(Prompt[QuestionReply]):
@@ -61,8 +67,8 @@ class Questionnaire(Prompt[QuestionReply]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.QUESTIONS)]
 
-    def __init__(self, request: QuestionRequest, *, clock: Callable[[], float], on_stray: StrayKeys) -> None:
-        super().__init__(id="questions", clock=clock, on_stray=on_stray)
+    def __init__(self, request: QuestionRequest, *, clock: Callable[[], float], draft: Draft) -> None:
+        super().__init__(id="questions", clock=clock, draft=draft)
         self._sheet = AnswerSheet(request)
         self._at = 0
         """The question that shows; their number: the review."""
@@ -71,7 +77,8 @@ class Questionnaire(Prompt[QuestionReply]):
         self._scroll = VerticalScroll(self._text, id="text", can_focus=False)
         self._choices = ChoiceList()
         self._detail = Static(id="detail", markup=False)
-        self._line = LineInput()
+        self._chosen_before = 0
+        """Before a digit selected another option."""
 
     @property
     def heading(self) -> str:
@@ -101,7 +108,6 @@ class Questionnaire(Prompt[QuestionReply]):
 
     def on_mount(self) -> None:
         self._show()
-        self.focus()
 
     # What shows
 
@@ -109,16 +115,16 @@ class Questionnaire(Prompt[QuestionReply]):
         """The question, or the review, that is its turn."""
         self._choices.show(review_rows(self._sheet) if self._is_review else self._rows(), chosen)
         self._scroll.scroll_home(animate=False)
-        self._fit()
+        self.fit()
 
     def _refresh_rows(self) -> None:
         self._choices.show(self._rows(), self._choices.chosen)
-        self._fit()
+        self.fit()
 
     def _rows(self) -> list[Choice]:
         return option_rows(self._sheet, self._at)
 
-    def _fit(self) -> None:
+    def fit(self) -> None:
         """Give each part its rows: the options first, then the question, then what the chosen one means."""
         width, rows = max(self.screen.size.width - FRAME_CELLS, 2), self.screen.size.height
         blank = int(rows >= SMALL)
@@ -132,7 +138,7 @@ class Questionnaire(Prompt[QuestionReply]):
         spare = max(left - min(wanted, 2) - (4 if blank else 1), 0)
         left -= self._place_detail(width, min(spare, DETAIL_ROWS))
         self._scroll.styles.max_height = max(min(left - (4 if blank else 1), wanted), min(left, 2), 0)
-        self.call_after_refresh(self._say_hint)
+        self.call_after_refresh(self.say_hint)
 
     def _question_text(self) -> str:
         if self._is_review:
@@ -168,38 +174,88 @@ class Questionnaire(Prompt[QuestionReply]):
             return False
         return choices.visible_region.height >= self._choices.shown_rows and text.visible_region.height > 0
 
-    def _say_hint(self) -> None:
+    def say_hint(self) -> None:
         """Say below what the keys do now."""
         if not self.is_attached:
             return
         if self.is_writing:
-            variants = [WRITING_HINT]
+            variants = [INSTEAD_HINT if self._is_review else WRITING_HINT, "Enter keep · Esc back"]
         elif not self._is_answerable:
             variants = [NO_ROOM_HINT]
+        elif self.is_holding and not self._takes_several:
+            variants = [*DIGIT_HINTS]
         else:
-            keys = "Space mark · Enter go on" if self._takes_several else "Enter answer"
-            if self._is_review:
-                keys = "Enter send, or go back to one"
-            more = " · Tab next question" if self._has_review and not self._is_review else ""
-            variants = [f"{keys}{more} · Esc decline", f"{keys} · Esc decline"]
-        self.border_subtitle = Content(first_fitting(variants, self.size.width))
+            variants = self._answer_hints()
+        self.border_subtitle = Content(first_fitting(variants, self.size.width - FRAME_CELLS))
 
-    def on_resize(self) -> None:
-        self._fit()
+    def _answer_hints(self) -> list[str]:
+        """What the keys do while the line is closed, from the longest."""
+        if self.is_typed_on:
+            return [f"{TYPING_HINT} · Esc decline", "Esc decline"]
+        if self._is_review:
+            return [
+                "Enter send, or go back to one · Esc decline · or type why not",
+                "Enter send · Esc decline",
+            ]
+        keys = "Space mark · Enter go on" if self._takes_several else "Enter answer"
+        more = " · Tab next question" if self._has_review else ""
+        told = f"{keys}{more} · Esc decline"
+        return [f"{told} · or type your answer", told, f"{keys} · Esc decline"]
 
     # What the keys do
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """While own words are being written, the keys belong to them."""
-        return action == "decline" if self.is_writing else True
+    def takes(self, key: str) -> bool:
+        """Only the digits of options are no text, and Space where several may be marked."""
+        if key == "space":
+            return self._takes_several
+        return key in self._digits
+
+    def joins(self, key: str) -> bool:
+        """Several digits mark several options."""
+        return self._takes_several and key in self._digits
+
+    @property
+    def _digits(self) -> list[str]:
+        return [str(number) for number in range(1, min(len(self._choices.rows), 9) + 1)]
+
+    def select_own_words(self) -> None:
+        self._choices.choose(1 if self._is_review else len(self._choices.rows) - 1)
+
+    def open_own_words(self) -> None:
+        self.open_line(INSTEAD_LABEL if self._is_review else OWN_LABEL)
 
     def action_choose(self, by: int) -> None:
         self._choices.move(by)
-        self._fit()
+        self.fit()
 
     def action_digit(self, digit: int) -> None:
-        if digit <= len(self._choices.rows):
-            self._pick(digit - 1)
+        """Select an option, or mark it where several may be. It counts unless text follows."""
+        index = digit - 1
+        if index >= len(self._choices.rows) or not self._is_answerable:
+            return
+        if not self.is_holding:
+            self._chosen_before = self._choices.chosen
+        self._choices.choose(index)
+        if self._takes_several and not self._is_other(index):
+            self.action_mark()
+        self.fit()
+        self.hold(str(digit))
+
+    def give_digits(self) -> None:
+        """Take the selected option; what is marked is marked already."""
+        if not self._takes_several:
+            self.action_take()
+        elif self._is_other(self._choices.chosen):
+            self._write()
+
+    def take_back_digits(self) -> None:
+        if self._takes_several:
+            for digit in self.held:
+                if not self._is_other(int(digit) - 1):
+                    self._sheet.mark(self._at, int(digit) - 1)
+            self._refresh_rows()
+        self._choices.choose(self._chosen_before)
+        self.fit()
 
     def action_mark(self) -> None:
         """Mark without going on."""
@@ -232,10 +288,7 @@ class Questionnaire(Prompt[QuestionReply]):
             self._show()
 
     def action_decline(self) -> None:
-        if self.is_writing:
-            self._stop_writing()
-        else:
-            self.resolve(QuestionReply(declined=True))
+        self.resolve(QuestionReply(declined=True))
 
     def action_scroll_text(self, pages: int) -> None:
         self._scroll.scroll_relative(y=pages * max(self._scroll.size.height - 1, 1), animate=False)
@@ -244,9 +297,10 @@ class Questionnaire(Prompt[QuestionReply]):
         return index == len(self._sheet.questions[self._at].options)
 
     def _pick(self, index: int) -> None:
-        """A digit or a click: mark where several may be, else take at once."""
+        """A click: mark where several may be, else take at once."""
         if not self._is_answerable:
             return
+        self.release_digits()
         self._choices.choose(index)
         if self._takes_several:
             self.action_mark()
@@ -262,6 +316,7 @@ class Questionnaire(Prompt[QuestionReply]):
         order = [*range(self._at + 1, count), *range(self._at)]
         self._at = next((at for at in order if not self._sheet.answer(at)), count)
         self._show()
+        self.rearm(PAGE_GRACE_S)  # a key that is held must not answer what it has not shown
 
     def _leave_review(self, chosen: int) -> None:
         if chosen == 0:
@@ -269,23 +324,25 @@ class Questionnaire(Prompt[QuestionReply]):
         else:
             self._at = chosen - 1
             self._show()
+            self.rearm(PAGE_GRACE_S)
 
     def _write(self) -> None:
-        self.add_class("-writing")
-        self._line.begin(self._sheet.words(self._at), "Your answer")
-        self._fit()
+        self.open_line(OWN_LABEL, self._sheet.words(self._at))
 
-    def _stop_writing(self) -> None:
-        self.remove_class("-writing")
+    def close_line(self) -> None:
+        super().close_line()
+        if not self._is_review:
+            self._refresh_rows()
+
+    def submit_line(self, text: str) -> None:
+        if self._is_review:
+            if text:
+                self.resolve(QuestionReply(declined=True, reason=text))
+            return
+        self._sheet.write(self._at, text)
+        self.end_line()
         self._refresh_rows()
-        self.focus()
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        words = event.value.strip()
-        self._sheet.write(self._at, words)
-        self._stop_writing()
-        if words and not self._takes_several:
+        if text and not self._takes_several:
             self._go_on()
 
     def on_choice_list_clicked(self, event: ChoiceList.Clicked) -> None:

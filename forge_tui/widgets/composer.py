@@ -34,16 +34,22 @@ _NEWLINES = frozenset(
 
 def writes(event: events.Key) -> bool:
     """Whether a key writes by itself: a letter, a new line, a backspace; not one that sends."""
-    return bool(typed_text(event)) or event.key == "backspace" or _is_newline(event.key)
+    return bool(typed_text(event)) or event.key == "backspace" or is_newline(event.key)
 
 
-def _is_newline(key: str) -> bool:
+def is_newline(key: str) -> bool:
+    """Whether a key begins a new line, and sends nothing."""
     return key in _NEWLINES or key.endswith("\r")  # with a modifier, as xterm's modifyOtherKeys reports Enter
 
 
 def nothing_queued() -> str | None:
     """No message waits."""
     return None
+
+
+def always() -> bool:
+    """Enter is always meant for the composer."""
+    return True
 
 
 class Composer(TextArea):
@@ -86,7 +92,9 @@ class Composer(TextArea):
         self,
         popup: CompletionPopup,
         recall: Callable[[], str | None] = nothing_queued,
+        may_send: Callable[[], bool] = always,
     ) -> None:
+        """`may_send` tells whether an Enter is meant for the composer."""
         super().__init__(
             soft_wrap=True,
             show_line_numbers=False,
@@ -99,6 +107,7 @@ class Composer(TextArea):
         internals.unbind(self, "ctrl+f")  # the screen finds with it
         self._popup = popup
         self._recall = recall
+        self._may_send = may_send
         self._history: list[str] = []
         self._position = 0
         """Index into the history; its length means the draft."""
@@ -131,14 +140,23 @@ class Composer(TextArea):
             self.remember(text)
         return is_any
 
-    def keep(self, event: events.Key) -> None:
-        """Writes what a key writes (see `writes`), while something else has the focus."""
-        if event.key == "backspace":
-            self.action_delete_left()
-        elif _is_newline(event.key):
-            self.action_newline()
-        else:
-            self.insert(typed_text(event))
+    @property
+    def cursor_index(self) -> int:
+        """How many characters are before the cursor."""
+        before = self.get_text_range(self.document.start, self.cursor_location)
+        return len(before)
+
+    def give_back(self, text: str, cursor: int) -> None:
+        """Put text that was typed elsewhere behind what is there, the cursor `cursor` characters into it."""
+        text, before = safe_text(text), self.text
+        if len(before) + len(text) > LONGEST:
+            self.post_message(self.PasteRefused(len(text)))
+            return
+        if before and not before[-1].isspace():
+            before += " "
+        self.replace_text(before + text)
+        lines = (before + text[:cursor]).split("\n")
+        self.move_cursor((len(lines) - 1, len(lines[-1])))
 
     def remember(self, text: str) -> None:
         """Add a sent line to the history."""
@@ -161,7 +179,7 @@ class Composer(TextArea):
 
     async def _on_key(self, event: events.Key) -> None:
         """Write what is typed, and carry out our keys."""
-        if _is_newline(event.key):
+        if is_newline(event.key):
             self.action_newline()
         elif not await run_bound(self, event.key):
             if event.is_printable or not (text := typed_text(event)):
@@ -197,6 +215,8 @@ class Composer(TextArea):
             event.prevent_default()  # Textual has wrapped it all when the scrollbar came, and would again
 
     def action_submit(self) -> None:
+        if not self._may_send():
+            return
         self._follow()  # keys that came in one burst overtake the Changed message
         chosen = self._popup.candidate
         if chosen is not None and not chosen.is_sure:

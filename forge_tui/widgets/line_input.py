@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from textual import events
-from textual.widgets import Input
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.widgets import Input, Static
 
 from forge_core.sanitize import safe_line
 from forge_tui.widgets.bound_keys import run_bound
 from forge_tui.widgets.typed_text import typed_text
+
+NEWLINE = safe_line("\n")
+"""What stands for a line end in a line."""
 
 
 class LineInput(Input):
@@ -26,19 +32,12 @@ class LineInput(Input):
         super().__init__(compact=True, select_on_focus=False)
         self.cursor_blink = False
 
-    def begin(self, text: str, placeholder: str = "") -> None:
-        """Take the keys, with this to start from. Only for text that is safe to show."""
-        self.placeholder = placeholder
-        self.value = text
-        self.cursor_position = len(text)
-        self.focus()
-
     async def _on_key(self, event: events.Key) -> None:
         """Carry out the line's keys, and write what Textual's own line leaves out."""
         if not await run_bound(self, event.key):
             if event.is_printable or not (text := typed_text(event)):
                 return  # Input sees to it
-            self.replace(text, *self.selection)
+            self.write(text)
         event.prevent_default()
         event.stop()
 
@@ -46,4 +45,53 @@ class LineInput(Input):
         event.prevent_default()
         event.stop()
         line = " ".join(part.strip() for part in event.text.splitlines() if part.strip())
-        self.replace(safe_line(line), *self.selection)
+        self.write(safe_line(line))
+
+    def write(self, text: str) -> None:
+        """Put text where the cursor is, in place of what is selected. Only for text that is safe to show."""
+        self.replace(text, *self.selection)
+
+
+class DrivenLine(LineInput, can_focus=False):
+    """A line whose owner has the focus and hands it the keys; it looks as if it had the focus itself."""
+
+    def begin(self, text: str, cursor: int) -> None:
+        """Show the cursor, with this to start from. Only for text that is safe to show."""
+        self.value = text
+        self.cursor_position = cursor
+        self.has_focus = True
+
+    def end(self) -> None:
+        """Show no cursor any more."""
+        self.has_focus = False
+
+
+class LabelledLine(Horizontal):
+    """A line with a word before it that says what the text will be."""
+
+    DEFAULT_CSS = """
+    LabelledLine {
+        height: 1;
+        background: $panel;
+        & > Static { width: auto; padding: 0 0 0 2; background: $panel; color: $accent; }
+        & > DrivenLine, & > DrivenLine:focus { width: 1fr; padding: 0 2 0 1; }
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.input = DrivenLine()
+        self._label = Static(markup=False)
+
+    def compose(self) -> ComposeResult:
+        yield self._label
+        yield self.input
+
+    @property
+    def label(self) -> str:
+        """The word; one of ours, never foreign text."""
+        return str(self._label.content)
+
+    @label.setter
+    def label(self, label: str) -> None:
+        self._label.update(Content(label))

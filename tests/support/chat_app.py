@@ -109,6 +109,16 @@ async def press_until(pilot: Pilot[None], key: str, condition: Callable[[], obje
     await until(pilot, condition, f"by {key}")
 
 
+async def pass_until(app: ChatApp, pilot: Pilot[None], condition: Callable[[], object]) -> None:
+    """Let time pass in small steps until `condition` holds."""
+
+    def passed() -> object:
+        app.clock.pass_(0.05)
+        return condition()
+
+    await until(pilot, passed, str(condition))
+
+
 async def ready(pilot: Pilot[None]) -> ChatApp:
     """Wait for the session; gives the app."""
     app = pilot.app

@@ -435,7 +435,7 @@ class Storm:
         self.compare()
 
     async def asked(self) -> None:
-        """A prompt comes while somebody types: what is no answer to it goes to the draft."""
+        """A prompt comes while somebody types: what is no answer to it comes back to the draft."""
         await self._ask(lambda: None)
 
     async def asked_over(self) -> None:
@@ -462,6 +462,7 @@ class Storm:
         if not self.chat.has_turn:
             return
         self.session.runs.set()
+        done = len(self.done)
         for _ in range(self.chance.choice((1, 1, 2))):
             self.session.ask(self.chance.choice(REQUESTS))
         for _ in range(self.chance.randint(0, 4) if is_writing else 0):
@@ -482,6 +483,16 @@ class Storm:
             self.key("escape")
             await self._go_on()
         await self.until(lambda: not self.chat.prompts.is_taken)
+        await self.hold()
+        self.app.clock.pass_(1)  # else an Enter may have been meant for the prompt
+        self._take_back_text(self.done[done:])
+
+    def _take_back_text(self, done: Sequence[str]) -> None:
+        """No letter that was typed at a prompt is lost, unless Enter has sent it or Backspace erased it."""
+        typed = self.typist.read()
+        lost = Counter(filter(str.isalpha, typed)) - Counter(self.typist.text)
+        if "enter" not in done:
+            assert lost.total() <= done.count("backspace"), f"lost {lost} of {typed!r}\n{self._story()}"
 
     async def _go_on(self) -> None:
         """Lets a little more come, now and then, and holds again."""
@@ -512,7 +523,7 @@ class Storm:
         else:
             name = self.chance.choice((*"123456789e", "space"))
             actions: dict[Callable[[], None], int] = {
-                lambda: self._press_in_prompt(prompt, name): 8, self.token: 4, self.backspace: 1, self.paste: 2,
+                lambda: self.key(name): 8, self.token: 4, self.backspace: 1, self.paste: 2,
                 self.newline: 2, self.resize: 3, self.wheel: 2, self.press_mouse: 2, self.pointer: 1,
                 self._blur_and_focus: 2, lambda: self.app.clock.pass_(1): 8, self._press_stop: 1,
                 lambda: self.key(self.chance.choice(("up", "down", "tab", "pageup", "pagedown", "ctrl+e", "left"))): 6,
@@ -520,12 +531,6 @@ class Storm:
                 lambda: self.key("enter"): 2,
             }  # fmt: skip
             self.chance.choices(list(actions), list(actions.values()))[0]()
-
-    def _press_in_prompt(self, prompt: Any, name: str) -> None:
-        """A key that answers, or else is a letter of the next message."""
-        self.key(name)
-        if not (prompt.is_armed and prompt.takes(name)):
-            self.typist.insert(" " if name == "space" else name)
 
     def _blur_and_focus(self) -> None:
         self.blur()

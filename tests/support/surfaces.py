@@ -351,7 +351,7 @@ async def questions(stage: Stage, texts: Sequence[str]) -> str:
         await stage.until(lambda: stage.app.chat.query("#questions"))
         shown.append(await stage.painted())
         stage.app.clock.pass_(1)
-        for key in ("1", "tab", "1", "tab"):
+        for key in ("1", "tab", "1", "x", "escape", "tab", "x"):
             await stage.press(key)
             shown.append(await stage.painted())
         waiting.cancel()

@@ -65,7 +65,7 @@ async def test_the_answers_show_whatever_the_model_makes_long(
         await ask(pilot)
         await until(pilot, lambda: all(text in shown(app) for text in ANSWERS), "the answers")
         assert "❯ " in shown(app) and "Forge wants to" in shown(app)
-        await pilot.press("5")
+        await pilot.press("5", "enter")
         await type_text(pilot, "no")
         await pilot.press("enter")
         await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.NO, "no")])
@@ -75,15 +75,16 @@ async def test_no_answer_is_taken_while_the_answers_do_not_all_show(config: Forg
     app = asking(config, command_request())
     async with app.run_test(size=(60, 7)) as pilot:
         await ask(pilot)
-        await pilot.press("1", "2", "enter", "down", "enter", "5")
+        for key in ("1", "enter", "2", "enter", "down", "enter", "5", "enter"):
+            await pilot.press(key)
         await pilot.pause()
         assert app.scripted.replies == []
-        assert not app.chat.query_one(PermissionPrompt).has_class("-why")
+        assert not app.chat.query_one(PermissionPrompt).is_writing
         await pilot.resize_terminal(60, 15)
         prompt = app.chat.query_one(PermissionPrompt)
         await until(pilot, lambda: all(text in shown(app) for text in ANSWERS) and prompt._is_answerable)
         app.clock.pass_(1)
-        await pilot.press("1")
+        await pilot.press("1", "enter")
         await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.ONCE)])
 
 
@@ -239,11 +240,11 @@ async def test_the_hint_follows_what_the_keys_do(config: ForgeConfig) -> None:
     async with app.run_test(size=(60, 15)) as pilot:
         await ask(pilot)
         await until(pilot, lambda: "more rows: PageDown, Ctrl+E" in shown(app))
-        await pilot.press("5")
-        await until(pilot, lambda: "Enter send · Esc back" in shown(app))
+        await pilot.press("5", "enter")
+        await until(pilot, lambda: "Enter no, for this reason" in shown(app))
         await pilot.resize_terminal(62, 16)
         await pilot.pause()
         await pilot.pause()
-        assert "Enter send · Esc back" in shown(app) and "PageDown" not in shown(app)
+        assert "Enter no, for this reason" in shown(app) and "PageDown" not in shown(app)
         await pilot.press("escape")
         await until(pilot, lambda: "more rows: PageDown, Ctrl+E" in shown(app))

@@ -42,11 +42,11 @@ def test_an_answer_has_the_same_key_in_every_prompt() -> None:
 @pytest.mark.parametrize(
     ("keys", "wanted"),
     [
-        (["2"], ApprovalReply(Answer.SESSION)),
-        (["3"], ApprovalReply(Answer.ALWAYS)),
+        (["2", "enter"], ApprovalReply(Answer.SESSION)),
+        (["3", "enter"], ApprovalReply(Answer.ALWAYS)),
         (["down", "down", "enter"], ApprovalReply(Answer.ALWAYS)),
-        (["down", "e", "enter"], ApprovalReply(Answer.SESSION)),
-        (["down", "e", "home", "X", "enter"], ApprovalReply(Answer.SESSION, rule="Xbash(pytest *)")),
+        (["down", "tab", "enter"], ApprovalReply(Answer.SESSION)),
+        (["down", "tab", "home", "X", "enter"], ApprovalReply(Answer.SESSION, rule="Xbash(pytest *)")),
         (["down", "down", "tab", "backspace", "space", "x", ")", "enter"], "bash(pytest:* x)"),
         (["down", "down", "right", "left", "backspace", "enter"], "bash(pytest:)"),
     ],
@@ -67,7 +67,7 @@ async def test_a_rule_that_cannot_be_read_is_said_and_stays_to_be_mended(config:
     app = asking(config, request())
     async with app.run_test(size=(80, 24)) as pilot:
         await ask(pilot)
-        await pilot.press("down", "down", "e", "backspace", "enter")
+        await pilot.press("down", "down", "tab", "backspace", "enter")
         await until(pilot, lambda: "'bash(pytest:*' is no rule. Write tool(pattern)." in shown(app))
         assert app.scripted.replies == []
         assert app.chat.query_one(LineInput).value == "bash(pytest:*"
@@ -82,27 +82,29 @@ async def test_escape_leaves_the_rule_as_it_was_offered(config: ForgeConfig) -> 
     app = asking(config, request())
     async with app.run_test(size=(80, 24)) as pilot:
         await ask(pilot)
-        await pilot.press("down", "down", "e", "x", "y", "escape")
+        await pilot.press("down", "down", "tab", "x", "y", "escape")
         await until(pilot, lambda: isinstance(app.focused, PermissionPrompt))
         assert app.scripted.replies == [] and f"project: {ALWAYS}" in shown(app)
         await pilot.press("enter")
         await until(pilot, lambda: answered(app, ApprovalReply(Answer.ALWAYS)))
 
 
-async def test_a_key_that_changes_a_rule_is_text_where_no_rule_is_chosen(config: ForgeConfig) -> None:
+@pytest.mark.parametrize("rows_down", [0, 1, 2])
+async def test_no_letter_changes_a_rule(config: ForgeConfig, rows_down: int) -> None:
     app = asking(config, request())
     async with app.run_test(size=(80, 24)) as pilot:
         await ask(pilot)
-        await pilot.press("e")
-        await pilot.pause()
-        assert app.chat.composer.text == "e" and not app.chat.query_one(PermissionPrompt).is_writing
+        await pilot.press(*["down"] * rows_down, "e")
+        await until(pilot, lambda: "No, because: e" in shown(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: answered(app, ApprovalReply(Answer.NO, "e")))
 
 
 async def test_a_rule_that_cannot_be_typed_is_granted_as_it_is_or_not_at_all(config: ForgeConfig) -> None:
     app = asking(config, request(session_rule="bash(=ls \x1b[2K\u202e\nrm)"))
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
-        await pilot.press("down", "e")
+        await pilot.press("down", "tab")
         await until(pilot, lambda: "cannot be typed in one line" in shown(app))
         assert "␛[2K‹U+202E›" in shown(app) and "\u202e" not in shown(app)
         await pilot.press("enter")
@@ -113,15 +115,13 @@ async def test_what_is_pasted_into_a_rule_or_a_reason_is_one_harmless_line(confi
     app = asking(config, request())
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
-        await pilot.press("5")
-        app.chat.query_one(LineInput).post_message(
-            events.Paste("use\x1b[2K make\n  and [red]not\u202e this\n")
-        )
-        await until(pilot, lambda: "make and [red]not" in shown(app))
+        await pilot.press("5", "enter")
+        app.post_message(events.Paste("use\x1b[2K make\n  and [red]not\u202e this\n"))
+        await until(pilot, lambda: "make⏎  and [red]not" in shown(app))
         assert "\u202e" not in shown(app) and "\x1b" not in shown(app)
         await pilot.press("enter")
         await until(
-            pilot, lambda: answered(app, ApprovalReply(Answer.NO, "use␛[2K make and [red]not\\u202e this"))
+            pilot, lambda: answered(app, ApprovalReply(Answer.NO, "use␛[2K make\n  and [red]not\\u202e this"))
         )
 
 
@@ -145,11 +145,11 @@ async def test_all_of_it_can_be_read_on_the_whole_screen_where_no_key_answers(co
         await pilot.press("ctrl+e")
         await until(pilot, lambda: isinstance(app.focused, PermissionPrompt))
         assert app.scripted.replies == []
-        await pilot.press("1")  # the grace begins anew
+        await pilot.press("1", "enter")  # the grace begins again
         await pilot.pause()
         assert app.scripted.replies == []
         app.clock.pass_(1)
-        await pilot.press("1")
+        await pilot.press("1", "enter")
         await until(pilot, lambda: answered(app, ApprovalReply(Answer.ONCE)))
 
 

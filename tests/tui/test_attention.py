@@ -118,7 +118,7 @@ async def test_the_app_calls_for_a_prompt_and_for_a_long_turn_s_end(
         app.post_message(events.AppFocus())
         await pilot.pause()
         app.clock.pass_(200)
-        await pilot.press("1")
+        await pilot.press("1", "enter")
         await until(pilot, gate.reached.is_set)
         app.post_message(events.AppBlur())
         await pilot.pause()

@@ -11,6 +11,7 @@ import pytest
 
 from forge_core.approval import Question, QuestionOption, QuestionReply, QuestionRequest
 from forge_core.config.models import ForgeConfig
+from forge_tui.screens.prompt import Prompt
 from tests.support.chat_app import command_request, edit_request, make_app, ready, type_text, until
 
 HOSTILE = "[red]x[/] [@click=app.quit] \x1b[2J\x1b]52;c;eA==\x07 \u202e [/]\n\u200b日本"
@@ -54,7 +55,7 @@ async def test_random_keys_while_prompts_come_and_go(config: ForgeConfig, seed: 
             if chance.random() < 0.5:
                 waiting.cancel()
             else:
-                for _ in range(4):  # out of a line, a page, and at last out of the prompt
+                for _ in range(5):  # out of a digit, a line, a page, and at last out of the prompt
                     app.clock.pass_(1)
                     await pilot.press("escape")
             await asyncio.wait([waiting], timeout=180)
@@ -78,11 +79,14 @@ async def test_no_letter_of_a_message_is_lost_while_prompts_come_and_go(config: 
             piece = text[start : start + 11]
             await type_text(pilot, piece[:4])
             await until(pilot, lambda: app.chat.query("#permission, #questions"))
+            await until(pilot, lambda: isinstance(app.focused, Prompt))
             await type_text(pilot, piece[4:8])
+            await until(pilot, lambda: app.chat.query_one(Prompt).is_writing)
             assert not waiting.done()
             app.clock.pass_(1)
-            await pilot.press("escape")
-            assert not isinstance(await waiting, QuestionReply) or waiting.result().declined
+            await pilot.press("escape", "escape")
+            await asyncio.wait([waiting], timeout=60)
+            assert not isinstance(waiting.result(), QuestionReply) or waiting.result().declined
+            await until(pilot, lambda: app.focused is app.chat.composer)
             await type_text(pilot, piece[8:])
-        await until(pilot, lambda: app.focused is app.chat.composer)
         assert app.chat.composer.text == text

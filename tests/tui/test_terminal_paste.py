@@ -61,6 +61,8 @@ def test_a_paste_at_a_question_answers_nothing(tmp_path: Path, pasted: str) -> N
         terminal.wait_until_quiet(1.0, timeout_s=1.2)  # a clock ticks beside it
         assert "Yes, once" in terminal.text
         assert len(server.requests) == 1
+        terminal.send("\x1b")  # the pasted text goes to the composer
+        terminal.wait_until_quiet(1.0, timeout_s=1.2)
         terminal.send("1")
         terminal.wait_for("Done.")
         assert (tmp_path / "made").exists()

@@ -152,7 +152,7 @@ async def test_a_prompt_takes_the_room_of_the_list(config: ForgeConfig) -> None:
         await until(pilot, lambda: "5 No, and tell it why" in shown(app))
         assert "○ Do step 3" not in shown(app)
         app.clock.pass_(1)
-        await pilot.press("1")
+        await pilot.press("1", "enter")
         await until(pilot, lambda: "○ Do step 3" in shown(app))
 
 
