@@ -56,13 +56,10 @@ class SlashCommands:
 
     def _choose_thinking(self, word: str) -> None:
         """Show so much of the reasoning, else the next of the three ways, and keep the choice."""
-        if word and word not in THINKING_SETTINGS:
-            known = ", ".join(THINKING_SETTINGS)
-            self._screen.complain(f"Reasoning can't be shown as {safe_line(word)!r}. The ways are: {known}.")
-            return
         transcript = self._screen.transcript
-        index = THINKING_SETTINGS.index(transcript.thinking) + 1
-        chosen = THINKING_SETTINGS[THINKING_SETTINGS.index(word) if word else index % len(THINKING_SETTINGS)]
+        following = THINKING_SETTINGS.index(transcript.thinking) + 1
+        at = THINKING_SETTINGS.index(word.lower()) if word else following % len(THINKING_SETTINGS)
+        chosen = THINKING_SETTINGS[at]
         transcript.show_thinking(chosen)
         self._screen.activity.note(f"Reasoning: {chosen}")
         self._keep("thinking", chosen)

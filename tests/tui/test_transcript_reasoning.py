@@ -223,4 +223,4 @@ async def test_the_command_goes_through_the_ways_and_keeps_the_choice(tmp_path: 
         await say(pilot, "/thinking loudly")
         await pilot.pause()
         assert transcript.thinking == "folded"
-        assert "can't be shown as 'loudly'" in "".join(drawn(transcript.model.blocks[-1], 78))
+        assert "/thinking does not know 'loudly'" in "".join(drawn(transcript.model.blocks[-1], 78))
