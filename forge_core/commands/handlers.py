@@ -26,7 +26,7 @@ from forge_core.commands.undo_commands import redo, undo
 from forge_core.commands.work_commands import afk, jobs, todo
 from forge_core.errors import ForgeError
 from forge_core.permissions.policy import Decision
-from forge_core.session.session import ForgeSession
+from forge_core.session.session import NOTHING_TO_RETRY, ForgeSession
 from forge_core.tools.base import BaseTool, ToolCategory, ToolParameter, ToolUse
 
 Handler = Callable[[str, ForgeSession], Awaitable[CommandResult]]
@@ -83,11 +83,7 @@ async def _reset(argument: str, session: ForgeSession) -> CommandResult:
 
 
 async def _retry(argument: str, session: ForgeSession) -> CommandResult:
-    if argument:
-        return Failure(f"/retry takes no argument, not {argument!r}.")
-    if not session.can_retry:
-        return Failure("There is nothing to retry: the last turn did not end at a failed model call.")
-    return ResumeTurn()
+    return ResumeTurn() if session.can_retry else Failure(NOTHING_TO_RETRY)
 
 
 async def _model(argument: str, session: ForgeSession) -> CommandResult:

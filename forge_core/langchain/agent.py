@@ -26,6 +26,8 @@ from forge_core.tools.base import BaseTool, ExecutionContext
 from forge_core.tools.executor import ToolExecutor
 from forge_core.tools.registry import ToolRegistry
 
+NOTHING_TO_RETRY = "There is nothing to retry: the last turn did not end at a failed model call."
+
 
 class CallWatch(Protocol):
     """Looks at the calls of one run, in their order."""
@@ -141,7 +143,7 @@ class ForgeAgent:
         """
         failed = self._failed
         if failed is None:
-            raise ForgeError("There is nothing to retry: the last run did not end at a failed model call.")
+            raise ForgeError(NOTHING_TO_RETRY)
         async with aclosing(self._events(failed.text, failed, callbacks)) as events:
             async for event in events:
                 yield event

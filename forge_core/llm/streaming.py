@@ -66,7 +66,7 @@ class ChunkReader:
             chunks = self._read([SseEvent(self._plain.decode("utf-8", "replace"))])
         else:
             chunks = self._read(self._sse.close())
-        self._forgive_cut_event()
+            self._forgive_cut_event()
         if self.failure is None and not self.is_finished:
             self._fail(self._faults.broke_off())
         return chunks

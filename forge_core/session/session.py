@@ -11,6 +11,7 @@ from forge_core.config.models import PermissionMode
 from forge_core.context.ledger import Composition, reserved_output
 from forge_core.errors import ForgeError
 from forge_core.events import AgentEnd, AgentEvent, LLMEnd, Notice
+from forge_core.langchain.agent import NOTHING_TO_RETRY as NOTHING_TO_RETRY
 from forge_core.permissions.grants import check_grant
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.permissions.sandbox.state import SandboxState
@@ -156,7 +157,7 @@ class ForgeSession:
             ForgeError: a turn is running, or the last one did not end so.
         """
         if self._task is None and not self.can_retry:
-            raise ForgeError("There is nothing to retry: the last turn did not end at a failed model call.")
+            raise ForgeError(NOTHING_TO_RETRY)
         async with aclosing(self._read_turn(self._turn_text, is_retry=True)) as events:
             async for event in events:
                 yield event

@@ -162,3 +162,17 @@ def test_an_endless_event_is_refused() -> None:
     for _ in range(40):
         made.feed(block)
     assert isinstance(made.failure, MalformedResponseError)
+
+
+@pytest.mark.parametrize("rest", [b"data: {", b"data: [DON", b"da", b": OPENROU", b'data: {"choices": []'])
+def test_an_event_that_the_end_cuts_off_is_a_broken_connection_and_no_malformed_answer(rest: bytes) -> None:
+    made, _ = read(event(chunk("half")), rest)
+    assert isinstance(made.failure, ConnectionFailedError)
+    finished, chunks = read(event(chunk("whole", finish_reason="stop")), rest)
+    assert finished.failure is None
+    assert text_of(chunks) == "whole"
+
+
+def test_a_plain_body_that_is_no_json_is_malformed() -> None:
+    made, _ = read(b'{"choices": [')
+    assert isinstance(made.failure, MalformedResponseError)
