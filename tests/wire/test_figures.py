@@ -252,10 +252,11 @@ async def test_a_refused_call_costs_nothing(tmp_path: Path) -> None:
 
 async def test_a_call_that_breaks_off_in_the_answer_is_estimated(tmp_path: Path) -> None:
     begun = Reply([event(chunk("Once upon a time")), Reset()])
-    with SseServer(begun) as server:
+    with SseServer(begun, error_reply(401, "User not found.")) as server:
         async with session_at(tmp_path, server) as session:
-            (end,) = [event for event in await turn(session) if isinstance(event, LLMEnd)]
+            end, refused = [event for event in await turn(session) if isinstance(event, LLMEnd)]
             assert end.usage.estimated and end.usage.prompt_tokens
+            assert refused.usage.total_tokens == 0
             assert session.status.usage == end.usage
             await assert_adds_up(session)
 
