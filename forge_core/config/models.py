@@ -46,6 +46,10 @@ class Endpoint:
     base_url: str
     """Without a trailing slash; empty for the offline model."""
     api_key: str | None = field(default=None, repr=False)
+    key_variable: str | None = None
+    """The environment variable that held the key, for messages."""
+    key_notice: str = ""
+    """Which key is sent to an endpoint that the user named; empty for one that nobody named."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ async def run_prompt(config: ForgeConfig, prompt: str, output: OutputFormat) -> 
 
     Ctrl-C ends the run kindly (4); TERM, HUP and QUIT do the same and give 128 + the signal's number.
     """
-    for notice in (*config.notices, *_untrusted(config)):
+    for notice in (*config.notices, *_untrusted(config), *_key_sent(config)):
         print(safe_line(notice), file=sys.stderr)
     harden_process()
     session = build_session(config, deny_all)
@@ -37,6 +37,12 @@ async def run_prompt(config: ForgeConfig, prompt: str, output: OutputFormat) -> 
         return await _drive(session, prompt, make_printer(output, sys.stdout, sys.stderr))
     finally:
         await session.aclose()
+
+
+def _key_sent(config: ForgeConfig) -> tuple[str, ...]:
+    """Which key goes to an endpoint that was named; nothing where none goes."""
+    endpoint = config.endpoint
+    return (endpoint.key_notice,) if endpoint.api_key and endpoint.key_notice else ()
 
 
 def _untrusted(config: ForgeConfig) -> tuple[str, ...]:

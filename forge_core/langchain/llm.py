@@ -28,7 +28,7 @@ from forge_core.langchain.requests import build_request, recoverable_tools, to_t
 from forge_core.langchain.structured import StructuredMethod, structured
 from forge_core.llm.catalog import DEFAULT_MODEL, lookup
 from forge_core.llm.client import OpenRouterClient
-from forge_core.llm.endpoints import resolve
+from forge_core.llm.endpoints import NAMED_KEY_VARIABLE, resolve
 from forge_core.llm.models import CompletionRequest, TokenUsage, ToolDefinition
 from forge_core.llm.pricing import price
 from forge_core.llm.tokenizer import token_ids
@@ -42,8 +42,9 @@ class OpenRouterLLM(BaseChatModel):
     """Talks to one model through an OpenRouterClient.
 
     Give a `client`, or `api_key`, `base_url`, `timeout` (seconds) and `max_retries` (a count) to have one
-    built; what is missing comes from OPENROUTER_API_KEY and OPENROUTER_BASE_URL. A parameter is sent only
-    when it was set: the `temperature` of 1.0 that an untouched model shows is the provider's own default.
+    built; what is missing comes from OPENROUTER_BASE_URL, FORGE_API_KEY for an endpoint that is named so or
+    by `base_url`, and the variable of the provider that answers there. A parameter is sent only when it was
+    set: the `temperature` of 1.0 that an untouched model shows is the provider's own default.
 
     A stream that breaks off after its first token raises and is not sent again, because the text that was
     given out can't be taken back; the error's `partial_text` holds it. `ForgeAgent` repeats the whole call.
@@ -96,9 +97,11 @@ class OpenRouterLLM(BaseChatModel):
         found = resolve(self.base_url or os.environ.get("OPENROUTER_BASE_URL"), os.environ)  # type: ignore[unreachable]
         if self.api_key is None and found.api_key is not None:
             self.api_key = SecretStr(found.api_key)
+        key = self.api_key.get_secret_value() if self.api_key is not None else None
         self.client = OpenRouterClient(
-            self.api_key.get_secret_value() if self.api_key is not None else None,
+            key,
             found.base_url,
+            key_variable=found.key_variable if key == found.api_key else None,
             timeout=self.timeout,
             max_retries=self.max_retries,
             attribution=self.attribution,
@@ -111,7 +114,9 @@ class OpenRouterLLM(BaseChatModel):
 
     @property
     def lc_secrets(self) -> dict[str, str]:
-        return {"api_key": "OPENROUTER_API_KEY"}
+        """A stored model takes its key from the variable that may hold one for its endpoint."""
+        own = self.client.key_variable or self.client.provider.key_variable
+        return {"api_key": own or NAMED_KEY_VARIABLE}
 
     @classmethod
     def is_lc_serializable(cls) -> bool:

@@ -1,19 +1,21 @@
-"""Which endpoint and model a session talks to, from what the person set.
+"""Which endpoint and model a session talks to, from what the user set.
 
-A key travels to the endpoint that the person named (flag, environment, own settings), to OpenRouter, and
-nowhere else: a project's file cannot name a URL at all, and the client follows no redirect with a key.
+FORGE_API_KEY goes to the endpoint that the user named (flag, environment, own settings), a provider's
+variable to that provider's own host, and no key anywhere else: not to a URL from a project's file, and the
+client follows no redirect.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from forge_core.config.models import Endpoint, Origin
+from forge_core.config.models import Endpoint, EndpointKind, Origin
 from forge_core.errors import ConfigError
 from forge_core.llm.offline import OFFLINE_MODEL
 
-KEY_VARIABLE = "FORGE_API_KEY"
-"""The key for whatever `base_url` names; stronger than the service's own variable."""
+if TYPE_CHECKING:
+    from forge_core.llm.endpoints import ResolvedEndpoint
 
 
 def choose_endpoint(
@@ -38,13 +40,23 @@ def choose_endpoint(
         return _OFFLINE, OFFLINE_MODEL
     from forge_core.llm.endpoints import resolve  # here and below: before the first frame, so only when used
 
-    found = resolve(base_url, environ)
-    key = (environ.get(KEY_VARIABLE, "").strip() if base_url else "") or found.api_key
-    if found.provider.name == "openrouter":
-        return Endpoint("openrouter", found.base_url, key), model or _default_model()
-    if not model:
+    found = resolve(base_url, environ, may_carry_key=origins.get("base_url") is not Origin.PROJECT)
+    kind: EndpointKind = "openrouter" if found.provider.name == "openrouter" else "custom"
+    if kind == "custom" and not model:
         raise ConfigError(f"No model given for {found.base_url!r}. Name one with --model.")
-    return Endpoint("custom", found.base_url, key), model
+    notice = _key_notice(found) if base_url else ""
+    endpoint = Endpoint(kind, found.base_url, found.api_key, found.key_variable, notice)
+    return endpoint, model or _default_model()
+
+
+def _key_notice(endpoint: ResolvedEndpoint) -> str:
+    from forge_core.llm.endpoints import NAMED_KEY_VARIABLE, shown_url
+
+    url, is_local = shown_url(endpoint.base_url), endpoint.provider.is_local
+    if endpoint.key_variable is None:
+        return f"No API key is sent to {url}.{'' if is_local else f' Set {NAMED_KEY_VARIABLE} to send one.'}"
+    is_exposed = url.startswith("http:") and not is_local
+    return f"The API key in {endpoint.key_variable} is sent to {url}{', unencrypted' if is_exposed else ''}."
 
 
 _OFFLINE = Endpoint("offline", "")

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapp
 from contextlib import aclosing, closing
 from types import TracebackType
 from typing import Any, Self, TypeVar
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -47,7 +48,7 @@ class OpenRouterClient(AccountCalls):
     `timeout` (seconds) bounds a whole `complete`, and the silences of a stream where it is shorter than
     theirs. `max_retries` counts the attempts after the first. Constructing one opens nothing and reads no
     environment: without `api_key` no Authorization header is sent, and a service that needs one raises
-    AuthenticationError.
+    AuthenticationError. `key_variable` names where the key came from, for messages.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class OpenRouterClient(AccountCalls):
         api_key: str | None = None,
         base_url: str = OPENROUTER_URL,
         *,
+        key_variable: str | None = None,
         timeout: float | None = None,
         max_retries: int = 2,
         first_token_timeout_s: float = 60.0,
@@ -75,6 +77,7 @@ class OpenRouterClient(AccountCalls):
         """Takes the generation's id when an answer has begun and is left or breaks off: its bill can be asked
         for later."""
         self._api_key = _checked_key(api_key)
+        self.key_variable = key_variable
         self._needs_key = self.provider.name not in ("custom",) and not self.provider.is_local
         self._needs_key = self._needs_key and transport is None and sync_transport is None
         self._timeout_s = COMPLETE_TIMEOUT_S if timeout is None else timeout
@@ -83,11 +86,15 @@ class OpenRouterClient(AccountCalls):
             first_token_s=min(first_token_timeout_s, timeout or first_token_timeout_s),
             idle_s=min(idle_timeout_s, timeout or idle_timeout_s),
         )
-        self._faults = Faults(
-            self.provider, self.base_url, Redactor((self._api_key,) if self._api_key else ())
-        )
         self._headers = self._make_headers(attribution, default_headers or {})
-        is_local = is_loopback(httpx.URL(self.base_url).host)
+        self._faults = Faults(
+            self.provider,
+            self.base_url,
+            Redactor((self._api_key,) if self._api_key else ()),
+            sends_key=any(name.lower() == "authorization" for name in self._headers),
+            key_variable=key_variable,
+        )
+        is_local = is_loopback(_connected_host(self.base_url))
         self._connections = Connections(
             trust_env=not is_local,
             needs_tls=self.base_url.startswith("https:") or not is_local,
@@ -253,6 +260,15 @@ class OpenRouterClient(AccountCalls):
         if self._api_key:
             headers["Authorization"] = f"Bearer {self._api_key}"
         return headers
+
+
+def _connected_host(base_url: str) -> str:
+    """The host that httpx will connect to: the one that the key was chosen for, or ConfigError."""
+    host = httpx.URL(base_url).raw_host.decode("ascii")
+    named = urlsplit(base_url).hostname or ""
+    if named.isascii() and named != host:
+        raise ConfigError(f"The host of the base URL {shown_url(base_url)!r} is ambiguous. Write it plainly.")
+    return host
 
 
 def _checked_key(api_key: str | None) -> str | None:

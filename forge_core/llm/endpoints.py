@@ -1,7 +1,8 @@
 """Who answers at a base URL: label, key variable, quirks; and which key may go there.
 
-A provider is told by its host (hosted services) or by its customary port on this machine (local servers).
-Anything else is `custom`: an OpenAI-compatible server about which nothing is known.
+A hosted service is identified by its host, a local server by its customary port on this machine. Anything
+else is `custom`: an OpenAI-compatible server about which nothing is known. The variable of a provider is read
+for that provider's own host only; FORGE_API_KEY belongs to whatever endpoint the user names.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from urllib.parse import urlsplit
 from forge_core.errors import ConfigError
 
 OPENROUTER_URL = "https://openrouter.ai/api/v1"
+NAMED_KEY_VARIABLE = "FORGE_API_KEY"
+"""The key for an endpoint that the user names; it comes before the provider's own variable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,9 @@ class Provider:
     """For messages and the status line."""
     base_url: str
     key_variable: str | None = None
-    """Environment variable of its key; None: it needs none."""
+    """Environment variable of its key; None: it has none."""
+    domains: tuple[str, ...] = ()
+    """Domains whose every host is the service's, for one that has several; else the host of `base_url`."""
     is_local: bool = False
     usage_in_body: bool = False
     """Usage is asked for with `usage: {include: true}`; otherwise with `stream_options: {include_usage:
@@ -58,6 +63,14 @@ _HOSTED = (
             ("xai", "xAI", "https://api.x.ai/v1", "XAI_API_KEY"),
         )
     ),
+    Provider(
+        "nebius",
+        "Nebius",
+        "https://api.tokenfactory.nebius.com/v1",
+        "NEBIUS_API_KEY",
+        domains=("nebius.com", "nebius.ai"),
+        takes_reasoning=False,
+    ),
 )
 _LOCAL = (
     Provider("ollama", "Ollama", "http://localhost:11434/v1", is_local=True),
@@ -68,8 +81,8 @@ _LOCAL = (
 PROVIDERS: Mapping[str, Provider] = {provider.name: provider for provider in (*_HOSTED, *_LOCAL)}
 """By name."""
 
-_KEYLESS = frozenset({"ollama", "lmstudio"})
 _BY_HOST = {urlsplit(provider.base_url).hostname: provider for provider in _HOSTED}
+_BY_DOMAIN = {domain: provider for provider in _HOSTED for domain in provider.domains}
 _BY_PORT = {urlsplit(provider.base_url).port: provider for provider in _LOCAL}
 
 
@@ -80,6 +93,8 @@ class ResolvedEndpoint:
     provider: Provider
     base_url: str
     api_key: str | None = field(default=None, repr=False)
+    key_variable: str | None = None
+    """The environment variable that held the key; None without a key."""
 
 
 def identify(base_url: str) -> Provider:
@@ -90,40 +105,41 @@ def identify(base_url: str) -> Provider:
     """
     url = clean_url(base_url)
     parts = urlsplit(url)
-    host = (parts.hostname or "").lower()
-    known = _BY_HOST.get(host)
+    host = (parts.hostname or "").removesuffix(".")  # "openrouter.ai." is the same host, fully qualified
+    known = _BY_HOST.get(host) or _by_domain(host)
     if known is not None:
         if parts.scheme != "https":
             raise ConfigError(f"{known.label} is only spoken to over https. Give {known.base_url!r}.")
         return known
     if is_loopback(host):
-        local = _BY_PORT.get(parts.port)
-        return local or Provider("custom", "local server", url, "OPENROUTER_API_KEY", is_local=True)
-    return Provider("custom", host, url, "OPENROUTER_API_KEY", is_local=_is_private(host))
+        return _BY_PORT.get(parts.port) or Provider("custom", "local server", url, is_local=True)
+    return Provider("custom", host, url, is_local=_is_private(host))
+
+
+def _by_domain(host: str) -> Provider | None:
+    return next((known for domain, known in _BY_DOMAIN.items() if host.endswith(f".{domain}")), None)
 
 
 def resolve(
     base_url: str | None, environ: Mapping[str, str], *, may_carry_key: bool = True
 ) -> ResolvedEndpoint:
-    """The endpoint at `base_url` (None: OpenRouter) with its key from `environ`.
+    """The endpoint at `base_url` (None: OpenRouter, which nobody named) with its key from `environ`.
 
-    A hosted service only ever gets the key of its own variable. A custom URL, and a local server that has no
-    key of its own set, gets OPENROUTER_API_KEY; Ollama and LM Studio get none. `may_carry_key=False` is for a
-    URL that came from a project's file: it gets no key at all.
+    The key is that of FORGE_API_KEY where the endpoint is named, else that of the provider's own variable,
+    else none. `may_carry_key=False` is for a URL that came from a project's file: it gets no key at all.
     """
     url = clean_url(base_url or OPENROUTER_URL)
     provider = identify(url)
-    key = _key_for(provider, environ) if may_carry_key else None
-    return ResolvedEndpoint(provider, url, key)
+    for variable in _key_variables(provider, is_named=base_url is not None) if may_carry_key else ():
+        if key := environ.get(variable, "").strip():
+            return ResolvedEndpoint(provider, url, key, variable)
+    return ResolvedEndpoint(provider, url)
 
 
-def _key_for(provider: Provider, environ: Mapping[str, str]) -> str | None:
-    if provider.name in _KEYLESS:
-        return None
-    own = environ.get(provider.key_variable or "", "").strip()
-    if own or not (provider.is_local or provider.name == "custom"):
-        return own or None
-    return environ.get("OPENROUTER_API_KEY", "").strip() or None
+def _key_variables(provider: Provider, *, is_named: bool) -> tuple[str, ...]:
+    """The variables whose key may go to `provider`, the strongest first."""
+    named = (NAMED_KEY_VARIABLE,) if is_named else ()
+    return (*named, provider.key_variable) if provider.key_variable else named
 
 
 def clean_url(base_url: str) -> str:
@@ -134,7 +150,8 @@ def clean_url(base_url: str) -> str:
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         usable = False
-    if not usable or any(ord(char) <= 0x20 or ord(char) == 0x7F for char in url):
+    # A backslash is a path separator to some parsers: they would see another host than this one.
+    if not usable or any(ord(char) <= 0x20 or char in "\\\x7f" for char in url):
         raise ConfigError(
             f"The base URL {shown_url(base_url)!r} is not usable. Give one like {OPENROUTER_URL!r} "
             "or 'http://localhost:11434/v1'."

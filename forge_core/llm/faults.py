@@ -28,7 +28,7 @@ from forge_core.errors import (
     RateLimitError,
     ServerError,
 )
-from forge_core.llm.endpoints import Provider, shown_url
+from forge_core.llm.endpoints import NAMED_KEY_VARIABLE, Provider, shown_url
 from forge_core.llm.retry import MAX_WAIT_S, RETRY_STATUSES, asked_wait_s, shown_wait
 from forge_core.redact import Redactor
 
@@ -84,6 +84,9 @@ class Faults:
     provider: Provider
     base_url: str
     redact: Redactor = field(default_factory=Redactor, repr=False)
+    sends_key: bool = False
+    key_variable: str | None = None
+    """Where the key that is sent came from; None: it was given in code."""
 
     def from_response(
         self, status: int, headers: Mapping[str, str], body: bytes, payload: Any
@@ -162,7 +165,12 @@ class Faults:
         may_pass = status in RETRY_STATUSES or kind is RateLimitError or upstream is not None
         wait = asked_wait_s(headers) if may_pass else None
         made = kind(
-            self._sentence(kind, status, self.redact(_with_raw(words, metadata)), wait),
+            self._sentence(
+                status,
+                self.redact(_with_raw(words, metadata)),
+                wait,
+                self._advice(kind, error_type, bool(metadata.get("reasons"))),
+            ),
             status=status,
             error_type=error_type,
             provider=upstream if isinstance(upstream, str) else None,
@@ -172,19 +180,29 @@ class Faults:
         made.retryable = kind.retryable or status == 408
         return made
 
-    def _sentence(self, kind: type[ProviderError], status: int | None, words: str, wait: float | None) -> str:
+    def _sentence(self, status: int | None, words: str, wait: float | None, advice: str) -> str:
         label = self.provider.label
         code = f" ({status})" if status else ""
         said = f"{label}{code}: {words or 'no reason given'}"
-        advice = _ADVICE.get(kind, "")
         if wait is not None and wait > MAX_WAIT_S:
             advice = f"Try again in {shown_wait(wait)}."
-        variable = self.provider.key_variable or "the key"
-        return f"{said.rstrip('.')}. {advice.format(variable=variable)}".strip()
+        return f"{said.rstrip('.')}. {advice}".strip()
+
+    def _advice(self, kind: type[ProviderError], error_type: str | None, is_moderated: bool) -> str:
+        """What to do; about a key, the one that was really sent."""
+        if kind is PermissionDeniedError and (is_moderated or error_type in _MODERATION):
+            return ""
+        if kind not in (AuthenticationError, PermissionDeniedError):
+            return _ADVICE.get(kind, "")
+        if not self.sends_key:
+            return f"No API key was sent. Set {self.provider.key_variable or NAMED_KEY_VARIABLE}."
+        if kind is PermissionDeniedError:
+            return f"The key in {self.key_variable} was sent." if self.key_variable else ""
+        return f"Check the key in {self.key_variable}." if self.key_variable else "Check the API key."
 
 
+_MODERATION = frozenset({"content_policy_violation", "refusal"})
 _ADVICE: Mapping[type[ProviderError], str] = {
-    AuthenticationError: "Check the key in {variable}.",
     PaymentRequiredError: "Add credits, lower max_tokens, or choose a cheaper model.",
     ModelNotFoundError: "Check the model's name, or choose another one.",
     RateLimitError: "Try again shortly, or choose another model.",

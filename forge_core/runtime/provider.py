@@ -32,6 +32,7 @@ def build_client(config: ForgeConfig, notify: Notifier) -> OpenRouterClient:
         warm_up(config.endpoint.base_url)
     return OpenRouterClient(
         api_key=config.endpoint.api_key,
+        key_variable=config.endpoint.key_variable,
         base_url=config.endpoint.base_url or "http://offline.invalid/v1",
         max_retries=config.max_retries,
         first_token_timeout_s=config.first_token_timeout_s,

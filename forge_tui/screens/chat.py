@@ -103,6 +103,8 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
             self.watch(transcript, "new_below", self.activity.show_new_below)
             for notice in self._config.notices:
                 transcript.add_notice(notice, "warning")
+            if about_key := self._config.endpoint.key_notice:
+                transcript.add_notice(about_key, "info")
         return transcript
 
     # The session comes and goes

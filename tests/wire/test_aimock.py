@@ -189,7 +189,7 @@ def forge_run(aimock: Aimock, folder: Path, *arguments: str) -> subprocess.Compl
             MODEL,
         ],
         cwd=folder,
-        env={**os.environ, "OPENROUTER_API_KEY": KEY},
+        env={**os.environ, "FORGE_API_KEY": KEY},
         capture_output=True,
         text=True,
         timeout=180,

@@ -49,7 +49,7 @@ def test_a_model_that_hunts_for_the_key_finds_it_nowhere(tmp_path: Path) -> None
             capture_output=True,
             text=True,
             timeout=180,
-            env={**os.environ, "FORGE_HOME": str(home), "OPENROUTER_API_KEY": KEY},
+            env={**os.environ, "FORGE_HOME": str(home), "FORGE_API_KEY": KEY},
         )
         requests = server.requests
     assert done.returncode == 0, done.stderr

@@ -38,7 +38,7 @@ def chat(folder: Path, *arguments: str, size: tuple[int, int] = (100, 30), **env
 
 def connected(folder: Path, server: SseServer, **options: object) -> Terminal:
     flags = ("--base-url", server.base_url, "--model", "test/model")
-    return chat(folder, *flags, OPENROUTER_API_KEY=KEY)
+    return chat(folder, *flags, FORGE_API_KEY=KEY)
 
 
 def leave(terminal: Terminal) -> None:

@@ -285,14 +285,29 @@ async def test_an_error_in_an_answer_of_200_is_an_error() -> None:
                 await client.complete(REQUEST)
 
 
-async def test_a_redirect_is_not_followed() -> None:
-    with SseServer(answer("stolen")) as thief:
-        there = thief.base_url.replace("127.0.0.1", "localhost") + "/chat/completions"
-        with SseServer(Reply([], 307, {"Location": there})) as server:
-            error, _ = await failure_of(server)
+async def _drained(client: OpenRouterClient) -> None:
+    async with aclosing(client.stream(REQUEST)) as chunks:
+        async for _ in chunks:
+            pass
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirect_is_not_followed(status: int) -> None:
+    with SseServer() as thief:
+        there = thief.base_url.replace("127.0.0.1", "localhost")
+        reply = Reply([], status, {"Location": f"{there}/chat/completions"})
+        with SseServer(reply, reply, reply, routes={"GET /models": reply}) as server:
+            async with OpenRouterClient("sk-for-this-host", server.base_url) as client:
+                for ask in (
+                    lambda: client.complete(REQUEST),
+                    lambda: asyncio.to_thread(client.complete_sync, REQUEST),
+                    lambda: _drained(client),
+                    client.models,
+                ):
+                    with pytest.raises(InvalidRequestError, match="Redirects are not followed"):
+                        await ask()
+            assert len(server.requests) == 4
         assert thief.requests == []
-    assert isinstance(error, InvalidRequestError)
-    assert "Redirects are not followed" in error.message
 
 
 async def test_an_error_body_that_never_ends_still_tells_its_status() -> None:

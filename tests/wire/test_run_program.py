@@ -55,10 +55,32 @@ def at(server: SseServer, *arguments: str) -> list[str]:
 
 def test_the_answer_alone_is_on_stdout(tmp_path: Path) -> None:
     with SseServer(Reply([PROCESSING, *answer("Hello ", "there").steps])) as server:
-        done = forge(*at(server, "hi"), cwd=tmp_path, OPENROUTER_API_KEY=KEY)
+        done = forge(*at(server, "hi"), cwd=tmp_path, OPENROUTER_API_KEY=KEY, OPENAI_API_KEY=KEY)
     assert (done.returncode, done.stdout, done.stderr) == (0, "Hello there\n", "")
-    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert "authorization" not in server.requests[0].headers
     assert [tool["function"]["name"] for tool in server.requests[0].json["tools"]]
+
+
+def test_the_key_for_the_named_endpoint_goes_there_and_is_announced(tmp_path: Path) -> None:
+    with SseServer(answer("Hello")) as server:
+        done = forge(*at(server, "hi"), cwd=tmp_path, OPENROUTER_API_KEY="sk-other", FORGE_API_KEY=KEY)
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert done.stderr == f"The API key in FORGE_API_KEY is sent to {server.base_url}.\n"
+
+
+@pytest.mark.parametrize(
+    ("environment", "advice"),
+    [
+        ({"OPENROUTER_API_KEY": KEY}, "No API key was sent. Set FORGE_API_KEY."),
+        ({"OPENROUTER_API_KEY": KEY, "FORGE_API_KEY": KEY}, "Check the key in FORGE_API_KEY."),
+    ],
+)
+def test_a_401_names_the_variable_that_was_used(
+    tmp_path: Path, environment: dict[str, str], advice: str
+) -> None:
+    with SseServer(error_reply(401, "who are you")) as server:
+        done = forge(*at(server, "hi"), cwd=tmp_path, **environment)
+    assert f"(401): who are you. {advice}" in done.stderr
 
 
 def test_a_tool_call_in_fragments_reads_the_real_file(tmp_path: Path) -> None:
@@ -143,7 +165,7 @@ def test_ctrl_c_while_it_loads_ends_it_with_four(tmp_path: Path) -> None:
 )
 def test_a_providers_refusal_is_quoted_and_ends_with_two(tmp_path: Path, reply: Reply, words: str) -> None:
     with SseServer(reply) as server:
-        done = forge(*at(server, "hi"), cwd=tmp_path, OPENROUTER_API_KEY=KEY)
+        done = forge(*at(server, "hi"), cwd=tmp_path, FORGE_API_KEY=KEY)
     assert done.returncode == 2
     assert words in done.stderr
     assert KEY not in done.stdout + done.stderr
@@ -283,7 +305,7 @@ def test_chat_without_a_terminal_names_forge_run(tmp_path: Path) -> None:
 
 def test_no_key_reaches_the_journal_or_the_log(tmp_path: Path, _own_home: Path) -> None:
     with SseServer(answer("ok")) as server:
-        forge(*at(server, "hi"), cwd=tmp_path, OPENROUTER_API_KEY=KEY)
+        forge(*at(server, "hi"), cwd=tmp_path, FORGE_API_KEY=KEY)
     found = [
         path for path in _own_home.rglob("*") if path.is_file() and KEY in path.read_text(errors="replace")
     ]

@@ -11,10 +11,8 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from forge_core.langchain.llm import OpenRouterLLM
-from forge_core.llm.endpoints import PROVIDERS, Provider, clean_url, resolve
+from forge_core.llm.endpoints import NAMED_KEY_VARIABLE, Provider, resolve
 
-_NEBIUS_HOSTS = (".nebius.com", ".nebius.ai")
-_NEBIUS_KEY = "NEBIUS_API_KEY"
 _FIELDS = frozenset(
     {
         "temperature",
@@ -66,18 +64,22 @@ def build_llm(
     Raises:
         ValueError: a hosted service has no key, neither given nor in the environment.
     """
-    url = clean_url(
-        _given(base_url) or os.environ.get("OPENROUTER_BASE_URL") or PROVIDERS["openrouter"].base_url
-    )
-    provider, key = _endpoint(url, _given(api_key))
+    found = resolve(_given(base_url) or _given(os.environ.get("OPENROUTER_BASE_URL")), os.environ)
+    key = _given(api_key) or found.api_key
+    if key is None and not found.provider.is_local:
+        raise ValueError(
+            f"No API key for {urlsplit(found.base_url).hostname}. Set "
+            f"{found.provider.key_variable or NAMED_KEY_VARIABLE}, or give api_key in llm_args "
+            '(--agent-llm-args \'{"api_key": "…"}\').'
+        )
     fields = {name: value for name, value in args.items() if name in _FIELDS}
     if isinstance(fields.get("stop"), str):
         fields["stop"] = [fields["stop"]]
     fields.setdefault("max_retries", MAX_RETRIES)
     if llm:
-        fields["model"] = _model_id(llm, provider)
+        fields["model"] = _model_id(llm, found.provider)
     return OpenRouterLLM(
-        base_url=url,
+        base_url=found.base_url,
         api_key=SecretStr(key) if key else None,
         model_kwargs={name: value for name, value in args.items() if name not in _FIELDS},
         **fields,
@@ -87,23 +89,6 @@ def build_llm(
 def _given(value: str | None) -> str | None:
     """None, "" and blanks all mean that nothing was given."""
     return (value or "").strip() or None
-
-
-def _endpoint(url: str, api_key: str | None) -> tuple[Provider, str | None]:
-    """Who answers at `url`, and the key that goes there: the given one, else that of the host's variable."""
-    found = resolve(url, os.environ)
-    host = urlsplit(url).hostname or ""
-    if host.endswith(_NEBIUS_HOSTS):
-        variable, own = _NEBIUS_KEY, _given(os.environ.get(_NEBIUS_KEY))
-    else:
-        variable, own = found.provider.key_variable or "", found.api_key
-    key = api_key or own
-    if key is None and not found.provider.is_local:
-        raise ValueError(
-            f"No API key for {host}. Set {variable}, or give api_key in llm_args "
-            '(--agent-llm-args \'{"api_key": "…"}\').'
-        )
-    return found.provider, key
 
 
 def _model_id(llm: str, provider: Provider) -> str:

@@ -165,7 +165,7 @@ def test_the_sandbox_is_set_by_file_variable_and_flag(home: Path, project: Path)
     ("url", "env", "key"),
     [
         ("http://localhost:11434/v1", {}, None),
-        ("http://localhost:9999/v1", {"OPENROUTER_API_KEY": "or"}, "or"),
+        ("http://localhost:9999/v1", {"OPENROUTER_API_KEY": "or"}, None),
         ("http://localhost:11434/v1", {"OPENROUTER_API_KEY": "or", "FORGE_API_KEY": "own"}, "own"),
         ("https://api.openai.com/v1", {"OPENROUTER_API_KEY": "or", "OPENAI_API_KEY": "oa"}, "oa"),
         ("https://api.openai.com/v1", {"OPENROUTER_API_KEY": "or"}, None),
@@ -176,6 +176,35 @@ def test_a_key_goes_only_to_its_endpoint(
     home: Path, project: Path, url: str, env: dict[str, str], key: str | None
 ) -> None:
     assert load(home, project, env, base_url=url, model="m").endpoint.api_key == key
+
+
+@pytest.mark.parametrize(
+    ("url", "env", "notice"),
+    [
+        (
+            "https://llm.example/v1",
+            {"OPENROUTER_API_KEY": "or"},
+            "No API key is sent to https://llm.example/v1. ",
+        ),
+        ("http://localhost:9999/v1", {}, "No API key is sent to http://localhost:9999/v1."),
+        (
+            "https://u:pw@llm.example/v1",
+            {"FORGE_API_KEY": "k"},
+            "in FORGE_API_KEY is sent to https://llm.example/v1.",
+        ),
+        ("http://llm.example/v1", {"FORGE_API_KEY": "k"}, "sent to http://llm.example/v1, unencrypted."),
+        (
+            "https://api.openai.com/v1",
+            {"OPENAI_API_KEY": "oa"},
+            "in OPENAI_API_KEY is sent to https://api.openai",
+        ),
+    ],
+)
+def test_the_key_that_goes_to_a_named_endpoint_is_told(
+    home: Path, project: Path, url: str, env: dict[str, str], notice: str
+) -> None:
+    assert notice in load(home, project, env, base_url=url, model="m").endpoint.key_notice
+    assert load(home, project, {**env, "OPENROUTER_API_KEY": "or"}).endpoint.key_notice == ""
 
 
 def test_a_model_without_anything_to_serve_it_is_a_clear_error(home: Path, project: Path) -> None:

@@ -36,12 +36,39 @@ def test_without_a_client_it_builds_one_from_its_arguments() -> None:
 
 def test_without_a_client_it_reads_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
-    monkeypatch.setenv("OPENROUTER_BASE_URL", "https://proxy.example.com/v1")
     llm = OpenRouterLLM(model="a/b")
     assert llm.api_key is not None
     assert llm.api_key.get_secret_value() == KEY
-    assert llm.client.base_url == "https://proxy.example.com/v1"
     assert KEY not in repr(llm)
+
+
+def test_an_endpoint_that_the_environment_names_gets_the_key_for_it_and_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENROUTER_API_KEY", "sk-for-openrouter-alone")
+    monkeypatch.setenv("OPENROUTER_BASE_URL", "https://proxy.example.com/v1")
+    llm = OpenRouterLLM(model="a/b")
+    assert (llm.client.base_url, llm.api_key) == ("https://proxy.example.com/v1", None)
+    monkeypatch.setenv("FORGE_API_KEY", KEY)
+    llm = OpenRouterLLM(model="a/b")
+    assert llm.api_key is not None
+    assert llm.api_key.get_secret_value() == KEY
+    assert llm.client.key_variable == "FORGE_API_KEY"
+
+
+@pytest.mark.parametrize(
+    ("url", "variable"),
+    [
+        ("https://api.openai.com/v1", "OPENAI_API_KEY"),
+        ("https://llm.example.com/v1", "FORGE_API_KEY"),
+        (None, "OPENROUTER_API_KEY"),
+    ],
+)
+def test_a_stored_model_takes_its_key_from_the_variable_of_its_endpoint(
+    url: str | None, variable: str
+) -> None:
+    stored = dumpd(OpenRouterLLM(model="a/b", base_url=url, api_key=KEY))  # type: ignore[arg-type]
+    assert stored["kwargs"]["api_key"]["id"] == [variable]
 
 
 def test_the_key_of_one_service_is_not_sent_to_another(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,9 +5,22 @@ from __future__ import annotations
 import pytest
 
 from forge_core.errors import ConfigError
-from forge_core.llm.endpoints import OPENROUTER_URL, clean_url, identify, is_local, resolve, shown_url
+from forge_core.llm.endpoints import (
+    OPENROUTER_URL,
+    PROVIDERS,
+    clean_url,
+    identify,
+    is_local,
+    resolve,
+    shown_url,
+)
 
-ENVIRON = {"OPENROUTER_API_KEY": "or-key", "OPENAI_API_KEY": "oa-key", "GROQ_API_KEY": " "}
+ENVIRON = {
+    "OPENROUTER_API_KEY": "or-key",
+    "OPENAI_API_KEY": "oa-key",
+    "GROQ_API_KEY": " ",
+    "VLLM_API_KEY": "v",
+}
 
 
 @pytest.mark.parametrize(
@@ -43,9 +56,10 @@ def test_a_custom_server_is_labelled_with_its_host() -> None:
         (None, "or-key"),
         ("https://api.openai.com/v1", "oa-key"),
         ("https://api.groq.com/openai/v1", None),
-        ("https://llm.example.com/v1", "or-key"),
-        ("http://127.0.0.1:9999/v1", "or-key"),
-        ("http://127.0.0.1:8000/v1", "or-key"),
+        ("https://llm.example.com/v1", None),
+        ("http://127.0.0.1:9999/v1", None),
+        ("http://127.0.0.1:8000/v1", "v"),
+        ("http://192.168.1.5:8000/v1", None),
         ("http://localhost:11434/v1", None),
         ("http://localhost:1234/v1", None),
     ],
@@ -54,12 +68,66 @@ def test_each_endpoint_gets_its_own_key_only(url: str | None, key: str | None) -
     assert resolve(url, ENVIRON).api_key == key
 
 
-def test_a_local_servers_own_key_comes_first() -> None:
-    assert resolve("http://127.0.0.1:8000/v1", {**ENVIRON, "VLLM_API_KEY": "v"}).api_key == "v"
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://openrouter.ai.evil.test/api/v1",
+        "https://evilopenrouter.ai/api/v1",
+        "https://openrouter.ai@evil.test/api/v1",
+        "https://openrouter.ai:443@evil.test/api/v1",
+        "https://evil.test/openrouter.ai",
+        "https://evil.test?openrouter.ai",
+        "https://evil.test#@openrouter.ai",
+        "https://openrouter。ai/api/v1",
+        "https://ｏpenrouter.ai/api/v1",
+        "https://оpenrouter.ai/api/v1",  # a Cyrillic o
+        "https://nebius.com.evil.test/v1",
+        "https://evilnebius.com/v1",
+        "https://xn--penrouter-5bg.ai/api/v1",
+    ],
+)
+def test_a_host_that_only_looks_like_a_providers_gets_no_key(url: str) -> None:
+    environ = {provider.key_variable: "k" for provider in PROVIDERS.values() if provider.key_variable}
+    found = resolve(url, environ)
+    assert (found.provider.name, found.api_key, found.key_variable) == ("custom", None, None)
 
 
-def test_a_url_from_a_project_gets_no_key() -> None:
-    assert resolve("https://llm.example.com/v1", ENVIRON, may_carry_key=False).api_key is None
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://OPENROUTER.ai/api/v1",
+        "https://openrouter.ai:443/api/v1",
+        "https://openrouter.ai./api/v1",
+        "https://evil.test@openrouter.ai/api/v1",
+    ],
+)
+def test_every_spelling_of_a_providers_host_is_that_provider(url: str) -> None:
+    assert resolve(url, ENVIRON).key_variable == "OPENROUTER_API_KEY"
+    with pytest.raises(ConfigError, match="https"):
+        resolve(url.replace("https:", "http:"), ENVIRON)
+
+
+def test_every_host_of_a_services_domain_gets_its_key() -> None:
+    environ = {"NEBIUS_API_KEY": "n", "OPENROUTER_API_KEY": "or-key"}
+    for host in ("api.tokenfactory.nebius.com", "api.studio.nebius.ai"):
+        assert resolve(f"https://{host}/v1", environ).api_key == "n"
+
+
+@pytest.mark.parametrize("url", ["https://llm.example.com/v1", "https://api.openai.com/v1", OPENROUTER_URL])
+def test_the_key_for_a_named_endpoint_comes_before_the_providers_own(url: str) -> None:
+    found = resolve(url, {**ENVIRON, "FORGE_API_KEY": " named "})
+    assert (found.api_key, found.key_variable) == ("named", "FORGE_API_KEY")
+
+
+def test_the_key_for_a_named_endpoint_is_not_for_one_that_nobody_named() -> None:
+    assert resolve(None, {"FORGE_API_KEY": "named"}).api_key is None
+    assert resolve(None, {**ENVIRON, "FORGE_API_KEY": "named"}).key_variable == "OPENROUTER_API_KEY"
+
+
+@pytest.mark.parametrize("url", ["https://llm.example.com/v1", OPENROUTER_URL])
+def test_a_url_from_a_project_gets_no_key(url: str) -> None:
+    environ = {**ENVIRON, "FORGE_API_KEY": "named"}
+    assert resolve(url, environ, may_carry_key=False).api_key is None
 
 
 def test_the_key_is_not_in_the_repr() -> None:
@@ -82,6 +150,7 @@ def test_a_hosted_service_is_refused_over_plain_http() -> None:
         "http://h:99999/",
         "http://h:0/x",
         "http://x\n/y",
+        "https://evil.test\\@openrouter.ai/api/v1",
     ],
 )
 def test_unusable_urls_are_refused_with_an_example(url: str) -> None:

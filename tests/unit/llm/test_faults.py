@@ -102,6 +102,32 @@ def test_a_moderations_reasons_are_told() -> None:
     assert "reasons: violence" in error.message
 
 
+@pytest.mark.parametrize(
+    ("url", "sends_key", "variable", "advice"),
+    [
+        (OPENROUTER_URL, True, "OPENROUTER_API_KEY", "Check the key in OPENROUTER_API_KEY."),
+        ("https://llm.example/v1", True, "FORGE_API_KEY", "Check the key in FORGE_API_KEY."),
+        ("https://api.openai.com/v1", True, None, "Check the API key."),
+        ("https://llm.example/v1", False, None, "No API key was sent. Set FORGE_API_KEY."),
+        ("http://localhost:8000/v1", False, None, "No API key was sent. Set VLLM_API_KEY."),
+    ],
+)
+def test_a_refused_key_is_named_by_the_variable_that_was_used(
+    url: str, sends_key: bool, variable: str | None, advice: str
+) -> None:
+    faults = Faults(identify(url), url, sends_key=sends_key, key_variable=variable)
+    message = faults.from_response(401, {}, b"", {"error": {"message": "no"}}).message
+    assert message.endswith(f"no. {advice}")
+
+
+def test_a_missing_permission_names_the_key_and_a_moderation_does_not() -> None:
+    faults = Faults(identify(OPENROUTER_URL), OPENROUTER_URL, sends_key=True, key_variable="FORGE_API_KEY")
+    denied = faults.from_response(403, {}, b"", {"error": {"message": "no"}})
+    flagged = faults.from_response(403, {}, b"", {"error": {"message": "no", "metadata": {"reasons": ["x"]}}})
+    assert "The key in FORGE_API_KEY was sent." in denied.message
+    assert "FORGE_API_KEY" not in flagged.message
+
+
 def test_no_key_stands_in_any_message() -> None:
     shapes: list[Any] = [
         {"message": f"Incorrect API key provided: {KEY}"},
