@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
-from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core import exceptions
+from langchain_core.messages import AIMessage, AIMessageChunk, ContentBlock
 from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, UsageMetadata
 from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
@@ -13,10 +15,21 @@ from langchain_core.utils.json import parse_partial_json
 
 from forge_core.langchain.messages import langchain_calls, parse_arguments
 from forge_core.llm.assembly import AnswerAssembler
-from forge_core.llm.models import CompletionResponse, StreamChunk, TokenUsage, ToolCall, ToolDefinition
+from forge_core.llm.models import (
+    CompletionResponse,
+    StreamChunk,
+    TokenUsage,
+    ToolCall,
+    ToolCallDelta,
+    ToolDefinition,
+)
 from forge_core.llm.pricing import Pricer
 from forge_core.llm.salvage import Salvaged, salvage
 from forge_core.llm.salvage_gate import TextGate
+
+MODEL_PROVIDER = "openrouter"
+"""Who made a message and whom tracing names, whatever the endpoint: middleware compares the two, and
+langchain-core chooses by it how content is read. It names the protocol, as each LangChain package does."""
 
 WireTools = Sequence[ToolDefinition | dict[str, Any]]
 
@@ -55,6 +68,8 @@ class ChunkConverter:
         self._tools = tools
         self._answer = AnswerAssembler()
         self._gate = TextGate(tool_names(tools)) if tools else None
+        self._held: dict[int, str] = {}
+        """By call: arguments of which it is not known yet whether they are more than nothing."""
 
     def convert(self, chunk: StreamChunk) -> ChatGenerationChunk | None:
         """The chunk to hand out; None when there is nothing to show of it."""
@@ -72,17 +87,36 @@ class ChunkConverter:
                 message=AIMessageChunk(
                     content=text,
                     additional_kwargs={"reasoning_content": chunk.reasoning},
-                    tool_call_chunks=[
-                        _call_chunk(call.index, call.id, call.name, call.arguments) for call in calls
-                    ],
+                    tool_call_chunks=[self._piece(call) for call in calls],
                 )
             )
         if calls:
-            pieces = [_call_chunk(call.index, call.id, call.name, call.arguments) for call in calls]
+            pieces = [self._piece(call) for call in calls]
             return ChatGenerationChunk(message=AIMessageChunk(content=text, tool_call_chunks=pieces))
         if text:
             return ChatGenerationChunk(message=AIMessageChunk(content=text))
         return None
+
+    def _piece(self, call: ToolCallDelta) -> ToolCallChunk:
+        """The fragment, less arguments that may turn out to be `null`.
+
+        Whoever merges the chunks takes no arguments for an empty object, but "null" for a call that cannot
+        run; and what was given out cannot be taken back.
+        """
+        arguments = call.arguments
+        held = self._held.get(call.index, "" if call.id else None)
+        if held is not None:
+            arguments = held + arguments
+            if "null".startswith(arguments.strip()):
+                self._held[call.index], arguments = arguments, ""
+            else:
+                self._held.pop(call.index, None)
+        return _call_chunk(call.index, call.id, call.name, arguments)
+
+    def _released(self) -> list[ToolCallChunk]:
+        """What was held back and is more than nothing."""
+        held = ((index, text) for index, text in self._held.items() if parse_arguments(text) is None)
+        return [_call_chunk(index, None, None, text) for index, text in held]
 
     def last(self) -> ChatGenerationChunk:
         """The final chunk: everything that was held back."""
@@ -96,7 +130,8 @@ class ChunkConverter:
                 additional_kwargs=kwargs,
                 response_metadata=_metadata(response, self._pricer, recovered),
                 usage_metadata=to_usage_metadata(response.usage),
-                tool_call_chunks=_spoiled(response.message.tool_calls or []) or _whole(recovered),
+                tool_call_chunks=[*self._released(), *_spoiled(response.message.tool_calls or [])]
+                or _whole(recovered),
                 chunk_position="last",
             )
         )
@@ -190,13 +225,39 @@ def _kwargs(response: CompletionResponse) -> dict[str, Any]:
     kwargs = dict(response.message.extra)
     if "reasoning" in kwargs:
         kwargs["reasoning_content"] = kwargs.pop("reasoning")
+    if "refusal" in kwargs:
+        _register_refusals()
     return kwargs
+
+
+@functools.cache
+def _register_refusals() -> None:
+    """Make `content_blocks` of our messages tell a refusal, by which langchain-core's parsers (1.7.5 and
+    later) raise ModelRefusalError instead of complaining about JSON. Deferred to the first refusal: it loads
+    the translators of every provider."""
+    if not hasattr(exceptions, "ModelRefusalError"):
+        return
+    from langchain_core.messages.block_translators import get_translator, register_translator
+
+    if get_translator(MODEL_PROVIDER) is None:
+        register_translator(MODEL_PROVIDER, _blocks_with_refusal, _blocks_with_refusal)
+
+
+def _blocks_with_refusal(message: AIMessage) -> list[ContentBlock]:
+    """The blocks that core finds by itself, and the refusal. Raises NotImplementedError where there is none,
+    on which core goes on by itself."""
+    refusal = message.additional_kwargs.get("refusal")
+    if not refusal:
+        raise NotImplementedError
+    metadata = {key: value for key, value in message.response_metadata.items() if key != "model_provider"}
+    blocks = message.model_copy(update={"response_metadata": metadata}).content_blocks
+    return [*blocks, cast("ContentBlock", {"type": "refusal", "refusal": str(refusal)})]
 
 
 def _metadata(response: CompletionResponse, pricer: Pricer, recovered: Salvaged | None) -> dict[str, Any]:
     cost = pricer(response.model, response.usage) if response.usage is not None else None
     values = {
-        "model_provider": "openrouter",
+        "model_provider": MODEL_PROVIDER,
         "model_name": response.model,
         "finish_reason": response.finish_reason,
         "native_finish_reason": response.native_finish_reason,

@@ -7,21 +7,30 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from decimal import Decimal
 from types import TracebackType
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import LanguageModelInput, ModelProfile
 from langchain_core.language_models.base import LangSmithParams
 from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.load.serializable import SerializedConstructor, SerializedNotImplemented
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from pydantic import AliasChoices, ConfigDict, Field, SecretStr, model_validator
+from pydantic import (
+    AliasChoices,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 
 from forge_core.errors import ProviderError
-from forge_core.langchain.answers import ChunkConverter, sum_token_usage, to_result
+from forge_core.langchain.answers import MODEL_PROVIDER, ChunkConverter, sum_token_usage, to_result
 from forge_core.langchain.errors import as_model_error
 from forge_core.langchain.profile import to_profile
 from forge_core.langchain.requests import build_request, recoverable_tools, to_tool_choice
@@ -36,6 +45,18 @@ from forge_core.llm.tokens import estimate_tokens
 
 _SAMPLING = ("temperature", "max_tokens", "top_p", "frequency_penalty", "presence_penalty")
 _ROUTING = ("models", "provider", "reasoning", "session_id", "cache_control", "seed")
+
+
+class _UnsetTemperature(float):
+    """The provider's own default, shown but never sent. A value of its own, as `model_fields_set` does not
+    survive what LangChain does with a model: `configurable_fields` hands every field to a new one."""
+
+
+_UNSET_TEMPERATURE = _UnsetTemperature(1.0)
+
+
+def _keep_unset(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    return value if isinstance(value, _UnsetTemperature) else check(value)
 
 
 class OpenRouterLLM(BaseChatModel):
@@ -67,7 +88,7 @@ class OpenRouterLLM(BaseChatModel):
     """Attempts after the first; 0 for none."""
     attribution: bool = True
     """Tells OpenRouter that Forge is calling; never sent to anybody else."""
-    temperature: float = 1.0
+    temperature: Annotated[float, WrapValidator(_keep_unset)] = _UNSET_TEMPERATURE
     max_tokens: int | None = None
     top_p: float | None = None
     frequency_penalty: float | None = None
@@ -88,7 +109,9 @@ class OpenRouterLLM(BaseChatModel):
     """Further fields of the request body."""
     recover_tool_calls: bool = True
     """Takes a call that the model printed as text for one, when it fits a tool that was offered."""
-    streaming: bool = False
+    streaming: bool | None = None
+    """Whether every call streams; None leaves it to the call. An explicit False turns streaming off, so it
+    must not be the default: `configurable_fields` makes every default explicit."""
 
     @model_validator(mode="after")
     def _complete_client(self) -> Self:
@@ -132,17 +155,25 @@ class OpenRouterLLM(BaseChatModel):
 
     def _defaults(self) -> dict[str, Any]:
         """What goes into every request: the fields that were set."""
+        values = {name: getattr(self, name) for name in (*_SAMPLING, *_ROUTING)}
         chosen = {
-            name: getattr(self, name)
-            for name in (*_SAMPLING, *_ROUTING)
-            if name in self.model_fields_set and getattr(self, name) is not None
+            name: value
+            for name, value in values.items()
+            if value is not None and not isinstance(value, _UnsetTemperature)
         }
         return {**self.model_kwargs, **chosen}
+
+    def to_json(self) -> SerializedConstructor | SerializedNotImplemented:
+        """The stored form, without a temperature that nobody set: loading it must not set one."""
+        stored = super().to_json()
+        if stored["type"] == "constructor" and isinstance(self.temperature, _UnsetTemperature):
+            stored["kwargs"].pop("temperature", None)
+        return stored
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
         defaults = self._defaults()
         params = LangSmithParams(
-            ls_provider=self.client.provider.name,
+            ls_provider=MODEL_PROVIDER,
             ls_model_type="chat",
             ls_model_name=str(kwargs.get("model") or self.model),
         )
@@ -250,7 +281,7 @@ class OpenRouterLLM(BaseChatModel):
             raise as_model_error(error) from error
         last = converter.last()
         if run_manager is not None:
-            await run_manager.on_llm_new_token("", chunk=last)
+            await run_manager.on_llm_new_token(last.text, chunk=last)
         yield last
 
     def bind_tools(

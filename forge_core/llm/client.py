@@ -228,16 +228,14 @@ class OpenRouterClient(AccountCalls):
             raise self._faults.from_event(error, generation_id)
         response = read_response(payload, generation_id)
         if response is None:
-            raise self._faults.malformed("an answer without a choice", body[:200].decode("utf-8", "replace"))
+            raise self._faults.without_choice(body[:200].decode("utf-8", "replace"))
         return response
 
     def _parsed(self, body: bytes) -> dict[str, Any]:
         try:
             payload = parse_json(body)
         except ValueError:
-            raise self._faults.malformed(
-                "an answer that is no JSON", body[:200].decode("utf-8", "replace")
-            ) from None
+            raise self._faults.no_answer(body) from None
         if not isinstance(payload, dict):
             raise self._faults.malformed("an answer that is no object", str(payload)[:200])
         return payload

@@ -139,6 +139,20 @@ class Faults:
             f"{self.provider.label} sent {what}{shown}. Try again, or choose another model."
         )
 
+    def without_choice(self, sample: str) -> MalformedResponseError:
+        return self.malformed("an answer without a choice", sample)
+
+    def no_answer(self, body: bytes) -> MalformedResponseError:
+        """The error for a body that came with success and is no answer: a web page, plain text, cut JSON."""
+        text = body[:20_000].decode("utf-8", "replace").strip()
+        if not text.startswith("<"):
+            return self.malformed("text that is no answer" if text else "an empty answer", text)
+        title = self.redact(_plain_words(body, {}))
+        return MalformedResponseError(
+            f"{self.provider.label} sent a web page{f' ({title!r})' if title else ''} instead of an answer. "
+            f"Check the base URL {shown_url(self.base_url)!r}, or a proxy."
+        )
+
     def broke_off(self) -> ConnectionFailedError:
         return ConnectionFailedError(
             f"{self.provider.label} closed the connection before the answer's end. Try again."

@@ -7,16 +7,19 @@ from forge_core.llm.faults import Faults
 from forge_core.llm.models import StreamChunk
 from forge_core.llm.sse import MAX_EVENT_BYTES, SseEvent, SseReader
 from forge_core.llm.surrogates import SurrogateJoiner
-from forge_core.llm.wire import error_in, parse_json, read_chunk
+from forge_core.llm.wire import choice_in, error_in, parse_json, read_chunk
 
 _DONE = "[DONE]"
+_HEAD_BYTES = 4096
+"""How much of a body without any event is kept, to say what came instead of an answer."""
 
 
 class ChunkReader:
     """Reads one answer. `feed` never raises: what went wrong stands in `failure`, after the chunks before it.
 
     `failure.partial_text` holds the text that had arrived. An answer without `[DONE]` and without a finish
-    reason was cut off, and `end` says so.
+    reason was cut off, and `end` says so; a body without a single event (a web page) is no answer at all, and
+    neither is a stream that ends without a choice.
     """
 
     def __init__(self, faults: Faults, generation_id: str | None = None) -> None:
@@ -27,7 +30,11 @@ class ChunkReader:
         self._surrogates = SurrogateJoiner()
         self._plain: bytearray | None = None
         self._is_sniffed = False
+        self._head = bytearray()
+        self._has_event = False
         self._is_first = True
+        self._has_choice = False
+        self._sample = ""
         self._has_finish = False
         self.is_done = False
         """`[DONE]` was read: nothing that follows counts."""
@@ -50,6 +57,8 @@ class ChunkReader:
             return []
         if not self._is_sniffed:
             self._sniff(data)
+        if not self._has_event:
+            self._head += data[: _HEAD_BYTES - len(self._head)]
         try:
             if self._plain is not None:
                 return self._hold_plain(data)
@@ -66,9 +75,11 @@ class ChunkReader:
             chunks = self._read([SseEvent(self._plain.decode("utf-8", "replace"))])
         else:
             chunks = self._read(self._sse.close())
-            self._forgive_cut_event()
+            if not self.is_done:
+                self._forgive_cut_event()
         if self.failure is None and not self.is_finished:
-            self._fail(self._faults.broke_off())
+            is_other = not self._has_event and self._head.strip()
+            self._fail(self._faults.no_answer(bytes(self._head)) if is_other else self._faults.broke_off())
         return chunks
 
     def fail(self, error: ProviderError) -> ProviderError:
@@ -98,6 +109,7 @@ class ChunkReader:
 
     def _read(self, events: list[SseEvent]) -> list[StreamChunk]:
         chunks: list[StreamChunk] = []
+        self._has_event = self._has_event or bool(events)
         for event in events:
             if event.comment is not None:
                 chunks.append(StreamChunk(comment=event.comment))
@@ -105,6 +117,8 @@ class ChunkReader:
             for document in _documents(event.data):
                 if document == _DONE:
                     self.is_done = True
+                    if not self._has_choice:
+                        self._fail(self._faults.without_choice(self._sample))
                     return chunks
                 try:
                     chunk = self._read_document(document)
@@ -119,6 +133,8 @@ class ChunkReader:
         try:
             payload = parse_json(document)
         except ValueError:
+            if self._plain is not None:
+                raise self._faults.no_answer(bytes(self._plain)) from None
             raise self._faults.malformed("an event that is no JSON", document) from None
         if not isinstance(payload, dict):
             return None
@@ -126,6 +142,9 @@ class ChunkReader:
         if error is not None:
             raise self._faults.from_event(error, self._generation_id)
         chunk = read_chunk(payload)
+        if not self._has_choice:
+            self._has_choice = bool(choice_in(payload))
+            self._sample = document[:200]
         if "\\u" in document or self._surrogates.has_half:
             self._surrogates.mend(chunk)
         if self._is_first:

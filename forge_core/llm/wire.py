@@ -50,7 +50,7 @@ def read_chunk(payload: dict[str, Any]) -> StreamChunk:
     if usage:
         chunk.usage = read_usage(usage)
         chunk.cost_details = _dict(_dict(usage).get("cost_details")) or None
-    choice = _first(payload.get("choices"))
+    choice = choice_in(payload)
     if not choice:
         return chunk
     delta = choice.get("delta")
@@ -106,7 +106,7 @@ def _call_delta(call: dict[str, Any], place: int) -> ToolCallDelta:
 
 def read_response(payload: dict[str, Any], generation_id: str | None = None) -> CompletionResponse | None:
     """A whole answer; None when it holds no choice."""
-    choice = _first(payload.get("choices"))
+    choice = choice_in(payload)
     if not choice:
         return None
     chunk = read_chunk(payload)
@@ -195,8 +195,15 @@ def _arguments(value: Any) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _first(choices: Any) -> dict[str, Any]:
-    return _dict(choices[0]) if isinstance(choices, list) and choices else {}
+def choice_in(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The choice that is the answer, index 0 or without an index; empty when `payload` holds none.
+
+    Others are further answers to the same request (`n`), which nobody here reads.
+    """
+    choices = payload.get("choices")
+    if not isinstance(choices, list):
+        return {}
+    return next((choice for choice in map(_dict, choices) if choice and _whole(choice.get("index")) == 0), {})
 
 
 def _dict(value: Any) -> dict[str, Any]:
@@ -220,7 +227,7 @@ def error_in(payload: Mapping[str, Any]) -> Any:
     error = payload.get("error")
     if error:
         return error
-    choice = _first(payload.get("choices"))
+    choice = choice_in(payload)
     if choice.get("error"):
         return choice["error"]
     if choice.get("finish_reason") == "error":
