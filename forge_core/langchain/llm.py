@@ -118,9 +118,12 @@ class OpenRouterLLM(BaseChatModel):
         if self.client is not None:
             return self
         found = resolve(self.base_url or os.environ.get("OPENROUTER_BASE_URL"), os.environ)  # type: ignore[unreachable]
-        if self.api_key is None and found.api_key is not None:
-            self.api_key = SecretStr(found.api_key)
         key = self.api_key.get_secret_value() if self.api_key is not None else None
+        # A stored model that names no endpoint is loaded with OpenRouter's key, wherever it then goes.
+        is_elsewhere = self.base_url is None and found.provider.name != "openrouter"
+        if key is None or (is_elsewhere and key == os.environ.get("OPENROUTER_API_KEY", "").strip()):
+            key = found.api_key
+            self.api_key = SecretStr(key) if key is not None else None
         self.client = OpenRouterClient(
             key,
             found.base_url,
@@ -138,6 +141,8 @@ class OpenRouterLLM(BaseChatModel):
     @property
     def lc_secrets(self) -> dict[str, str]:
         """A stored model takes its key from the variable that may hold one for its endpoint."""
+        if self.base_url is None:
+            return {"api_key": "OPENROUTER_API_KEY"}
         own = self.client.key_variable or self.client.provider.key_variable
         return {"api_key": own or NAMED_KEY_VARIABLE}
 

@@ -39,9 +39,19 @@ def reply_to(seen: Seen) -> Reply:
         check(body)
     except Refused as refusal:
         return error_reply(400, str(refusal), metadata={"error_type": "invalid_request"})
-    message, finish_reason = answer(body)
+    return as_asked(body, *answer(body))
+
+
+def as_asked(
+    body: Mapping[str, Any],
+    message: dict[str, Any],
+    finish_reason: str,
+    usage: Mapping[str, Any] | None = None,
+) -> Reply:
+    """`message` streamed or whole, as `body` wants it."""
+    usage = usage_of(body) if usage is None else usage
     if body.get("stream"):
-        return _streamed(body, message, finish_reason)
+        return _streamed(body, message, finish_reason, usage)
     choice = {"index": 0, "message": message, "finish_reason": finish_reason, "native_finish_reason": "end"}
     return json_reply(
         {
@@ -51,7 +61,7 @@ def reply_to(seen: Seen) -> Reply:
             "model": body["model"],
             "provider": "TestProvider",
             "choices": [choice],
-            "usage": usage_of(body),
+            "usage": usage,
         },
         headers={"X-Generation-Id": "gen-1"},
     )
@@ -232,9 +242,11 @@ def _until_stop(text: str, stops: list[str]) -> str:
     return text[: min(found)] if found else text
 
 
-def _streamed(body: Mapping[str, Any], message: dict[str, Any], finish_reason: str) -> Reply:
+def _streamed(
+    body: Mapping[str, Any], message: dict[str, Any], finish_reason: str, usage: Mapping[str, Any]
+) -> Reply:
     payloads = []
-    if "reasoning" in message:
+    if message.get("reasoning"):
         payloads.append(
             chunk(None, reasoning=message["reasoning"], reasoning_details=message["reasoning_details"])
         )
@@ -247,5 +259,5 @@ def _streamed(body: Mapping[str, Any], message: dict[str, Any], finish_reason: s
             part = {"index": call["index"], "function": {"arguments": raw[start : start + 4]}}
             payloads.append(chunk(None, tool_calls=[part]))
     payloads.append(chunk("", finish_reason=finish_reason))
-    payloads.append({**chunk(""), "choices": [], "usage": usage_of(body)})
+    payloads.append({**chunk(""), "choices": [], "usage": usage})
     return stream(*({**payload, "model": body["model"]} for payload in payloads))

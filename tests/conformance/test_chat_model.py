@@ -58,6 +58,11 @@ class TestUnit(Features, ChatModelUnitTests):
     def chat_model_params(self) -> dict[str, Any]:
         return {"model": MODEL}
 
+    @pytest.fixture(autouse=True)
+    def _openrouter_itself(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """These suites ask nobody; OpenRouter's variable is read for OpenRouter's own host only."""
+        monkeypatch.delenv("OPENROUTER_BASE_URL")
+
     @property
     def init_from_env_params(self) -> tuple[dict[str, str], dict[str, Any], dict[str, Any]]:
         environment = {"OPENROUTER_API_KEY": "sk-or-from-environment"}

@@ -56,6 +56,19 @@ def test_an_endpoint_that_the_environment_names_gets_the_key_for_it_and_no_other
     assert llm.client.key_variable == "FORGE_API_KEY"
 
 
+@pytest.mark.filterwarnings("ignore:The function `load` is in beta")
+def test_a_model_stored_without_an_endpoint_takes_no_foreign_key_to_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
+    stored = dumpd(OpenRouterLLM(model="a/b"))
+    monkeypatch.setenv("OPENROUTER_BASE_URL", "https://proxy.example.com/v1")
+    loaded = load(
+        stored, valid_namespaces=["forge_core"], allowed_objects=[OpenRouterLLM], secrets_from_env=True
+    )
+    assert (loaded.client.base_url, loaded.api_key) == ("https://proxy.example.com/v1", None)
+
+
 @pytest.mark.parametrize(
     ("url", "variable"),
     [
