@@ -199,6 +199,54 @@ def test_throttles_are_found_at_any_depth(
     assert raised.retry_safe and raised.__cause__ is error
 
 
+class Answered:
+    """A response of no particular client."""
+
+    def __init__(self, headers: Any) -> None:
+        self.headers = headers
+
+
+def caused(error: Exception, cause: BaseException) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "wait_s"),
+    [
+        (StatusError(status=429, retry_after=12), 12),
+        (StatusError(status=429, retry_after="12"), 12),
+        (StatusError(status=429, retry_after=timedelta(seconds=12)), 12),
+        (StatusError(status=429, headers={"Retry-After": "12"}), 12),
+        (StatusError(status=429, headers=[("RETRY-AFTER", "12")]), 12),
+        (StatusError(status=429, headers=[(b"retry-after", b"12")]), 12),
+        (StatusError(status=429, headers=httpx.Headers({"Retry-After": "12"})), 12),
+        (StatusError(status=429, response=Answered({"retry-after": "12"})), 12),
+        (StatusError(status=429, response={"headers": {"Retry-After": "12"}}), 12),
+        (StatusError(status=429, raw_response=Answered({"Retry-After": "12"})), 12),
+        (StatusError(status=429, raw_response=httpx.Response(429, headers={"Retry-After": "12"})), 12),
+        (
+            StatusError(
+                status=429, retry_after=None, headers={}, raw_response=Answered({"Retry-After": "1"})
+            ),
+            1,
+        ),
+        (caused(StatusError(status=429), StatusError(headers={"Retry-After": "12"})), 12),
+        (StatusError(status=429, retry_after=5, headers={"Retry-After": "12"}), 5),
+        (StatusError(status=429, retry_after=True, headers=7, response="x", raw_response=[1]), None),
+        (StatusError(status=429, retry_after=float("nan"), headers={"Retry-After": "9"}), 9),
+        (StatusError(status=429, retry_after=1e300, headers={"Retry-After": "9" * 14}), None),
+        (StatusError(status=429, retry_after=-1), None),
+    ],
+)
+def test_the_wait_that_a_provider_asks_for_is_found_wherever_clients_keep_it(
+    error: Exception, wait_s: int | None
+) -> None:
+    raised, _, _, _ = fails(make_prompt(), error)
+    assert isinstance(raised, ThrottleError)
+    assert raised.retry_after == (None if wait_s is None else timedelta(seconds=wait_s))
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -50,8 +50,7 @@ class LangGraphAdapter(ProviderAdapter):
 
     Args:
         model: the model's name; with `model_config.model_provider` it becomes "provider/model".
-        llm: any chat model; the default is OpenRouterLLM, with key and address from OPENROUTER_API_KEY and
-            OPENROUTER_BASE_URL.
+        llm: any chat model; the default is OpenRouterLLM, with key and endpoint from the environment.
         tool_choice: "auto", "none", "required" or a tool's name; a forced choice holds for the first call.
         graph: a compiled graph instead of the agent's. It gets the prompt's tools as
             `config["configurable"]["forge_tools"]`.

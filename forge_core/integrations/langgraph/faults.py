@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -15,6 +15,7 @@ from forge_core.llm.retry import asked_wait_s
 _QUOTA_WORDS = frozenset(
     {"insufficient_quota", "payment_required", "quota_exceeded", "billing_hard_limit_reached"}
 )
+_MAX_WAIT_S = 10.0**9
 _TIMEOUT_STATUSES = frozenset({408, 504, 524})
 
 
@@ -137,12 +138,45 @@ def _is_timeout(error: BaseException) -> bool:
 
 
 def _retry_after(error: BaseException) -> timedelta | None:
-    seconds = getattr(error, "retry_after_s", None)
-    if seconds is None:
-        headers = getattr(getattr(error, "response", None), "headers", None)
-        if isinstance(headers, Mapping):
-            seconds = asked_wait_s({str(name).lower(): str(value) for name, value in headers.items()})
-    return None if not isinstance(seconds, int | float) else timedelta(seconds=seconds)
+    """The wait that the provider asked for: on the error, in its headers or its response's, or on what it was
+    made from."""
+    for link in chain(error):
+        for seconds in _waits(link):
+            if seconds is not None and 0 <= seconds < _MAX_WAIT_S:
+                return timedelta(seconds=seconds)
+    return None
+
+
+def _waits(error: BaseException) -> Iterator[float | None]:
+    """Where clients keep it: Forge, Anthropic and others as an attribute; aiohttp and OpenRouter's SDK as
+    headers of the error; OpenAI, httpx and requests as those of `response`, OpenRouter's SDK of
+    `raw_response`."""
+    for name in ("retry_after_s", "retry_after"):
+        yield _seconds(getattr(error, name, None))
+    for holder in (error, getattr(error, "response", None), getattr(error, "raw_response", None)):
+        headers = holder.get("headers") if isinstance(holder, Mapping) else getattr(holder, "headers", None)
+        items = getattr(headers, "items", None)
+        yield asked_wait_s(_lower(items() if callable(items) else headers))
+
+
+def _seconds(value: Any) -> float | None:
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, str):
+        return asked_wait_s({"retry-after": value.strip()})
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _lower(headers: Any) -> dict[str, str]:
+    """Pairs of headers by their names in lower case; nothing of what is no pair."""
+    if not isinstance(headers, Iterable) or isinstance(headers, str | bytes):
+        return {}
+    pairs = [pair for pair in headers if isinstance(pair, tuple | list) and len(pair) == 2]
+    return {_text(name).lower(): _text(value) for name, value in pairs}
+
+
+def _text(value: Any) -> str:
+    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
 
 
 def _payload(error: BaseException) -> dict[str, Any]:
