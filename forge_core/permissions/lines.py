@@ -21,6 +21,7 @@ from forge_core.permissions.shell_rules import is_destructive
 from forge_core.permissions.shell_syntax import Reading, SimpleCommand, read_line
 from forge_core.permissions.situation import LineVerdict, Part, Situation
 from forge_core.permissions.strays import strays
+from forge_core.permissions.unmasked_reading import still_asks
 from forge_core.permissions.verdict import By, Decision
 from forge_core.permissions.word_paths import paths_in
 
@@ -65,8 +66,10 @@ def _denied(reading: Reading, now: Situation, parts: tuple[Part, ...]) -> LineVe
 def _planned(reading: Reading, now: Situation, parts: tuple[Part, ...]) -> LineVerdict | None:
     if now.mode is not PermissionMode.PLAN:
         return None
-    if now.is_sandboxed and not now.needs_network and reads_only(reading, now.root):
-        return None
+    if not now.needs_network and reads_only(reading, now.root):
+        why = next(filter(None, (_unmasked(one, reading, now) for one in reading.commands)), "")
+        if not why:
+            return None
     return LineVerdict(
         Decision.DENY, "in plan mode nothing is written or run; describe the change", by="mode"
     )
@@ -210,8 +213,11 @@ def _decide_part(number: int, reading: Reading, now: Situation) -> tuple[Decisio
     if now.needs_network:
         return Decision.ASK, "it uses the network", "", "policy"
     is_plain = not reading.functions and not reading.features and not reading.problem
-    if now.is_sandboxed and is_plain and is_reading(command, reading, now.root):
-        return Decision.ALLOW, "it only reads, inside the folder", "", "policy"
+    if is_plain and is_reading(command, reading, now.root):
+        why = _unmasked(command, reading, now)
+        if not why:
+            return Decision.ALLOW, "it only reads, inside the folder", "", "policy"
+        return Decision.ASK, why, "", "policy"
     if now.mode is PermissionMode.AUTO and now.is_sandboxed:
         why = strays(command, reading, now.root)
         return (
@@ -222,12 +228,17 @@ def _decide_part(number: int, reading: Reading, now: Situation) -> tuple[Decisio
     return Decision.ASK, _question(command, reading, now), "", "policy"
 
 
+def _unmasked(command: SimpleCommand, reading: Reading, now: Situation) -> str:
+    """Why plain reading asks all the same, where no full sandbox hides keys."""
+    return "" if now.is_sandboxed or command.is_hint else still_asks(command, reading, now.root)
+
+
 def _question(command: SimpleCommand, reading: Reading, now: Situation) -> str:
+    also = "even in mode auto " if now.mode is PermissionMode.AUTO else ""
     if now.sandbox == "off":
-        also = "even in mode auto " if now.mode is PermissionMode.AUTO else ""
-        return f"there is no sandbox, so {also}each command asks"
+        return f"there is no sandbox, so {also}a command that may write asks"
     if now.sandbox == "weak":
-        return "the sandbox is weak here, so each command asks"
+        return f"the sandbox is weak here, so {also}a command that may write asks"
     if command.is_opaque or not command.words:
         return _UNKNOWN if command.is_opaque else "it sets variables or writes a file"
     setting = git_runs(command, folders_before(reading, command, now.root))

@@ -192,9 +192,11 @@ class PermissionPolicy:
         )
 
     def _is_usual(self, found: LineVerdict, use: ToolUse) -> bool:
-        """In mode auto, and of what cannot be read, the reason is news; that of the network is not."""
+        """In mode auto, of what cannot be read, and of reading that asks, the reason is news; that of the
+        network is not."""
         is_auto = self.sandbox == "full" and self.mode is PermissionMode.AUTO and not use.needs_network
-        return not (is_auto or found.rule or found.problem)
+        is_reading = found.is_read_only and not use.needs_network
+        return not (is_auto or found.rule or found.problem or is_reading)
 
     def _session_rule(self, tool_name: str, use: ToolUse) -> str:
         if not use.target.strip():

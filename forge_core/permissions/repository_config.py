@@ -62,6 +62,20 @@ def config_files(folder: Path) -> list[Path]:
     return []
 
 
+def index_files(folder: Path) -> list[tuple[Path, Path]]:
+    """The work tree around `folder` and its index, where there is one. Raises OSError or ValueError when that
+    cannot be told."""
+    for one in (folder, *list(folder.parents)[:_MAX_FOLDERS]):
+        if os.path.lexists(one / ".git"):
+            index = _folders(one / ".git")[0] / "index"
+            if not os.path.lexists(index):
+                return []
+            if not index.is_file() or index.stat().st_size > _MAX_INDEX_BYTES:
+                raise ValueError
+            return [(one, index)]
+    return []
+
+
 def _found(git: Path) -> Iterator[str]:
     own, common = _folders(git)
     for place in dict.fromkeys((own, common)):

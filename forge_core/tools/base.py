@@ -161,6 +161,8 @@ class ExecutionContext:
     before_images: BeforeImages | None = None
     agreed: frozenset[Path] | None = None
     """The real paths that were judged before the call might run; None: nobody judged. Set by the executor."""
+    runs_as_reading: bool = False
+    """The call was allowed because it plainly only reads. Set by the executor."""
     sandbox: Sandbox | None = None
     """Where commands run; None: bare."""
     jobs: JobTable | None = None

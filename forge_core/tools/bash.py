@@ -172,8 +172,10 @@ async def _started(params: dict[str, Any], context: ExecutionContext) -> Job:
 
 
 async def _guards(command: str, context: ExecutionContext, *, may_write: bool) -> dict[str, str]:
-    """What a line that runs unasked because it only reads is held to: git must start no program for it."""
-    return {} if may_write or "git" not in command else await reading_variables(context.root)
+    """What a line that runs unasked because it only reads is held to: git must start no program for it, also
+    when its config has changed since that was decided."""
+    is_held = context.runs_as_reading or not may_write
+    return await reading_variables(context.root) if is_held and "git" in command else {}
 
 
 def _timeout(params: dict[str, Any]) -> float | None:

@@ -54,7 +54,7 @@ class ToolExecutor:
         """Runs one call to its end. Only a cancellation of the caller comes through as an exception."""
         if context.outputs is None:
             context.outputs = self.outputs
-        context.agreed = None
+        context.agreed, context.runs_as_reading = None, False
         try:
             arguments = validate(tool, params)
             if self.policy is not None:
@@ -184,6 +184,7 @@ def _decide(policy: Policy, tool: BaseTool, arguments: dict[str, Any], context: 
 def _settle(verdict: Verdict, tool: BaseTool, context: ExecutionContext) -> None:
     """Reports what needed no person; raises ToolError when it is a no."""
     context.agreed = frozenset(verdict.real_paths)
+    context.runs_as_reading = verdict.decision is Decision.ALLOW and verdict.is_read_only
     _report(context, verdict.decision is Decision.ALLOW, verdict.rule or verdict.reason, verdict.by)
     if verdict.decision is not Decision.ALLOW:
         raise CallDeniedError(refused_by_policy(tool, verdict))

@@ -6,6 +6,7 @@ import pytest
 
 from forge_core.approval import Effect
 from forge_core.permissions import Decision, PermissionPolicy
+from forge_core.permissions.shell_rules import session_pattern
 from forge_core.tools.base import ToolUse
 
 ALLOW, ASK = Decision.ALLOW, Decision.ASK
@@ -98,7 +99,7 @@ def test_a_yes_for_the_session_grants_nothing_that_runs_writes_or_looks_elsewher
     root: Path, first: str, then: str
 ) -> None:
     policy = PermissionPolicy(root)
-    rule = policy.decide("bash", ToolUse(Effect.RUN, first)).session_rule
+    rule = f"bash({session_pattern(first, root)})"
     if first != then:
         policy.allow_for_session(rule)
         assert decision(policy, first) is ALLOW
@@ -126,7 +127,7 @@ def test_a_yes_for_the_session_grants_nothing_that_runs_writes_or_looks_elsewher
 )
 def test_a_yes_for_a_runner_covers_its_harmless_variations(root: Path, first: str, then: str) -> None:
     policy = PermissionPolicy(root)
-    policy.allow_for_session(policy.decide("bash", ToolUse(Effect.RUN, first)).session_rule)
+    policy.allow_for_session(f"bash({session_pattern(first, root)})")
     assert decision(policy, then) is ALLOW
 
 

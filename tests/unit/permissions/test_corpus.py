@@ -273,8 +273,16 @@ def test_plain_reading_needs_few_questions(
     assert rate <= 0.10, asked
 
 
-def test_without_a_full_sandbox_nothing_runs_unasked(root: Path) -> None:
+def test_without_a_full_sandbox_nothing_but_plain_reading_runs_unasked(root: Path) -> None:
     for sandbox in ("off", "weak"):
         for mode in (PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, PermissionMode.AUTO):
             policy = PermissionPolicy(root, mode, sandbox=sandbox)  # type: ignore[arg-type]
-            assert [line for line in lines(READ_ONLY) if decide(policy, line) is Decision.ALLOW] == []
+            for corpus in (HARD, NOT_PLAIN, OUTSIDE):
+                assert [line for line in lines(corpus) if decide(policy, line) is Decision.ALLOW] == []
+            full = PermissionPolicy(root, sandbox="full")
+            more = [
+                line
+                for line in lines(READ_ONLY)
+                if decide(policy, line) is Decision.ALLOW is not decide(full, line)
+            ]
+            assert more == [], "it never runs more unasked than a full sandbox does"

@@ -37,6 +37,7 @@ def saved_and_allowed(root: Path, command: str, rule: str) -> bool:
         ("touch a b", "bash(touch:*)"),
         ("ruff check . && ruff check src", "bash(ruff check:*)"),
         ("shellcheck x.sh", "bash(shellcheck:*)"),
+        ("cd src && ruff format", "bash(ruff format:*)"),
     ],
 )
 def test_a_beginning_is_offered_where_nothing_of_the_project_chooses_what_runs(
@@ -49,7 +50,7 @@ def test_a_beginning_is_offered_where_nothing_of_the_project_chooses_what_runs(
 @pytest.mark.parametrize(
     "command",
     [
-        "git status -s", "git add src", "git commit -m 'x y'", "git push", "git reset --hard", "git -c a=b status",
+        "git status -C x", "git add src", "git commit -m 'x y'", "git push", "git reset --hard", "git -c a=b status",
         "npm test", "npm run build -- --watch", "pytest -q tests", "python -m pytest -q", "cargo build --release",
         "go test ./...", "go run ./cmd", "mypy src", "pylint src", "eslint .", "tsc --noEmit", "rg x", "cat ../x",
         "cd src && pytest -q", "pytest | tail", "make test", "make -j4", "docker run x", "uv run python x.py",
@@ -57,7 +58,7 @@ def test_a_beginning_is_offered_where_nothing_of_the_project_chooses_what_runs(
         "python3 -c 'print(1)'", "node x.js", "sudo apt install x", "xargs ls", "find . -name x", "ssh host ls",
         "eval ls", "awk 1 x", "curl http://x", "npx tsx x.ts", "./build.sh", "cd src && ./x", "echo x > y", "sed -i s/a/b/ x",
         "ruff check --config evil.toml", "ruff check > out", "black ../elsewhere", "./ruff check", "python -m black .",
-        "echo a:*", "=x", "ls *", "a ) (b", "cat <<E | tee x\n1\nE",
+        "evil a:*", "=x", "evil *", "a ) (b", "cat <<E | tee x\n1\nE",
     ],
 )  # fmt: skip
 def test_every_other_command_is_offered_as_its_exact_line(tmp_path: Path, command: str) -> None:

@@ -35,7 +35,7 @@ def test_reading_inside_runs_unasked_and_the_rest_asks(root: Path) -> None:
     policy = PermissionPolicy(root)
     assert policy.decide("read", reading(root / "src/a.py")).decision is ALLOW
     assert policy.decide("edit", writing(root / "src/a.py")).decision is ASK
-    assert policy.decide("bash", running("ls")).decision is ASK
+    assert policy.decide("bash", running("make")).decision is ASK
     assert policy.decide("web_fetch", ToolUse(Effect.NETWORK, "https://example.org")).decision is ASK
 
 

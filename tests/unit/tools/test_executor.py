@@ -335,7 +335,10 @@ class TestAsking:
         executor = ToolExecutor(PermissionPolicy(file.parent), person)
         tool = BashTool()
         results = await asyncio.gather(
-            *(executor.execute(tool, {"command": "echo hi"}, self.context(file, events)) for _ in range(3))
+            *(
+                executor.execute(tool, {"command": "eval echo hi"}, self.context(file, events))
+                for _ in range(3)
+            )
         )
         assert all_there.is_set()
         assert withdrawn == 2
@@ -349,7 +352,7 @@ class TestAsking:
         policy = PermissionPolicy(file.parent)
 
         async def person(request: ApprovalRequest) -> ApprovalReply:
-            if request.target == "echo hi":
+            if request.target == "eval echo hi":
                 return SESSION
             while not policy.rules():
                 await asyncio.sleep(0)
@@ -361,7 +364,7 @@ class TestAsking:
         results = await asyncio.gather(
             *(
                 executor.execute(BashTool(), {"command": command}, self.context(file, events))
-                for command in ("echo hi", "echo other")
+                for command in ("eval echo hi", "eval echo other")
             )
         )
         assert [result.output.split("\n")[0] for result in results] == ["hi", "other"]

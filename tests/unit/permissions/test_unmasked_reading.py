@@ -1,0 +1,179 @@
+"""What runs unasked where no sandbox hides files with keys, and what of plain reading still asks."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from forge_core.approval import Effect
+from forge_core.config.models import PermissionMode
+from forge_core.permissions import Decision, PermissionPolicy, Verdict
+from forge_core.permissions.situation import Strength
+from forge_core.tools import BashTool, ExecutionContext, ToolExecutor
+from forge_core.tools.base import ToolUse
+
+ALLOW, ASK = Decision.ALLOW, Decision.ASK
+AUTO = PermissionMode.AUTO
+
+Git = Callable[..., None]
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PATH", "/usr/local/bin:/usr/bin:/bin")
+    root = tmp_path / "project"
+    (root / "src").mkdir(parents=True)
+    for name in ("src/a.py", "src/b.py", "README.md", ".env", "server.pem"):
+        (root / name).write_text("x\n")
+    (root / "plain.txt").symlink_to(".env")
+    (root / "away").symlink_to("/etc")
+    return root
+
+
+@pytest.fixture
+def git(root: Path) -> Git:
+    def run(*words: str) -> None:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        subprocess.run(["git", *identity, *words], cwd=root, check=True, capture_output=True)
+
+    run("init", "-q", "-b", "main")
+    return run
+
+
+def verdict(
+    root: Path, line: str, sandbox: Strength = "off", mode: PermissionMode = PermissionMode.ASK
+) -> Verdict:
+    return PermissionPolicy(root, mode, sandbox=sandbox).decide("bash", ToolUse(Effect.RUN, line))
+
+
+RUNS = [
+    "ls", "ls -la src", "ls *.md", "pwd", "whoami", "date", "echo hello", "cat src/a.py", "cat src/*.py | head -5",
+    "head -20 src/a.py", "tail -n 5 README.md", "wc -l src/*.py", "stat README.md", "sort src/a.py | uniq -c",
+    "cut -d: -f1 src/a.py", "diff src/a.py src/b.py", "md5sum src/a.py", "grep -n foo src/a.py", "grep foo src/*.py",
+    "cat src/a.py | grep -c x", "rg foo src/a.py", "cat src/a.py | rg foo", "rg -e foo src/a.py", "sed -n 1,5p src/a.py",
+    "jq . README.md", "git status", "git status -s", "git diff", "git diff --stat HEAD", "git log --oneline -5", "git log -p -1",
+    "git show HEAD", "git branch -a", "git rev-parse HEAD", "git ls-files", "git blame src/a.py", "git stash list",
+    "cd src && cat a.py", "cd src && git log -1", "test -f README.md && echo yes", "[ -f src/a.py ] && cat src/a.py",
+    "wc -l < src/a.py", "timeout 5 ls", "which python", "nproc", "cat src/a.py 2>/dev/null",
+]  # fmt: skip
+
+STILL_ASKS = [
+    # It goes through folders by itself.
+    "grep -r foo .", "grep -rn foo src", "grep -R foo src", "grep --recursive foo", "grep -rn --include='*.py' foo .",
+    "cd src && grep -rn foo", "rg foo", "rg foo src", "rg -n foo src tests", "rg --files", "rg -l foo README.md src",
+    "rg -e foo -e bar", "rg foo missing", "find . -name '*.py'", "find src -type f | head", "fd foo", "tree", "tree -L 2",
+    "ls -R", "ls -lR src", "ls --recursive", "du -sh .", "git grep foo", "git grep -n foo -- src", "grep -ilr x src | head",
+    # Its paths cannot all be listed, or lie elsewhere, or hold keys.
+    "cat .env", "cat .e*", "cat plain.txt", "cat *", "cat src/../.env", "cat server.pem", "head *.pem", "cat away/passwd",
+    "cat /etc/hosts", "cat ../x", "cat ~/.ssh/id_rsa", "cat $F", "cat $(ls)", "cat < .env", "cat `pwd`/.env", "xargs cat",
+    "ls | xargs cat", "git diff --no-index .env README.md", "git show HEAD:.env", "git -C .. status", "cd .. && ls",
+    "cat .[e]nv", "cat src/*/*/*/a", "grep -f .env README.md", "grep x -r", "grep -d recurse x .",
+    # It shows what other programs do, or the program is not the system's own.
+    "ps aux", "ps -ef", "ps", "go version", "go env", "pip list", "pip show requests", "./ls", "src/cat README.md",
+    # It does more than read.
+    "touch x", "echo x > y", "cat src/a.py > y", "sed -i s/a/b/ src/a.py", "make", "python x.py", "git add .", "git push",
+    "git log --output=x", "git diff --ext-diff", "git config user.name x", "LS_COLORS=x ls", "ls; make", "ls && ./x", "ls | sh",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sandbox", ["off", "weak"])
+@pytest.mark.parametrize("line", RUNS)
+def test_plain_reading_of_listed_files_runs_unasked(
+    root: Path, git: Git, line: str, sandbox: Strength
+) -> None:
+    found = verdict(root, line, sandbox)
+    assert found.decision is ALLOW, found.reason
+    assert found.is_read_only
+
+
+@pytest.mark.parametrize("mode", [PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, AUTO])
+@pytest.mark.parametrize("line", STILL_ASKS)
+def test_the_rest_asks_in_every_mode_that_asks(root: Path, git: Git, line: str, mode: PermissionMode) -> None:
+    for sandbox in ("off", "weak"):
+        assert verdict(root, line, sandbox, mode).decision is ASK, sandbox
+
+
+@pytest.mark.parametrize("line", [*RUNS, *STILL_ASKS])
+def test_nothing_runs_that_a_full_sandbox_would_ask_about(root: Path, git: Git, line: str) -> None:
+    if verdict(root, line).decision is ALLOW:
+        assert verdict(root, line, "full").decision is ALLOW
+
+
+def test_the_prompt_says_why_reading_asks(root: Path) -> None:
+    found = verdict(root, "grep -r foo src", mode=AUTO)
+    assert "whole folders" in found.reason
+    assert not found.is_usual
+    assert "even in mode auto" in verdict(root, "make", mode=AUTO).reason
+
+
+@pytest.mark.parametrize("entry", ["{root}/bin", "bin", "", "."])
+def test_a_program_that_the_project_puts_on_the_path_asks(
+    root: Path, monkeypatch: pytest.MonkeyPatch, entry: str
+) -> None:
+    folder = root if entry in ("", ".") else root / "bin"
+    folder.mkdir(exist_ok=True)
+    monkeypatch.setenv("PATH", f"{entry.format(root=root)}:/usr/bin:/bin")
+    assert verdict(root, "cat README.md").decision is ALLOW
+    (folder / "cat").write_text("#!/bin/sh\ntouch evil\n")
+    (folder / "cat").chmod(0o755)
+    assert verdict(root, "cat README.md").decision is ASK
+    assert verdict(root, "head README.md").decision is ALLOW
+
+
+def test_a_version_is_asked_of_the_systems_programs_only(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shim = tmp_path / "shims/node"
+    shim.parent.mkdir()
+    shim.write_text("#!/bin/sh\n")
+    shim.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{shim.parent}:/usr/bin:/bin")
+    assert verdict(root, "node --version").decision is ASK
+    assert verdict(root, "git --version").decision is ALLOW
+
+
+def test_git_may_not_show_a_tracked_file_with_keys_that_has_changed(root: Path, git: Git) -> None:
+    git("add", "-f", ".env", "src")
+    git("commit", "-q", "-m", "first")
+    assert verdict(root, "git diff").decision is ALLOW, "git shows these bytes by other commands too"
+    (root / ".env").write_text("KEY=new\n")
+    for line in ("git diff", "git status -v", "git diff HEAD --stat", "cd src && git diff"):
+        found = verdict(root, line)
+        assert found.decision is ASK, line
+        assert ".env" in found.reason
+    assert verdict(root, "git log -p").decision is ALLOW
+    assert verdict(root, "git diff", "full").decision is ALLOW
+    (root / ".git/index").write_bytes(b"DIRC\0\0\0\4 .env")
+    assert verdict(root, "git diff").decision is ASK, "an index that cannot be read"
+
+
+def test_a_repository_whose_config_runs_programs_asks(root: Path, git: Git) -> None:
+    git("config", "core.fsmonitor", "./evil")
+    assert verdict(root, "git status").decision is ASK
+
+
+async def test_git_starts_no_program_of_a_config_that_changes_after_the_decision(
+    root: Path, git: Git
+) -> None:
+    git("add", "src")
+    git("commit", "-q", "-m", "first")
+    (root / "src/a.py").write_text("changed\n")
+    evil = root.parent / "evil.sh"
+    evil.write_text(f"#!/bin/sh\ntouch {root}/ran\n")
+    evil.chmod(0o755)
+    plain = (root / ".git/config").read_text()
+
+    class Outrun(PermissionPolicy):
+        def decide(self, tool_name: str, use: ToolUse) -> Verdict:
+            (root / ".git/config").write_text(plain)
+            found = super().decide(tool_name, use)
+            for name in ("core.fsmonitor", "diff.external", "core.pager"):
+                git("config", name, str(evil))
+            return found
+
+    executor = ToolExecutor(Outrun(root))
+    for line in ("git status", "git diff", "git log -p -1"):
+        result = await executor.execute(BashTool(), {"command": line}, ExecutionContext(working_dir=root))
+        assert "not allowed" not in result.output + (result.error or "")
+        assert not (root / "ran").exists(), line
