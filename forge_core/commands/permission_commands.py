@@ -6,7 +6,7 @@ import shlex
 
 from forge_core.commands.columns import columns
 from forge_core.commands.result import CommandResult, Failure, Text
-from forge_core.config.models import PermissionMode
+from forge_core.config.models import ForgeConfig, Origin, PermissionMode
 from forge_core.config.project_state import (
     ABSENT,
     RULE_KINDS,
@@ -17,6 +17,7 @@ from forge_core.config.project_state import (
 )
 from forge_core.config.save import forget_project_rule, save_project_rule
 from forge_core.errors import ConfigError
+from forge_core.permissions.sandbox.state import SandboxKind, SandboxState
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
 
@@ -54,7 +55,7 @@ async def mode(argument: str, session: ForgeSession) -> CommandResult:
     """Shows the modes, or changes to one."""
     if not argument:
         current = session.policy.mode
-        rows = [(f"{'›' if one is current else ' '} {one}", words) for one, words in _MODES.items()]
+        rows = [(f"{'›' if one is current else ' '} {one}", _summary(one, session)) for one in _MODES]
         return Text(f"{columns(rows)}\n\n/mode NAME or Shift+Tab changes it.", "Mode")
     wanted = PermissionMode(argument.lower())
     if wanted is PermissionMode.YOLO and session.policy.mode is not PermissionMode.YOLO:
@@ -63,32 +64,84 @@ async def mode(argument: str, session: ForgeSession) -> CommandResult:
             "yolo` if you mean it. /mode auto runs sandboxed commands and edits unasked."
         )
     session.set_mode(wanted)
-    return Text(f"Mode {wanted}: {_MODES[wanted]}.", "Mode")
+    return Text(f"Mode {wanted}: {_summary(wanted, session)}.", "Mode")
+
+
+def mode_summary(mode: PermissionMode, *, is_sandboxed: bool) -> str:
+    """What runs unasked in the mode, with the sandbox that there is."""
+    if mode is PermissionMode.AUTO and not is_sandboxed:
+        return "edits in the folder run; without a full sandbox, commands that may write still ask"
+    return _MODES[mode]
+
+
+def _summary(mode: PermissionMode, session: ForgeSession) -> str:
+    return mode_summary(mode, is_sandboxed=session.policy.sandbox == "full")
 
 
 async def sandbox(argument: str, session: ForgeSession) -> CommandResult:
     """The sandbox's state, why it is so, and what to do."""
-    state = session.sandbox
-    lines = [state.label]
-    match state.strength:
-        case "full":
-            lines += [
-                "Commands can write in this folder and in a /tmp of their own; .git/hooks, .git/config and "
-                ".forge are read-only; keys are hidden; there is no network.",
-                "A command that asks for the network asks you first.",
-            ]
-        case "weak":
-            lines += ["Without namespaces, what a command can reach is less certain; writing ones ask you."]
-        case "off":
-            lines += ["Commands run as you: each one asks, but for what your own allow rules name."]
-    lines.append("`--sandbox strict` refuses to start without a full one; `--sandbox off` does without.")
+    state, mode = session.sandbox, session.policy.mode
+    is_yolo = mode is PermissionMode.YOLO
+    label = state.label
+    if is_yolo and state.strength != "full":
+        label = label.removesuffix(" Commands that may write will ask.") + " Mode yolo: no command asks."
+    lines = [label, *_confinement(state)]
+    if state.strength == "full":
+        asks = "A command that asks for the network asks you first."
+    else:
+        asks = (
+            "Lines that plainly only read files that they name run unasked. Those that go through whole "
+            "folders, and all other commands, ask, in mode auto too, unless a rule of yours allows them."
+        )
+    if mode is PermissionMode.PLAN:
+        asks = "In mode plan only plain reading runs."
+    lines.append("In mode yolo no command asks, not even for the network." if is_yolo else asks)
+    lines.append(_way_on(state, session.config))
     return Text("\n".join(lines), "Sandbox")
+
+
+def _confinement(state: SandboxState) -> list[str]:
+    """What commands can and cannot do."""
+    held = (
+        ".git/hooks, .git/config and .forge are read-only; files with keys are hidden; there is no network."
+    )
+    match state.kind:
+        case SandboxKind.OFF:
+            return ["Commands run as you: they can read and change what you can, and use the network."]
+        case SandboxKind.LANDLOCK:
+            return [
+                "Commands can write only in this folder and a temporary one, cannot read the keys in your "
+                "home, and have no network.",
+                "Not held: they can write .git/hooks, .git/config and .forge, read .env and key files in "
+                "this folder, and reach other programs through named sockets.",
+            ]
+        case SandboxKind.BUBBLEWRAP if state.strength == "weak":
+            return ["Commands run in bubblewrap, which does not hold everything here for the reason above."]
+        case SandboxKind.BUBBLEWRAP:
+            return [f"Commands can write in this folder and in a /tmp of their own; {held}"]
+        case SandboxKind.SEATBELT:
+            return [f"Commands can write in this folder and in a temporary folder of their own; {held}"]
+
+
+def _way_on(state: SandboxState, config: ForgeConfig) -> str:
+    """How the state came about, or can be changed."""
+    if config.sandbox == "off":
+        origin = config.origins.get("sandbox", Origin.DEFAULT)
+        return f"It is off by choice ({origin}). Start Forge with `--sandbox auto` to have it."
+    if config.sandbox == "strict":
+        return "Started with `--sandbox strict`: without a full sandbox Forge does not start."
+    if state.strength == "full":
+        return "`--sandbox strict` refuses to start without a full one; `--sandbox off` does without."
+    return (
+        "It was tried when this session started. Once the cause is removed, start Forge again. "
+        "`--sandbox strict` refuses to start without a full one."
+    )
 
 
 def _listing(session: ForgeSession) -> Text:
     policy = session.policy
     head = [
-        ("Mode", f"{policy.mode}: {_MODES[policy.mode]}"),
+        ("Mode", f"{policy.mode}: {_summary(policy.mode, session)}"),
         ("Sandbox", session.status.sandbox.removeprefix("sandbox: ")),
         ("Away", "yes: what asks is refused" if session.is_away else "no"),
     ]

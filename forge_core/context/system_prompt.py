@@ -112,7 +112,10 @@ _SANDBOX = {
         "Commands run in a weak sandbox without network; every command that can write is shown to the user. Set "
         "network to true where one needs it."
     ),
-    "off": "Commands run without a sandbox, so take care: what they do outside this folder is not confined.",
+    "off": (
+        "Commands run without a sandbox, so take care: what they do outside this folder is not confined. Except in "
+        "mode yolo, the user is asked about every command that may write."
+    ),
 }
 
 

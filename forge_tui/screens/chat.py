@@ -28,6 +28,7 @@ from forge_tui.widgets.activity import ActivityLine, Working
 from forge_tui.widgets.completion import CompletionPopup
 from forge_tui.widgets.composer import Composer
 from forge_tui.widgets.status_bar import StatusBar
+from forge_tui.widgets.status_text import SANDBOX_ON
 from forge_tui.widgets.todo_panel import TodoPanel
 from forge_tui.widgets.welcome import Welcome
 
@@ -67,6 +68,7 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
         self._live = LiveFigures(config, surroundings.home)
         self._slash = SlashCommands(self, themes, save_setting)
         self._mode = config.permission_mode
+        self._knows_auto = False
         self._transcript: Transcript | None = None
         self.activity = ActivityLine(surroundings.clock, self._show_figures, self._live.progress)
         self.todos = TodoPanel()
@@ -293,8 +295,19 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
         self._mode = MODE_CYCLE[(index + 1) % len(MODE_CYCLE)]
         if self._session is not None:
             self._session.set_mode(self._mode)
+            self._say_what_auto_leaves(self._session)
         self._live.use_mode(str(self._mode))
         self._show_figures()
+
+    def _say_what_auto_leaves(self, session: ForgeSession) -> None:
+        """Say once that without a full sandbox mode auto does not run every command unasked."""
+        is_sandboxed = session.status.sandbox == SANDBOX_ON
+        if self._mode is not PermissionMode.AUTO or is_sandboxed or self._knows_auto:
+            return
+        from forge_core.commands.permission_commands import mode_summary
+
+        self._knows_auto = True
+        self.transcript.add_notice(f"Mode auto: {mode_summary(self._mode, is_sandboxed=False)}.", "info")
 
     # Figures
 

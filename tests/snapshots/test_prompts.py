@@ -206,7 +206,7 @@ def test_cards_of_several_files_jobs_and_questions(snap_compare: Compare, config
     assert snap_compare(app, terminal_size=(100, 46), run_before=after("rename greet"))
 
 
-OFF = "sandbox: OFF - bwrap not found (apt install bubblewrap). Each command will ask."
+OFF = "sandbox: OFF - bwrap not found (apt install bubblewrap). Commands that may write will ask."
 
 
 def careless(config: ForgeConfig, **changes: Any) -> ChatApp:

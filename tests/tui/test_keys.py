@@ -227,6 +227,21 @@ async def test_shift_tab_cycles_the_permission_mode(config: ForgeConfig) -> None
         ]
 
 
+async def test_mode_auto_without_a_sandbox_says_once_what_still_asks(config: ForgeConfig) -> None:
+    app = make_app(config)
+    told = "commands that may write still ask"
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ready(pilot)
+        for _ in range(4):
+            await pilot.press("shift+tab")
+        assert told not in shown(app)
+        app.scripted.sandbox = "sandbox: OFF - bwrap not found. Commands that may write will ask."
+        for _ in range(8):
+            await pilot.press("shift+tab")
+        await until(pilot, lambda: told in shown(app))
+        assert shown(app).count(told) == 1
+
+
 async def test_shift_tab_goes_on_from_a_mode_that_a_command_chose_and_never_to_yolo(
     config: ForgeConfig,
 ) -> None:

@@ -33,8 +33,8 @@ def names(width: int, figures: Figures = FULL) -> list[str]:
     return [part.name for part in (*left, *right)]
 
 
-OFF = "sandbox: OFF - bwrap not found (apt install bubblewrap). Each command will ask."
-WEAK = "sandbox: weak - no user namespaces. Commands that can write will ask."
+OFF = "sandbox: OFF - bwrap not found (apt install bubblewrap). Commands that may write will ask."
+WEAK = "sandbox: weak - no user namespaces. Commands that may write will ask."
 
 
 def text(figures: Figures, width: int = 200) -> str:

@@ -110,8 +110,8 @@ LABELS = st.one_of(
 
 @few
 @given(LABELS, st.integers(0, 60), FOREIGN, st.booleans())
-@example("sandbox: OFF - bwrap not found. Each command will ask.", 0, "", False)
-@example("sandbox: OFF - bwrap not found. Each command will ask.", 12, "", True)
+@example("sandbox: OFF - bwrap not found. Commands that may write will ask.", 0, "", False)
+@example("sandbox: OFF - bwrap not found. Commands that may write will ask.", 12, "", True)
 @example("日本 - 日本語", 9, "", False)
 @example(" ", 0, "", False)
 def test_the_status_bar_has_words_for_every_width(label: str, width: int, name: str, is_away: bool) -> None:

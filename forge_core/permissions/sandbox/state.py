@@ -15,6 +15,8 @@ class SandboxKind(StrEnum):
 
     BUBBLEWRAP = "bubblewrap"
     """Namespaces and a filter of system calls: nothing outside the workspace can be changed or reached."""
+    SEATBELT = "seatbelt"
+    """The profile that macOS enforces for `sandbox-exec`: the same promises, by path instead of by mount."""
     LANDLOCK = "landlock"
     """The kernel's Landlock and the filter: no namespaces, so protected paths, other processes and named
     sockets stay within reach."""
@@ -31,7 +33,7 @@ class SandboxState:
     """Why it is off or weak, in a sentence without its full stop that says what to do. With BUBBLEWRAP: what
     it can't hold here; empty when it holds everything."""
     program: str = ""
-    """The absolute path of bwrap."""
+    """The absolute path of bwrap or sandbox-exec."""
     binds_paths: bool = False
     """bwrap is too old to mount descriptors (`--bind-fd`), so a path could be exchanged in between."""
     host_proc: bool = False
@@ -42,7 +44,8 @@ class SandboxState:
         """What the permission policy goes by: only "full" lets commands run that change something unasked."""
         if self.kind is SandboxKind.OFF:
             return "off"
-        return "full" if self.kind is SandboxKind.BUBBLEWRAP and not self.reason else "weak"
+        is_whole = self.kind in (SandboxKind.BUBBLEWRAP, SandboxKind.SEATBELT) and not self.reason
+        return "full" if is_whole else "weak"
 
     @property
     def label(self) -> str:
@@ -51,6 +54,6 @@ class SandboxState:
             case "full":
                 return "sandbox: on"
             case "weak":
-                return f"sandbox: weak - {self.reason or 'no namespaces'}. Commands that can write will ask."
+                return f"sandbox: weak - {self.reason or 'no namespaces'}. Commands that may write will ask."
             case _:
-                return f"sandbox: OFF - {self.reason or 'unavailable'}. Each command will ask."
+                return f"sandbox: OFF - {self.reason or 'unavailable'}. Commands that may write will ask."

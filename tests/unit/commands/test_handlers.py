@@ -32,7 +32,7 @@ async def test_tools_lists_every_tool_with_its_parameters_and_permission(tmp_pat
             assert parameter.name in result.body
     lines = {line.split()[0]: line for line in result.body.splitlines() if not line.startswith(" ") and line}
     assert "unasked" in lines["read"]
-    assert "asks" in lines["bash"]
+    assert "others ask" in lines["bash"]
     assert "asks" in lines["edit"]
     for name in ("todo", "ask_user", "job_output", "job_stop"):
         assert lines[name].endswith("runs unasked")
@@ -49,7 +49,7 @@ async def test_the_permission_of_commands_follows_mode_and_sandbox(tmp_path: Pat
         assert isinstance(result, Text)
         return next(line for line in result.body.splitlines() if line.startswith("Permission: "))[12:]
 
-    assert await permission_of("bash") == "asks first"
+    assert await permission_of("bash") == "plainly reading commands run unasked, others ask"
     session.policy.sandbox = "full"
     assert await permission_of("bash") == "plainly reading commands run unasked, others ask"
     session.set_mode(PermissionMode.AUTO)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,9 @@ import pytest
 from forge_core.approval import Answer, deny_all
 from forge_core.commands.handlers import run_command
 from forge_core.commands.result import CommandResult, Failure, Text
-from forge_core.config.models import PermissionMode
+from forge_core.config.models import Origin, PermissionMode, SandboxSetting
 from forge_core.permissions.policy import Decision
+from forge_core.permissions.sandbox import SandboxKind, SandboxState
 from forge_core.runtime import build_session, load_session_config
 from forge_core.session.session import ForgeSession
 from forge_core.tools.base import ExecutionContext
@@ -101,6 +103,62 @@ async def test_the_sandbox_says_how_it_stands_and_what_to_do(session: ForgeSessi
     text = body(await run_command("/sandbox", session))
     assert text.startswith(session.sandbox.label)
     assert "--sandbox strict" in text
+
+
+OFF, LANDLOCK, BUBBLEWRAP = SandboxKind.OFF, SandboxKind.LANDLOCK, SandboxKind.BUBBLEWRAP
+
+
+@pytest.mark.parametrize(
+    ("state", "setting", "said", "unsaid"),
+    [
+        (SandboxState(BUBBLEWRAP), "auto", ["sandbox: on", "/tmp", "no network", "refuses to start"], ["Commands run as you", "plainly"]),
+        (SandboxState(SandboxKind.SEATBELT), "auto", ["sandbox: on", "temporary folder", "no network"], ["/tmp of"]),
+        (SandboxState(BUBBLEWRAP), "strict", ["Started with `--sandbox strict`"], ["`--sandbox off` does"]),
+        (SandboxState(BUBBLEWRAP, "the folder holds your home"), "auto",
+         ["weak - the folder holds your home", "plainly only read", "does not hold everything", "mode auto too"], ["read-only;"]),
+        (SandboxState(LANDLOCK, "bwrap not found"), "auto",
+         ["weak - bwrap not found", "Not held", ".git/hooks", ".env", "plainly only read", "start Forge again"], ["Commands run as you"]),
+        (SandboxState(OFF, "turned off by choice"), "off",
+         ["OFF - turned off by choice", "(flag)", "Commands run as you", "plainly only read", "--sandbox auto"],
+         ["each one asks", "Once the cause"]),
+        (SandboxState(OFF, "bwrap not found (apt install bubblewrap)"), "auto",
+         ["apt install bubblewrap", "Commands run as you", "use the network", "start Forge again"], ["by choice", "no network"]),
+        (SandboxState(OFF, "user namespaces are forbidden (sysctl kernel.x=1)"), "auto", ["sysctl kernel.x=1"], ["by choice"]),
+    ],
+)  # fmt: skip
+async def test_the_sandbox_tells_the_truth_in_every_state(
+    session: ForgeSession, state: SandboxState, setting: SandboxSetting, said: list[str], unsaid: list[str]
+) -> None:
+    session._parts.bench.sandbox_state = state
+    session.config = replace(session.config, sandbox=setting, origins={"sandbox": Origin.FLAG})
+    text = body(await run_command("/sandbox", session))
+    assert text.startswith(state.label)
+    assert [one for one in said if one not in text] == []
+    assert [one for one in unsaid if one in text] == []
+    session.policy.mode = PermissionMode.YOLO
+    text = body(await run_command("/sandbox", session))
+    assert "no command asks" in text
+    assert "will ask" not in text and "asks you first" not in text and "all other commands" not in text
+
+
+async def test_mode_auto_without_a_full_sandbox_says_what_it_does_not_do(session: ForgeSession) -> None:
+    session.policy.sandbox = "off"
+    for line in ("/mode auto", "/mode", "/permissions"):
+        assert "commands that may write still ask" in body(await run_command(line, session)), line
+    session.policy.sandbox = "full"
+    assert "sandboxed commands run" in body(await run_command("/mode auto", session))
+
+
+async def test_a_line_that_is_added_is_bound_to_its_script_and_the_list_says_so(
+    session: ForgeSession,
+) -> None:
+    (session.config.working_dir / "build.sh").write_text("echo one")
+    added = body(await run_command("/permissions add allow bash(sh build.sh)", session))
+    assert "asks again when build.sh changes" in added
+    assert "asks again when build.sh changes" in body(await run_command("/permissions", session))
+    assert decided(session, "sh build.sh") is Decision.ALLOW
+    (session.config.working_dir / "build.sh").write_text("echo two")
+    assert decided(session, "sh build.sh") is Decision.ASK
 
 
 async def trusting(root: Path, **flags: object) -> ForgeSession:

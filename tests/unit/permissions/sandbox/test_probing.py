@@ -111,7 +111,7 @@ def test_without_bwrap_landlock_is_weak_and_says_what_to_install(tmp_path: Path,
     state = probe_now(root=work, environment=host(tmp_path, None))
     assert (state.kind, state.strength) == (SandboxKind.LANDLOCK, "weak")
     assert state.label == (
-        "sandbox: weak - bwrap not found (apt install bubblewrap). Commands that can write will ask."
+        "sandbox: weak - bwrap not found (apt install bubblewrap). Commands that may write will ask."
     )
 
 
@@ -121,7 +121,10 @@ def test_with_neither_it_is_off_and_says_so(
     without_landlock(monkeypatch)
     state = probe_now(root=work, environment=host(tmp_path, None))
     assert (state.kind, state.strength) == (SandboxKind.OFF, "off")
-    assert state.label == "sandbox: OFF - bwrap not found (apt install bubblewrap). Each command will ask."
+    assert (
+        state.label
+        == "sandbox: OFF - bwrap not found (apt install bubblewrap). Commands that may write will ask."
+    )
 
 
 def test_a_bwrap_that_may_not_make_namespaces_is_told_from_none(
@@ -236,7 +239,7 @@ def test_folders_that_may_not_be_entered_are_passed_over(world: World) -> None:
 
 def test_off_by_choice_runs_nothing_and_says_so(work: Path) -> None:
     state = probe_now("off", work)
-    assert state.label == "sandbox: OFF - turned off by choice. Each command will ask."
+    assert state.label == "sandbox: OFF - turned off by choice. Commands that may write will ask."
 
 
 def test_strict_finds_the_same(work: Path) -> None:
@@ -262,7 +265,7 @@ def test_a_link_for_a_protected_folder_is_weak(world: World, person: Person) -> 
     (world.work / ".forge").symlink_to(world.outside)
     assert person.probe(world.work, world.environment) == (
         "weak",
-        "sandbox: weak - '.forge' is a link, so a command could replace it. Commands that can write will ask.",
+        "sandbox: weak - '.forge' is a link, so a command could replace it. Commands that may write will ask.",
     )
 
 

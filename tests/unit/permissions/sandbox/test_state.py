@@ -17,7 +17,9 @@ def test_a_sandbox_that_holds_everything_is_on() -> None:
 
 def test_the_label_of_no_sandbox_says_why_what_to_do_and_what_follows() -> None:
     state = SandboxState(SandboxKind.OFF, "bwrap not found (apt install bubblewrap)")
-    assert state.label == ("sandbox: OFF - bwrap not found (apt install bubblewrap). Each command will ask.")
+    assert state.label == (
+        "sandbox: OFF - bwrap not found (apt install bubblewrap). Commands that may write will ask."
+    )
     assert state.strength == "off"
 
 
@@ -32,7 +34,7 @@ def test_the_label_of_no_sandbox_says_why_what_to_do_and_what_follows() -> None:
 def test_whatever_leaves_a_gap_is_weak(state: SandboxState) -> None:
     assert state.strength == "weak"
     assert state.label.startswith("sandbox: weak - ")
-    assert state.label.endswith(". Commands that can write will ask.")
+    assert state.label.endswith(". Commands that may write will ask.")
 
 
 def test_the_package_loads_nothing_heavy_before_it_is_used() -> None:
