@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 
@@ -37,18 +37,31 @@ def search_scope(path: str, memory: Memory) -> dict[str, str]:
 
 
 def files_named(name: str) -> _Steps:
-    """Files with this name anywhere below, else files whose names contain it or come near."""
+    """The files that `name` may mean, case aside: those called so; else with another ending or marks around
+    it ("readme", "config" for `_config.py`); else those whose names hold it or come near."""
     base = PurePosixPath(name).name or name
-    found = yield from _glob(f"**/{base}")
+    found = yield from _glob(f"**/{_any_case(base)}")
     if found:
-        return found
-    stem = PurePosixPath(base).stem.strip(".") or base
-    found = yield from _glob(f"**/*{stem[:24]}*")
+        return [path for path in found if path.lower().endswith(f"/{name.lower()}")] or found
+    stem = PurePosixPath(base).stem.strip("._") or base
+    found = yield from _glob(f"**/*{_any_case(stem[:24])}*")
     if found:
-        return found
-    found = yield from _glob(f"**/*{stem[:3]}*")
-    bases = {PurePosixPath(path).name: path for path in found}
-    return [bases[near] for near in get_close_matches(base, bases, n=5, cutoff=0.6)]
+        alike = [path for path in found if PurePosixPath(path).stem.strip("._").lower() == stem.lower()]
+        return alike or found
+    found = yield from _glob(f"**/*{_any_case(stem[:3])}*")
+    bases = {PurePosixPath(path).name.lower(): path for path in found}
+    return [bases[near] for near in get_close_matches(base.lower(), bases, n=5, cutoff=0.6)]
+
+
+def the_one(near: Sequence[str]) -> str:
+    """The only candidate, or the only one at the top of the folder; "" where it must be asked."""
+    top = [path for path in near if "/" not in path]
+    return near[0] if len(near) == 1 else top[0] if len(top) == 1 else ""
+
+
+def _any_case(name: str) -> str:
+    """`name` as a glob that takes both cases."""
+    return "".join(f"[{a.lower()}{a.upper()}]" if a.isascii() and a.isalpha() else a for a in name)
 
 
 def _glob(pattern: str) -> _Steps:

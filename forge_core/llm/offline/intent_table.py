@@ -14,8 +14,9 @@ TABLE = rows(r"""
 [greet]
 (?:hi|hello|hey|yo|howdy|hiya|moin|greetings|good (?:morning|afternoon|evening|day))(?: (?:there|forge|all|you|again))?
 [thanks]
-(?:thanks?|thank you|thx|ty|cheers|great|nice|perfect|awesome|cool|good(?: job| work)?|well done|wonderful|excellent|that(?:'s| is) (?:great|nice|perfect|all|it|good))(?: (?:so much|a lot|very much|you|forge|work|job|again))?
+(?:thanks?|thank you|thx|ty|cheers|great|nice|perfect|awesome|cool|good(?: job| work)?|well done|wonderful|excellent|that(?:'s| is) (?:great|nice|perfect|all|it|good))(?: (?:so|much|a|lot|very|you|forge|works?|worked|job|again|that|this|it|helps?|helped|for|the|is|was|all|perfect|great))*
 [ack]
+(?P<no>no|nope|nah|don't|do not|stop|wait|cancel|abort|leave|forget|skip|never ?mind)(?: (?:no|don't|do|not|stop|wait|cancel|abort|it|that|this|so|anything|alone|please|mind))+
 (?:yes|yep|yeah|yup|sure|ok(?:ay)?|k|fine|alright|right|correct|exactly|no|nope|nah|nothing|never ?mind|not now|stop|cancel|i see|got it|understood|hm+|wow)(?:,? (?:thanks|thank you|great|good|cool|ok|fine|then|that's (?:fine|ok|all|right|it)))?
 [bye]
 (?:good ?bye|bye(?: bye)?|see you(?: later)?|exit|quit|that's all)
@@ -23,8 +24,8 @@ TABLE = rows(r"""
 help(?: me)?(?: out)?|usage|examples?|commands?|\?+|/help|man|manual|tips
 what (?:can|could|do|should) (?:you|i|we|it|forge) (?:do|ask|say|try|help|understand|know|offer)\b.*
 (?:which|what) (?:commands|requests|things|questions|sentences|tools)\b.*
-how (?:does (?:this|it|forge) work|do (?:i|you) (?:use|work)(?: (?:this|it|you|forge))?|can you help(?: me)?)(?: .*)?
-(?:where|how) do i (?:start|begin)|get(?:ting)? started|i'm (?:new|lost|stuck)(?: here)?|(?:show|list)(?: me)? (?:the )?(?:help|examples|commands|tools)
+how (?:does forge work|do (?:i|you) (?:use|work)(?: (?:you|forge))?|can you help(?: me)?)(?: .*)?
+i'm (?:new|lost|stuck)(?: here)?|(?:show|list)(?: me)? (?:the )?(?:help|examples|commands|tools)
 [connect | More | connect a real model]
 connect(?: .*(?:models?|openrouter|openai|provider|api|llm|ai|claude|gpt|key))?
 (?:how (?:do|can|could|would|to|should)(?: i| we| you)?|where do i|can i|i want to) ?(?:connect|use|switch|set(?: up)?|configure|add|put|get|enter|select|choose|change)\b.* (?:models?|openrouter|openai|provider|api ?key|key|llm|ai|claude|gpt|ollama|anthropic)\b.*
@@ -32,15 +33,15 @@ connect(?: .*(?:models?|openrouter|openai|provider|api|llm|ai|claude|gpt|key))?
 (?:use|switch to) (?:openai|anthropic|claude|gpt|gemini|llama|mistral|deepseek|qwen|ollama|openrouter|chatgpt)\S*
 (?:set|enter|add|configure)(?: the| my| an?)? (?:openrouter )?api ?key.*|openrouter(?:_api_key)?|go online
 [who]
-(?:who|what)(?: are| r) (?:you|u|this)\b.*|what(?:'s| is) (?:forge|this (?:model|tool|assistant|thing)|your name|the offline model)|introduce yourself|who (?:made|built|wrote|created|develops) (?:you|forge|this)|tell me about (?:yourself|forge)
+(?:who|what)(?: are| r) (?:you|u|this)\b.*|what(?:'s| is) (?:forge|this (?:model|tool|assistant)|your name|the offline model)|introduce yourself|who (?:made|built|wrote|created|develops) (?:you|forge)|tell me about (?:yourself|forge)
 are (?:you|u) (?:an? |the )?(?:real |actual )?(?:ai|llm|gpt\S*|chatgpt|claude|human|person|bot|robot|language model|model|machine|online|offline)\b.*
 (?:which|what) (?:ai |language )?model(?: is this| are you| do you use| am i (?:using|talking to))?\b.*
 [again]
 (?:do (?:it|that|this) )?again|continue|go on|go ahead|retry|try (?:it |that )?again|repeat(?: that| it)?|once more|one more time|proceed|carry on|resume|keep going|redo(?: it| that)?
 [more]
-(?:show |read |see |list )?(?:me )?(?:more|the rest|next(?: page)?|the next (?:page|part|lines)|further)(?: of it| lines| results)?
+(?:(?:show|read|see|list|give|scroll|keep|go)(?: me)? )?(?:(?:some |a bit )?more|the rest|(?:the )?next(?: (?:page|part|lines?|ones?|\d+(?: lines)?))?|further(?: down)?|down|reading)(?: of (?:it|that|this))?(?: lines| results)?|what (?:comes|is) next
 [pick]
-(?:the )?(?P<nth>first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last)(?: one| result| hit| file| match| option| suggestion)?|(?:number |no\.? ?|option |result |#)?(?P<n>\d{1,3})
+(?:the )?(?P<nth>first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|\d{1,2}(?:st|nd|rd|th))(?: one| result| hit| file| match| option| suggestion| commit)?|(?:number |no\.? ?|option |result |#)?(?P<n>\d{1,3}|one|two|three|four|five)(?: one)?
 (?:only )?(?:on |in |at |the one (?:on|in|at) )?line (?P<a>\d{1,7})(?: only)?
 (?P<all>all(?: of them| of those| occurrences)?|every(?:where|one| one)|both(?: of them)?|replace (?:them )?all)
 [background | Run | run `python3 -m http.server` in the background]
@@ -56,10 +57,13 @@ in (?:the )?background,? (?:run|start|launch|execute) (?:the command )?%command
 [plan | Run | plan: read the code, fix the bug, run the tests]
 [ask_me | More | ask me whether to use tabs or spaces]
 [tests | Run | run the tests]
-(?:run|execute|start|do|launch|try|check|rerun|re-run|perform|kick off)(?: all)? @the@tests(?: again| all| suite| now)?(?: (?:in|for|of|from|under|at|on|with) @the%path(?: file| folder| directory| package| module)?)?
-(?:run|execute|rerun|re-run) @the(?P<only>\w+) (?:tests?|test suite|specs?)
+(?P<how>how) (?:do|can|could|should|would|to)\b(?: i| you| we| one)? (?:run|execute|start|launch|invoke) (?:.{0,20} )?@tests.{0,30}|(?P<how>how) (?:do|can|should|to)\b(?: i| you| we| one)? test (?:it|this|@the@repo).*
+(?P<how>how) (?:are|is) @the@tests (?:run|executed|started|invoked).*|(?:(?:what|which) is )?@the(?:(?P<how>test command)|(?P<how>command) (?:to run|for|that runs) @the@tests).*|(?:with )?(?:what|which) (?P<how>command) (?:runs|is for|do i run|for) .{0,20}@tests.*
+(?:only )?(?:run|execute|start|do|launch|try|check|rerun|re-run|perform|kick off)(?: all| only| just)? @the@tests(?: again| all| suite| now)?(?: (?:in|for|of|from|under|at|on|with) @the%path(?: file| folder| directory| package| module)?)?
+(?:only )?(?:run|execute|rerun|re-run) (?:only |just )?@the(?P<only>(?!test|only\b|just\b)\w+) (?:tests?|test suite|specs?)(?: only)?
 (?:run|execute|rerun|re-run) (?:the )?(?:file )?(?P<path>(?:[\w./-]*/)?test_[\w-]+\.py(?:::[\w:.\[\]-]+)?|tests?/[\w./-]*)
 (?:run|execute|rerun|re-run) (?:the )?tests? %path
+(?:do|are|did|will) @the(?P<only>(?!unit|integration|test|all|the\b)\w+) @tests (?:all )?(?:pass|passing|green|ok|fail|failing|work)\b.*
 (?:do|are|did|will) @the@tests (?:all )?(?:pass|passing|green|ok|okay|fail|failing|succeed|run|work|red|broken|still (?:pass|green|work|passing))\b.*
 test (?:it|this|that|everything|@the@repo)|@tests|run test|which tests (?:are )?(?:fail|failing|broken|red)\b.*|is @the(?:build|suite|@repo) (?:green|ok|passing|broken)
 [changes | Git | what changed?]
@@ -74,14 +78,18 @@ what (?:has |have |did )?(?:i |you |we )?(?:changed?|modified|edited|modify) (?:
 (?:(?:show|see|view|display|print|give me) @the)?(?:git )?diff(?:erences?)?(?: (?:of|for|in|on|from))?(?: @file)?
 [log | Git | show the last 5 commits]
 (?:show|list|see|view|display|print|give me|what (?:are|were)) @the(?:last |latest |recent |newest |git |most recent )*(?:%n )?(?:last |recent )?(?:commits?|commit history|history|git log|git history|log)(?: (?:in|of) @the(?:git|@repo))?
-(?:what was|who made|what's|what is) @the(?:last|latest|most recent) commit.*|(?:commit |git )?history|recent commits|last %n commits|(?:last|latest) commits?
+(?:what was|who made|what's|what is) @the(?:last|latest|most recent) (?:git )?commit\b.*|(?:commit |git )?history|what was @the(?P<last>last|latest|most recent) (?:change|thing)\b.*|(?P<last>what changed last|(?:last|latest|most recent) change)|when was @the(?P<last>last|latest|most recent) .{1,30}
+(?:the )?(?:last |latest |recent |newest |most recent )+(?:%n )?(?:git )?commits?(?: messages?)?(?: (?:in|of) @the(?:git|@repo))?|%n (?:last|latest|most recent|recent) commits?|git log(?: (?:the|last|latest|recent|newest|only|with))+(?: %n)?(?: commits?| entries| ones)?
+(?P<who>who) (?:.{0,20} )?@changed (?:to |in )?@the(?:file )?%dotted(?: (?:last|lately|recently|first|most))?|(?P<who>who) (?:is|was|are) @the(?:main )?(?:authors?|owners?|maintainers?) of @the(?:file )?%dotted|blame @the%dotted
+when (?:was|is|has|were) (?:.{0,20} )?@the(?:file )?%dotted (?:.{0,12} )?@changed.{0,20}|when did .{1,15} @changed (?:to |in )?@the(?:file )?%dotted.{0,15}
+(?:@list )?@the(?:last |latest |recent |git )*(?:%n )?(?:last |recent )?(?:log|history|commits?|changes?)(?: messages?)? (?:of|to|for|in|on|touching|about) @the(?:file )?%dotted
 [branch]
 (?:which|what)(?:'s| is)?(?: the)?(?: current| git)? branch(?: am i on| are we on| is (?:this|it|checked out)| is this)?(?: .*)?|(?:show|list)(?: me)?(?: all)?(?: the)?(?: current| git)? branch(?:es)?|(?:current |git )?branch(?:es)?
 [undo | Git | undo my change to README.md]
 (?:undo|revert|discard|roll back|rollback|take back|throw away|reverse|drop) @the(?:(?:last |recent |local |git |uncommitted |latest )*(?:changes?|edits?|modifications?|replacement|replace) (?:to|in|of|on|from|made to|you made (?:to|in)|i made (?:to|in)) )?(?P<file>it|that|this|everything|all)(?: changes)?(?: (?:with|using|by|in) git| again)?
 (?:undo|revert|discard|roll back|rollback|take back|throw away|reverse|drop) @the(?:last |recent |local |git |uncommitted |latest |previous )*(?:changes?|edits?|modifications?|replacement|replace|rename|thing)(?: you made| i made| we made)?(?: (?:with|using|by|in) git| again)?
 (?:undo|revert|restore|discard|roll back|rollback|take back|throw away|reset|git checkout --|git restore) @the(?:(?:last |recent |local |git |uncommitted |latest |previous )*(?:changes?|edits?|modifications?|replacement|replace) (?:you made |i made )?(?:to|in|of|on|from|made to) )?@file(?: (?:with|using|from|by|in) git| to (?:its|the) (?:original|last commit|committed).*)?
-undo|revert|git undo|undo (?:with|using) git
+undo|revert|git undo|undo (?:with|using) git|(?:put|set|bring|change|take|turn|roll) (?:it|that|this|everything|all) back\b.*|(?:undo|revert|reverse|discard|take back|roll back) (?:what|everything|all|whatever|the stuff)\b.{0,40}|(?:go|get|switch|back) back(?: to (?:before|how .*|the (?:old|previous) .*))?
 [commit]
 (?:git )?commit(?: @the(?:@changes|everything|it|work))?(?: (?:with|using))?(?: (?:a|the|this))?(?: (?:message|msg))?(?: (?:saying|-m))?:? %quoted
 commit(?: @the(?:@changes|everything|it|work))?(?: with(?: the)? message (?P<text>.+))?
@@ -89,8 +97,16 @@ commit(?: @the(?:@changes|everything|it|work))?(?: with(?: the)? message (?P<tex
 (?:@explain|review|understand|introduce|show me around|explore) @the(?:this |whole )?@repo(?: structure| layout| to me| here)?|(?:show me around|explain (?:this|everything|it all))(?: here)?
 what (?:is|does|'s|do) @the@repo(?: (?:do|about|for|all about|good for|here))*|what(?:'s| is) (?:this|here|this all about|this about)
 (?:give me |show me |i need )?(?:an? |the )?(?:(?:quick|short|brief|high-level) )?(?:project |code )?(?:overview|tour|summary)(?: (?:of|over) @the@repo| here)?
-what am i looking at|how is (?:this|the|it) ?@repo? ?(?:structured|organi[sz]ed|laid out|built)|tell me about (?:this|it|the @repo|this @repo)|(?:@explain )?(?:this|the) @repo
+(?:where|how|with what) (?:do|should|can|would) i (?:start|begin|get started|start reading)\b.{0,30}|get(?:ting)? started|where to (?:start|begin)\b.{0,20}|what am i looking at|what is this (?:thing|stuff|code)(?: here)?|how is (?:this|the|it) ?@repo? ?(?:structured|organi[sz]ed|laid out|built)|tell me about (?:this|it|the @repo|this @repo)|(?:@explain )?(?:this|the) @repo
 (?:what(?:'s| is) )?(?:the )?(?:structure|layout|architecture|organi[sz]ation) of @the@repo|(?:project|code|repo) (?:structure|layout)
+[measure | Look | how big is this project?]
+(?:how many|count|(?:what is )?@the(?:total )?number of) @the(?P<thing>lines|loc)(?: of (?:code|text))?(?: are)?(?: there)?(?: (?:in|of|does|do|has|is))? @the(?:file )?%dotted(?: (?:has|have|got|contains?|there))*
+(?:how many|count|(?:what is )?@the(?:total )?number of) @the(?P<thing>lines|loc|tests?|functions?|classes)(?: of (?:code|text))?(?: are)?(?: there)? (?:in|of|under) @the(?:folder |directory )?%path(?: folder| directory| dir| package| module)?
+@list @the(?P<thing>tests|test functions|functions|classes|methods)(?: (?:there are|here|in here|we have))?(?: (?:in|of|under) @the(?:folder |directory )?%path(?: folder| directory| dir| package)?)?
+how (?:long|big|large|huge) is @the(?:file )?%dotted|(?:what is |show |tell )?@the(?:file )?(?:size|length|line ?count|wc) of @the(?:file )?%dotted
+how (?:long|big|large|huge) (?:is|are) (?:it|this|that|them|everything|@the@repo)(?: .{0,20})?|(?:what is )?@the(?:total )?(?:size|loc|lines of code|line ?count)(?: (?:of|in) @the@repo)?
+(?:how many|count|(?:what is )?@the(?:total )?number of) @the(?:unit )?(?P<thing>lines|loc|sloc|tests?|functions?|methods?|classes|commits)\b.{0,40}
+(?:@list |(?:what|which) (?:is|are) )?@the(?:top )?(?:%n )?(?P<thing>biggest|largest|longest|heaviest) (?:source |python |code )?(?:files?|modules?|ones?).{0,20}|(?:what|which) (?:files?|modules?) (?:is|are|has|have) @the(?P<thing>biggest|largest|longest|most (?:lines|code)).{0,20}
 [list | Look | list the files]
 (?:ls|dir|tree)(?: %path)?|(?:la|ll)
 @list @the(?:top.level |source |project |main |directory |folder )*(?:files?|folders?|directory|directories|contents?|tree|file tree|directory tree|directory structure|subfolders|listing|file list|everything|what's|structure)(?: and (?:folders|directories|files))?(?: (?:there are|we have|that exist|you (?:can )?see))?(?: (?:in|of|under|inside|from|for|within|at) @the(?:folder |directory |dir |package )?%path(?: folder| directory| dir| package)?)?(?: here)?
@@ -114,6 +130,7 @@ what am i looking at|how is (?:this|the|it) ?@repo? ?(?:structured|organi[sz]ed|
 (?:@find|show|@list) (?:me )?(?:where|who|what|everything that|all places (?:where|that)|code that) (?:calls?|uses?|imports?|references?|we (?:use|call)) @the(?:@kind)?%name@place
 (?:@find|show|@list) (?:me )?(?:where|all places where) @the(?:@kind)?%name (?:is |are )?(?:used|called|imported|referenced)@place
 (?:usages?|references|callers|uses) (?:of|to) @the%name@place
+(?:does|do|is|are) (?:it|this|we|they|anyone|anything|@the@repo) (?:use|using|import|importing|call|calling)s? @the(?:@kind)?%name(?: anywhere| here| at all)?@place
 [definition | Find | find the function load_config]
 (?:@find|show|read|open|go to|goto|jump to|display|print|see|view|where is|get|which file (?:has|contains|defines)) @the@kind%name@place
 (?:@find|show|read|open|go to|jump to|display|see) @the%name (?:function|func|class|method|struct|interface|enum|trait|macro|fixture|exception|decorator|definition|variable|constant|type)@place
@@ -124,7 +141,7 @@ in (?:which|what) (?:file|module|place) (?:is|are) @the(?:@kind)?%name(?: @code)
 (?:which|what) file (?:defines|declares|implements|has|contains the definition of) @the(?:@kind)?%name
 (?:the )?(?:definition|declaration|implementation) of @the(?:@kind)?%name|def(?:ine)? %name|(?P<kind>class|def|func|function|fn|struct) %name
 [text | Find | search for 'timeout' in *.py]
-(?:@find|@list|show|search for|any|are there(?: any)?|what are) @the(?:open )?(?P<todo>todos?|fixmes?|to-dos|todo comments|todo items)@place
+(?:(?:@find|@list|show|search for|any|are there(?: any)?|is there (?:an?|any)|do we have|have we got|what are|what is|where are) )?@the(?:open |remaining |left |known )*(?P<todo>(?:todos?|fixmes?|to-dos|todo comments|todo items|xxx|hacks)(?:(?: or | and |/|, )(?:todos?|fixmes?|hacks?|xxx))*)(?: (?:are )?(?:left|open|remaining|there|somewhere|anywhere|around|still))*(?: here| in here)?@place
 (?:search|grep|scan|look|rg)(?: -\w+)?(?: (?:the |all )?(?:files?|code|project|repo|everything|folder|for|through|in|@repo|everywhere))* ?(?:for )@the(?:@text )?%text(?: @in @the(?:file |files |folder |directory |all )*%path(?: files?| folder| directory)?)
 (?:search|grep|scan|rg) (?:in |inside |through )?@the(?:file |files |folder |directory )?(?P<path>\ue000\d+\ue001|[^\s,;?!]*[./*][^\s,;?!]*) for @the(?:@text )?%text
 (?:search|grep|scan|look|rg)(?: -\w+)?(?: (?:the |all )?(?:files?|code|project|repo|everything|folder|through|in|everywhere))* ?for @the(?:@text )?%text
@@ -211,6 +228,7 @@ what (?:functions|classes|methods|functions and classes|symbols|things) (?:are|d
 (?:@explain|understand) @the%name (?:function|func|class|method|struct|interface|enum|trait|macro|fixture|exception|decorator)@place
 (?:what|how) (?:does|is|do) @the(?:@kind)%name(?: (?:do|work|for|works|doing|about|used for))?@place
 (?:what|how) (?:does|is|do) @the%symbol(?: @code)?(?: (?:do|work|for|works|doing|about))?@place
+what (?:does|do) (?P<name>it|that|this|that one) (?:do|return|mean)(?: for me)?|how does (?P<name>it|that|this) work|what is (?P<name>it|that) (?:for|about|good for)
 what (?:does) @the%name (?:function|class|method|module) (?:do|return)|how does @the%name (?:function|class|method) work
 @explain @the%symbol@place
 [run | Run | run git log -3]
@@ -220,7 +238,7 @@ what (?:does) @the%name (?:function|class|method|module) (?:do|return)|how does 
 (?P<command>go (?:build|test|run|vet|mod|fmt|get|install|generate|list|version|env|work|tool|doc)\b.*|make(?: [\w.-]+)?|which \w+|(?:pwd|whoami|date|uname|uptime|hostname)(?: -\w+)?|find [./~].*|(?:head|tail|sort|uniq|diff|ls|tree) -.*)
 (?P<command>(?:\./|~/|/)[^\s]+(?: .*)?)
 [facts]
-how (?:do|can|would|should|to) ?(?:i|we|you|one)? ?(?P<install>install|set ?up|build|get started with) (?:this|it|@the@repo).*|(?P<install>installation)(?: instructions)?|how is (?:this|it|@the@repo) (?P<install>installed|built)
+how (?:do|can|would|should|to) ?(?:i|we|you|one)? ?(?P<install>install|set ?up|build|get started with|use|run|start|launch|contribute|deploy|configure|compile|develop)(?: (?:to|with|for|on))?(?: (?:this|it|@the@repo))?(?: .{0,20})?|(?P<install>installation)(?: instructions)?|how is (?:this|it|@the@repo) (?P<install>installed|built)
 (?:what|which) (?:version of )?(?:python|node|go|rust|java|ruby)?(?: version)?(?:s)? (?:does|do|is|are) (?:this|it|@the@repo|needed|required|supported)(?: (?:need|require|support|use|run on|work with)s?)?(?: .{0,20})?
 (?:what|which)(?: are| is|'s)? (?:the )?(?:dependencies|requirements|version|licen[sc]e|packages)(?: (?:of|for|does|do|is|are|needed|required) .{0,40})?|(?:dependencies|requirements)
 what does (?:this|it|@the@repo) (?:depend on|need|require)|(?:show|list) @the(?:dependencies|requirements)(?: .{0,30})?
@@ -228,9 +246,14 @@ what does (?:this|it|@the@repo) (?:depend on|need|require)|(?:show|list) @the(?:
 (?:how|where) (?:does|do|is|are|will) (?!i\b|we\b|you\b|one\b)(?P<topic>.+? (?:handled?|handles|work|works|done|made|set|created|configured|stored|checked|validated|parsed|sent|managed|implemented|processed|loaded|saved|computed|calculated|happen|happens|used|called|raised|read|written|logged|tested|documented)(?: .*)?)
 (?:where|how) (?:is|are|was|were) (?!i\b|we\b|you\b)(?P<topic>.+ \w+(?:ed|wn|nt|lt|ept|ade)(?: .*)?)
 (?:where|how) (?:does|do) (?!i\b|we\b|you\b|one\b)(?P<topic>.+)
+(?:@explain|tell|show|i want to know|do you know)(?: me)? (?:how|where|what happens when|what happens if) (?P<topic>.+)|what happens (?:when|if|to|with|on) (?P<topic>.+)
 (?:@find|@show) (?:me )?(?:the )?(?:code|place|places|part|parts|spot|bit|file|files|module|logic|function|functions|class|classes|tests?) (?:that|which|where|for|responsible for|to do with|about|related to|dealing with) (?P<topic>.+)
+[facts]
+(?!(?:@change|@find|run|execute|why|should|explain|which is better|diff|go|open)\b).{0,60}?\b(?:licen[sc]e[ds]?|versions?|releases?|released|release notes|change ?log|(?:is|are) new|dependenc(?:y|ies)|depends? on|requirements|entry ?points?|main (?:file|function|module)|(?:console |npm )?scripts|authors?|contributors?|committers?|maintainers?|maintained)\b.{0,60}
+(?:does|do|will|can|is|are|which|what|min|minimum)\b.{0,30}\b(?:python|node|go|rust|java|ruby)\b.{0,30}
+who (?:is|are|was|has|have|does|wrote|made|built|maintains?|owns?|created|contribut\w+|commit\w*|works?|develop\w+)\b.{0,60}
 [beyond]
-(?:fix|debug|refactor|implement|optimi[sz]e|improve|review|translate|port|convert|design|solve|rewrite|simplify|clean up|cleanup|migrate|modernize|modernise|upgrade|speed up|profile|build|develop|code|program|generate|write|create|add|make|extend|complete|finish|finali[sz]e|draft|compose|invent|brainstorm|plan|suggest|propose|recommend|advise|compare|evaluate|critique|audit|secure|type|annotate|comment|test)\b .+
+@change\b .+
 (?:why|should|how come|how would|how could|how should|how can|how do|what if|what would|what should|is it (?:a good|ok|safe|possible)|which is better|do you think|explain why|tell me why|can you think)\b.*
 find (?:and fix |me )?(?:the |a |any |all |some )?(?:bugs?|problems?|issues?|mistakes?|security (?:holes|issues)|errors?|vulnerabilit(?:y|ies)|performance .*|dead code|code smells?)\b.*
 [definition]
@@ -239,7 +262,32 @@ find (?:and fix |me )?(?:the |a |any |all |some )?(?:bugs?|problems?|issues?|mis
 [explain]
 @explain @the%file
 what (?:is|'s) (?:in )?@the(?:folder |directory |package |module )?%file(?: folder| directory| package| module)?(?: for| about)?
+[explain_symbol]
+what (?:does|do) @the%name (?:do|mean|return)
 [read]
 @show @the%file
 %dotted
 """)
+
+LAST = rows(r"""
+[diff]
+.{0,30}?\b(?:different|difference|differs?|diff)\b.{0,30}
+[log]
+.{0,40}?\bcommits? (?:made )?(?:of|by|from) (?P<by>(?!now|today|the\b)[\w.@-]+).{0,20}|what (?:did|has|have) (?P<by>(?!i\b|you\b|we\b|it\b|they\b|this\b|that\b|the\b)[\w.@-]+) (?:been )?(?:do|done|change|commit|add|touch|work|write|fix|push)\w*(?: on| to| in)?(?: lately| recently| last| here)?
+.{0,40}?\b(?P<first>first|initial|oldest|very first) commit\b.{0,20}|when .{0,20}(?P<first>started|begun|born|begin|start)\b.{0,20}
+.{0,40}?\b(?:last|latest|recent|past|newest) (?:%n )?(?:commits?|git log|history)\b.{0,30}
+(?P<who>who)\b.{0,40}? @the(?:file )?%dotted(?: .{0,20})?|when\b.{0,40}? @the(?:file )?%dotted(?: .{0,20})?
+[measure]
+how (?:many|long|big|large)\b.{0,30}? @the(?:file )?%dotted(?: .{0,20})?
+[undo]
+.{0,30}?\b(?:undo|revert|roll ?back|take (?:it|that) back)\b.{0,20}
+[usages]
+(?:does|do|is|are|who|what|which|where|anyone|anything)\b.{0,25}? (?:us(?:e|es|ed|ing)|calls?|called|calling|imports?|imported|importing|needs?|references?|depends? on) @the(?:@kind)?%name(?: .{0,15})?
+[find_files]
+(?:is|are) there @the(?!bugs?\b|problems?\b|way\b|reasons?\b|differences?\b|errors?\b)(?P<part>[\w.-]+)(?: (?:files?|folder|directory|dir|config|configuration|set up|setup|here|in here|anywhere|somewhere))*|(?:do|does) (?:we|they|it|this|@the@repo) have @the(?!bugs?\b)(?P<part>[\w.-]+)(?: (?:files?|folder|here))*
+[definition]
+(?!@change\b|run\b|commit\b).{0,30}? @the%symbol(?: .{0,15})?
+[read]
+(?!@change\b|run\b|commit\b|append\b|rename\b|move\b|copy\b).{0,30}? @the(?:file )?%dotted
+""")
+"""Looser rows: tried where neither the words as typed nor the mended ones fit the table. None of them changes anything."""

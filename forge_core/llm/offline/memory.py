@@ -16,6 +16,7 @@ _PLACE = re.compile(r"^(?P<path>[^\s`:]+|[^`:]*[^`:\s]\.\w+):(?P<line>\d{1,7})(?
 _FILE = re.compile(r"^[^\s`:]*(?:[./][^\s`:]*)$|^[A-Z][A-Za-z]+$")
 _TICKED = re.compile(r"`([^`\n]+)`")
 _ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
+_NUMBERS = ["one", "two", "three", "four", "five"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +59,11 @@ class Memory:
     def item(self, which: str) -> str | None:
         """The entry that "2", "second" or "last" names; None when there is none."""
         items = self.items()
-        which = which.lower()
+        which = re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", which.lower())
         if which == "last":
             return items[-1] if items else None
-        position = (
-            _ORDINALS.index(which) if which in _ORDINALS else int(which) - 1 if which.isdecimal() else -1
-        )
+        words = next((words for words in (_ORDINALS, _NUMBERS) if which in words), None)
+        position = words.index(which) if words else int(which) - 1 if which.isdecimal() else -1
         return items[position] if 0 <= position < len(items) else None
 
     def last_edited(self) -> str | None:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from forge_core.llm.offline import phrases
 from forge_core.llm.offline.conversation import Conversation, Done, Exchange
-from forge_core.llm.offline.followup import resolve
+from forge_core.llm.offline.followup import about, resolve
 from forge_core.llm.offline.intents import Intent
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import Request
@@ -40,11 +40,12 @@ def _serve(conversation: Conversation, memory: Memory) -> Skill:
     skills = _skills()
     left_out = [request.text for request in requests[MAX_STEPS:]]
     answer = ""
-    for position, request in enumerate(requests[:MAX_STEPS], 1):
+    for position, asked in enumerate(requests[:MAX_STEPS], 1):
         memory.upcoming[:] = [later.text for later in requests[position:]]
         if answer:
             yield from say(answer)
         done: list[Done] = []
+        request = about(asked, memory)
         answer = yield from _noting(skills[request.intent](request, memory), done)
         memory.exchanges.append(Exchange(request.text, tuple(done), answer))
     return f"{answer}\n\n{phrases.left_undone(left_out)}" if left_out else answer
@@ -67,22 +68,24 @@ def _noting(skill: Skill, done: list[Done]) -> Skill:
 
 @cache
 def _skills() -> Mapping[Intent, Serve]:
-    from forge_core.llm.offline.skills import creating, editing, explaining, git, line_edits, project  # isort: skip
-    from forge_core.llm.offline.skills import reading, running, search, talk, topics, working  # isort: skip
+    from forge_core.llm.offline.skills import creating, editing, explaining, git, line_edits  # isort: skip
+    from forge_core.llm.offline.skills import measuring, project, reading, running, search  # isort: skip
+    from forge_core.llm.offline.skills import talk, working  # isort: skip
 
     return {
-        Intent.GREET: talk.greet,
-        Intent.THANKS: talk.thanks,
+        Intent.GREET: talk.says(phrases.GREETING),
+        Intent.THANKS: talk.says(phrases.THANKS),
         Intent.ACK: talk.acknowledge,
-        Intent.BYE: talk.bye,
+        Intent.BYE: talk.says(phrases.BYE),
         Intent.HELP: talk.help_,
-        Intent.WHO: talk.who,
-        Intent.CONNECT: talk.connect,
-        Intent.AGAIN: talk.nothing_before,
+        Intent.WHO: talk.says(phrases.WHO),
+        Intent.CONNECT: talk.says(phrases.CONNECT),
+        Intent.AGAIN: talk.says(phrases.NOTHING_BEFORE),
         Intent.PICK: talk.nothing_listed,
         Intent.MORE: reading.more,
         Intent.OVERVIEW: project.overview,
         Intent.LIST: project.listing,
+        Intent.MEASURE: measuring.measure,
         Intent.FIND_FILES: search.find_files,
         Intent.DEFINITION: search.definition,
         Intent.USAGES: search.usages,
@@ -106,7 +109,7 @@ def _skills() -> Mapping[Intent, Serve]:
         Intent.UNDO: git.undo,
         Intent.COMMIT: git.commit,
         Intent.FACTS: project.facts,
-        Intent.TOPIC: topics.topic,
+        Intent.TOPIC: search.topic,
         Intent.BEYOND: talk.beyond,
         Intent.UNKNOWN: talk.unknown,
         Intent.BACKGROUND: working.background,

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from forge_core.llm.offline.intents import Intent, argument_name, compiled
-from forge_core.llm.offline.vocabulary import ENDINGS, NO_NAMES, NOUNS, NOWHERE, PRONOUNS, VERBS
-from forge_core.llm.offline.wording import CLOSE, OPEN, Masked, halves, mask, mend, plain, steps
+from forge_core.llm.offline.vocabulary import ENDINGS, NO_NAMES, NOUNS, NOWHERE, PRONOUNS, SPOKEN_OF, VERBS
+from forge_core.llm.offline.wording import CLOSE, OPEN, Masked, halves, mask, mend, plain, spelt_out, steps
 
 IT = "@it"
 """Stands in an argument for "it", "that file", …: what the conversation was about last."""
@@ -67,11 +67,14 @@ def parse(text: str) -> tuple[Request, ...]:
         return (Request(undivided[0], undivided[1], text),)
     masked = mask(text)
     asked = re.sub(r"[ \t]+", " ", masked.text)[:_MAX_ASKED]
-    found = [request for step in steps(asked)[:_MAX_PARSED_STEPS] for request in _parse_step(masked, step)]
+    parts = [spelt_out(step) for step in steps(asked)[:_MAX_PARSED_STEPS]]
+    found = [request for part in parts for request in _parse_step(masked, part)]
     if any(request.intent is Intent.UNKNOWN for request in found):
         whole = _match(masked, plain(asked.replace("\n", " ")))
         if whole is not None:
             return (whole,)
+        loose = {masked.fill_typed(part).strip(): _match(masked, plain(part), last=True) for part in parts}
+        found = [loose.get(one.text) or one if one.intent is Intent.UNKNOWN else one for one in found]
         if all(request.intent is Intent.UNKNOWN for request in found):
             found = []
     return tuple(found) or (Request(Intent.UNKNOWN, {}, text),)
@@ -131,7 +134,6 @@ def _starts_anew(text: str) -> bool:
         "who",
         "how",
         "give",
-        "read",
         "rm",
         "mv",
     )
@@ -143,11 +145,11 @@ def _is_open_ended(request: Request, text: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _match(masked: Masked, text: str) -> Request | None:
+def _match(masked: Masked, text: str, *, last: bool = False) -> Request | None:
     """The first row of the table that fits the whole text."""
     if not text:
         return None
-    for intent, pattern in compiled():
+    for intent, pattern in compiled(last=last):
         found = pattern.fullmatch(text)
         if found:
             given = {
@@ -172,7 +174,9 @@ def _argument(masked: Masked, name: str, value: str) -> str:
     value = value.strip().removeprefix("@").rstrip(",;:!?")
     if name in ("file", "path", "other"):
         return _place(name, value)
-    return value.removesuffix("()") if name == "name" else value
+    if name == "name":
+        return IT if value.lower() in SPOKEN_OF else value.removesuffix("()")
+    return value
 
 
 def _place(name: str, value: str) -> str:

@@ -32,15 +32,23 @@ one of these:
 
 The tools, the permissions and this screen stay the same; only the answers get cleverer."""
 WHO = """\
-I am Forge's offline model: a set of rules, not an AI. I run inside Forge, without a key and without a \
-network, and serve plain requests about this folder with the same tools that a real model gets: search, \
-read, outline, edit, run, git. What I tell you comes from what those tools returned; I cannot reason about \
-code.
+I am Forge's offline model: a set of rules, not a language model and not an AI. I run inside Forge, without \
+a key and without a network, and serve plain requests about this folder with the same tools that a real \
+model gets: search, read, outline, edit, run, git. What I tell you comes from what those tools returned; I \
+cannot reason about code.
 
 `help` shows what I understand, `connect` how to use a real model."""
-GREETING = "Hello! Tell me what to do in this folder, for example:"
+GREETING = """\
+Hello! Tell me what to do in this folder, for example:
+
+1. `list the files`
+2. `explain this project`
+3. `what changed?`
+
+`help` shows all I understand."""
 THANKS = "You're welcome."
 ACKNOWLEDGED = "All right. What shall I do next? (`help` shows what I understand.)"
+STOPPED = "All right, nothing more is done. `/undo` takes back what the last turn changed."
 BYE = "Goodbye. `/exit` or Ctrl+D leaves Forge."
 NOTHING_BEFORE = (
     "There is nothing before this to go on with. Tell me what to do; `help` shows what I understand."
@@ -141,6 +149,12 @@ def failed(what: str, result: str, advice: str = "") -> str:
     return f"{what}:\n\n{body}" + (f"\n\n{advice}" if advice else "")
 
 
+def refused(path: str, result: str) -> str:
+    return failed(
+        f"The edit of {code(path)} was refused", result, f"`read {path}` shows the text as it stands."
+    )
+
+
 def too_many_calls(made: int) -> str:
     calls = count(made, "tool call")
     return f"I stop here: this took {calls} already, my limit for one message. Ask for a smaller piece."
@@ -150,24 +164,19 @@ def left_undone(steps: Sequence[str]) -> str:
     return "Left undone: " + "; ".join(code(step) for step in steps) + "."
 
 
-def not_understood(text: str, suggestions: Sequence[str]) -> str:
-    shown = f" {code(text)}" if 0 < len(text) <= 200 and "\n" not in text else ""
+def not_understood(text: str) -> str:
+    shown = code(text) if 0 < len(text) <= 200 and "\n" not in text else "that"
     return (
-        f"I don't understand{shown or ' that'}. I am rules, not an AI, so plain requests work best. "
-        "In this folder you could try:\n\n"
-        + (
-            numbered(f"`{suggestion}`" for suggestion in suggestions)
-            + "\n\nAnswer with a number, or `help` for all I understand."
-        )
+        f"I don't understand {shown}: I am the offline model, rules and not a language model.\n"
+        "`help` lists what I can do here, `connect` says how to use a real model."
     )
 
 
-def beyond(text: str, suggestions: Sequence[str]) -> str:
+def beyond(text: str) -> str:
     shown = code(text) if 0 < len(text) <= 200 and "\n" not in text else "That"
     return (
-        f"{shown} takes judgement, and I only follow rules: that is work for a real model (`connect` says "
-        "how to get one). "
-        "What I can do here:\n\n" + numbered(f"`{suggestion}`" for suggestion in suggestions)
+        f"{shown} takes judgement, and I am the offline model: I only follow rules, so I cannot do it.\n"
+        "`connect` says how to use a real model, `help` lists what I can do."
     )
 
 

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+_PYTHON = "pytest.ini pyproject.toml setup.py setup.cfg tox.ini conftest.py requirements.txt"
 _BY_FILE: tuple[tuple[tuple[str, ...], str], ...] = (
-    (
-        (
-            "pytest.ini",
-            "pyproject.toml",
-            "setup.py",
-            "setup.cfg",
-            "tox.ini",
-            "conftest.py",
-            "requirements.txt",
-        ),
-        "PYTHON",
-    ),
+    (tuple(_PYTHON.split()), "PYTHON"),
     (("package.json",), "npm test"),
     (("go.mod",), "go test ./..."),
     (("Cargo.toml",), "cargo test"),

@@ -37,14 +37,18 @@ VERBS = _words(
 
 NOUNS = _words(
     """
-    branch changes class commits definition directory file files folder function line lines method
-    overview project repository tests text usages word
+    author branch called changelog changes class commits defined definition dependencies directory file
+    files folder function implemented imported latest license line lines method overview project readme
+    repository tests text usages used version word
     """
 )
 """Nouns whose spelling is mended."""
 
 PRONOUNS = frozenset({"it", "that", "this", "them", "there", "that file", "this file", "the file", "file"})
 """Stand for what was spoken of last."""
+
+SPOKEN_OF = frozenset({"it", "that", "this", "them", "function", "class", "method", "thing"})
+"""Stand for the name that was spoken of last ("who calls it", "where is that function used")."""
 
 ENDINGS = frozenset(ending for endings in LANGUAGES.values() for ending in endings) | _words(
     """

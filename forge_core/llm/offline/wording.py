@@ -29,8 +29,9 @@ _POLITE = re.compile(
     r"^(?:(?:hey|hi|hello|ok(?:ay)?|well|so|alright|right|good|great|thanks|thank you|perfect|nice|cool|yes"
     r"|sure)[,!.]\s+"
     r"|(?:hey|hi|hello) (?:forge|there)[,!.]?\s+(?=\S)"
-    r"|(?:please|pls|plz|kindly|now|also|and|just|first|firstly|next|finally|lastly|then|quickly|maybe|ok|okay|forge,?)[,:]?\s+"
-    r"|(?:can|could|would|will|may) (?:you|we|i)(?: please| kindly| maybe| also| just)?\s+"
+    r"|(?:please|pls|plz|kindly|now|also|and|just|first(?!\s+(?:\d|few|line|commit))|firstly|next|finally|lastly|then|quickly|maybe|ok|okay|forge,?)[,:]?\s+"
+    r"|(?:hey|hi|hello|yo|so|well|um+|hm+|oh|but|btw|wait|actually)\s+(?=(?:what|whats|where|wheres|who|whos|how|which|when|is|are|does|do|did|can|any|show|open|find|list|read|run|tell|give)\b)"
+    r"|(?:can|could|would|will|may) (?:you|u|we|i)(?: please| pls| kindly| maybe| also| just)?\s+"
     r"(?!do\b[?.! ]*$|do with)"
     r"|(?:i(?:'d| would) like|i want|i need|i wish)(?: for)? (?:you )?to\s+"
     r"|(?:i(?:'d| would) like|i want|i need) (?=(?:a|the|an|to see)\b)"
@@ -39,12 +40,31 @@ _POLITE = re.compile(
     re.I,
 )
 _FLUFF = re.compile(
-    r"(?:[,\s]+(?:please|pls|plz|thanks|thank you|thx|for me|right now|if you can|if possible|now)"
+    r"(?:[,\s]+(?:please|pls|plz|thanks|thank you|thx|for me|right now|if you can|if possible|now|btw|though?"
+    r"|exactly|or (?:so|something|something like that|similar|anything|whatever))"
     r"|[,\s]+and (?:save(?: it)?|report(?: back)?|tell me|let me know|summari[sz]e)"
     r"(?: (?:the|me|about|if|whether|what|how|which|to)\b.*)?"
     r"|(?<=[^\s./])[.!?…]+|[!?…]+|[,;:])$",
     re.I,
 )
+_CARRIES = re.compile(
+    r"(?:run|execute|exec|create|write|make|add|append|insert|prepend|put|save|replace|change|rename|move|copy|commit"
+    r"|search|grep|rg|find|delete|remove|in|git)\b|s/|\W",
+    re.I,
+)
+"""Begins a request that may hold a text of its own: its words are left as they are."""
+_SHORT_FORMS = tuple(
+    (re.compile(rf"\b{short}\b", re.I), long)
+    for short, long in (
+        (r"wh?at(?:'s|s)", "what is"), (r"(where|who|how|when)(?:'s|s)", r"\1 is"), (r"wat", "what"),
+        (r"r(?= (?:u|you|ya|we)\b)", "are"), (r"(?:u|ya)", "you"), (r"ur", "your"), (r"im", "i'm"),
+        (r"(do|does|did|is|are|was|ca|wo|should|has|have)nt", r"\1n't"), (r"nvm", "never mind"),
+        (r"(?:nr|num|nb)\.?(?= ?\d)", "number"), (r"lookup", "look up"), (r"gimme", "give me"),
+        (r"lemme", "let me"), (r"wanna", "want to"), (r"s(?:me?)?th", "something"), (r"dirs", "folders"),
+        (r"docu", "documentation"), (r"deps", "dependencies"), (r"ver(?= |$)", "version"),
+        (r"py(?= ?3| ver| files| file)", "python"),
+    )
+)  # fmt: skip
 _STEP = re.compile(r"^\s*(?:(?:step\s*)?\d{1,2}[.):]|[-*•])\s+", re.I)
 _THEN = re.compile(
     r"\s*(?:[,;.]\s*)?(?:\band\s+)?\b(?:then|after that|afterwards|finally)\b[,:]?\s+|\s*;\s+", re.I
@@ -113,6 +133,15 @@ def plain(text: str) -> str:
         text = shorter
 
 
+def spelt_out(text: str) -> str:
+    """`text` with the short forms of chat written in full ("whats" → "what is", "u" → "you")."""
+    if _CARRIES.match(plain(text)):
+        return text
+    for short, long in _SHORT_FORMS:
+        text = short.sub(long, text)
+    return text
+
+
 def steps(text: str) -> list[str]:
     """The steps that are told apart by lines, numbers, "then" or semicolons."""
     lines: list[str] = []
@@ -137,7 +166,7 @@ def mend(text: str, verbs: frozenset[str], nouns: frozenset[str] = frozenset()) 
     misspelt noun among the next ones; the rest is never touched."""
     words = text.split(" ")
     has_verb = False
-    for position, word in enumerate(map(str.lower, words[:4])):
+    for position, word in enumerate(map(str.lower, words[:6])):
         known = verbs if position < 2 and not has_verb else nouns
         if word in verbs or word in nouns:
             has_verb = has_verb or word in verbs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import httpx
 
 _PACKAGE = Path(httpx.__file__).parent
 _FILES = {
-    ".gitignore": "__pycache__/\n.pytest_cache/\n",
+    ".gitignore": "__pycache__/\n.pytest_cache/\n.venv/\n",
     "LICENSE.md": "BSD 3-Clause License\n\nRedistribution and use in source and binary forms are permitted.\n",
     "README.md": (
         "# HTTPX\n\n> The next generation HTTP client for Python.\n\n"
@@ -63,6 +64,10 @@ def build(root: Path) -> None:
     _append(root / "README.md", "\nProxies are named with `proxy=`.\n")
     _commit(root, "Add a note on proxies", _ADA, "2024-03-04")
     _append(root / "README.md", "\nMore to come.\n")
+    python = root / ".venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
 
 
 def facts(root: Path) -> Mapping[str, str]:
@@ -75,13 +80,14 @@ def facts(root: Path) -> Mapping[str, str]:
     return {
         "version": httpx.__version__,
         "client_lines": str(len(client)),
-        "client_line_50": client[49].strip(),
-        "client_line_600": client[599].strip(),
+        "in_lines_40_to_60": next(line.strip() for line in client[45:60] if len(line) > 20),
+        "on_the_second_page": next(line.strip() for line in client[100:160] if len(line) > 20),
         "timeout_line": str(config.index("class Timeout:") + 1),
         "python_files": str(len(python)),
         "python_lines": str(_lines(python)),
         "tracked_files": str(len(tracked)),
         "tracked_lines": str(_lines(tracked)),
+        "test_lines": str(_lines([path for path in python if path.parent.name == "tests"])),
         "tests": str(tests),
     }
 

@@ -91,9 +91,16 @@ async def test_the_tail_is_read(talk: Talk) -> None:
 
 async def test_a_file_in_a_wrong_place_leads_to_the_right_one(talk: Talk) -> None:
     answer = await talk("read brew.py")
-    assert "There is no `brew.py`" in answer
+    assert any("There is no `brew.py`" in str(message["content"]) for message in talk.messages)
+    assert "`teapot/brew.py`" in answer
+    assert "class Pot" in answer
+
+
+async def test_of_several_files_that_can_be_meant_one_is_asked_for(talk: Talk, repository: Path) -> None:
+    (repository / "web/brew.py").write_text("OTHER = 1\n")
+    answer = await talk("read brew.py")
     assert "1. `teapot/brew.py`" in answer
-    assert "class Pot" in await talk("1")
+    assert "OTHER" in await talk("2")
 
 
 async def test_a_folder_is_listed_where_a_file_was_meant(talk: Talk) -> None:
@@ -257,12 +264,24 @@ async def test_changes_are_shown_and_undone_with_git(talk: Talk, repository: Pat
     assert "1 line added, 1 removed" in await talk("show the diff of README.md")
     assert "as git had it last" in await talk("undo my change to README.md with git")
     assert "whistles" in (repository / "README.md").read_text()
-    assert "nothing to undo" in await talk("undo everything")
+    assert "/undo" in await talk("undo everything")
+    assert talk.calls == []
 
 
-async def test_undoing_a_new_file_says_that_git_does_not_know_it(talk: Talk) -> None:
+async def test_what_is_to_be_undone_is_left_to_the_command_for_it(talk: Talk, repository: Path) -> None:
     await talk("create new.txt with 'x'")
-    assert "git does not know `new.txt`" in await talk("undo it")
+    for text in (
+        "undo it",
+        "undo that",
+        "revert",
+        "undo my change to README.md",
+        "put it back",
+        "discard my changes",
+    ):
+        assert "/undo" in await talk(text)
+        assert talk.calls == []
+    assert "git does not know `new.txt`" in await talk("undo new.txt with git")
+    assert (repository / "new.txt").exists()
 
 
 async def test_the_log_and_the_branch_are_told(talk: Talk) -> None:
@@ -336,16 +355,20 @@ async def test_again_repeats_the_last_request(talk: Talk) -> None:
     assert talk.calls == [("bash", {"command": "echo hi", "description": "Run echo hi"})]
 
 
-async def test_what_is_not_understood_gets_three_suggestions_that_work(talk: Talk) -> None:
-    answer = await talk("qwer tzui opas")
-    assert "I don't understand `qwer tzui opas`" in answer
-    assert "1. `explain this project`" in answer
-    assert "2. `outline teapot/brew.py`" in answer
-    assert "Outline" in await talk("2")
+async def test_what_is_not_understood_costs_two_lines_and_no_look_around(talk: Talk) -> None:
+    for _ in range(2):
+        answer = await talk("qwer tzui opas")
+        assert "I don't understand `qwer tzui opas`" in answer
+        assert "not a language model" in answer
+        assert len(answer.splitlines()) == 2
+        assert talk.calls == []
 
 
-async def test_work_for_a_real_model_is_named_as_such(talk: Talk) -> None:
-    assert "real model" in await talk("refactor the brewing code to be faster")
+async def test_work_for_a_real_model_is_named_as_such_in_two_lines(talk: Talk) -> None:
+    answer = await talk("refactor the brewing code to be faster")
+    assert "real model" in answer
+    assert len(answer.splitlines()) == 2
+    assert talk.calls == []
 
 
 async def test_it_introduces_itself_once(talk: Talk) -> None:

@@ -99,13 +99,8 @@ def program(path: str, purpose: str) -> str | None:
 
 def make_folder(request: Request, memory: Memory) -> Skill:
     path = request.get("path")
-    return (
-        yield from _shell(
-            f"mkdir -p -- {shlex.quote(path)}",
-            f"Make the folder {path}",
-            f"Made the folder {phrases.code(path)}.",
-        )
-    )
+    done = f"Made the folder {phrases.code(path)}."
+    return (yield from _shell(f"mkdir -p -- {shlex.quote(path)}", f"Make the folder {path}", done))
 
 
 def move(request: Request, memory: Memory) -> Skill:
@@ -115,20 +110,16 @@ def move(request: Request, memory: Memory) -> Skill:
         return phrases.needs_target("rename")
     verb, done = ("cp", "Copied") if request.get("copy") else ("mv", "Moved")
     command = f"{verb} -- {shlex.quote(source)} {shlex.quote(aim)}"
-    return (
-        yield from _shell(
-            command, f"{verb} {source}", f"{done} {phrases.code(source)} to {phrases.code(aim)}."
-        )
-    )
+    told = f"{done} {phrases.code(source)} to {phrases.code(aim)}."
+    return (yield from _shell(command, f"{verb} {source}", told))
 
 
 def delete(request: Request, memory: Memory) -> Skill:
     path = _named(request.get("file"), memory)
     if not path:
         return phrases.needs_target("delete")
-    return (
-        yield from _shell(f"rm -- {shlex.quote(path)}", f"Delete {path}", f"Deleted {phrases.code(path)}.")
-    )
+    done = f"Deleted {phrases.code(path)}."
+    return (yield from _shell(f"rm -- {shlex.quote(path)}", f"Delete {path}", done))
 
 
 def _named(path: str, memory: Memory) -> str:

@@ -12,7 +12,7 @@ from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import IT, Request
 from forge_core.llm.offline.skills.line_edits import delete_lines, replace_line
 from forge_core.llm.offline.skills.search import HEAD_LIMIT, LINE_CUT, SearchError, grep, list_hits, literal
-from forge_core.llm.offline.steps import Skill, ask, say
+from forge_core.llm.offline.steps import Argument, Skill, ask, say
 from forge_core.llm.offline.tool_text import Hit, numbered_lines
 
 _MAX_LINES = 5
@@ -40,7 +40,8 @@ def replace(request: Request, memory: Memory) -> Skill:
         hits = yield from grep(literal(old), {"path": path})
     except SearchError as problem:
         return (yield from _search_failed(path, str(problem)))
-    return (yield from _replace_found(request, path, old, new, hits))
+    files = {hit.path for hit in hits}
+    return (yield from _replace_found(request, files.pop() if len(files) == 1 else path, old, new, hits))
 
 
 def _replace_found(request: Request, path: str, old: str, new: str, hits: Sequence[Hit]) -> Skill:
@@ -91,9 +92,6 @@ def _by_line(path: str, lines: Sequence[int], what: re.Pattern[str], old: str, n
             f'other words too: `replace "{old}" by "{new}" everywhere in {path}`.'
         )
 
-    def change(text: str) -> str:
-        return what.sub(lambda _: new, text)
-
     told = ""
     for line in lines:
         told = yield from replace_line(
@@ -108,16 +106,10 @@ def _by_line(path: str, lines: Sequence[int], what: re.Pattern[str], old: str, n
 
 
 def _edit(path: str, old: str, new: str, *, everywhere: bool, told: str) -> Skill:
-    arguments = {"file_path": path, "old_string": old, "new_string": new}
-    outcome = yield from (
-        ask("edit", **arguments, replace_all=True) if everywhere else ask("edit", **arguments)
-    )
+    wide: dict[str, Argument] = {"replace_all": True} if everywhere else {}
+    outcome = yield from ask("edit", file_path=path, old_string=old, new_string=new, **wide)
     if outcome.failed:
-        return phrases.failed(
-            f"The edit of {phrases.code(path)} was refused",
-            outcome.text,
-            f"`read {path}` shows the text as it stands.",
-        )
+        return phrases.refused(path, outcome.text)
     hint = "`what changed?` shows it, `/undo` takes it back."
     return f"{_done(old, new)} in {phrases.code(path)} ({told}). {hint}{phrases.warning(outcome.text)}"
 

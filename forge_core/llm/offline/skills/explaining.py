@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from forge_core.llm.offline import outline as outlines
 from forge_core.llm.offline import phrases
-from forge_core.llm.offline.grounding import files_named, search_scope, target
+from forge_core.llm.offline.grounding import files_named, search_scope, target, the_one
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import Request
 from forge_core.llm.offline.skills.reading import block_at, explain_failure, names_in
 from forge_core.llm.offline.skills.search import SearchError, find_definitions, list_hits
-from forge_core.llm.offline.steps import Call, Skill, ask, ask_all
+from forge_core.llm.offline.steps import Call, Outcome, Skill, ask, ask_all
 from forge_core.llm.offline.tool_text import Hit, Numbered, has_nothing, numbered_lines, paths, told_total
 
+_PAGE, _MAX_OUTLINED = 400, 2_400
+"""Lines of one read whose text is never cut, and lines of a file that are outlined."""
+_WITNESSES = ("readme.md", "readme.rst", "__init__.py", "mod.rs", "doc.go")
+_KIND = re.compile(r"^(?!.* and ).*\b(class|function)(?:e?s)\b", re.I)
 _WELL_KNOWN = ("README", "LICENSE", "LICENCE", "Makefile", "Dockerfile", "CHANGELOG", "NOTICE")
 
 
@@ -31,7 +36,8 @@ def explain(request: Request, memory: Memory) -> Skill:
     if place.path.endswith("/") or place.path in (".", ".."):
         return (yield from explain_folder(place.path))
     if "." in name or name.startswith(_WELL_KNOWN):
-        return (yield from explain_file(place.path))
+        kind = _KIND.match(request.text)
+        return (yield from explain_file(place.path, kind[1].lower() if kind else ""))
     return (yield from _explain_word(place.path, request, memory))
 
 
@@ -51,35 +57,47 @@ def explain_symbol(request: Request, memory: Memory) -> Skill:
     return told
 
 
-def explain_file(path: str) -> Skill:
-    """What a file holds, from its own text."""
+def explain_file(path: str, kind: str = "") -> Skill:
+    """What a file holds, from its own text; only its classes or its functions where they are asked for."""
     outcome = yield from ask("read", file_path=path)
     if outcome.failed:
-        return (yield from explain_failure(path, outcome))
-    lines = numbered_lines(outcome.text)
-    total = told_total(outcome.text)
+        return (yield from explain_failure(path, outcome, lambda found: explain_file(found, kind)))
+    lines, total, last = numbered_lines(outcome.text), told_total(outcome.text), 0
+    while lines and last < lines[-1].number < (total or 0) and lines[-1].number < _MAX_OUTLINED:
+        last = lines[-1].number
+        page = yield from ask("read", file_path=path, offset=last + 1, limit=_PAGE)
+        lines += [] if page.failed else numbered_lines(page.text)
     found = outlines.outline(path, "\n".join(line.text for line in lines))
     is_partial = bool(total and total > len(lines))
-    return _told(path, found, total or len(lines), lines[-1].number if is_partial and lines else None)
+    return _told(path, found, total or len(lines), lines[-1].number if is_partial and lines else None, kind)
 
 
-def _told(path: str, found: outlines.Outline, total: int, seen_to: int | None) -> str:
+def _told(path: str, found: outlines.Outline, total: int, seen_to: int | None, kind: str) -> str:
     parts = [f"{phrases.code(path)} has {phrases.count(total, 'line')}."]
-    if found.summary:
+    if found.summary and not kind:
         parts.append("It says of itself:\n\n" + "\n".join(f"> {line}" for line in found.summary.split("\n")))
-    if found.imports:
+    if found.imports and not kind:
         names = ", ".join(phrases.code(name) for name in found.imports[:20])
         parts.append(f"It imports {names}{' …' if len(found.imports) > 20 else ''}.")
     if found.entries:
-        shown = found.entries[: outlines.MAX_ENTRIES]
+        entries = [entry for entry in found.entries if _is_of(kind, entry.label)] or found.entries
+        if len(entries) > outlines.MAX_ENTRIES:
+            entries = [entry for entry in entries if not entry.depth]
+        shown = entries[: outlines.MAX_ENTRIES]
         listing = "\n".join(_entry(entry) for entry in shown)
-        rest = len(found.entries) - len(shown)
+        rest = len(found.entries) - len(shown) if not kind else 0
         parts.append(f"Outline (line: what):\n\n{listing}" + (f"\n\n… and {rest} more." if rest else ""))
     if seen_to:
         parts.append(f"This covers the lines up to {seen_to:,}; the file is longer than one read gives.")
     if not found.entries and not found.summary:
         parts.append(f"I see no headings or definitions in it to outline. `read {path}` shows the text.")
     return "\n\n".join(parts)
+
+
+def _is_of(kind: str, label: str) -> bool:
+    return not kind or bool(
+        re.match(r"class|struct" if kind == "class" else r"(?:async )?def|func|fn", label)
+    )
 
 
 def _entry(entry: outlines.Entry) -> str:
@@ -91,17 +109,10 @@ def explain_folder(path: str) -> Skill:
     """What lies in a folder, and what its README or package docstring says."""
     listing = yield from ask("ls", path=path, depth=2)
     if listing.failed:
-        return (yield from explain_failure(path, listing))
+        return (yield from explain_failure(path, listing, explain_file))
     folder = path.rstrip("/")
     names = names_in(listing)
-    witness = next(
-        (
-            name
-            for name in names
-            if name.lower() in ("readme.md", "readme.rst", "__init__.py", "mod.rs", "doc.go")
-        ),
-        "",
-    )
+    witness = next((name for name in names if name.lower() in _WITNESSES), "")
     parts = [f"{phrases.code(folder)} holds:\n\n{phrases.block(listing.text)}"]
     if witness:
         text = yield from ask("read", file_path=f"{folder}/{witness}", limit=200)
@@ -120,18 +131,9 @@ def _explain_word(word: str, request: Request, memory: Memory) -> Skill:
     folder, files = yield from ask_all(
         Call("glob", {"pattern": f"{word}/**"}), Call("glob", {"pattern": f"**/{PurePosixPath(word).name}.*"})
     )
-    inside = (
-        []
-        if folder.failed
-        else [path for path in _paths(folder.text) if path.startswith(word + "/") or f"/{word}/" in path]
-    )
-    if inside:
+    if any(f"/{word}/" in f"/{path}" for path in _paths(folder)):
         return (yield from explain_folder(word))
-    named = (
-        []
-        if files.failed
-        else [path for path in _paths(files.text) if PurePosixPath(path).stem == PurePosixPath(word).name]
-    )
+    named = [path for path in _paths(files) if PurePosixPath(path).stem == PurePosixPath(word).name]
     if named:
         return (yield from explain_file(memory.short(named[0])))
     symbol = Request(request.intent, {"name": word}, request.text)
@@ -141,11 +143,12 @@ def _explain_word(word: str, request: Request, memory: Memory) -> Skill:
         hits = []
     if hits:
         return (yield from explain_symbol(symbol, memory))
-    return phrases.no_such_file(word, (yield from files_named(word))[:5])
+    near = yield from files_named(word)
+    return (yield from explain_file(the_one(near))) if the_one(near) else phrases.no_such_file(word, near[:5])
 
 
-def _paths(text: str) -> list[str]:
-    return [] if has_nothing(text) else paths(text)
+def _paths(outcome: Outcome) -> list[str]:
+    return [] if outcome.failed or has_nothing(outcome.text) else paths(outcome.text)
 
 
 def _explain_at(hit: Hit, name: str) -> Skill:

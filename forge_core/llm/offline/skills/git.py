@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Generator
 
 from forge_core.llm.offline import phrases
+from forge_core.llm.offline.grounding import files_named, the_one
+from forge_core.llm.offline.intents import Intent
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import IT, Request
-from forge_core.llm.offline.skills.running import told_run
-from forge_core.llm.offline.steps import Outcome, Skill, ask, say
+from forge_core.llm.offline.skills.running import MAX_COMMITS, told_run
+from forge_core.llm.offline.steps import Batch, Outcome, Say, Skill, ask, say
 
 _STATUS = "git status --short --branch"
 _WORDS = {
-    "M": "changed",
-    "A": "added",
-    "D": "deleted",
-    "R": "renamed",
-    "C": "copied",
-    "U": "in conflict",
-    "?": "new, not in git",
-    "T": "type changed",
-}
+    "M": "changed", "A": "added", "D": "deleted", "R": "renamed", "C": "copied", "U": "in conflict",
+    "?": "new, not in git", "T": "type changed",
+}  # fmt: skip
 _ENTRY = re.compile(r"^([ MADRCUT?!]{2}) (.+)$", re.MULTILINE)
 _NO_REPO = re.compile(r"not a git repository", re.I)
 _NO_REPO_TOLD = "This folder is no git repository"
 _ALL = ("everything", "all")
-_UNDO_COMMAND = "`/undo` takes back what the last turn changed, with git or without."
+_UNDO_COMMAND = "Type `/undo`: it takes back what the last turn changed, with git or without."
 
 
 def changes(request: Request, memory: Memory) -> Skill:
@@ -50,22 +47,13 @@ def changes(request: Request, memory: Memory) -> Skill:
     if not tracked:
         return told
     yield from say(told)
-    outcome = yield from ask("bash", command="git diff HEAD", description="Show the changes as a diff")
-    if outcome.failed:
-        return phrases.failed("git could not show the diff", outcome.text)
-    start = outcome.text.find("diff --git")
-    lines = _without_notes(outcome.text[start:]) if start >= 0 else []
-    shown = (
-        phrases.fenced("\n".join(phrases.capped(lines, 120)), "diff")
-        if lines
-        else "There is no diff to show."
-    )
-    return f"{shown}\n\n`undo my change to {tracked[0]}` takes it back."
+    return f"{yield from diff(Request(Intent.DIFF), memory)}\n\n{_UNDO_COMMAND}"
 
 
 def diff(request: Request, memory: Memory) -> Skill:
     """The diff of one file, or of all."""
     path = _path(request, memory)
+    path = path and (yield from _existing(path))
     command = "git diff HEAD" + (f" -- {shlex.quote(path)}" if path else "")
     outcome = yield from ask("bash", command=command, description="Show the changes as a diff")
     if outcome.failed:
@@ -84,21 +72,42 @@ def diff(request: Request, memory: Memory) -> Skill:
 
 
 def log(request: Request, memory: Memory) -> Skill:
-    """The latest commits."""
-    number = min(
-        request.number("n")
-        or (1 if re.search(r"\blast commit\b|\blatest commit\b", request.text, re.I) else 10),
-        50,
-    )
+    """The latest commits, of one file where it is named, at most MAX_COMMITS."""
+    path = _path(request, memory)
+    path = path and (yield from _existing(path))
+    is_one = request.get("last") or re.search(r"\b(?:last|latest) commit\b|^when\b", request.text, re.I)
+    number = min(request.number("n") or (1 if is_one else 10), MAX_COMMITS)
     command = f"git log -n {number} --date=short --pretty=format:'%h %ad %an: %s'"
+    if request.get("first"):
+        command = command.replace(f"-n {number}", "--reverse")
+    command += f" -i --author={shlex.quote(request.get('by'))}" if request.get("by") else ""
+    command += f" -- {shlex.quote(path)}" if path else ""
     outcome = yield from ask("bash", command=command, description="Show the latest commits")
     if outcome.failed:
         return _failed("git could not show the log", outcome)
-    lines = [line for line in _without_notes(outcome.text) if re.match(r"[0-9a-f]{6,}\s", line)]
-    if not lines:
-        return told_run(command, outcome)
-    head = "The last commit" if len(lines) == 1 else f"The last {len(lines)} commits"
-    return f"{head}:\n\n{phrases.fenced(chr(10).join(lines))}"
+    rows = re.findall(r"^([0-9a-f]{6,})\s(.*)$", outcome.text, re.MULTILINE)
+    rows = rows[:1] if request.get("first") else rows
+    of = f" of {phrases.code(path)}" if path else ""
+    of += f" by {phrases.code(request.get('by'))}" if request.get("by") else ""
+    if not rows:
+        return f"git knows no commit{of}." if of else told_run(command, outcome)
+    which = "first" if request.get("first") else "last"
+    head = f"The {which} commit{of}" if len(rows) == 1 else f"The last {len(rows)} commits{of}, newest first"
+    if request.get("who"):
+        names = dict.fromkeys(row[11:].partition(": ")[0] for _, row in rows)
+        head = f"By {phrases.one_of([phrases.code(name) for name in names])}. {head}"
+    return f"{head}:\n\n" + phrases.numbered(f"{phrases.code(name)} {_plain(row)}" for name, row in rows)
+
+
+def _existing(path: str) -> Generator[Say | Batch, tuple[Outcome, ...], str]:
+    """The one file that `path` may mean, as git wants it; `path` itself where that is not clear."""
+    near = yield from files_named(path)
+    return path if path in near else the_one(near) or path
+
+
+def _plain(text: str) -> str:
+    """A commit's words without what Markdown would read as marks."""
+    return re.sub(r"([\\`*_\[\]<>])", r"\\\1", text)
 
 
 def branch(request: Request, memory: Memory) -> Skill:
@@ -119,42 +128,22 @@ def branch(request: Request, memory: Memory) -> Skill:
 
 
 def undo(request: Request, memory: Memory) -> Skill:
-    """Takes a file back to what git has; without a name, the one that was changed last."""
-    wants_all = request.get("file").lower() in _ALL
-    path = "" if wants_all else _path(request, memory) or memory.last_edited() or ""
-    if path:
-        return (yield from _restore([path]))
-    status = yield from ask("bash", command=_STATUS, description="See what changed")
-    if status.failed:
-        return f"{_failed('git could not tell what changed', status)} {_UNDO_COMMAND}"
-    entries = split_status(status.text)[1]
-    changed = [path for mark, path in entries if mark in "MDT"]
-    if not changed:
-        new = [path for mark, path in entries if mark == "?"]
-        more = (
-            f" New files are not touched by that: {', '.join(phrases.code(name) for name in new[:8])}."
-            if new
+    """Points to /undo, which only the user can give. git takes a file back only where git is asked for."""
+    path = _path(request, memory)
+    if not (path and request.get("file") != IT and re.search(r"\bgit\b", request.text, re.I)):
+        git = (
+            f" To put {phrases.code(path)} back as it was committed, say `run git restore {path}`."
+            if path
             else ""
         )
-        return f"There is nothing to undo: no file that git knows has changed.{more} {_UNDO_COMMAND}"
-    if len(changed) == 1 or wants_all:
-        return (yield from _restore(changed))
-    listing = phrases.numbered(f"`undo my change to {name}`" for name in changed[:10])
-    head = f"{phrases.count(len(changed), 'file')} changed. Which one shall I take back?"
-    return f"{head}\n\n{listing}\n\n`undo everything` takes back all of them."
-
-
-def _restore(files: list[str]) -> Skill:
-    command = "git checkout -- " + " ".join(shlex.quote(path) for path in files)
+        return f"{_UNDO_COMMAND}{git if request.get('file') != IT else ''}"
+    command = f"git restore -- {shlex.quote(path)}"
     outcome = yield from ask("bash", command=command, description="Undo the changes with git")
-    names = ", ".join(phrases.code(path) for path in files)
     if re.search(r"did not match any file", outcome.text):
-        why = "(never committed), so it has no earlier version to go back to"
-        return f"git does not know {names} {why}. `delete {files[0]}` would remove it."
+        return f"git does not know {phrases.code(path)}, so it has no earlier version of it. {_UNDO_COMMAND}"
     if outcome.failed:
-        return _failed(f"git could not undo the change to {names}", outcome)
-    were = "is as git had it" if len(files) == 1 else "are as git had them"
-    return f"Done: {names} {were} last ({phrases.code(command)})."
+        return _failed(f"git could not undo the change to {phrases.code(path)}", outcome)
+    return f"Done: {phrases.code(path)} is as git had it last ({phrases.code(command)})."
 
 
 def commit(request: Request, memory: Memory) -> Skill:

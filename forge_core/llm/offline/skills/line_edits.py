@@ -23,7 +23,9 @@ def replace_line(path: str, number: int, change: Callable[[str], str], done: str
     """Line `number` becomes what `change` makes of it."""
     lines = yield from _window(path, number, number)
     if isinstance(lines, Outcome):
-        return (yield from explain_failure(path, lines))
+        return (
+            yield from explain_failure(path, lines, lambda found: replace_line(found, number, change, done))
+        )
     after = [change(line.text) if line.number == number else line.text for line in lines]
     return (yield from _swap(path, lines, after, f"{done} in line {number} of {phrases.code(path)}."))
 
@@ -34,7 +36,7 @@ def delete_lines(path: str, first: int, last: int) -> Skill:
         return f"I delete at most {_MAX_DELETED} lines at once, given as `delete lines 3-5 of {path}`."
     lines = yield from _window(path, first, last)
     if isinstance(lines, Outcome):
-        return (yield from explain_failure(path, lines))
+        return (yield from explain_failure(path, lines, lambda found: delete_lines(found, first, last)))
     gone = [line.text for line in lines if first <= line.number <= last]
     if not gone:
         return f"{phrases.code(path)} has no line {first}."
@@ -53,11 +55,8 @@ def append(request: Request, memory: Memory) -> Skill:
         return "To which file? Say for example `add the line '- done' to notes.md`."
     number = request.number("line")
     if number is not None:
-        return (
-            yield from _insert(
-                path, text, number, before=request.get("spot") in ("before", "above", "at", "on")
-            )
-        )
+        is_before = request.get("spot") in ("before", "above", "at", "on")
+        return (yield from _insert(path, text, number, before=is_before))
     if "spot" in request.args or "prepend" in request.text.lower().split(" ")[:1]:
         return (yield from _insert(path, text, 1, before=True))
     return (yield from _append(path, text))
@@ -81,13 +80,9 @@ def _append(path: str, text: str) -> Skill:
             else f"Added to {phrases.code(path)}, which was empty."
         )
     tail = _unique_tail(lines)
+    after = [*(line.text for line in tail), *text.split("\n")]
     return (
-        yield from _swap(
-            path,
-            tail,
-            [*(line.text for line in tail), *text.split("\n")],
-            f"Added {phrases.code(text)} to the end of {phrases.code(path)}.",
-        )
+        yield from _swap(path, tail, after, f"Added {phrases.code(text)} to the end of {phrases.code(path)}.")
     )
 
 
@@ -105,7 +100,9 @@ def _unique_tail(lines: Sequence[Numbered]) -> Sequence[Numbered]:
 def _insert(path: str, text: str, number: int, *, before: bool) -> Skill:
     lines = yield from _window(path, number, number)
     if isinstance(lines, Outcome):
-        return (yield from explain_failure(path, lines))
+        return (
+            yield from explain_failure(path, lines, lambda found: _insert(found, text, number, before=before))
+        )
     if not any(line.number == number for line in lines):
         return f"{phrases.code(path)} has no line {number}."
     after: list[str] = []
@@ -113,9 +110,8 @@ def _insert(path: str, text: str, number: int, *, before: bool) -> Skill:
         new = text.split("\n") if line.number == number else []
         after += [*new, line.text] if before else [line.text, *new]
     where = "to the top" if before and number == 1 else f"{'before' if before else 'after'} line {number}"
-    return (
-        yield from _swap(path, lines, after, f"Added {phrases.code(text)} {where} of {phrases.code(path)}.")
-    )
+    done = f"Added {phrases.code(text)} {where} of {phrases.code(path)}."
+    return (yield from _swap(path, lines, after, done))
 
 
 def _window(path: str, first: int, last: int) -> _Lines:
@@ -134,9 +130,5 @@ def _swap(path: str, before: Sequence[Numbered], after: Sequence[str], done: str
         return f"That line of {phrases.code(path)} is as you want it already."
     outcome = yield from ask("edit", file_path=path, old_string=old, new_string=new)
     if outcome.failed:
-        return phrases.failed(
-            f"The edit of {phrases.code(path)} was refused",
-            outcome.text,
-            f"`read {path}` shows the text as it stands.",
-        )
+        return phrases.refused(path, outcome.text)
     return done

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
-import tomllib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Generator, Mapping
 
 from forge_core.llm.offline import phrases
+from forge_core.llm.offline.manifests import MANIFESTS, read_manifest
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.outline import outline
 from forge_core.llm.offline.parse import IT, Request
 from forge_core.llm.offline.skills.reading import explain_failure, names_in
-from forge_core.llm.offline.steps import Call, Outcome, Skill, ask, ask_all
+from forge_core.llm.offline.steps import Batch, Call, Outcome, Say, Skill, ask, ask_all
 from forge_core.llm.offline.test_commands import test_command
-from forge_core.llm.offline.tool_text import numbered_lines
+from forge_core.llm.offline.tool_text import grep_hits, has_nothing, numbered_lines, paths
 
-_MANIFESTS = (
-    "pyproject.toml",
-    "package.json",
-    "Cargo.toml",
-    "go.mod",
-    "setup.cfg",
-    "composer.json",
-    "pom.xml",
-)
 _README = re.compile(r"^readme(?:\.(?:md|rst|txt|markdown))?$", re.I)
 _ROLES = {
     "tests": "tests", "test": "tests", "spec": "tests", "docs": "documentation", "doc": "documentation",
@@ -35,6 +24,24 @@ _ROLES = {
     "migrations": "database migrations", "static": "static files", "templates": "templates",
     "themes": "themes",
 }  # fmt: skip
+_TOPICS = (
+    ("changelog", r"change ?log|release notes|\bnew\b|latest release"),
+    ("license", r"licen[sc]"),
+    ("authors", r"^who\b|author|maintain"),
+    ("commands", r"entry ?point|main (?:file|function|module)|scripts"),
+    ("dependencies", r"depend|requirements|packages"),
+    ("language", r"\b(?:python|node|go|golang|rust|java|ruby)\b"),
+    ("version", r"version|release"),
+)
+_SECTIONS = {
+    "install": ("install", "setup", "getting started", "quick"), "develop": ("develop", "contribut"),
+    "setup": ("setup", "install", "getting started"), "start": ("start", "usage", "run"),
+    "use": ("usage", "example", "quick", "getting started"), "run": ("run", "usage", "quick", "getting star"),
+}  # fmt: skip
+"""What the README's heading is called where one asks how to do this."""
+
+_RELEASE = re.compile(r"(?:#+ |\[|v?\d).*\d+\.\d+|\d+\.\d+.*\d{4}")
+Lines = Generator[Say | Batch, tuple[Outcome, ...], "list[str]"]
 
 
 def listing(request: Request, memory: Memory) -> Skill:
@@ -55,53 +62,104 @@ def listing(request: Request, memory: Memory) -> Skill:
 
 def overview(request: Request, memory: Memory) -> Skill:
     """What the project says of itself: README, manifest, folders, how its tests are run."""
-    tree = yield from ask("ls")
-    if tree.failed:
-        return phrases.failed("The folder could not be listed", tree.text)
-    names = names_in(tree)
-    readme = next((name for name in names if _README.match(name)), "")
-    manifests = [name for name in _MANIFESTS if name in names][:2]
-    wanted = [*([readme] if readme else []), *manifests]
-    texts: dict[str, str] = {}
-    if wanted:
-        outcomes = yield from ask_all(*(Call("read", {"file_path": name, "limit": 400}) for name in wanted))
-        texts = {
-            name: _body(outcome) for name, outcome in zip(wanted, outcomes, strict=True) if not outcome.failed
-        }
-    parts = [*_about(readme, manifests, texts), *_folders(names), *_next_steps(names)]
+    names, readme, texts = yield from _sources()
     if not names:
         return "This folder is empty. `create notes.md with 'hello'` makes a first file."
+    parts = [*_about(readme, texts), *_folders(names), *_next_steps(names)]
     return "\n\n".join(parts)
 
 
 def facts(request: Request, memory: Memory) -> Skill:
-    """How to install it, what it needs, which version: from the manifest and the README's own section."""
-    tree = yield from ask("ls")
-    if tree.failed:
-        return phrases.failed("The folder could not be listed", tree.text)
-    names = names_in(tree)
-    readme = next((name for name in names if _README.match(name)), "")
-    wanted = [*(name for name in _MANIFESTS if name in names), *([readme] if readme else [])][:3]
-    if not wanted:
-        return "I see no README and no manifest here that would say so. `list the files` shows what there is."
-    outcomes = yield from ask_all(*(Call("read", {"file_path": name, "limit": 400}) for name in wanted))
-    texts = {
-        name: _body(outcome) for name, outcome in zip(wanted, outcomes, strict=True) if not outcome.failed
-    }
-    parts = [
-        f"From {phrases.code(name)}:\n\n" + "\n".join(f"- {fact}" for fact in found)
-        for name, text in texts.items()
-        if name != readme and (found := _facts(name, text))
-    ]
+    """What is asked of the project, from its manifest, its README, its license, its changelog or git."""
+    names, readme, texts = yield from _sources()
     if request.get("install"):
-        section = _section(texts.get(readme, ""), "install")
-        told = (
-            f"{phrases.code(readme)} says:\n\n{section}"
-            if section
-            else "The README has no section on installing."
-        )
-        parts.insert(0, told)
-    return "\n\n".join(parts) or f"{phrases.code(wanted[0])} does not say it in a form that I can read."
+        return _how_to(request.get("install").lower(), readme, texts)
+    asked = request.text.lower()
+    for name, text in texts.items():
+        for one, spec in read_manifest(name, text).dependencies.items():
+            if re.search(rf"(?<![\w-]){re.escape(one.lower())}(?![\w-])", asked):
+                wanted = phrases.code(spec) if spec else "any version"
+                return f"{phrases.code(one)}: {wanted} (from {phrases.code(name)})."
+    topic = next((topic for topic, words in _TOPICS if re.search(words, asked)), "")
+    told = [part for name, text in texts.items() for part in _said(name, text, topic)]
+    if topic in _ELSEWHERE and (topic == "authors" or not told):
+        told += yield from _ELSEWHERE[topic](names)
+    looked = f" (I read {phrases.one_of(list(texts))})" if texts else ""
+    return "\n\n".join(told) or f"I see nothing here that says so{looked}."
+
+
+def _sources() -> Generator[Say | Batch, tuple[Outcome, ...], tuple[list[str], str, dict[str, str]]]:
+    """The folder's names, its README, and the texts of README and manifests."""
+    names = names_in((yield from ask("ls")))
+    readme = next((name for name in names if _README.match(name)), "")
+    wanted = [*([readme] if readme else []), *[name for name in MANIFESTS if name in names][:2]]
+    if not wanted:
+        return names, readme, {}
+    outcomes = yield from ask_all(*(Call("read", {"file_path": name, "limit": 400}) for name in wanted))
+    read = zip(wanted, outcomes, strict=True)
+    return names, readme, {name: _body(outcome) for name, outcome in read if not outcome.failed}
+
+
+def _how_to(verb: str, readme: str, texts: Mapping[str, str]) -> str:
+    """The README's section about it, and the commands that the manifest names."""
+    stems = _SECTIONS.get(verb.replace(" ", ""), (verb[:6],))
+    section = next((found for stem in stems if (found := _section(texts.get(readme, ""), stem))), "")
+    told = [
+        f"{phrases.code(readme)} says:\n\n{section}" if section else f"No README here says how to {verb} it."
+    ]
+    topic = "commands" if verb in ("run", "start", "launch", "use") else "dependencies"
+    return "\n\n".join([*told, *(part for name, text in texts.items() for part in _said(name, text, topic))])
+
+
+def _newest_changes(names: list[str]) -> Lines:
+    """The first entry of the changelog."""
+    path = _named(r"(?:change|release|history|news)[\w-]*(?:\.\w+)?$", names)
+    if not path:
+        return ["There is no changelog here. `show the last 5 commits` tells what changed last."]
+    outcome = yield from ask("read", file_path=path, limit=200)
+    lines = _body(outcome).split("\n")
+    heads = [at for at, line in enumerate(lines) if _RELEASE.match(line)]
+    if outcome.failed or not heads:
+        return [f"{phrases.code(path)} has no entry that I can tell. `read {path}` shows it."]
+    entry = lines[heads[0] : heads[1] if len(heads) > 1 else len(lines)][:60]
+    return [f"The newest entry of {phrases.code(path)}:\n\n" + "\n".join(entry).strip()]
+
+
+def _license_file(names: list[str]) -> Lines:
+    path = _named(r"licen[sc]e|copying", names)
+    if not path:
+        return ["There is no license file here, and no manifest names a license."]
+    outcome = yield from ask("read", file_path=path, limit=20)
+    head = next((line for line in _body(outcome).split("\n") if line.strip()), "")
+    return [f"{phrases.code(path)} begins: {phrases.code(head.strip())}."]
+
+
+def _version_in_code(names: list[str]) -> Lines:
+    outcome = yield from ask("grep", pattern=r"^\s*(__version__|VERSION)\b.*=\s*[\x22'][0-9]", head_limit=5)
+    hits = [] if outcome.failed or has_nothing(outcome.text) else grep_hits(outcome.text)
+    return [
+        f"{phrases.code(hit.text.strip())} ({phrases.code(f'{hit.path}:{hit.line}')})." for hit in hits[:1]
+    ]
+
+
+def _committers(names: list[str]) -> Lines:
+    outcome = yield from ask(
+        "bash", command="git shortlog -sn HEAD", description="Count the commits by author"
+    )
+    found = [] if outcome.failed else re.findall(r"^\s*(\d+)\s+(\S.*)$", outcome.text, re.MULTILINE)
+    listing = phrases.numbered(f"{name}: {number}" for number, name in found[:20])
+    return [f"{phrases.count(len(found), 'author')} by commits:\n\n{listing}"] if found else []
+
+
+def _started_files(names: list[str]) -> Lines:
+    """Files that are started by convention."""
+    outcome = yield from ask("glob", pattern="**/{__main__,main,app,cli,manage,index}.{py,js,ts,go,rs,rb}")
+    found = [] if outcome.failed or has_nothing(outcome.text) else sorted(paths(outcome.text), key=len)[:8]
+    return ["By their names:\n\n" + phrases.numbered(map(phrases.code, found))] if found else []
+
+
+def _named(pattern: str, names: list[str]) -> str:
+    return next((name for name in names if re.match(pattern, name, re.I)), "")
 
 
 def _section(text: str, word: str) -> str:
@@ -115,61 +173,40 @@ def _section(text: str, word: str) -> str:
     return ""
 
 
-def _about(readme: str, manifests: list[str], texts: Mapping[str, str]) -> list[str]:
+def _about(readme: str, texts: Mapping[str, str]) -> list[str]:
     parts = []
-    for manifest in manifests:
-        facts = _facts(manifest, texts.get(manifest, ""))
-        if facts:
-            parts.append(f"From {phrases.code(manifest)}:\n\n" + "\n".join(f"- {fact}" for fact in facts))
     found = outline(readme, texts.get(readme, "")) if readme else None
     if found and found.summary:
-        parts.insert(0, f"{phrases.code(readme)} says:\n\n> {found.summary}")
+        parts.append(f"{phrases.code(readme)} says:\n\n> {found.summary}")
+    parts += [part for name, text in texts.items() for part in _said(name, text)]
     if found and found.entries:
         headings = [entry.label for entry in found.entries if entry.depth <= 1][:12]
         parts.append(f"The README's sections: {', '.join(headings)}.")
-    if not parts:
-        parts.append("I see no README and no manifest that would say what this is.")
-    return parts
+    return parts or ["I see no README and no manifest that would say what this is."]
 
 
-def _facts(manifest: str, text: str) -> list[str]:
-    """Name, version, purpose and needs from a manifest; only what stands in it."""
-    data = _parsed(manifest, text)
-    table: Any = data.get("project") or data.get("package") or data
-    if not isinstance(table, Mapping):
-        return []
+def _said(name: str, text: str, topic: str = "") -> list[str]:
+    """What a manifest says on the topic; without one all of it in short."""
+    manifest, most = read_manifest(name, text), 40 if topic else 12
+    needs = [f"{one} {spec}".strip() if topic else one for one, spec in manifest.dependencies.items()]
+    starts = [phrases.code(f"{one} = {what}" if topic else one) for one, what in manifest.commands.items()]
+    listed = {
+        "name": ("name: ", [manifest.name]),
+        "version": ("version: ", [manifest.version]),
+        "description": ("description: ", [manifest.description]),
+        "dependencies": ("depends on: ", needs),
+        "language": ("needs ", manifest.languages),
+        "license": ("license: ", [manifest.license]),
+        "authors": ("authors: ", manifest.authors),
+        "commands": ("commands: ", starts),
+    }
+    wanted = ("dependencies", "language") if topic == "dependencies" else (topic,) if topic else tuple(listed)
     facts = [
-        f"{key}: {table[key]}"
-        for key in ("name", "version", "description")
-        if isinstance(table.get(key), str)
+        f"- {label}{', '.join(values[:most])}{' …' if len(values) > most else ''}"
+        for label, values in (listed[key] for key in wanted if key in listed)
+        if any(values)
     ]
-    needed = table.get("dependencies") or data.get("dependencies")
-    needs = (
-        [re.split(r"[\s<>=!~;\[]", str(name))[0] for name in needed]
-        if isinstance(needed, list | dict)
-        else []
-    )
-    if needs:
-        facts.append("depends on: " + ", ".join(needs[:12]) + (" …" if len(needs) > 12 else ""))
-    python = table.get("requires-python")
-    facts += [f"needs Python {python}"] if isinstance(python, str) else []
-    scripts = table.get("scripts")
-    if isinstance(scripts, Mapping) and scripts:
-        facts.append("commands: " + ", ".join(phrases.code(str(name)) for name in list(scripts)[:10]))
-    return facts
-
-
-def _parsed(manifest: str, text: str) -> Mapping[str, Any]:
-    try:
-        if manifest.endswith(".toml"):
-            return tomllib.loads(text)
-        if manifest.endswith(".json"):
-            data = json.loads(text)
-            return data if isinstance(data, Mapping) else {}
-    except (ValueError, RecursionError):
-        return {}
-    module = re.search(r"^module (\S+)", text, re.MULTILINE) if manifest == "go.mod" else None
-    return {"name": module[1]} if module else {}
+    return [f"From {phrases.code(name)}:\n\n" + "\n".join(facts)] if facts else []
 
 
 def _folders(names: list[str]) -> list[str]:
@@ -196,3 +233,13 @@ def _next_steps(names: list[str]) -> list[str]:
 
 def _body(outcome: Outcome) -> str:
     return "\n".join(line.text for line in numbered_lines(outcome.text))
+
+
+_ELSEWHERE: Mapping[str, Callable[[list[str]], Lines]] = {
+    "changelog": _newest_changes,
+    "license": _license_file,
+    "authors": _committers,
+    "version": _version_in_code,
+    "commands": _started_files,
+}
+"""Where to look for what no manifest says."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from pathlib import PurePosixPath
+from collections.abc import Callable, Sequence
 
 from forge_core.llm.offline import code_shape, phrases
-from forge_core.llm.offline.grounding import files_named, target
+from forge_core.llm.offline.grounding import files_named, target, the_one
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import Request
 from forge_core.llm.offline.steps import Argument, Outcome, Skill, ask, say
@@ -67,7 +66,7 @@ def show_lines(path: str, start: int, size: int) -> Skill:
         arguments["offset"] = start
     outcome = yield from ask("read", **arguments)
     if outcome.failed:
-        return (yield from explain_failure(path, outcome))
+        return (yield from explain_failure(path, outcome, lambda found: show_lines(found, start, size)))
     lines = numbered_lines(outcome.text)[:size]
     if not lines or not any(line.text.strip() for line in lines):
         return f"{phrases.code(path)} is empty." if start == 1 else f"{phrases.code(path)} has no such lines."
@@ -81,7 +80,7 @@ def show_block(path: str, line: int) -> Skill:
     start = max(1, line - _AROUND)
     outcome = yield from ask("read", file_path=path, offset=start, limit=PAGE * 2)
     if outcome.failed:
-        return (yield from explain_failure(path, outcome))
+        return (yield from explain_failure(path, outcome, lambda found: show_block(found, line)))
     lines = numbered_lines(outcome.text)
     position = next((n for n, entry in enumerate(lines) if entry.number == line), None)
     if position is None:
@@ -108,8 +107,9 @@ def block_at(lines: Sequence[Numbered], position: int, path: str) -> Sequence[Nu
     return lines[first : position + code_shape.block_end(lines[position:], path)]
 
 
-def explain_failure(path: str, outcome: Outcome) -> Skill:
-    """What to say when a file can't be read: it is a folder, or there is none; near names are looked up."""
+def explain_failure(path: str, outcome: Outcome, again: Callable[[str], Skill] | None = None) -> Skill:
+    """What to say when a file can't be read: it is a folder, or there is none. The only file that can be
+    meant is taken (`again`, else it is shown); of several one is asked for."""
     if _DIRECTORY.search(outcome.text):
         listing = yield from ask("ls", path=path)
         if not listing.failed:
@@ -118,12 +118,10 @@ def explain_failure(path: str, outcome: Outcome) -> Skill:
         return f"That was all: {phrases.code(path)} has no more lines."
     if _MISSING.search(outcome.text):
         near = yield from files_named(path)
-        alike = [
-            name for name in near if "/" not in name and PurePosixPath(name).stem.lower() == path.lower()
-        ]
-        if len(alike) == 1:
-            yield from say(f"There is no {phrases.code(path)}; taking {phrases.code(alike[0])}.")
-            return (yield from show_lines(alike[0], 1, PAGE))
+        taken = the_one(near)
+        if taken and taken != path:
+            yield from say(f"There is no {phrases.code(path)}; taking {phrases.code(taken)}.")
+            return (yield from again(taken) if again else show_lines(taken, 1, PAGE))
         return phrases.no_such_file(path, near[:5])
     return phrases.failed(f"{phrases.code(path)} could not be read", outcome.text)
 

@@ -16,18 +16,13 @@ from forge_core.llm.offline.test_commands import install_command, python_of, tes
 from forge_core.llm.offline.test_report import TestReport, read_report
 from forge_core.llm.offline.tool_text import exit_code
 
+MAX_COMMITS = 20
+"""Commits that a `git log` without a number shows."""
 _LONG_TIMEOUT_S = 600
 _RUNNERS = {
-    ".py": "python3",
-    ".sh": "bash",
-    ".js": "node",
-    ".mjs": "node",
-    ".rb": "ruby",
-    ".pl": "perl",
-    ".php": "php",
-    ".go": "go run",
-    ".lua": "lua",
-}
+    ".py": "python3", ".sh": "bash", ".js": "node", ".mjs": "node", ".rb": "ruby", ".pl": "perl",
+    ".php": "php", ".go": "go run", ".lua": "lua",
+}  # fmt: skip
 _NO_MODULE = re.compile(r"No module named ['\"]?([\w.]+)")
 _INSTALLS = re.compile(r"\b(?:pip|uv|npm|yarn|pnpm|cargo|go|poetry|apt|brew|make|docker)\b")
 _NOTE = re.compile(
@@ -46,6 +41,10 @@ def run(request: Request, memory: Memory) -> Skill:
             return phrases.needs_target("run")
         command = place.path
     command = _runnable(command)
+    if re.fullmatch(r"git log(?: --?[a-z][\w-]*)*", command) and not re.search(
+        r"\d|--(?:since|until|max)", command
+    ):
+        command += f" -n {MAX_COMMITS}"
     arguments: dict[str, Argument] = {"command": command, "description": f"Run {command[:60]}"}
     if _INSTALLS.search(command):
         arguments["timeout_s"] = _LONG_TIMEOUT_S
@@ -63,7 +62,12 @@ def tests(request: Request, memory: Memory) -> Skill:
     if listing.failed:
         return phrases.failed("The folder could not be listed", listing.text)
     names = names_in(listing)
-    command = test_command(names, shlex.quote(path) if path else "", request.get("only"))
+    only = request.get("only")
+    if path and not re.search(r"[./:]", path) and f"{path}/" not in names:
+        path, only = "", path  # "the tests for urls": no path, but a word in their names
+    command = test_command(names, shlex.quote(path) if path else "", only)
+    if command and request.get("how"):
+        return f"With {phrases.code(command)}, by the files that are here. `run the tests` does it."
     if not command:
         return (
             "I see no sign of tests here: no pyproject.toml, package.json, go.mod, Cargo.toml, Makefile or "

@@ -1,18 +1,20 @@
-"""Finding files, definitions, usages and text."""
+"""Finding files, definitions, usages, text, and the places that a question is about."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from difflib import get_close_matches
+from pathlib import PurePosixPath
 
 from forge_core.llm.offline import code_shape, phrases
-from forge_core.llm.offline.grounding import files_named, search_scope
+from forge_core.llm.offline.grounding import files_named, search_scope, the_one
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import Request
 from forge_core.llm.offline.skills.reading import show_block
 from forge_core.llm.offline.steps import Argument, Batch, Call, Outcome, Say, Skill, ask, ask_all, say
 from forge_core.llm.offline.tool_text import Hit, grep_hits, has_nothing, paths
+from forge_core.llm.offline.vocabulary import FILLER
 
 HEAD_LIMIT = 250
 """Hits that one search gives."""
@@ -32,6 +34,10 @@ _LOOKS_REGEX = re.compile(r"\\[wdsbWDSB]|\.[*+]|\[[^\]]+\][*+]?|\^|\$$|\w\|\w")
 _READS = ("show", "read", "open", "print", "display", "see", "view", "cat", "go", "jump", "let", "get")
 _SCOPE_ADVICE = "Check the path, or leave it out to search everywhere."
 _MORE = re.compile(r"(\d[\d,]*) more", re.I)
+
+_HEAD = "I can't explain it in words of my own (rules, no AI), but I can show where to look."
+_DEFINES = "def|class|func|function|fn|struct|enum|trait|interface|type|const"
+_NAME = re.compile(rf"\b(?:{_DEFINES})\s+(\w+)")
 
 Found = Generator[Say | Batch, tuple[Outcome, ...], "list[Hit]"]
 
@@ -140,13 +146,16 @@ def usages(request: Request, memory: Memory) -> Skill:
 
 def text(request: Request, memory: Memory) -> Skill:
     """Lines with a text; without regard to case when the exact spelling finds nothing."""
-    wanted = r"\b(?:TODO|FIXME)\b" if request.get("todo") else request.get("text")
+    mark = request.get("todo").upper()
+    wanted = (
+        rf"\b(?:{'TODO|FIXME|XXX' if 'DO' in mark else 'FIXME|XXX|HACK'})\b" if mark else request.get("text")
+    )
     is_regex = (
         bool(request.get("todo")) or "regex" in request.text.lower() or bool(_LOOKS_REGEX.search(wanted))
     )
     scope = search_scope(request.get("path"), memory)
     pattern, note = wanted if is_regex else literal(wanted), ""
-    label = "To-do marks" if request.get("todo") else phrases.code(wanted)
+    label = ("To-do marks" if "DO" in mark else "FIXME marks") if mark else phrases.code(wanted)
     try:
         hits = yield from grep(pattern, scope)
         if not hits and any(letter.isalpha() for letter in wanted):
@@ -207,7 +216,13 @@ def _is_hidden(path: str) -> bool:
 
 def _find_named(name: str) -> Skill:
     found = yield from files_named(name)
-    exact = [path for path in found if path == name or path.endswith("/" + name)]
+    wanted = PurePosixPath(name)
+    exact = [
+        path
+        for path in found
+        if (PurePosixPath(path).name if wanted.suffix else PurePosixPath(path).stem).lower()
+        == wanted.name.lower()
+    ]
     if len(exact) == 1:
         return f"Here it is:\n\n1. {phrases.code(exact[0])}\n\nSay `read it` or `explain it`."
     if exact:
@@ -217,11 +232,8 @@ def _find_named(name: str) -> Skill:
 
 
 def _globs(request: Request) -> list[str]:
-    glob, language, part = (
-        request.get("glob") or request.get("file"),
-        request.get("language"),
-        request.get("part"),
-    )
+    glob, language = request.get("glob") or request.get("file"), request.get("language")
+    part = request.get("part")
     if glob:
         glob = f"*{glob}" if glob.startswith(".") and "/" not in glob else glob
         return [glob if "/" in glob else f"**/{glob}"]
@@ -234,6 +246,48 @@ def _globs(request: Request) -> list[str]:
     if part:
         return [f"**/{part}" if "*" in part else f"**/*{part}*"]
     return ["**/*"]
+
+
+def topic(request: Request, memory: Memory) -> Skill:
+    """Definitions whose names speak of the topic; else the lines that mention it."""
+    words = keywords(request.get("topic"))
+    if not words:
+        return phrases.not_understood(request.text)
+    told = phrases.one_of([phrases.code(word) for word in words])
+    either = "|".join(literal(stem) for stem in words.values())
+    try:
+        hits = yield from grep(rf"\b({_DEFINES})\s+\w*({either})", {}, ignore_case=True)
+        if hits:
+            listing = list_hits(_by_relevance(hits, words.values()))
+            return f"{_HEAD} Definitions whose names speak of {told}:\n\n{listing}\n\n`read 1` shows one."
+        yield from say(f"No definition is named for {told}; looking for mentions.")
+        hits = yield from grep(either, {}, ignore_case=True)
+    except SearchError as problem:
+        return phrases.failed("The search failed", str(problem))
+    if not hits:
+        return f"Nothing in this folder speaks of {told}."
+    return f"{_HEAD} These lines mention {told}:\n\n{list_hits(_by_relevance(hits, words.values()))}"
+
+
+def keywords(text: str) -> dict[str, str]:
+    """The words of a question that may stand in names, each with its stem: "redirects" → "redirect"."""
+    found: dict[str, str] = {}
+    for word in re.findall(r"[^\W\d]\w*", text.lower()):
+        stem = re.sub(r"(?<=[a-z]{3})(?:ies|es|s|ing|ed)$", "", word)
+        if word not in FILLER and len(stem) > 2 and stem not in found.values():
+            found[word] = stem
+    return dict(list(found.items())[:4])
+
+
+def _by_relevance(hits: Sequence[Hit], stems: Collection[str]) -> list[Hit]:
+    """Sources first, and in them the names that hold the most of the stems."""
+
+    def matches(hit: Hit) -> int:
+        named = _NAME.search(hit.text)
+        name = (named[1] if named else hit.text).lower()
+        return sum(stem in name for stem in stems)
+
+    return ranked(sorted(hits, key=lambda hit: -matches(hit)))
 
 
 def list_hits(hits: Sequence[Hit]) -> str:
@@ -256,17 +310,15 @@ def _times(hits: Sequence[Hit], found: int = 0) -> str:
 
 def grep(pattern: str, scope: dict[str, str], *, ignore_case: bool = False) -> Found:
     """The lines that match. Raises SearchError where the tool failed."""
-    arguments: dict[str, Argument] = {
-        "pattern": pattern,
-        "output_mode": "content",
-        "head_limit": HEAD_LIMIT,
-        **scope,
-    }
-    if ignore_case:
-        arguments["ignore_case"] = True
-    outcome = yield from ask("grep", **arguments)
+    case: dict[str, Argument] = {"ignore_case": True} if ignore_case else {}
+    outcome = yield from ask(
+        "grep", pattern=pattern, output_mode="content", head_limit=HEAD_LIMIT, **scope, **case
+    )
     if outcome.failed:
         if has_nothing(re.sub(r"^\s*error:\s*", "", outcome.text, flags=re.I)):
             return []
+        near = (yield from files_named(scope["path"])) if "path" in scope else []
+        if the_one(near) not in ("", scope.get("path")):
+            return (yield from grep(pattern, {"path": the_one(near)}, ignore_case=ignore_case))
         raise SearchError(outcome.text)
     return [] if has_nothing(outcome.text) else grep_hits(outcome.text)

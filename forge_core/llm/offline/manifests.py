@@ -1,0 +1,116 @@
+"""What a project's manifest says of it: pyproject.toml, package.json, Cargo.toml, go.mod and others. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+MANIFESTS = (
+    "pyproject.toml", "package.json", "Cargo.toml", "go.mod", "setup.cfg", "setup.py", "composer.json",
+    "pom.xml",
+)  # fmt: skip
+_REQUIREMENT = re.compile(r"^([\w.@/-]+)\s*(?:\[[^\]]*\])?\s*(.*)$")
+_ASSIGNED = re.compile(
+    r"^\s*(name|version|description|license|author|python_requires)\s*=\s*\(?['\"]?([^'\"\n]+)", re.MULTILINE
+)
+"""The fields of setup.py and setup.cfg."""
+_REQUIRES = re.compile(r"^\s*install_requires\s*=\s*(\[[^\]]*\]|\n(?:[ \t]+\S.*\n?)+)", re.MULTILINE)
+_LANGUAGES = {"requires-python": "Python", "python_requires": "Python", "rust-version": "Rust", "go": "Go"}
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a manifest says; empty where it says nothing."""
+
+    name: str = ""
+    version: str = ""
+    description: str = ""
+    license: str = ""
+    languages: tuple[str, ...] = ()
+    """The languages and the versions that are needed: `Python >=3.11`."""
+    authors: tuple[str, ...] = ()
+    dependencies: Mapping[str, str] = field(default_factory=dict)
+    """Name → version, as written; "" where any version will do."""
+    commands: Mapping[str, str] = field(default_factory=dict)
+    """The programs or scripts by name, and what they start."""
+
+
+def read_manifest(path: str, text: str) -> Manifest:
+    """The manifest in `text`, of the kind that `path` names. What cannot be read is left out."""
+    data = _parsed(path.rsplit("/", 1)[-1], text)
+    sections = (
+        _map(data.get("project")),
+        _map(data.get("package")),
+        _map(_map(data.get("tool")).get("poetry")),
+    )
+    table = next(filter(None, sections), data)
+    needs = _needs(table.get("dependencies") or data.get("dependencies") or data.get("require"))
+    languages = [f"{language} {table[key]}" for key, language in _LANGUAGES.items() if table.get(key)]
+    languages += [f"{name.capitalize()} {wanted}" for name, wanted in _map(table.get("engines")).items()]
+    languages += [f"Python {needs.pop('python')}"] if "python" in needs else []
+    authors = [
+        _said(one, "name", "email").partition(" <")[0]
+        for key in ("authors", "author")
+        for one in _list(table.get(key))
+    ]
+    main = {"main": table["main"]} if table.get("main") else {}
+    return Manifest(
+        _said(table.get("name")),
+        _said(table.get("version")),
+        _said(table.get("description")),
+        _said(table.get("license"), "text", "file").split("\n")[0],
+        tuple(languages),
+        tuple(filter(None, authors)),
+        needs,
+        {
+            str(name): str(start)
+            for name, start in (_map(table.get("scripts")) or _map(table.get("bin")) or main).items()
+        },
+    )
+
+
+def _parsed(name: str, text: str) -> Mapping[str, Any]:
+    try:
+        if name.endswith((".toml", ".json")):
+            return _map(tomllib.loads(text) if name.endswith(".toml") else json.loads(text))
+    except (ValueError, RecursionError):
+        return {}
+    if name == "go.mod":
+        found = dict(re.findall(r"^(module|go) (\S+)", text, re.MULTILINE))
+        needs = dict(re.findall(r"^(?:require )?\s*([\w.-]+\.\w+/\S+) (v\S+)", text, re.MULTILINE))
+        return {"name": found.get("module"), "go": found.get("go"), "dependencies": needs}
+    if name == "pom.xml":
+        own = re.sub(r"(?s)<(parent|dependencies|build|dependencyManagement)>.*?</\1>", "", text)
+        found = dict(reversed(re.findall(r"<(artifactId|version|description)>([^<]+)<", own)))
+        return {**found, "name": found.get("artifactId")}
+    said = {key: value.strip() for key, value in reversed(_ASSIGNED.findall(text))}
+    listed = _REQUIRES.search(text)
+    return {**said, "dependencies": re.findall(r"[^\s'\",\[\]][^'\",\n]*", listed[1]) if listed else []}
+
+
+def _map(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value] if value else []
+
+
+def _said(value: object, *keys: str) -> str:
+    """A text, or what a table says under the first of `keys` that it has."""
+    found = next((value[key] for key in keys if key in value), "") if isinstance(value, Mapping) else value
+    return found if isinstance(found, str) else ""
+
+
+def _needs(value: object) -> dict[str, str]:
+    if isinstance(value, Mapping):
+        return {
+            str(name): spec if isinstance(spec, str) else _said(spec, "version")
+            for name, spec in value.items()
+        }
+    split = (_REQUIREMENT.match(str(one).partition(";")[0].strip()) for one in _list(value))
+    return {found[1]: found[2].strip() for found in split if found}

@@ -1,0 +1,91 @@
+"""How long a file is, how big the project is, how many tests or classes it has: counted by searching."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Generator
+from pathlib import PurePosixPath
+
+from forge_core.llm.offline import phrases
+from forge_core.llm.offline.grounding import search_scope, target
+from forge_core.llm.offline.memory import Memory
+from forge_core.llm.offline.parse import Request
+from forge_core.llm.offline.skills.reading import explain_failure
+from forge_core.llm.offline.skills.search import SearchError, grep, list_hits, ranked
+from forge_core.llm.offline.steps import Batch, Outcome, Say, Skill, ask
+from forge_core.llm.offline.tool_text import has_nothing, numbered_lines, told_total
+
+_COUNT = re.compile(r"^(?P<path>\S.*?):\s?(?P<count>\d+)$", re.MULTILINE)
+_DEFINES = r"^\s*(export\s+|default\s+|pub\s+|public\s+|private\s+|static\s+|async\s+|abstract\s+)*"
+_THINGS = {
+    "test": r"^\s*((async )?def test\w*\(|(it|test)\(|func Test\w|#\[(tokio::)?test\]|@Test\b)",
+    "function": _DEFINES + r"(def|func|function|fn|fun)\s",
+    "method": r"^\s+((async )?def|fn|fun)\s",
+    "class": _DEFINES + r"(class|struct|interface|trait|enum)\s+\w",
+}
+_COUNTS = re.compile(r"how|count|(?:what is )?(?:the )?(?:total )?number", re.I)
+_LARGEST = 10
+
+
+def measure(request: Request, memory: Memory) -> Skill:
+    """Counts what is asked for: of a file its lines, else over the whole folder."""
+    thing = (
+        request.get("thing").lower().removesuffix("es" if request.get("thing").lower() == "classes" else "s")
+    )
+    place = target(request, memory) if request.get("file") else None
+    if place is not None:
+        return (yield from _lines_of(place.path))
+    if thing == "commit":
+        outcome = yield from ask("bash", command="git rev-list --count HEAD", description="Count the commits")
+        made = re.match(r"\d+", outcome.text)
+        return f"{made[0]} commits on this branch." if made else phrases.failed("git failed", outcome.text)
+    scope = search_scope(request.get("path"), memory)
+    if thing in _THINGS and not _COUNTS.match(request.text):
+        return (yield from _listed(thing, scope))
+    counts = yield from _counts(_THINGS.get(thing, "^"), scope)
+    if isinstance(counts, Outcome):
+        return phrases.failed("The files could not be counted", counts.text)
+    total, files = sum(counts.values()), phrases.count(len(counts), "file")
+    top = phrases.numbered(
+        f"{phrases.code(path)} {number:,}" for path, number in counts.most_common(_LARGEST)
+    )
+    if thing in _THINGS:
+        noun = phrases.count(total, thing, "classes" if thing == "class" else f"{thing}s")
+        return f"I count {noun} in {files} by the way they are written.\n\n{top}".rstrip()
+    kinds = Counter[str]()
+    for path, number in counts.items():
+        kinds[PurePosixPath(path).suffix or "no ending"] += number
+    told = ", ".join(f"{phrases.code(kind)} {number:,}" for kind, number in kinds.most_common(8))
+    head = f"{phrases.count(total, 'line')} in {files} with text (what git ignores is not counted): {told}."
+    return f"{head}\n\nThe longest:\n\n{top}" if counts else "There is no text in this folder."
+
+
+def _lines_of(path: str) -> Skill:
+    outcome = yield from ask("read", file_path=path, limit=1)
+    if outcome.failed:
+        return (yield from explain_failure(path, outcome, _lines_of))
+    total = told_total(outcome.text) or len(numbered_lines(outcome.text))
+    return f"{phrases.code(path)} has {phrases.count(total, 'line')}."
+
+
+def _listed(thing: str, scope: dict[str, str]) -> Skill:
+    """Every test, class or function, by the line that defines it."""
+    try:
+        hits = yield from grep(_THINGS[thing], scope)
+    except SearchError as problem:
+        return phrases.failed("The search failed", str(problem))
+    if not hits:
+        return f"I see no {thing} here by the way they are written."
+    nouns = "classes" if thing == "class" else f"{thing}s"
+    return f"Lines that look like {nouns}, {phrases.count(len(hits), 'line')}:\n\n{list_hits(ranked(hits))}"
+
+
+def _counts(
+    pattern: str, scope: dict[str, str]
+) -> Generator[Say | Batch, tuple[Outcome, ...], Counter[str] | Outcome]:
+    """How often the pattern matches in each file; the outcome where the search failed."""
+    outcome = yield from ask("grep", pattern=pattern, output_mode="count", head_limit=0, **scope)
+    if outcome.failed and not has_nothing(re.sub(r"^\s*error:\s*", "", outcome.text, flags=re.I)):
+        return outcome
+    return Counter({found["path"]: int(found["count"]) for found in _COUNT.finditer(outcome.text)})
