@@ -11,14 +11,11 @@ from forge_core.llm.offline.tool_text import Numbered
 
 LANGUAGES = {
     "python": ("py", "pyi"), "javascript": ("js", "jsx", "mjs", "cjs"), "typescript": ("ts", "tsx"),
-    "markdown": ("md", "markdown"),
-    "rust": ("rs",), "go": ("go",), "c": ("c", "h"), "cpp": ("cpp", "cc", "cxx", "hpp", "hh"),
-    "java": ("java",), "kotlin": ("kt", "kts"),
-    "swift": ("swift",), "ruby": ("rb",), "php": ("php",), "shell": ("sh", "bash", "zsh"),
-    "html": ("html", "htm"), "css": ("css", "scss"),
+    "markdown": ("md", "markdown"), "rust": ("rs",), "go": ("go",), "c": ("c", "h"), "ruby": ("rb",),
+    "cpp": ("cpp", "cc", "cxx", "hpp", "hh"), "java": ("java",), "kotlin": ("kt", "kts"), "swift": ("swift",),
+    "php": ("php",), "shell": ("sh", "bash", "zsh"), "html": ("html", "htm"), "css": ("css", "scss"),
     "json": ("json",), "yaml": ("yaml", "yml"), "toml": ("toml",), "xml": ("xml",), "sql": ("sql",),
-    "text": ("txt", "rst"), "lua": ("lua",),
-    "perl": ("pl", "pm"), "scala": ("scala",), "r": ("R", "r"),
+    "text": ("txt", "rst"), "lua": ("lua",), "perl": ("pl", "pm"), "scala": ("scala",), "r": ("R", "r"),
     "config": ("toml", "cfg", "ini", "conf", "yaml", "yml"), "header": ("h", "hpp"),
     "image": ("png", "jpg", "jpeg", "gif", "svg", "webp"),
 }  # fmt: skip
@@ -26,8 +23,7 @@ LANGUAGES = {
 
 _NICKNAMES = {
     "js": "javascript", "ts": "typescript", "md": "markdown", "golang": "go", "c++": "cpp", "bash": "shell",
-    "sh": "shell", "yml": "yaml",
-    "txt": "text",
+    "sh": "shell", "yml": "yaml", "txt": "text",
 }  # fmt: skip
 _FENCES = {
     extension: language for language, extensions in reversed(LANGUAGES.items()) for extension in extensions

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  a table: one rule a line reads best unbroken
 """The outline of a file, made from its text: never run, never guessed. Pure."""
 
 from __future__ import annotations
@@ -11,37 +12,22 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 
 _RULES: tuple[tuple[tuple[str, ...], str], ...] = (
-    (
-        ("js", "jsx", "mjs", "cjs", "ts", "tsx"),
-        r"^(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?P<what>(?:async\s+)?function\*?|class|interface|type|enum|namespace)\s+(?P<name>[\w$]+)"
+    (("js", "jsx", "mjs", "cjs", "ts", "tsx"), r"^(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?P<what>(?:async\s+)?function\*?|class|interface|type|enum|namespace)\s+(?P<name>[\w$]+)"
         r"|^(?:export\s+)?(?P<what2>const|let)\s+(?P<name2>[\w$]+)\s*(?::[^=]+)?=\s*(?:async\s*)?(?:function|\(|[\w$]+\s*=>)"
-        r"|^\s{2,4}(?:(?:public|private|protected|static|async|get|set|readonly)\s+)*(?P<name3>(?!if|for|while|switch|catch|return|function)[\w$]+)\s*\([^;]*\)\s*(?::\s*[^{;]+)?\{\s*$",
-    ),
+        r"|^\s{2,4}(?:(?:public|private|protected|static|async|get|set|readonly)\s+)*(?P<name3>(?!if|for|while|switch|catch|return|function)[\w$]+)\s*\([^;]*\)\s*(?::\s*[^{;]+)?\{\s*$"),
     (("go",), r"^(?P<what>func)\s+(?P<name>(?:\([^)]*\)\s*)?\w+)|^(?P<what2>type)\s+(?P<name2>\w+\s+\w+)"),
-    (
-        ("rs",),
-        r"^\s{0,4}(?:pub(?:\([^)]*\))?\s+)?(?:async\s+|unsafe\s+|const\s+)*(?P<what>fn|struct|enum|trait|mod|union|macro_rules!)\s+(?P<name>\w+)|^(?P<what2>impl)(?:<[^>]*>)?\s+(?P<name2>[^{]+?)\s*(?:\{|where|$)",
-    ),
-    (
-        ("c", "h", "cpp", "hpp", "cc", "cxx", "hh"),
-        r"^(?P<what>struct|enum|union|class|namespace|#define)\s+(?P<name>\w+)|^(?!\s|return|else|typedef|#)(?:[\w:*&<>,]+\s+)+[*&]*(?P<name2>[\w:~]+)\s*\([^;]*$",
-    ),
-    (
-        ("java", "kt", "scala", "swift", "cs"),
-        r"^\s{0,8}(?:(?:public|private|protected|internal|open|static|final|abstract|override|data|sealed|suspend|inline)\s+)*(?P<what>class|interface|enum|record|object|struct|protocol|trait|fun|func|def)\s+(?P<name>\w+)"
+    (("rs",), r"^\s{0,4}(?:pub(?:\([^)]*\))?\s+)?(?:async\s+|unsafe\s+|const\s+)*(?P<what>fn|struct|enum|trait|mod|union|macro_rules!)\s+(?P<name>\w+)|^(?P<what2>impl)(?:<[^>]*>)?\s+(?P<name2>[^{]+?)\s*(?:\{|where|$)"),
+    (("c", "h", "cpp", "hpp", "cc", "cxx", "hh"), r"^(?P<what>struct|enum|union|class|namespace|#define)\s+(?P<name>\w+)|^(?!\s|return|else|typedef|#)(?:[\w:*&<>,]+\s+)+[*&]*(?P<name2>[\w:~]+)\s*\([^;]*$"),
+    (("java", "kt", "scala", "swift", "cs"), r"^\s{0,8}(?:(?:public|private|protected|internal|open|static|final|abstract|override|data|sealed|suspend|inline)\s+)*(?P<what>class|interface|enum|record|object|struct|protocol|trait|fun|func|def)\s+(?P<name>\w+)"
         r"|^\s{2,8}(?:(?:public|private|protected|static|final)\s+)+[\w<>\[\], ]+\s+(?P<name2>\w+)"
-        r"\s*\([^;]*\{\s*$",
-    ),
+        r"\s*\([^;]*\{\s*$"),
     (("rb",), r"^\s*(?P<what>class|module|def)\s+(?P<name>[\w.:?!]+)"),
     (("sh", "bash", "zsh"), r"^(?:function\s+)?(?P<name>[\w-]+)\s*\(\)"),
     (("toml", "ini", "cfg", "conf"), r"^\s*(?P<name>\[{1,2}[^\]]+\]{1,2})\s*$"),
     (("yaml", "yml"), r"^(?P<name>[\w.-]+):"),
     (("css", "scss"), r"^(?P<name>[^\s{}@/][^{}]*?)\s*\{"),
-    (
-        ("sql",),
-        r"^\s*(?i:create)\s+(?:or replace\s+)?(?P<what>\w+)\s+(?:if not exists\s+)?(?P<name>[\w.\"]+)",
-    ),
-)
+    (("sql",), r"^\s*(?i:create)\s+(?:or replace\s+)?(?P<what>\w+)\s+(?:if not exists\s+)?(?P<name>[\w.\"]+)"),
+)  # fmt: skip
 _HEADING = re.compile(r"^(#{1,6})\s+(.+?)\s*#*$")
 _UNDERLINE = re.compile(r"^([=\-~^\"'*+#])\1{2,}\s*$")
 MAX_ENTRIES = 60

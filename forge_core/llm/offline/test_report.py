@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -62,19 +64,12 @@ def _pytest(text: str) -> TestReport | None:
     lines = list(_PYTEST.finditer(text))
     if not lines:
         return None
-    counts = {
-        word.rstrip("s") if word.startswith("error") else word: int(n)
-        for n, word in _PYTEST_COUNT.findall(lines[-1][0])
-    }
-    if not counts and not lines[-1][2]:
+    n = _counted(_PYTEST_COUNT.findall(lines[-1][0]))
+    if not n and not lines[-1][2]:
         return None
-    return TestReport(
-        counts.get("passed", 0) + counts.get("xpassed", 0),
-        counts.get("failed", 0),
-        counts.get("error", 0),
-        counts.get("skipped", 0) + counts.get("xfailed", 0),
-        _unique(_PYTEST_FAILING.findall(text)),
-    )
+    passed, skipped = n["passed"] + n["xpassed"], n["skipped"] + n["xfailed"]
+    failing = _unique(_PYTEST_FAILING.findall(text))
+    return TestReport(passed, n["failed"], n["error"] + n["errors"], skipped, failing)
 
 
 def _unittest(text: str) -> TestReport | None:
@@ -99,35 +94,24 @@ def _jest(text: str) -> TestReport | None:
     found = _JEST.findall(text)
     if not found:
         return None
-    counts = {word: int(n) for n, word in re.findall(r"(\d+) (\w+)", found[-1])}
-    return TestReport(
-        counts.get("passed", 0),
-        counts.get("failed", 0),
-        0,
-        counts.get("skipped", 0) + counts.get("todo", 0),
-        _unique(_JEST_FAILING.findall(text)),
-    )
+    n = _counted(re.findall(r"(\d+) (\w+)", found[-1]))
+    failing = _unique(_JEST_FAILING.findall(text))
+    return TestReport(n["passed"], n["failed"], 0, n["skipped"] + n["todo"], failing)
 
 
 def _tap(text: str) -> TestReport | None:
-    counts = {word: int(n) for word, n in _TAP.findall(text)}
-    if "pass" not in counts:
+    n = _counted((number, word) for word, number in _TAP.findall(text))
+    if "pass" not in n:
         return None
     failing = re.findall(r"^not ok \d+ -? ?(.+)$", text, re.MULTILINE)
-    return TestReport(
-        counts["pass"],
-        counts.get("fail", 0),
-        counts.get("cancelled", 0),
-        counts.get("skipped", 0),
-        _unique(failing),
-    )
+    return TestReport(n["pass"], n["fail"], n["cancelled"], n["skipped"], _unique(failing))
 
 
 def _mocha(text: str) -> TestReport | None:
-    counts = {word: int(n) for n, word in _MOCHA.findall(text)}
-    if "passing" not in counts and "failing" not in counts:
+    n = _counted(_MOCHA.findall(text))
+    if "passing" not in n and "failing" not in n:
         return None
-    return TestReport(counts.get("passing", 0), counts.get("failing", 0), 0, counts.get("pending", 0))
+    return TestReport(n["passing"], n["failing"], 0, n["pending"])
 
 
 def _go(text: str) -> TestReport | None:
@@ -138,6 +122,11 @@ def _go(text: str) -> TestReport | None:
     failing = _unique([name for word, name in tests if word == "FAIL"])
     bad = [name for word, name in packages if word == "FAIL"]
     return TestReport(len(packages) - len(bad), len(bad), 0, 0, failing or _unique(bad), "package")
+
+
+def _counted(pairs: Iterable[tuple[str, str]]) -> Counter[str]:
+    """The last number that stands before each word."""
+    return Counter({word: int(number) for number, word in pairs})
 
 
 def _unique(names: list[str]) -> tuple[str, ...]:

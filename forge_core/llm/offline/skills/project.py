@@ -36,7 +36,7 @@ _TOPICS = (
 _SECTIONS = {
     "install": ("install", "setup", "getting started", "quick"), "develop": ("develop", "contribut"),
     "setup": ("setup", "install", "getting started"), "start": ("start", "usage", "run"),
-    "use": ("usage", "example", "quick", "getting started"), "run": ("run", "usage", "quick", "getting star"),
+    "use": ("usage", "example", "quick", "start"), "run": ("run", "usage", "quick", "start"),
 }  # fmt: skip
 """What the README's heading is called where one asks how to do this."""
 
