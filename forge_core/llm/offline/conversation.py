@@ -119,11 +119,8 @@ class _Open:
         return not self.calls and not self.said
 
     def close(self) -> Exchange:
-        done = tuple(
-            Done(call, outcome_of(self.results[call_id]))
-            for call_id, call in self.calls
-            if call_id in self.results
-        )
+        results = self.results
+        done = tuple(Done(call, outcome_of(results[key])) for key, call in self.calls if key in results)
         answer = self.said[-1] if self.said else ""
         return Exchange("\n".join(self.requests).strip(), done, answer, "\n\n".join(self.said))
 
@@ -161,9 +158,8 @@ def _add_answer(exchange: _Open, message: Mapping[str, Any], text: str) -> None:
         function = call.get("function") if isinstance(call, Mapping) else None
         if isinstance(function, Mapping):
             name = str(function.get("name") or "")
-            exchange.calls.append(
-                (str(call.get("id") or name), Call(name, _arguments(function.get("arguments"))))
-            )
+            made = Call(name, _arguments(function.get("arguments")))
+            exchange.calls.append((str(call.get("id") or name), made))
 
 
 def _arguments(raw: object) -> dict[str, Any]:

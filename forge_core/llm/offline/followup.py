@@ -104,15 +104,13 @@ def about(request: Request, memory: Memory) -> Request:
             name, file = earlier.get("name") or earlier.get("text"), earlier.get("file")
             if name != IT and re.fullmatch(r"[\w.:]+", name):
                 return Request(request.intent, {**request.args, "name": name}, request.text)
-            if file and file != IT:
-                if request.intent is Intent.USAGES:
-                    return Request(
-                        Intent.USAGES, {**request.args, "name": PurePosixPath(file).stem}, request.text
-                    )
+            if file and file != IT and request.intent is not Intent.USAGES:
                 return Request(Intent.EXPLAIN, {"file": file}, request.text)
-    return Request(
-        Intent.OVERVIEW if request.intent is Intent.EXPLAIN_SYMBOL else Intent.UNKNOWN, {}, request.text
-    )
+            if file and file != IT:
+                module = PurePosixPath(file).stem
+                return Request(Intent.USAGES, {**request.args, "name": module}, request.text)
+    is_what = request.intent is Intent.EXPLAIN_SYMBOL
+    return Request(Intent.OVERVIEW if is_what else Intent.UNKNOWN, {}, request.text)
 
 
 def _narrowed(request: Request, memory: Memory) -> tuple[Request, ...]:

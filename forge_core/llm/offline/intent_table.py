@@ -12,7 +12,7 @@ from forge_core.llm.offline.intents import rows
 
 TABLE = rows(r"""
 [greet]
-(?:hi|hello|hey|yo|howdy|hiya|moin|greetings|good (?:morning|afternoon|evening|day))(?: (?:there|forge|all|you|again))?
+(?:hi|hello|hey|yo|sup|hola|hallo|what is up|howdy|hiya|moin|greetings|good (?:morning|afternoon|evening|day))(?: (?:there|forge|all|you|again))?
 [thanks]
 (?:thanks?|thank you|thx|ty|cheers|great|nice|perfect|awesome|cool|good(?: job| work)?|well done|wonderful|excellent|that(?:'s| is) (?:great|nice|perfect|all|it|good))(?: (?:so|much|a|lot|very|you|forge|works?|worked|job|again|that|this|it|helps?|helped|for|the|is|was|all|perfect|great))*
 [ack]
@@ -66,6 +66,8 @@ in (?:the )?background,? (?:run|start|launch|execute) (?:the command )?%command
 (?:do|are|did|will) @the(?P<only>(?!unit|integration|test|all|the\b)\w+) @tests (?:all )?(?:pass|passing|green|ok|fail|failing|work)\b.*
 (?:do|are|did|will) @the@tests (?:all )?(?:pass|passing|green|ok|okay|fail|failing|succeed|run|work|red|broken|still (?:pass|green|work|passing))\b.*
 test (?:it|this|that|everything|@the@repo)|@tests|run test|which tests (?:are )?(?:fail|failing|broken|red)\b.*|is @the(?:build|suite|@repo) (?:green|ok|passing|broken)
+[facts]
+(?P<install>run) (?:the |this |our |my )+(?:linters?|formatter|app|application|server|project|program|demo|type ?checker|dev server)
 [changes | Git | what changed?]
 (?:what|which files|which|show(?: me)? what|see what|tell me what) (?:has |have |did )?(?:i |you |we |been )?(?:changed?|modified|edited|modify)(?: (?:so far|in git|in the (?:repo|project|folder|code|repository|working (?:tree|copy))|here|lately|recently|since .*|today|already|with git|according to git|in the last commit))?
 (?:what(?:'s| is| are)|any|are there(?: any)?|is there anything) (?:the )?(?:changed|changes|new|different|modified|modifications|uncommitted changes|dirty)(?: (?:in git|here|in the .*|since .*))?
@@ -100,9 +102,10 @@ what (?:is|does|'s|do) @the@repo(?: (?:do|about|for|all about|good for|here))*|w
 (?:where|how|with what) (?:do|should|can|would) i (?:start|begin|get started|start reading)\b.{0,30}|get(?:ting)? started|where to (?:start|begin)\b.{0,20}|what am i looking at|what is this (?:thing|stuff|code)(?: here)?|how is (?:this|the|it) ?@repo? ?(?:structured|organi[sz]ed|laid out|built)|tell me about (?:this|it|the @repo|this @repo)|(?:@explain )?(?:this|the) @repo
 (?:what(?:'s| is) )?(?:the )?(?:structure|layout|architecture|organi[sz]ation) of @the@repo|(?:project|code|repo) (?:structure|layout)
 [measure | Look | how big is this project?]
+(?:what|which) (?:programming )?languages? (?:is|are|was|does|do)\b.{0,40}
 (?:how many|count|(?:what is )?@the(?:total )?number of) @the(?P<thing>lines|loc)(?: of (?:code|text))?(?: are)?(?: there)?(?: (?:in|of|does|do|has|is))? @the(?:file )?%dotted(?: (?:has|have|got|contains?|there))*
 (?:how many|count|(?:what is )?@the(?:total )?number of) @the(?P<thing>lines|loc|tests?|functions?|classes)(?: of (?:code|text))?(?: are)?(?: there)? (?:in|of|under) @the(?:folder |directory )?%path(?: folder| directory| dir| package| module)?
-@list @the(?P<thing>tests|test functions|functions|classes|methods)(?: (?:there are|here|in here|we have))?(?: (?:in|of|under) @the(?:folder |directory )?%path(?: folder| directory| dir| package)?)?
+@list @the(?:public |main |top.level |exported |defined )*(?P<thing>tests|functions|classes|methods)(?: (?:there are|here|in here|we have))?(?: (?:in|of|under) @the(?:folder |directory )?%path(?: folder| directory| dir| package)?)?
 how (?:long|big|large|huge) is @the(?:file )?%dotted|(?:what is |show |tell )?@the(?:file )?(?:size|length|line ?count|wc) of @the(?:file )?%dotted
 how (?:long|big|large|huge) (?:is|are) (?:it|this|that|them|everything|@the@repo)(?: .{0,20})?|(?:what is )?@the(?:total )?(?:size|loc|lines of code|line ?count)(?: (?:of|in) @the@repo)?
 (?:how many|count|(?:what is )?@the(?:total )?number of) @the(?:unit )?(?P<thing>lines|loc|sloc|tests?|functions?|methods?|classes|commits)\b.{0,40}
@@ -122,6 +125,7 @@ how (?:long|big|large|huge) (?:is|are) (?:it|this|that|them|everything|@the@repo
 (?:@find|is there|do we have|does it have|have we got) @the(?:file )?%dotted(?: file)?@place
 (?:@find|is there|do we have|does it have) @the(?P<part>[\w.-]+) file@place
 (?:glob|find) (?P<glob>[^\s]*\*[^\s]*)|(?:@find|@list) %glob@place
+where (?:is|are) @the(?P<part>docs?|documentation|tests?|examples?|scripts?|migrations|templates|assets|benchmarks)(?: folder| directory| files?)?
 (?P<count>how many) files?(?: (?:are (?:there|here)|do (?:we|i) have|exist|is there))*@place
 [usages | Find | who calls load_config]
 (?:who|what|which (?:code|files?|functions?|modules?|tests?)|where do we|where does (?:it|the code)|show me what|show me who) (?:is |are )?(?:calls?|uses?|using|calling|imports?|importing|references?|invokes?|mentions|needs|depends? on) @the(?:@kind)?%name@place
@@ -222,7 +226,7 @@ append %text to(?: the (?:end|bottom) of)? %dotted
 what (?:is|does) @the(?:file |module |script |folder |directory |package )?%dotted (?:do|for|about|good for|all about)
 what(?:'s| is) @the(?:file |module |script |folder |directory |package )?%dotted(?: for| about)?
 what (?:functions|classes|methods|functions and classes|symbols|things) (?:are|does|do|is) (?:there |defined |in )*@the(?:file |module )?%dotted(?: (?:have|define|contain|has))?
-@list @the(?:functions|classes|methods|functions and classes|headings|symbols|definitions|outline) (?:in|of|from) @file
+(?:what|which) (?:modules |packages )?does @the(?:file |module )?%dotted import|@list @the(?:imports?|functions|classes|methods|functions and classes|headings|symbols|definitions|outline) (?:in|of|from) @file
 [explain_symbol]
 (?:@explain|understand) @the@kind%name@place
 (?:@explain|understand) @the%name (?:function|func|class|method|struct|interface|enum|trait|macro|fixture|exception|decorator)@place
@@ -247,7 +251,8 @@ what does (?:this|it|@the@repo) (?:depend on|need|require)|(?:show|list) @the(?:
 (?:where|how) (?:is|are|was|were) (?!i\b|we\b|you\b)(?P<topic>.+ \w+(?:ed|wn|nt|lt|ept|ade)(?: .*)?)
 (?:where|how) (?:does|do) (?!i\b|we\b|you\b|one\b)(?P<topic>.+)
 (?:@explain|tell|show|i want to know|do you know)(?: me)? (?:how|where|what happens when|what happens if) (?P<topic>.+)|what happens (?:when|if|to|with|on) (?P<topic>.+)
-(?:@find|@show) (?:me )?(?:the )?(?:code|place|places|part|parts|spot|bit|file|files|module|logic|function|functions|class|classes|tests?) (?:that|which|where|for|responsible for|to do with|about|related to|dealing with) (?P<topic>.+)
+(?:@find|@show|@list|where are|which|what)(?: me)? (?:the |all )*(?:unit )?(?P<tests>tests?)(?: files?| cases?)? (?:are )?(?:for|of|about|cover(?:s|ing)?|testing|that (?:tests?|covers?)) (?P<topic>.+)
+(?:@find|@show) (?:me )?(?:the )?(?:code|place|places|part|parts|spot|bit|file|files|module|logic|function|functions|class|classes) (?:that|which|where|for|responsible for|to do with|about|related to|dealing with) (?P<topic>.+)
 [facts]
 (?!(?:@change|@find|run|execute|why|should|explain|which is better|diff|go|open)\b).{0,60}?\b(?:licen[sc]e[ds]?|versions?|releases?|released|release notes|change ?log|(?:is|are) new|dependenc(?:y|ies)|depends? on|requirements|entry ?points?|main (?:file|function|module)|(?:console |npm )?scripts|authors?|contributors?|committers?|maintainers?|maintained)\b.{0,60}
 (?:does|do|will|can|is|are|which|what|min|minimum)\b.{0,30}\b(?:python|node|go|rust|java|ruby)\b.{0,30}
@@ -279,6 +284,8 @@ LAST = rows(r"""
 (?P<who>who)\b.{0,40}? @the(?:file )?%dotted(?: .{0,20})?|when\b.{0,40}? @the(?:file )?%dotted(?: .{0,20})?
 [measure]
 how (?:many|long|big|large)\b.{0,30}? @the(?:file )?%dotted(?: .{0,20})?
+[topic]
+(?:any|(?:is|are) there(?: any)?|where (?:is|are)|@find|@show)(?: me)? (?:the |all |some )*(?P<topic>\w+(?: \w+)?) (?:stuff|code|things?|logic|parts?|handling)(?: (?:in )?here)?
 [undo]
 .{0,30}?\b(?:undo|revert|roll ?back|take (?:it|that) back)\b.{0,20}
 [usages]
@@ -286,8 +293,8 @@ how (?:many|long|big|large)\b.{0,30}? @the(?:file )?%dotted(?: .{0,20})?
 [find_files]
 (?:is|are) there @the(?!bugs?\b|problems?\b|way\b|reasons?\b|differences?\b|errors?\b)(?P<part>[\w.-]+)(?: (?:files?|folder|directory|dir|config|configuration|set up|setup|here|in here|anywhere|somewhere))*|(?:do|does) (?:we|they|it|this|@the@repo) have @the(?!bugs?\b)(?P<part>[\w.-]+)(?: (?:files?|folder|here))*
 [definition]
-(?!@change\b|run\b|commit\b).{0,30}? @the%symbol(?: .{0,15})?
+(?:where|what|which|look|go|check|info|tell|i|take|bring)\b.{0,30}? @the%symbol(?: .{0,15})?
 [read]
-(?!@change\b|run\b|commit\b|append\b|rename\b|move\b|copy\b).{0,30}? @the(?:file )?%dotted
+(?:where|what|which|look|go|check|info|tell|i|take|bring)\b.{0,30}? @the(?:file )?%dotted
 """)
 """Looser rows: tried where neither the words as typed nor the mended ones fit the table. None of them changes anything."""

@@ -64,7 +64,7 @@ class Intent(StrEnum):
 MACROS = {
     "the": r"(?:(?:me|us|the|teh|this|that|these|those|a|an|my|our|your|all|any|every|each|some|of|entire|whole|full|current|new|existing) )*",
     "find": r"(?:find(?: out)?|locate|look for|look up|search(?: for)?|hunt for|where is|where's|where are|show(?: me)? where is|get)",
-    "show": r"(?:show|read|open|cat|print|display|view|see|look at|look into|look in|dump|peek at|bring up|pull up|let me see|give me|get|bat|less|take a look at|have a look at|type out|inspect)",
+    "show": r"(?:show|read|open|cat|go to|goto|jump to|take me to|print|display|view|see|look at|look into|look in|dump|peek at|bring up|pull up|let me see|give me|get|bat|less|take a look at|have a look at|type out|inspect)",
     "explain": r"(?:explain|outline|summari[sz]e|describe|analy[sz]e|sum up|walk me through|walk through|tell me about|give me (?:an? )?(?:overview|outline|summary|description) of|(?:an? )?(?:overview|outline|summary|structure) of|review the structure of|what's in the module|document)",
     "list": r"(?:list|show|display|print|enumerate|give me|see|which are|what are)",
     "in": r"(?:in|inside|within|under|of|from|through|across|at)",

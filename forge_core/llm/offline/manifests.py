@@ -42,22 +42,16 @@ class Manifest:
 def read_manifest(path: str, text: str) -> Manifest:
     """The manifest in `text`, of the kind that `path` names. What cannot be read is left out."""
     data = _parsed(path.rsplit("/", 1)[-1], text)
-    sections = (
-        _map(data.get("project")),
-        _map(data.get("package")),
-        _map(_map(data.get("tool")).get("poetry")),
-    )
-    table = next(filter(None, sections), data)
+    sections = (data.get("project"), data.get("package"), _map(data.get("tool")).get("poetry"))
+    table = next(filter(None, map(_map, sections)), data)
     needs = _needs(table.get("dependencies") or data.get("dependencies") or data.get("require"))
     languages = [f"{language} {table[key]}" for key, language in _LANGUAGES.items() if table.get(key)]
     languages += [f"{name.capitalize()} {wanted}" for name, wanted in _map(table.get("engines")).items()]
     languages += [f"Python {needs.pop('python')}"] if "python" in needs else []
-    authors = [
-        _said(one, "name", "email").partition(" <")[0]
-        for key in ("authors", "author")
-        for one in _list(table.get(key))
-    ]
+    people = _list(table.get("authors")) + _list(table.get("author"))
+    authors = [_said(one, "name", "email").partition(" <")[0] for one in people]
     main = {"main": table["main"]} if table.get("main") else {}
+    starts = _map(table.get("scripts")) or _map(table.get("bin")) or main
     return Manifest(
         _said(table.get("name")),
         _said(table.get("version")),
@@ -66,10 +60,7 @@ def read_manifest(path: str, text: str) -> Manifest:
         tuple(languages),
         tuple(filter(None, authors)),
         needs,
-        {
-            str(name): str(start)
-            for name, start in (_map(table.get("scripts")) or _map(table.get("bin")) or main).items()
-        },
+        {str(name): str(what) for name, what in starts.items()},
     )
 
 
@@ -108,9 +99,6 @@ def _said(value: object, *keys: str) -> str:
 
 def _needs(value: object) -> dict[str, str]:
     if isinstance(value, Mapping):
-        return {
-            str(name): spec if isinstance(spec, str) else _said(spec, "version")
-            for name, spec in value.items()
-        }
+        return {str(name): _said(spec, "version") for name, spec in value.items()}
     split = (_REQUIREMENT.match(str(one).partition(";")[0].strip()) for one in _list(value))
     return {found[1]: found[2].strip() for found in split if found}

@@ -64,9 +64,8 @@ def outline(path: str, source: str) -> Outline:
         return _restructured(source)
     rule = next((pattern for endings, pattern in _RULES if suffix in endings), None)
     entries = tuple(_matched(rule, source)) if rule else ()
-    return Outline(
-        _opening_comment(source) if rule else _first_paragraph(source), _js_imports(source, suffix), entries
-    )
+    summary = _opening_comment(source) if rule else _first_paragraph(source)
+    return Outline(summary, _js_imports(source, suffix), entries)
 
 
 def parse_python(source: str) -> ast.Module | None:
@@ -191,10 +190,7 @@ def _first_paragraph(source: str) -> str:
     for block in re.split(r"\n\s*\n", source.replace("\r", "")[:20_000]):
         text = " ".join(block.split())
         is_prose = not re.match(r"(?:#|<|\[!\[|!\[|\||---|===|```|~~~|[-*+] |\.\. |:\w+:|\{|\*{0,2}\[)", text)
-        if (
-            is_prose
-            and len(re.findall(r"[A-Za-z]{2,}", text)) >= 5
-            and not _UNDERLINE.match(block.split("\n")[-1])
-        ):
+        has_words = len(re.findall(r"[A-Za-z]{2,}", text)) >= 5
+        if is_prose and has_words and not _UNDERLINE.match(block.split("\n")[-1]):
             return text if len(text) <= 600 else text[:599] + "…"
     return ""

@@ -8,7 +8,16 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from forge_core.llm.offline.intents import Intent, argument_name, compiled
-from forge_core.llm.offline.vocabulary import ENDINGS, NO_NAMES, NOUNS, NOWHERE, PRONOUNS, SPOKEN_OF, VERBS
+from forge_core.llm.offline.vocabulary import (
+    CODE_ENDINGS,
+    ENDINGS,
+    NO_NAMES,
+    NOUNS,
+    NOWHERE,
+    PRONOUNS,
+    SPOKEN_OF,
+    VERBS,
+)
 from forge_core.llm.offline.wording import CLOSE, OPEN, Masked, halves, mask, mend, plain, spelt_out, steps
 
 IT = "@it"
@@ -27,6 +36,7 @@ _ASK_ME = re.compile(
     r"\s*(?:please\s+)?ask me\s+(?:(?P<kind>whether|if|which|what)\s+)(?P<text>\S.*)", re.I | re.DOTALL
 )
 _TALK = (Intent.ACK, Intent.GREET, Intent.THANKS, Intent.BYE)
+_LISTS = (Intent.READ, Intent.EXPLAIN, Intent.FIND_FILES)
 _ANOTHER_FILE = re.compile(r"\s*[\w./-]+\.\w+ (?:with|containing)\b", re.I)
 _ATTRIBUTE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?:\(\))?")
 _FILE_LIKE = re.compile(
@@ -98,12 +108,10 @@ def _parse_step(masked: Masked, step: str) -> list[Request]:
         left, right = _match(masked, plain(first)), _parse_rest(masked, second)
         if left is not None and left.intent is Intent.CREATE and not right:
             right = _parse_rest(masked, f"create {second}") if _ANOTHER_FILE.match(second) else []
-        if (
-            left is not None
-            and right
-            and left.intent is not Intent.BEYOND
-            and not _is_open_ended(left, first)
-        ):
+        if left is not None and left.intent in _LISTS and not right:
+            other = _match(masked, f"{plain(first).split(' ')[0]} {plain(second)}")  # "read a.md and b.md"
+            right = [other] if other is not None and other.intent is left.intent else []
+        if left and right and left.intent is not Intent.BEYOND and not _is_open_ended(left, first):
             return right if left.intent in _TALK else [left, *right]
     ways = (plain(step), mend(plain(step), VERBS, NOUNS))
     request = next((found for way in ways if (found := _match(masked, way))), None)
@@ -153,9 +161,9 @@ def _match(masked: Masked, text: str, *, last: bool = False) -> Request | None:
         found = pattern.fullmatch(text)
         if found:
             given = {
-                argument_name(name): value for name, value in found.groupdict().items() if value is not None
+                argument_name(name): said for name, said in found.groupdict().items() if said is not None
             }
-            args = {name: _argument(masked, name, value) for name, value in given.items()}
+            args = {name: _argument(masked, name, said) for name, said in given.items()}
             if _is_sound(intent, args):
                 kept = {name: value for name, value in args.items() if value or name == "new"}
                 return Request(intent, kept, masked.fill_typed(text))
@@ -192,6 +200,9 @@ def _place(name: str, value: str) -> str:
 
 def _is_sound(intent: Intent, args: Mapping[str, str]) -> bool:
     """Whether the arguments can be what the pattern took them for."""
+    ending = args.get("name", "").rpartition(".")
+    if ending[0] and ending[2].lower() in CODE_ENDINGS:
+        return False  # a file, not a name in one
     if args.get("name", "x").lower() in NO_NAMES or ("name" in args and not args["name"].strip()):
         return False
     if intent is Intent.REPLACE:

@@ -50,9 +50,7 @@ THANKS = "You're welcome."
 ACKNOWLEDGED = "All right. What shall I do next? (`help` shows what I understand.)"
 STOPPED = "All right, nothing more is done. `/undo` takes back what the last turn changed."
 BYE = "Goodbye. `/exit` or Ctrl+D leaves Forge."
-NOTHING_BEFORE = (
-    "There is nothing before this to go on with. Tell me what to do; `help` shows what I understand."
-)
+NOTHING_BEFORE = "There is nothing before this to go on with. `help` shows what I understand."
 WHICH_ONE = "Which one? Answer `all`, or with a line (`line {line}`)."
 WHAT_CONTENT = "What should be in `{path}`?"
 _SAID = re.compile(r"They said: (['\"])(.*)\1\. Nothing was done", re.I)
@@ -150,9 +148,7 @@ def failed(what: str, result: str, advice: str = "") -> str:
 
 
 def refused(path: str, result: str) -> str:
-    return failed(
-        f"The edit of {code(path)} was refused", result, f"`read {path}` shows the text as it stands."
-    )
+    return failed(f"The edit of {code(path)} was refused", result, f"`read {path}` shows how it is now.")
 
 
 def too_many_calls(made: int) -> str:

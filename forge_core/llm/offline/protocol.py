@@ -153,12 +153,8 @@ def _call_id(envelope: Envelope, index: int) -> str:
 
 
 def _call_fragments(call: Call, index: int, call_id: str) -> Iterator[dict[str, Any]]:
-    yield {
-        "index": index,
-        "id": call_id,
-        "type": "function",
-        "function": {"name": call.name, "arguments": ""},
-    }
+    function = {"name": call.name, "arguments": ""}
+    yield {"index": index, "id": call_id, "type": "function", "function": function}
     raw = _raw(call)
     size = max(_ARGUMENT_CHARS, -(-len(raw) // MAX_CHUNKS))
     for start in range(0, len(raw), size):

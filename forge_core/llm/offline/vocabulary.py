@@ -50,7 +50,8 @@ PRONOUNS = frozenset({"it", "that", "this", "them", "there", "that file", "this 
 SPOKEN_OF = frozenset({"it", "that", "this", "them", "function", "class", "method", "thing"})
 """Stand for the name that was spoken of last ("who calls it", "where is that function used")."""
 
-ENDINGS = frozenset(ending for endings in LANGUAGES.values() for ending in endings) | _words(
+CODE_ENDINGS = frozenset(ending for endings in LANGUAGES.values() for ending in endings)
+ENDINGS = CODE_ENDINGS | _words(
     """
     bak bib crt cs csv diff dockerignore env example gitignore gradle graphql gz in ipynb key local lock
     log map mod orig out patch pdf pem proto sample service snap sum svelte tar tex tf tmp tsv vue work

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from forge_core.llm.offline import phrases
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import IT, Request
+from forge_core.llm.offline.phrases import code
 from forge_core.llm.offline.steps import Skill, ask
 from forge_core.llm.offline.tool_text import has_nothing, paths
 
@@ -46,7 +47,7 @@ def create(request: Request, memory: Memory) -> Skill:
     content = _content(request, path)
     if content is None:
         purpose = request.get("purpose")
-        why = f"Writing code that {phrases.code(purpose)} takes a real model. " if purpose else ""
+        why = f"Writing code that {code(purpose)} takes a real model. " if purpose else ""
         question = phrases.WHAT_CONTENT.format(path=path)
         return f"{why}{question} Send the text, best in a block between two lines of three backticks."
     return (yield from write_new(path, content))
@@ -57,14 +58,14 @@ def write_new(path: str, content: str) -> Skill:
     seen = yield from ask("glob", pattern=path)
     if not seen.failed and not has_nothing(seen.text) and path in paths(seen.text):
         return (
-            f"{phrases.code(path)} exists already, so I leave it. Change it with `replace X by Y in {path}` "
+            f"{code(path)} exists already, so I leave it. Change it with `replace X by Y in {path}` "
             f"or `add the line '…' to {path}`, or choose another name."
         )
     outcome = yield from ask("write", file_path=path, content=content)
     if outcome.failed:
-        return phrases.failed(f"{phrases.code(path)} could not be written", outcome.text)
+        return phrases.failed(f"{code(path)} could not be written", outcome.text)
     lines = content.count("\n") + (not content.endswith("\n") and bool(content))
-    told = f"Created {phrases.code(path)} ({phrases.count(lines, 'line') if content else 'empty'})."
+    told = f"Created {code(path)} ({phrases.count(lines, 'line') if content else 'empty'})."
     runs = PurePosixPath(path).suffix in (".py", ".sh", ".js", ".rb")
     return f"{told} Say `run it` to try it." if runs and content else told
 
@@ -99,7 +100,7 @@ def program(path: str, purpose: str) -> str | None:
 
 def make_folder(request: Request, memory: Memory) -> Skill:
     path = request.get("path")
-    done = f"Made the folder {phrases.code(path)}."
+    done = f"Made the folder {code(path)}."
     return (yield from _shell(f"mkdir -p -- {shlex.quote(path)}", f"Make the folder {path}", done))
 
 
@@ -110,7 +111,7 @@ def move(request: Request, memory: Memory) -> Skill:
         return phrases.needs_target("rename")
     verb, done = ("cp", "Copied") if request.get("copy") else ("mv", "Moved")
     command = f"{verb} -- {shlex.quote(source)} {shlex.quote(aim)}"
-    told = f"{done} {phrases.code(source)} to {phrases.code(aim)}."
+    told = f"{done} {code(source)} to {code(aim)}."
     return (yield from _shell(command, f"{verb} {source}", told))
 
 
@@ -118,7 +119,7 @@ def delete(request: Request, memory: Memory) -> Skill:
     path = _named(request.get("file"), memory)
     if not path:
         return phrases.needs_target("delete")
-    done = f"Deleted {phrases.code(path)}."
+    done = f"Deleted {code(path)}."
     return (yield from _shell(f"rm -- {shlex.quote(path)}", f"Delete {path}", done))
 
 
@@ -132,5 +133,5 @@ def _named(path: str, memory: Memory) -> str:
 def _shell(command: str, description: str, success: str) -> Skill:
     outcome = yield from ask("bash", command=command, description=description)
     if outcome.failed:
-        return phrases.failed(f"{phrases.code(command)} did not work", outcome.text)
+        return phrases.failed(f"{code(command)} did not work", outcome.text)
     return success

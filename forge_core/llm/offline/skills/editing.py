@@ -10,6 +10,7 @@ from forge_core.llm.offline import phrases
 from forge_core.llm.offline.grounding import files_named
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import IT, Request
+from forge_core.llm.offline.phrases import code
 from forge_core.llm.offline.skills.line_edits import delete_lines, replace_line
 from forge_core.llm.offline.skills.search import HEAD_LIMIT, LINE_CUT, SearchError, grep, list_hits, literal
 from forge_core.llm.offline.steps import Argument, Skill, ask, say
@@ -30,11 +31,10 @@ def replace(request: Request, memory: Memory) -> Skill:
     if not path:
         return (yield from _choose_file(old, new))
     if old == new:
-        return f"Both texts are {phrases.code(old)}: there is nothing to replace."
+        return f"Both texts are {code(old)}: there is nothing to replace."
     if "\n" in old.strip("\n"):
-        return (
-            yield from _edit(path, old.rstrip("\n"), new.rstrip("\n"), everywhere=False, told="the block")
-        )
+        old, new = old.rstrip("\n"), new.rstrip("\n")
+        return (yield from _edit(path, old, new, everywhere=False, told="the block"))
     old, new = old.rstrip("\n"), new.rstrip("\n")
     try:
         hits = yield from grep(literal(old), {"path": path})
@@ -54,15 +54,13 @@ def _replace_found(request: Request, path: str, old: str, new: str, hits: Sequen
     if not hits:
         return (yield from _not_there(path, old))
     if line is not None and line not in {hit.line for hit in hits}:
-        head = f"Line {line} of {phrases.code(path)} does not hold {phrases.code(old)}. It stands here"
+        head = f"Line {line} of {code(path)} does not hold {code(old)}. It stands here"
         return f"{head}:\n\n{list_hits(hits)}\n\n{phrases.WHICH_ONE.format(line=hits[0].line)}"
     wants_all = bool(request.get("all") or request.get("every") not in ("", "once"))
     if number > 1 and not wants_all and line is None:
         times = ("at least " if len(hits) >= HEAD_LIMIT else "") + phrases.count(number, "time")
         question = phrases.WHICH_ONE.format(line=hits[0].line)
-        return (
-            f"{phrases.code(old)} stands {times} in {phrases.code(path)}:\n\n{list_hits(hits)}\n\n{question}"
-        )
+        return f"{code(old)} stands {times} in {code(path)}:\n\n{list_hits(hits)}\n\n{question}"
     if line is not None or word is not None:
         lines = [line] if line is not None else [hit.line for hit in hits]
         return (yield from _by_line(path, lines, word or re.compile(re.escape(old)), old, new))
@@ -87,7 +85,7 @@ def _by_line(path: str, lines: Sequence[int], what: re.Pattern[str], old: str, n
     """The same change on each line, one edit a line: other places of the text stay as they are."""
     if len(lines) > _MAX_LINES:
         return (
-            f"{phrases.code(old)} also stands inside other words, so I would change it line by line, and "
+            f"{code(old)} also stands inside other words, so I would change it line by line, and "
             f"{len(lines)} lines are too many at once. Name a line (`line {lines[0]}`), or change it inside "
             f'other words too: `replace "{old}" by "{new}" everywhere in {path}`.'
         )
@@ -102,7 +100,7 @@ def _by_line(path: str, lines: Sequence[int], what: re.Pattern[str], old: str, n
     if len(lines) == 1:
         return told
     numbers = phrases.one_of([str(line) for line in lines])
-    return f"{_done(old, new)} as a word of its own in {phrases.code(path)} (lines {numbers})."
+    return f"{_done(old, new)} as a word of its own in {code(path)} (lines {numbers})."
 
 
 def _edit(path: str, old: str, new: str, *, everywhere: bool, told: str) -> Skill:
@@ -111,11 +109,11 @@ def _edit(path: str, old: str, new: str, *, everywhere: bool, told: str) -> Skil
     if outcome.failed:
         return phrases.refused(path, outcome.text)
     hint = "`what changed?` shows it, `/undo` takes it back."
-    return f"{_done(old, new)} in {phrases.code(path)} ({told}). {hint}{phrases.warning(outcome.text)}"
+    return f"{_done(old, new)} in {code(path)} ({told}). {hint}{phrases.warning(outcome.text)}"
 
 
 def _done(old: str, new: str) -> str:
-    return f"Replaced {phrases.code(old)} by {phrases.code(new)}" if new else f"Removed {phrases.code(old)}"
+    return f"Replaced {code(old)} by {code(new)}" if new else f"Removed {code(old)}"
 
 
 def _not_there(path: str, old: str) -> Skill:
@@ -127,26 +125,19 @@ def _not_there(path: str, old: str) -> Skill:
     hits = [hit for hit in hits if old.lower() in hit.text.lower()]
     if hits:
         spelt = sorted({found for hit in hits for found in re.findall(re.escape(old), hit.text, re.I)})
-        others = phrases.one_of([phrases.code(word) for word in spelt[:4]])
-        told = f"{phrases.code(path)} does not hold {phrases.code(old)} in this spelling, but {others}"
+        others = phrases.one_of([code(word) for word in spelt[:4]])
+        told = f"{code(path)} does not hold {code(old)} in this spelling, but {others}"
         return f"{told}:\n\n{list_hits(hits)}"
     outcome = yield from ask("read", file_path=path)
     if outcome.failed:
         return (yield from _search_failed(path, outcome.text))
-    words = {
-        word: line
-        for line in reversed(numbered_lines(outcome.text))
-        for word in re.findall(r"[^\W\d_][\w-]+", line.text)
-    }
+    lines = reversed(numbered_lines(outcome.text))
+    words = {word: line for line in lines for word in re.findall(r"[^\W\d_][\w-]+", line.text)}
     near = get_close_matches(old, list(words)[:5_000], n=3, cutoff=0.7)
     hint = ""
     if near:
-        hint = (
-            " Near it: "
-            + ", ".join(f"{phrases.code(word)} (line {words[word].number})" for word in near)
-            + "."
-        )
-    return f"{phrases.code(path)} does not hold {phrases.code(old)}, so nothing was changed.{hint}"
+        hint = " Near it: " + ", ".join(f"{code(word)} (line {words[word].number})" for word in near) + "."
+    return f"{code(path)} does not hold {code(old)}, so nothing was changed.{hint}"
 
 
 def _replace_everywhere(request: Request, old: str, new: str) -> Skill:
@@ -161,41 +152,41 @@ def _replace_everywhere(request: Request, old: str, new: str) -> Skill:
     hits = [hit for hit in hits if old in hit.text]
     files = list(dict.fromkeys(hit.path for hit in hits))
     if not files:
-        return f"No file here holds {phrases.code(old)}, so there is nothing to replace."
+        return f"No file here holds {code(old)}, so there is nothing to replace."
     if len(files) > _MAX_FILES or len(hits) >= HEAD_LIMIT:
         found = phrases.count(len(files), "file")
-        return f"{phrases.code(old)} stands in {found} or more, too many at once. Name a folder's file each."
+        return f"{code(old)} stands in {found} or more, too many at once. Name a folder's file each."
     word = re.compile(rf"\b{re.escape(old)}\b")
     inside = [hit for hit in hits if hit.text.count(old) > len(word.findall(hit.text))]
     if inside and re.fullmatch(r"\w+", old):
         return (
-            f"{phrases.code(old)} also stands inside longer words, so I leave all files as they are:\n\n"
+            f"{code(old)} also stands inside longer words, so I leave all files as they are:\n\n"
             f"{list_hits(inside)}\n\nName the file instead: `rename {old} to {new} in {files[0]}`."
         )
     edits = [{"file_path": path, "old_string": old, "new_string": new, "replace_all": True} for path in files]
     outcome = yield from ask("multi_edit", edits=edits)
     if outcome.failed:
         return phrases.failed("Nothing was changed", outcome.text)
-    names = phrases.one_of([phrases.code(path) for path in files])
-    done = f"Replaced {phrases.code(old)} by {phrases.code(new)} in {phrases.count(len(files), 'file')}"
+    names = phrases.one_of([code(path) for path in files])
+    done = f"Replaced {code(old)} by {code(new)} in {phrases.count(len(files), 'file')}"
     return f"{done}: {names}. `/undo` takes it back.{phrases.warning(outcome.text)}"
 
 
 def _choose_file(old: str, new: str) -> Skill:
     """No file was named: the only one that holds the text, or a question."""
-    yield from say(f"You named no file; looking where {phrases.code(old)} stands.")
+    yield from say(f"You named no file; looking where {code(old)} stands.")
     try:
         hits = yield from grep(literal(old), {})
     except SearchError as problem:
         return phrases.failed("The search failed", str(problem))
     files = list(dict.fromkeys(hit.path for hit in hits))
     if not files:
-        return f"No file here holds {phrases.code(old)}, so there is nothing to replace."
+        return f"No file here holds {code(old)}, so there is nothing to replace."
     if len(files) == 1:
         return (yield from replace_in(files[0], old, new, hits))
     entries = phrases.numbered(f'`replace "{old}" by "{new}" in {path}`' for path in files[:8])
     more = f"\n\n… and {len(files) - 8} more." if len(files) > 8 else ""
-    head = f"{phrases.count(len(files), 'file holds', 'files hold')} {phrases.code(old)}"
+    head = f"{phrases.count(len(files), 'file holds', 'files hold')} {code(old)}"
     return f"{head}. In which one?\n\n{entries}{more}"
 
 
@@ -232,7 +223,7 @@ def delete_line(request: Request, memory: Memory) -> Skill:
             if not request.get("all")
             else f"One at a time, please: `delete line {hits[0].line} of {path}`."
         )
-        head = f"{phrases.count(len(hits), 'line')} of {phrases.code(path)} hold {phrases.code(wanted)}"
+        head = f"{phrases.count(len(hits), 'line')} of {code(path)} hold {code(wanted)}"
         return f"{head}:\n\n{list_hits(hits)}\n\n{question}"
     number = line if line is not None else hits[0].line
     return (yield from delete_lines(path, number, number))
@@ -241,7 +232,7 @@ def delete_line(request: Request, memory: Memory) -> Skill:
 def _search_failed(path: str, problem: str) -> Skill:
     if _MISSING.search(problem):
         return phrases.no_such_file(path, (yield from files_named(path))[:5])
-    return phrases.failed(f"{phrases.code(path)} could not be searched", problem)
+    return phrases.failed(f"{code(path)} could not be searched", problem)
 
 
 def _file(request: Request, memory: Memory) -> str:

@@ -13,6 +13,7 @@ from forge_core.llm.offline import phrases
 from forge_core.llm.offline.grounding import files_named, search_scope, target, the_one
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import Request
+from forge_core.llm.offline.phrases import code
 from forge_core.llm.offline.skills.reading import block_at, explain_failure, names_in
 from forge_core.llm.offline.skills.search import SearchError, find_definitions, list_hits
 from forge_core.llm.offline.steps import Call, Outcome, Skill, ask, ask_all
@@ -73,11 +74,11 @@ def explain_file(path: str, kind: str = "") -> Skill:
 
 
 def _told(path: str, found: outlines.Outline, total: int, seen_to: int | None, kind: str) -> str:
-    parts = [f"{phrases.code(path)} has {phrases.count(total, 'line')}."]
+    parts = [f"{code(path)} has {phrases.count(total, 'line')}."]
     if found.summary and not kind:
         parts.append("It says of itself:\n\n" + "\n".join(f"> {line}" for line in found.summary.split("\n")))
     if found.imports and not kind:
-        names = ", ".join(phrases.code(name) for name in found.imports[:20])
+        names = ", ".join(code(name) for name in found.imports[:20])
         parts.append(f"It imports {names}{' …' if len(found.imports) > 20 else ''}.")
     if found.entries:
         entries = [entry for entry in found.entries if _is_of(kind, entry.label)] or found.entries
@@ -95,14 +96,13 @@ def _told(path: str, found: outlines.Outline, total: int, seen_to: int | None, k
 
 
 def _is_of(kind: str, label: str) -> bool:
-    return not kind or bool(
-        re.match(r"class|struct" if kind == "class" else r"(?:async )?def|func|fn", label)
-    )
+    words = r"class|struct" if kind == "class" else r"(?:async )?def|func|fn"
+    return not kind or bool(re.match(words, label))
 
 
 def _entry(entry: outlines.Entry) -> str:
     note = f" — {entry.note}" if entry.note else ""
-    return f"{'  ' * min(entry.depth, 5)}- {entry.line}: {phrases.code(entry.label)}{note}"
+    return f"{'  ' * min(entry.depth, 5)}- {entry.line}: {code(entry.label)}{note}"
 
 
 def explain_folder(path: str) -> Skill:
@@ -113,7 +113,7 @@ def explain_folder(path: str) -> Skill:
     folder = path.rstrip("/")
     names = names_in(listing)
     witness = next((name for name in names if name.lower() in _WITNESSES), "")
-    parts = [f"{phrases.code(folder)} holds:\n\n{phrases.block(listing.text)}"]
+    parts = [f"{code(folder)} holds:\n\n{phrases.block(listing.text)}"]
     if witness:
         text = yield from ask("read", file_path=f"{folder}/{witness}", limit=200)
         if not text.failed:
@@ -121,7 +121,7 @@ def explain_folder(path: str) -> Skill:
             summary = outlines.outline(witness, body).summary
             if summary:
                 quote = "\n".join(f"> {line}" for line in summary.split("\n"))
-                parts.append(f"Its {phrases.code(witness)} says:\n\n{quote}")
+                parts.append(f"Its {code(witness)} says:\n\n{quote}")
     parts.append("`explain FILE` outlines one of the files.")
     return "\n\n".join(parts)
 
@@ -143,8 +143,11 @@ def _explain_word(word: str, request: Request, memory: Memory) -> Skill:
         hits = []
     if hits:
         return (yield from explain_symbol(symbol, memory))
-    near = yield from files_named(word)
-    return (yield from explain_file(the_one(near))) if the_one(near) else phrases.no_such_file(word, near[:5])
+    if not request.text.lower().startswith("what"):
+        near = yield from files_named(word)
+        found = the_one(near)
+        return (yield from explain_file(found)) if found else phrases.no_such_file(word, near[:5])
+    return f"I know no {code(word)} in this folder: no file, no folder and no definition is called so."
 
 
 def _paths(outcome: Outcome) -> list[str]:
@@ -160,12 +163,12 @@ def _explain_at(hit: Hit, name: str) -> Skill:
     lines = numbered_lines(outcome.text)
     position = next((n for n, line in enumerate(lines) if line.number == hit.line), None)
     if position is None:
-        return f"{phrases.code(hit.path)} has no line {hit.line}."
+        return f"{code(hit.path)} has no line {hit.line}."
     block = block_at(lines, position, hit.path)
     source = textwrap.dedent("\n".join(line.text for line in block))
     tree = outlines.parse_python(source) if hit.path.endswith((".py", ".pyi")) else None
     node = tree.body[0] if tree and tree.body else None
-    where = phrases.code(f"{hit.path}:{hit.line}")
+    where = code(f"{hit.path}:{hit.line}")
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return _told_function(node, where, block)
     if isinstance(node, ast.ClassDef):
@@ -204,11 +207,11 @@ def _shape(node: ast.expr) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     unique = list(dict.fromkeys(names))
-    return ", ".join(phrases.code(name) for name in unique[:10]) + (" …" if len(unique) > 10 else "")
+    return ", ".join(code(name) for name in unique[:10]) + (" …" if len(unique) > 10 else "")
 
 
 def _told_class(node: ast.ClassDef, where: str, block: Sequence[Numbered]) -> str:
-    bases = ", ".join(phrases.code(ast.unparse(base)) for base in node.bases)
+    bases = ", ".join(code(ast.unparse(base)) for base in node.bases)
     parts = [
         f"`{node.name}` is a class at {where}, {phrases.count(len(block), 'line')}"
         + (f", based on {bases}." if bases else ".")
@@ -218,7 +221,7 @@ def _told_class(node: ast.ClassDef, where: str, block: Sequence[Numbered]) -> st
     if methods:
         first = block[0].number
         listing = "\n".join(
-            f"- {first + item.lineno - 1}: {phrases.code(item.name)}"
+            f"- {first + item.lineno - 1}: {code(item.name)}"
             + (f" — {note}" if (note := outlines.first_sentence(ast.get_docstring(item))) else "")
             for item in methods[:40]
         )

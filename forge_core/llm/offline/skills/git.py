@@ -11,6 +11,7 @@ from forge_core.llm.offline.grounding import files_named, the_one
 from forge_core.llm.offline.intents import Intent
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import IT, Request
+from forge_core.llm.offline.phrases import code
 from forge_core.llm.offline.skills.running import MAX_COMMITS, told_run
 from forge_core.llm.offline.steps import Batch, Outcome, Say, Skill, ask, say
 
@@ -34,12 +35,10 @@ def changes(request: Request, memory: Memory) -> Skill:
     if status.failed:
         return phrases.failed("git could not tell what changed", status.text)
     branch, entries = split_status(status.text)
-    on = f" on branch {phrases.code(branch)}" if branch else ""
+    on = f" on branch {code(branch)}" if branch else ""
     if not entries:
         return f"Nothing has changed{on}: the files are as in the last commit."
-    listing = "\n".join(
-        f"- {phrases.code(path)}: {_WORDS.get(mark, 'changed')}" for mark, path in entries[:40]
-    )
+    listing = "\n".join(f"- {code(path)}: {_WORDS.get(mark, 'changed')}" for mark, path in entries[:40])
     rest = f"\n- … and {len(entries) - 40} more" if len(entries) > 40 else ""
     verb = "file has" if len(entries) == 1 else "files have"
     told = f"{len(entries)} {verb} changed{on}:\n\n{listing}{rest}"
@@ -60,14 +59,13 @@ def diff(request: Request, memory: Memory) -> Skill:
         return _failed("git could not show the diff", outcome)
     start = outcome.text.find("diff --git")
     if start < 0:
-        what = f"{phrases.code(path)} is" if path else "All files are"
+        what = f"{code(path)} is" if path else "All files are"
         return f"No difference: {what} as in the last commit (files that are new to git are not compared)."
     lines = _without_notes(outcome.text[start:])
     added = sum(line.startswith("+") and not line.startswith("+++") for line in lines)
     removed = sum(line.startswith("-") and not line.startswith("---") for line in lines)
-    head = f"{phrases.count(added, 'line')} added, {removed:,} removed" + (
-        f" in {phrases.code(path)}" if path else ""
-    )
+    where = f" in {code(path)}" if path else ""
+    head = f"{phrases.count(added, 'line')} added, {removed:,} removed{where}"
     return f"{head}:\n\n{phrases.fenced(chr(10).join(phrases.capped(lines, 160)), 'diff')}"
 
 
@@ -87,16 +85,16 @@ def log(request: Request, memory: Memory) -> Skill:
         return _failed("git could not show the log", outcome)
     rows = re.findall(r"^([0-9a-f]{6,})\s(.*)$", outcome.text, re.MULTILINE)
     rows = rows[:1] if request.get("first") else rows
-    of = f" of {phrases.code(path)}" if path else ""
-    of += f" by {phrases.code(request.get('by'))}" if request.get("by") else ""
+    of = f" of {code(path)}" if path else ""
+    of += f" by {code(request.get('by'))}" if request.get("by") else ""
     if not rows:
         return f"git knows no commit{of}." if of else told_run(command, outcome)
     which = "first" if request.get("first") else "last"
     head = f"The {which} commit{of}" if len(rows) == 1 else f"The last {len(rows)} commits{of}, newest first"
     if request.get("who"):
         names = dict.fromkeys(row[11:].partition(": ")[0] for _, row in rows)
-        head = f"By {phrases.one_of([phrases.code(name) for name in names])}. {head}"
-    return f"{head}:\n\n" + phrases.numbered(f"{phrases.code(name)} {_plain(row)}" for name, row in rows)
+        head = f"By {phrases.one_of([code(name) for name in names])}. {head}"
+    return f"{head}:\n\n" + phrases.numbered(f"{code(name)} {_plain(row)}" for name, row in rows)
 
 
 def _existing(path: str) -> Generator[Say | Batch, tuple[Outcome, ...], str]:
@@ -119,31 +117,24 @@ def branch(request: Request, memory: Memory) -> Skill:
     others = re.findall(r"^  (\S.*)$", outcome.text, re.MULTILINE)
     if not current:
         return told_run("git branch", outcome)
-    rest = (
-        f" Others: {', '.join(phrases.code(name) for name in others[:20])}."
-        if others
-        else " There is no other local branch."
-    )
-    return f"You are on {phrases.code(current[1])}.{rest}"
+    names = ", ".join(code(name) for name in others[:20])
+    rest = f" Others: {names}." if others else " There is no other local branch."
+    return f"You are on {code(current[1])}.{rest}"
 
 
 def undo(request: Request, memory: Memory) -> Skill:
     """Points to /undo, which only the user can give. git takes a file back only where git is asked for."""
     path = _path(request, memory)
     if not (path and request.get("file") != IT and re.search(r"\bgit\b", request.text, re.I)):
-        git = (
-            f" To put {phrases.code(path)} back as it was committed, say `run git restore {path}`."
-            if path
-            else ""
-        )
+        git = f" To put {code(path)} back as it was committed, say `run git restore {path}`." if path else ""
         return f"{_UNDO_COMMAND}{git if request.get('file') != IT else ''}"
     command = f"git restore -- {shlex.quote(path)}"
     outcome = yield from ask("bash", command=command, description="Undo the changes with git")
     if re.search(r"did not match any file", outcome.text):
-        return f"git does not know {phrases.code(path)}, so it has no earlier version of it. {_UNDO_COMMAND}"
+        return f"git does not know {code(path)}, so it has no earlier version of it. {_UNDO_COMMAND}"
     if outcome.failed:
-        return _failed(f"git could not undo the change to {phrases.code(path)}", outcome)
-    return f"Done: {phrases.code(path)} is as git had it last ({phrases.code(command)})."
+        return _failed(f"git could not undo the change to {code(path)}", outcome)
+    return f"Done: {code(path)} is as git had it last ({code(command)})."
 
 
 def commit(request: Request, memory: Memory) -> Skill:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from functools import partial
 
 from forge_core.llm.offline import phrases
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import IT, Request
+from forge_core.llm.offline.phrases import code
 from forge_core.llm.offline.skills.creating import write_new
 from forge_core.llm.offline.skills.reading import explain_failure
 from forge_core.llm.offline.steps import Argument, Batch, Outcome, Say, Skill, ask, say
@@ -23,11 +25,9 @@ def replace_line(path: str, number: int, change: Callable[[str], str], done: str
     """Line `number` becomes what `change` makes of it."""
     lines = yield from _window(path, number, number)
     if isinstance(lines, Outcome):
-        return (
-            yield from explain_failure(path, lines, lambda found: replace_line(found, number, change, done))
-        )
+        return (yield from explain_failure(path, lines, lambda one: replace_line(one, number, change, done)))
     after = [change(line.text) if line.number == number else line.text for line in lines]
-    return (yield from _swap(path, lines, after, f"{done} in line {number} of {phrases.code(path)}."))
+    return (yield from _swap(path, lines, after, f"{done} in line {number} of {code(path)}."))
 
 
 def delete_lines(path: str, first: int, last: int) -> Skill:
@@ -39,10 +39,10 @@ def delete_lines(path: str, first: int, last: int) -> Skill:
         return (yield from explain_failure(path, lines, lambda found: delete_lines(found, first, last)))
     gone = [line.text for line in lines if first <= line.number <= last]
     if not gone:
-        return f"{phrases.code(path)} has no line {first}."
+        return f"{code(path)} has no line {first}."
     after = [line.text for line in lines if not first <= line.number <= last]
-    what = f"line {first} ({phrases.code(gone[0])})" if len(gone) == 1 else f"lines {first}–{last}"
-    return (yield from _swap(path, lines, after, f"Deleted {what} of {phrases.code(path)}."))
+    what = f"line {first} ({code(gone[0])})" if len(gone) == 1 else f"lines {first}–{last}"
+    return (yield from _swap(path, lines, after, f"Deleted {what} of {code(path)}."))
 
 
 def append(request: Request, memory: Memory) -> Skill:
@@ -66,8 +66,8 @@ def _append(path: str, text: str) -> Skill:
     outcome = yield from ask("read", file_path=path, offset=-_TAIL)
     if outcome.failed:
         if "direct" in outcome.text.lower() or "binary" in outcome.text.lower():
-            return phrases.failed(f"{phrases.code(path)} could not be read", outcome.text)
-        yield from say(f"There is no {phrases.code(path)} yet; making it.")
+            return phrases.failed(f"{code(path)} could not be read", outcome.text)
+        yield from say(f"There is no {code(path)} yet; making it.")
         return (yield from write_new(path, text + "\n"))
     lines = numbered_lines(outcome.text)
     while lines and not lines[-1].text.strip():
@@ -77,13 +77,11 @@ def _append(path: str, text: str) -> Skill:
         return (
             phrases.failed("The line could not be added", write.text)
             if write.failed
-            else f"Added to {phrases.code(path)}, which was empty."
+            else f"Added to {code(path)}, which was empty."
         )
     tail = _unique_tail(lines)
     after = [*(line.text for line in tail), *text.split("\n")]
-    return (
-        yield from _swap(path, tail, after, f"Added {phrases.code(text)} to the end of {phrases.code(path)}.")
-    )
+    return (yield from _swap(path, tail, after, f"Added {code(text)} to the end of {code(path)}."))
 
 
 def _unique_tail(lines: Sequence[Numbered]) -> Sequence[Numbered]:
@@ -100,17 +98,16 @@ def _unique_tail(lines: Sequence[Numbered]) -> Sequence[Numbered]:
 def _insert(path: str, text: str, number: int, *, before: bool) -> Skill:
     lines = yield from _window(path, number, number)
     if isinstance(lines, Outcome):
-        return (
-            yield from explain_failure(path, lines, lambda found: _insert(found, text, number, before=before))
-        )
+        again = partial(_insert, text=text, number=number, before=before)
+        return (yield from explain_failure(path, lines, again))
     if not any(line.number == number for line in lines):
-        return f"{phrases.code(path)} has no line {number}."
+        return f"{code(path)} has no line {number}."
     after: list[str] = []
     for line in lines:
         new = text.split("\n") if line.number == number else []
         after += [*new, line.text] if before else [line.text, *new]
     where = "to the top" if before and number == 1 else f"{'before' if before else 'after'} line {number}"
-    done = f"Added {phrases.code(text)} {where} of {phrases.code(path)}."
+    done = f"Added {code(text)} {where} of {code(path)}."
     return (yield from _swap(path, lines, after, done))
 
 
@@ -127,7 +124,7 @@ def _window(path: str, first: int, last: int) -> _Lines:
 def _swap(path: str, before: Sequence[Numbered], after: Sequence[str], done: str) -> Skill:
     old, new = "\n".join(line.text for line in before), "\n".join(after)
     if old == new:
-        return f"That line of {phrases.code(path)} is as you want it already."
+        return f"That line of {code(path)} is as you want it already."
     outcome = yield from ask("edit", file_path=path, old_string=old, new_string=new)
     if outcome.failed:
         return phrases.refused(path, outcome.text)

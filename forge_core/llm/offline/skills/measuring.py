@@ -11,8 +11,9 @@ from forge_core.llm.offline import phrases
 from forge_core.llm.offline.grounding import search_scope, target
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import Request
+from forge_core.llm.offline.phrases import code
 from forge_core.llm.offline.skills.reading import explain_failure
-from forge_core.llm.offline.skills.search import SearchError, grep, list_hits, ranked
+from forge_core.llm.offline.skills.search import HEAD_LIMIT, SearchError, grep, list_hits, ranked
 from forge_core.llm.offline.steps import Batch, Outcome, Say, Skill, ask
 from forge_core.llm.offline.tool_text import has_nothing, numbered_lines, told_total
 
@@ -30,9 +31,7 @@ _LARGEST = 10
 
 def measure(request: Request, memory: Memory) -> Skill:
     """Counts what is asked for: of a file its lines, else over the whole folder."""
-    thing = (
-        request.get("thing").lower().removesuffix("es" if request.get("thing").lower() == "classes" else "s")
-    )
+    thing = re.sub(r"(?<=ss)es$|(?<!s)s$", "", request.get("thing").lower())
     place = target(request, memory) if request.get("file") else None
     if place is not None:
         return (yield from _lines_of(place.path))
@@ -47,16 +46,14 @@ def measure(request: Request, memory: Memory) -> Skill:
     if isinstance(counts, Outcome):
         return phrases.failed("The files could not be counted", counts.text)
     total, files = sum(counts.values()), phrases.count(len(counts), "file")
-    top = phrases.numbered(
-        f"{phrases.code(path)} {number:,}" for path, number in counts.most_common(_LARGEST)
-    )
+    top = phrases.numbered(f"{code(path)} {number:,}" for path, number in counts.most_common(_LARGEST))
     if thing in _THINGS:
         noun = phrases.count(total, thing, "classes" if thing == "class" else f"{thing}s")
         return f"I count {noun} in {files} by the way they are written.\n\n{top}".rstrip()
     kinds = Counter[str]()
     for path, number in counts.items():
         kinds[PurePosixPath(path).suffix or "no ending"] += number
-    told = ", ".join(f"{phrases.code(kind)} {number:,}" for kind, number in kinds.most_common(8))
+    told = ", ".join(f"{code(kind)} {number:,}" for kind, number in kinds.most_common(8))
     head = f"{phrases.count(total, 'line')} in {files} with text (what git ignores is not counted): {told}."
     return f"{head}\n\nThe longest:\n\n{top}" if counts else "There is no text in this folder."
 
@@ -66,7 +63,7 @@ def _lines_of(path: str) -> Skill:
     if outcome.failed:
         return (yield from explain_failure(path, outcome, _lines_of))
     total = told_total(outcome.text) or len(numbered_lines(outcome.text))
-    return f"{phrases.code(path)} has {phrases.count(total, 'line')}."
+    return f"{code(path)} has {phrases.count(total, 'line')}."
 
 
 def _listed(thing: str, scope: dict[str, str]) -> Skill:
@@ -78,7 +75,8 @@ def _listed(thing: str, scope: dict[str, str]) -> Skill:
     if not hits:
         return f"I see no {thing} here by the way they are written."
     nouns = "classes" if thing == "class" else f"{thing}s"
-    return f"Lines that look like {nouns}, {phrases.count(len(hits), 'line')}:\n\n{list_hits(ranked(hits))}"
+    number = f"{'at least ' if len(hits) >= HEAD_LIMIT else ''}{phrases.count(len(hits), 'line')}"
+    return f"Lines that look like {nouns}, {number}:\n\n{list_hits(ranked(hits))}"
 
 
 def _counts(

@@ -10,6 +10,7 @@ from forge_core.llm.offline.manifests import MANIFESTS, read_manifest
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.outline import outline
 from forge_core.llm.offline.parse import IT, Request
+from forge_core.llm.offline.phrases import code
 from forge_core.llm.offline.skills.reading import explain_failure, names_in
 from forge_core.llm.offline.steps import Batch, Call, Outcome, Say, Skill, ask, ask_all
 from forge_core.llm.offline.test_commands import test_command
@@ -55,8 +56,8 @@ def listing(request: Request, memory: Memory) -> Skill:
         return (yield from explain_failure(path or ".", outcome))
     lines = outcome.text.strip().split("\n")
     if not outcome.text.strip():
-        return f"{phrases.code(path) if path else 'This folder'} is empty."
-    where = phrases.code(path) if path else "This folder"
+        return f"{code(path) if path else 'This folder'} is empty."
+    where = code(path) if path else "This folder"
     return f"{where} holds:\n\n{phrases.fenced(chr(10).join(phrases.capped(lines, 100)))}"
 
 
@@ -78,8 +79,8 @@ def facts(request: Request, memory: Memory) -> Skill:
     for name, text in texts.items():
         for one, spec in read_manifest(name, text).dependencies.items():
             if re.search(rf"(?<![\w-]){re.escape(one.lower())}(?![\w-])", asked):
-                wanted = phrases.code(spec) if spec else "any version"
-                return f"{phrases.code(one)}: {wanted} (from {phrases.code(name)})."
+                wanted = code(spec) if spec else "any version"
+                return f"{code(one)}: {wanted} (from {code(name)})."
     topic = next((topic for topic, words in _TOPICS if re.search(words, asked)), "")
     told = [part for name, text in texts.items() for part in _said(name, text, topic)]
     if topic in _ELSEWHERE and (topic == "authors" or not told):
@@ -104,9 +105,7 @@ def _how_to(verb: str, readme: str, texts: Mapping[str, str]) -> str:
     """The README's section about it, and the commands that the manifest names."""
     stems = _SECTIONS.get(verb.replace(" ", ""), (verb[:6],))
     section = next((found for stem in stems if (found := _section(texts.get(readme, ""), stem))), "")
-    told = [
-        f"{phrases.code(readme)} says:\n\n{section}" if section else f"No README here says how to {verb} it."
-    ]
+    told = [f"{code(readme)} says:\n\n{section}" if section else f"I see no README section on {verb}."]
     topic = "commands" if verb in ("run", "start", "launch", "use") else "dependencies"
     return "\n\n".join([*told, *(part for name, text in texts.items() for part in _said(name, text, topic))])
 
@@ -120,9 +119,9 @@ def _newest_changes(names: list[str]) -> Lines:
     lines = _body(outcome).split("\n")
     heads = [at for at, line in enumerate(lines) if _RELEASE.match(line)]
     if outcome.failed or not heads:
-        return [f"{phrases.code(path)} has no entry that I can tell. `read {path}` shows it."]
+        return [f"{code(path)} has no entry that I can tell. `read {path}` shows it."]
     entry = lines[heads[0] : heads[1] if len(heads) > 1 else len(lines)][:60]
-    return [f"The newest entry of {phrases.code(path)}:\n\n" + "\n".join(entry).strip()]
+    return [f"The newest entry of {code(path)}:\n\n" + "\n".join(entry).strip()]
 
 
 def _license_file(names: list[str]) -> Lines:
@@ -131,21 +130,17 @@ def _license_file(names: list[str]) -> Lines:
         return ["There is no license file here, and no manifest names a license."]
     outcome = yield from ask("read", file_path=path, limit=20)
     head = next((line for line in _body(outcome).split("\n") if line.strip()), "")
-    return [f"{phrases.code(path)} begins: {phrases.code(head.strip())}."]
+    return [f"{code(path)} begins: {code(head.strip())}."]
 
 
 def _version_in_code(names: list[str]) -> Lines:
     outcome = yield from ask("grep", pattern=r"^\s*(__version__|VERSION)\b.*=\s*[\x22'][0-9]", head_limit=5)
     hits = [] if outcome.failed or has_nothing(outcome.text) else grep_hits(outcome.text)
-    return [
-        f"{phrases.code(hit.text.strip())} ({phrases.code(f'{hit.path}:{hit.line}')})." for hit in hits[:1]
-    ]
+    return [f"{code(hit.text.strip())} ({code(f'{hit.path}:{hit.line}')})." for hit in hits[:1]]
 
 
 def _committers(names: list[str]) -> Lines:
-    outcome = yield from ask(
-        "bash", command="git shortlog -sn HEAD", description="Count the commits by author"
-    )
+    outcome = yield from ask("bash", command="git shortlog -sn HEAD", description="Count the commits")
     found = [] if outcome.failed else re.findall(r"^\s*(\d+)\s+(\S.*)$", outcome.text, re.MULTILINE)
     listing = phrases.numbered(f"{name}: {number}" for number, name in found[:20])
     return [f"{phrases.count(len(found), 'author')} by commits:\n\n{listing}"] if found else []
@@ -155,7 +150,7 @@ def _started_files(names: list[str]) -> Lines:
     """Files that are started by convention."""
     outcome = yield from ask("glob", pattern="**/{__main__,main,app,cli,manage,index}.{py,js,ts,go,rs,rb}")
     found = [] if outcome.failed or has_nothing(outcome.text) else sorted(paths(outcome.text), key=len)[:8]
-    return ["By their names:\n\n" + phrases.numbered(map(phrases.code, found))] if found else []
+    return ["By their names:\n\n" + phrases.numbered(map(code, found))] if found else []
 
 
 def _named(pattern: str, names: list[str]) -> str:
@@ -177,7 +172,7 @@ def _about(readme: str, texts: Mapping[str, str]) -> list[str]:
     parts = []
     found = outline(readme, texts.get(readme, "")) if readme else None
     if found and found.summary:
-        parts.append(f"{phrases.code(readme)} says:\n\n> {found.summary}")
+        parts.append(f"{code(readme)} says:\n\n> {found.summary}")
     parts += [part for name, text in texts.items() for part in _said(name, text)]
     if found and found.entries:
         headings = [entry.label for entry in found.entries if entry.depth <= 1][:12]
@@ -189,7 +184,7 @@ def _said(name: str, text: str, topic: str = "") -> list[str]:
     """What a manifest says on the topic; without one all of it in short."""
     manifest, most = read_manifest(name, text), 40 if topic else 12
     needs = [f"{one} {spec}".strip() if topic else one for one, spec in manifest.dependencies.items()]
-    starts = [phrases.code(f"{one} = {what}" if topic else one) for one, what in manifest.commands.items()]
+    starts = [code(f"{one} = {what}" if topic else one) for one, what in manifest.commands.items()]
     listed = {
         "name": ("name: ", [manifest.name]),
         "version": ("version: ", [manifest.version]),
@@ -206,23 +201,21 @@ def _said(name: str, text: str, topic: str = "") -> list[str]:
         for label, values in (listed[key] for key in wanted if key in listed)
         if any(values)
     ]
-    return [f"From {phrases.code(name)}:\n\n" + "\n".join(facts)] if facts else []
+    return [f"From {code(name)}:\n\n" + "\n".join(facts)] if facts else []
 
 
 def _folders(names: list[str]) -> list[str]:
     folders = [name for name in names if name.count("/") == 1 and name.endswith("/") and name != ".git/"]
     if not folders:
         return []
-    told = [
-        f"- `{name}`" + (f" ({role})" if (role := _ROLES.get(name.rstrip("/").lower())) else "")
-        for name in folders[:15]
-    ]
+    roles = {name: _ROLES.get(name.rstrip("/").lower()) for name in folders[:15]}
+    told = [f"- `{name}`" + (f" ({role})" if role else "") for name, role in roles.items()]
     return ["Its folders:\n\n" + "\n".join(told)]
 
 
 def _next_steps(names: list[str]) -> list[str]:
     command = test_command(names)
-    tests = f"Its tests probably run with {phrases.code(command)}: say `run the tests`." if command else ""
+    tests = f"Its tests probably run with {code(command)}: say `run the tests`." if command else ""
     folders = [name.rstrip("/") for name in names if name.count("/") == 1 and name.endswith("/")]
     sources = [name for name in folders if _ROLES.get(name.lower()) == "sources"]
     packages = [name for name in folders if f"{name}/__init__.py" in names]

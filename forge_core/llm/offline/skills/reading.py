@@ -9,6 +9,7 @@ from forge_core.llm.offline import code_shape, phrases
 from forge_core.llm.offline.grounding import files_named, target, the_one
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import Request
+from forge_core.llm.offline.phrases import code
 from forge_core.llm.offline.steps import Argument, Outcome, Skill, ask, say
 from forge_core.llm.offline.tool_text import Numbered, numbered_lines, told_total, tree_paths
 
@@ -30,11 +31,7 @@ def read(request: Request, memory: Memory) -> Skill:
     place = target(request, memory)
     if place is None:
         which = request.get("nth")
-        return (
-            f"I have no entry {which!r} to show: nothing was listed before."
-            if which
-            else phrases.needs_target("read")
-        )
+        return f"I listed nothing that {which!r} could be." if which else phrases.needs_target("read")
     if place.line is not None and not request.get("a"):
         return (yield from show_block(place.path, place.line))
     start, end = request.number("a"), request.number("b")
@@ -69,7 +66,7 @@ def show_lines(path: str, start: int, size: int) -> Skill:
         return (yield from explain_failure(path, outcome, lambda found: show_lines(found, start, size)))
     lines = numbered_lines(outcome.text)[:size]
     if not lines or not any(line.text.strip() for line in lines):
-        return f"{phrases.code(path)} is empty." if start == 1 else f"{phrases.code(path)} has no such lines."
+        return f"{code(path)} is empty." if start == 1 else f"{code(path)} has no such lines."
     shown = lines[: PAGE * 5]
     total = told_total(outcome.text)
     return _block(path, shown, total, wants_more=start == 1 and size == PAGE)
@@ -84,15 +81,11 @@ def show_block(path: str, line: int) -> Skill:
     lines = numbered_lines(outcome.text)
     position = next((n for n, entry in enumerate(lines) if entry.number == line), None)
     if position is None:
-        return f"{phrases.code(path)} has no line {line}."
+        return f"{code(path)} has no line {line}."
     shown = block_at(lines, position, path)
     cut = shown[:PAGE]
-    rest = (
-        f"\n\nIt goes on after line {cut[-1].number}; say `more` for the rest."
-        if len(cut) < len(shown)
-        else ""
-    )
-    return _block(path, cut, None) + rest
+    rest = f"\n\nIt goes on after line {cut[-1].number}; say `more` for the rest."
+    return _block(path, cut, None) + (rest if len(cut) < len(shown) else "")
 
 
 def block_at(lines: Sequence[Numbered], position: int, path: str) -> Sequence[Numbered]:
@@ -113,17 +106,17 @@ def explain_failure(path: str, outcome: Outcome, again: Callable[[str], Skill] |
     if _DIRECTORY.search(outcome.text):
         listing = yield from ask("ls", path=path)
         if not listing.failed:
-            return f"{phrases.code(path)} is a folder:\n\n{phrases.block(listing.text)}"
+            return f"{code(path)} is a folder:\n\n{phrases.block(listing.text)}"
     if _PAST_END.search(outcome.text):
-        return f"That was all: {phrases.code(path)} has no more lines."
+        return f"That was all: {code(path)} has no more lines."
     if _MISSING.search(outcome.text):
         near = yield from files_named(path)
         taken = the_one(near)
         if taken and taken != path:
-            yield from say(f"There is no {phrases.code(path)}; taking {phrases.code(taken)}.")
+            yield from say(f"There is no {code(path)}; taking {code(taken)}.")
             return (yield from again(taken) if again else show_lines(taken, 1, PAGE))
         return phrases.no_such_file(path, near[:5])
-    return phrases.failed(f"{phrases.code(path)} could not be read", outcome.text)
+    return phrases.failed(f"{code(path)} could not be read", outcome.text)
 
 
 def names_in(listing: Outcome) -> list[str]:
@@ -137,6 +130,4 @@ def _block(path: str, lines: Sequence[Numbered], total: int | None, *, wants_mor
     span = f"line {first}" if first == last else f"lines {first}–{last}"
     text = phrases.fenced_file("\n".join(line.text for line in lines), path)
     is_cut = wants_more and (len(lines) >= PAGE if total is None else last < total)
-    return f"{phrases.code(path)}, {span}{of}:\n\n{text}" + (
-        "\n\nSay `more` for the next lines." if is_cut else ""
-    )
+    return f"{code(path)}, {span}{of}:\n\n{text}" + ("\n\nSay `more` for the next lines." if is_cut else "")

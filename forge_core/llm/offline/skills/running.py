@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from forge_core.llm.offline import phrases
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import IT, Request
+from forge_core.llm.offline.phrases import code
 from forge_core.llm.offline.skills.reading import names_in
 from forge_core.llm.offline.steps import Argument, Outcome, Skill, ask
 from forge_core.llm.offline.test_commands import install_command, python_of, test_command
@@ -41,9 +42,7 @@ def run(request: Request, memory: Memory) -> Skill:
             return phrases.needs_target("run")
         command = place.path
     command = _runnable(command)
-    if re.fullmatch(r"git log(?: --?[a-z][\w-]*)*", command) and not re.search(
-        r"\d|--(?:since|until|max)", command
-    ):
+    if re.fullmatch(r"git log(?: --?(?!since|until|max)[a-z][a-z-]*)*", command):
         command += f" -n {MAX_COMMITS}"
     arguments: dict[str, Argument] = {"command": command, "description": f"Run {command[:60]}"}
     if _INSTALLS.search(command):
@@ -67,7 +66,8 @@ def tests(request: Request, memory: Memory) -> Skill:
         path, only = "", path  # "the tests for urls": no path, but a word in their names
     command = test_command(names, shlex.quote(path) if path else "", only)
     if command and request.get("how"):
-        return f"With {phrases.code(command)}, by the files that are here. `run the tests` does it."
+        part = " For a part of them add a file or `-k WORD`." if "pytest" in command else ""
+        return f"With {code(command)}, by the files that are here. `run the tests` does it.{part}"
     if not command:
         return (
             "I see no sign of tests here: no pyproject.toml, package.json, go.mod, Cargo.toml, Makefile or "
@@ -84,51 +84,48 @@ def told_run(command: str, outcome: Outcome) -> str:
         return told_tests(command, outcome, ())
     ended, body = how_it_ended(outcome), _output(outcome)
     if not body:
-        return f"{phrases.code(command)} {ended} and printed nothing."
-    return f"{phrases.code(command)} {ended}:\n\n{phrases.block(body)}"
+        return f"{code(command)} {ended} and printed nothing."
+    return f"{code(command)} {ended}:\n\n{phrases.block(body)}"
 
 
 def told_tests(command: str, outcome: Outcome, names: Sequence[str]) -> str:
     """Passed and failed as printed; never "passed" where the exit code says otherwise."""
-    report, code = read_report(outcome.text), exit_code(outcome.text)
+    report, status = read_report(outcome.text), exit_code(outcome.text)
     if report is None:
         return _told_no_report(command, outcome, names)
     counts = _counts(report)
-    if report.is_green and outcome.failed and code not in (0, None):
-        verdict = f"No test failed, but {phrases.code(command)} ended with exit code {code}"
+    if report.is_green and outcome.failed and status not in (0, None):
+        verdict = f"No test failed, but {code(command)} ended with exit code {status}"
     elif report.total == 0:
-        verdict = f"{phrases.code(command)} ran no tests"
+        verdict = f"{code(command)} ran no tests"
     elif report.is_green:
         verdict = f"The {report.unit}s pass"
     else:
         verdict = f"The {report.unit}s do **not** pass"
-    parts = [f"{verdict}: {counts} ({phrases.code(command)})." if report.total else f"{verdict}."]
+    parts = [f"{verdict}: {counts} ({code(command)})." if report.total else f"{verdict}."]
     if report.failing:
-        shown = phrases.numbered(phrases.code(name) for name in report.failing[:20])
+        shown = phrases.numbered(code(name) for name in report.failing[:20])
         rest = len(report.failing) - 20
         parts.append(f"Failing:\n\n{shown}" + (f"\n\n… and {rest} more." if rest > 0 else ""))
     if not report.is_green:
-        parts.append(
-            f"The end of the output:\n\n{phrases.fenced(chr(10).join(_output(outcome).split(chr(10))[-25:]))}"
-        )
+        end = "\n".join(_output(outcome).split("\n")[-25:])
+        parts.append(f"The end of the output:\n\n{phrases.fenced(end)}")
     return "\n\n".join(parts)
 
 
 def how_it_ended(outcome: Outcome) -> str:
     """`ended well`, `failed with exit code 2`, …"""
-    code = exit_code(outcome.text)
+    status = exit_code(outcome.text)
     if "timed out" in outcome.text.lower()[:300]:
         return "was stopped because it took too long"
-    if outcome.failed or code not in (0, None):
-        return "failed" + (f" with exit code {code}" if code not in (0, None) else "")
+    if outcome.failed or status not in (0, None):
+        return "failed" + (f" with exit code {status}" if status not in (0, None) else "")
     return "ended well"
 
 
 def _told_no_report(command: str, outcome: Outcome, names: Sequence[str]) -> str:
     body = phrases.fenced("\n".join(phrases.capped(_output(outcome).split("\n"), 40)))
-    head = (
-        f"{phrases.code(command)} {how_it_ended(outcome)}, and its output holds no test report:\n\n{body}\n\n"
-    )
+    head = f"{code(command)} {how_it_ended(outcome)}, and its output holds no test report:\n\n{body}\n\n"
     missing = _NO_MODULE.search(outcome.text)
     if missing:
         return head + phrases.module_missing(missing[1], python_of(names), install_command(names))

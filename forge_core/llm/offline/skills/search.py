@@ -11,6 +11,7 @@ from forge_core.llm.offline import code_shape, phrases
 from forge_core.llm.offline.grounding import files_named, search_scope, the_one
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import Request
+from forge_core.llm.offline.phrases import code
 from forge_core.llm.offline.skills.reading import show_block
 from forge_core.llm.offline.steps import Argument, Batch, Call, Outcome, Say, Skill, ask, ask_all, say
 from forge_core.llm.offline.tool_text import Hit, grep_hits, has_nothing, paths
@@ -147,15 +148,12 @@ def usages(request: Request, memory: Memory) -> Skill:
 def text(request: Request, memory: Memory) -> Skill:
     """Lines with a text; without regard to case when the exact spelling finds nothing."""
     mark = request.get("todo").upper()
-    wanted = (
-        rf"\b(?:{'TODO|FIXME|XXX' if 'DO' in mark else 'FIXME|XXX|HACK'})\b" if mark else request.get("text")
-    )
-    is_regex = (
-        bool(request.get("todo")) or "regex" in request.text.lower() or bool(_LOOKS_REGEX.search(wanted))
-    )
+    marks = r"\b(?:TODO|FIXME|XXX)\b" if "DO" in mark else r"\b(?:FIXME|XXX|HACK)\b"
+    wanted = marks if mark else request.get("text")
+    is_regex = bool(mark or "regex" in request.text.lower() or _LOOKS_REGEX.search(wanted))
     scope = search_scope(request.get("path"), memory)
     pattern, note = wanted if is_regex else literal(wanted), ""
-    label = ("To-do marks" if "DO" in mark else "FIXME marks") if mark else phrases.code(wanted)
+    label = ("To-do marks" if "DO" in mark else "FIXME marks") if mark else code(wanted)
     try:
         hits = yield from grep(pattern, scope)
         if not hits and any(letter.isalpha() for letter in wanted):
@@ -165,11 +163,11 @@ def text(request: Request, memory: Memory) -> Skill:
     except SearchError as problem:
         return phrases.failed("The search failed", str(problem), "Check the path and the pattern.")
     if not hits:
-        where = f" in {phrases.code(request.get('path'))}" if request.get("path") else ""
+        where = f" in {code(request.get('path'))}" if request.get("path") else ""
         return f"I found no {label}{where}."
     if request.get("files"):
         names = list(dict.fromkeys(hit.path for hit in ranked(hits)))
-        entries = [phrases.code(name) for name in names[:SHOWN]]
+        entries = [code(name) for name in names[:SHOWN]]
         head = f"{phrases.count(len(names), 'file contains', 'files contain')} {label}{note}"
         return f"{head}:\n\n{phrases.numbered(entries)}"
     found, hits = len(hits), ranked(hits)
@@ -182,27 +180,24 @@ def find_files(request: Request, memory: Memory) -> Skill:
     folder = search_scope(request.get("path"), memory).get("path", "")
     if request.get("file") and "*" not in request.get("file"):
         return (yield from _find_named(request.get("file")))
-    calls = [
-        Call("glob", {"pattern": pattern, **({"path": folder} if folder else {})})
-        for pattern in _globs(request)
-    ]
+    within = {"path": folder} if folder else {}
+    calls = [Call("glob", {"pattern": pattern, **within}) for pattern in _globs(request)]
     outcomes = yield from ask_all(*calls)
     problem = next((outcome for outcome in outcomes if outcome.failed), None)
     if problem is not None:
         return phrases.failed("The search for files failed", problem.text)
     found = [path for outcome in outcomes if not has_nothing(outcome.text) for path in paths(outcome.text)]
     found = sorted({memory.short(path) for path in found}, key=lambda path: (_is_hidden(path), path))
-    more = sum(
-        int(told.replace(",", "")) for outcome in outcomes for told in _MORE.findall(outcome.text)[-1:]
-    )
-    names = [phrases.code(str(call.arguments["pattern"]).removeprefix("**/")) for call in calls]
-    what = " or ".join(names) + (f" in {phrases.code(folder)}" if folder else "")
+    rests = [told for outcome in outcomes for told in _MORE.findall(outcome.text)[-1:]]
+    more = sum(int(told.replace(",", "")) for told in rests)
+    names = [code(str(call.arguments["pattern"]).removeprefix("**/")) for call in calls]
+    what = " or ".join(names) + (f" in {code(folder)}" if folder else "")
     if not found:
         return f"No file here matches {what}."
     head = f"{phrases.count(len(found) + more, 'file matches', 'files match')} {what}"
     if request.get("count"):
         return f"{head}."
-    entries = phrases.numbered(phrases.code(path) for path in found[:40])
+    entries = phrases.numbered(code(path) for path in found[:40])
     rest = len(found) + more - min(len(found), 40)
     return f"{head}:\n\n{entries}" + (f"\n\n… and {rest:,} more." if rest else "")
 
@@ -224,9 +219,9 @@ def _find_named(name: str) -> Skill:
         == wanted.name.lower()
     ]
     if len(exact) == 1:
-        return f"Here it is:\n\n1. {phrases.code(exact[0])}\n\nSay `read it` or `explain it`."
+        return f"Here it is:\n\n1. {code(exact[0])}\n\nSay `read it` or `explain it`."
     if exact:
-        listing = phrases.numbered(map(phrases.code, exact[:SHOWN]))
+        listing = phrases.numbered(map(code, exact[:SHOWN]))
         return f"{phrases.count(len(exact), 'file is', 'files are')} called so:\n\n{listing}"
     return phrases.no_such_file(name, found[:5])
 
@@ -240,9 +235,7 @@ def _globs(request: Request) -> list[str]:
     if language == "test":
         return ["**/test_*", "**/*_test.*", "**/*.test.*"]
     if language:
-        return [f"**/*.{extension}" for extension in code_shape.extensions(language)[:4]] or [
-            f"**/*.{language}"
-        ]
+        return [f"**/*.{ending}" for ending in code_shape.extensions(language)[:4] or (language,)]
     if part:
         return [f"**/{part}" if "*" in part else f"**/*{part}*"]
     return ["**/*"]
@@ -253,15 +246,16 @@ def topic(request: Request, memory: Memory) -> Skill:
     words = keywords(request.get("topic"))
     if not words:
         return phrases.not_understood(request.text)
-    told = phrases.one_of([phrases.code(word) for word in words])
+    told = phrases.one_of([code(word) for word in words])
     either = "|".join(literal(stem) for stem in words.values())
+    scope = {"glob": "*test*"} if request.get("tests") else {}
     try:
-        hits = yield from grep(rf"\b({_DEFINES})\s+\w*({either})", {}, ignore_case=True)
+        hits = yield from grep(rf"\b({_DEFINES})\s+\w*({either})", scope, ignore_case=True)
         if hits:
             listing = list_hits(_by_relevance(hits, words.values()))
             return f"{_HEAD} Definitions whose names speak of {told}:\n\n{listing}\n\n`read 1` shows one."
         yield from say(f"No definition is named for {told}; looking for mentions.")
-        hits = yield from grep(either, {}, ignore_case=True)
+        hits = yield from grep(either, scope, ignore_case=True)
     except SearchError as problem:
         return phrases.failed("The search failed", str(problem))
     if not hits:
@@ -292,13 +286,13 @@ def _by_relevance(hits: Sequence[Hit], stems: Collection[str]) -> list[Hit]:
 
 def list_hits(hits: Sequence[Hit]) -> str:
     """A numbered list of `path:line` with the line's text; what is over the limit is told by file."""
-    entries = [f"{phrases.code(f'{hit.path}:{hit.line}')} {phrases.code(hit.text)}" for hit in hits[:SHOWN]]
+    entries = [f"{code(f'{hit.path}:{hit.line}')} {code(hit.text)}" for hit in hits[:SHOWN]]
     listing = phrases.numbered(entries)
     rest = hits[SHOWN:]
     if not rest:
         return listing
     files = list(dict.fromkeys(hit.path for hit in rest))
-    names = ", ".join(phrases.code(name) for name in files[:6]) + (" …" if len(files) > 6 else "")
+    names = ", ".join(code(name) for name in files[:6]) + (" …" if len(files) > 6 else "")
     return f"{listing}\n\n… and {len(rest)} more, in {names}. Add `in FOLDER` to see fewer."
 
 

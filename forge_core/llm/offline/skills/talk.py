@@ -9,6 +9,7 @@ from forge_core.llm.offline import phrases
 from forge_core.llm.offline.intent_table import TABLE
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import Request
+from forge_core.llm.offline.phrases import code
 from forge_core.llm.offline.steps import Skill
 
 _GROUPS = ("Look", "Find", "Read", "Change", "Run", "Git", "More")
@@ -37,8 +38,7 @@ def help_(request: Request, memory: Memory) -> Skill:
         if row.example:
             groups[row.group].append(row.example)
     listing = "\n".join(
-        f"- **{group}**: " + ", ".join(phrases.code(item) for item in examples)
-        for group, examples in groups.items()
+        f"- **{group}**: " + ", ".join(code(item) for item in examples) for group, examples in groups.items()
     )
     return (
         "I am the offline model: rules, not a language model. I understand plain requests about this folder, "
@@ -87,6 +87,4 @@ def summary(memory: Memory, text: str) -> str:
 
 def nothing_listed(request: Request, memory: Memory) -> Skill:
     yield from ()
-    return (
-        f"I listed nothing that {phrases.code(request.text)} could stand for. `help` shows what I understand."
-    )
+    return f"I listed nothing that {code(request.text)} could stand for. `help` shows what I understand."

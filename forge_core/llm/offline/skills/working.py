@@ -7,6 +7,7 @@ import re
 from forge_core.llm.offline import phrases
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import Request
+from forge_core.llm.offline.phrases import code
 from forge_core.llm.offline.steps import Outcome, Skill, ask
 
 _JOB = re.compile(r"\bjob[ _](?:output )?(\d+)\b|\bas job (\d+)\b")
@@ -19,18 +20,17 @@ _ANSWER = re.compile(r"^ {2}→ (.+)$", re.MULTILINE)
 def background(request: Request, memory: Memory) -> Skill:
     """Starts a command as a job."""
     command = request.get("command")
-    outcome = yield from ask(
-        "bash", command=command, description=f"Start {command[:60]}", run_in_background=True
-    )
+    what = f"Start {command[:60]}"
+    outcome = yield from ask("bash", command=command, description=what, run_in_background=True)
     if outcome.failed:
-        return phrases.failed(f"{phrases.code(command)} could not be started", outcome.text)
+        return phrases.failed(f"{code(command)} could not be started", outcome.text)
     number = _number_in(outcome.text)
     body = _body(outcome)
     shown = f"\n\n{phrases.block(body)}" if body else ""
     if not number:
-        return f"{phrases.code(command)} has ended already.{shown}"
+        return f"{code(command)} has ended already.{shown}"
     return (
-        f"{phrases.code(command)} runs in the background as job {number}.{shown}\n\n"
+        f"{code(command)} runs in the background as job {number}.{shown}\n\n"
         f"1. `show the output of job {number}`\n2. `stop job {number}`"
     )
 
@@ -67,7 +67,7 @@ def plan(request: Request, memory: Memory) -> Skill:
     outcome = yield from ask("todo", items=items)
     if outcome.failed:
         return phrases.failed("The plan could not be kept", outcome.text)
-    listing = phrases.numbered(phrases.code(step) for step in steps)
+    listing = phrases.numbered(code(step) for step in steps)
     return f"The plan has {phrases.count(len(steps), 'step')}; `/todo` shows it:\n\n{listing}"
 
 
@@ -83,7 +83,7 @@ def ask_me(request: Request, memory: Memory) -> Skill:
     answers = _ANSWER.findall(outcome.text)
     if not answers or answers == ["no answer"]:
         return "You gave no answer, so I leave it open."
-    chosen = phrases.one_of([phrases.code(answer) for answer in answers])
+    chosen = phrases.one_of([code(answer) for answer in answers])
     return f"You chose {chosen}. Tell me what to do with it."
 
 
