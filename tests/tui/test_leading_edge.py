@@ -1,4 +1,4 @@
-"""A burst of fragments: the first is painted at once, the others at most once per frame. No clock but ours."""
+"""A burst of fragments: the first is painted at once, the others as frames are paid for. No clock but ours."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rich.console import RenderableType
 from textual.screen import Screen
 
 from forge_tui.widgets.transcript.conversation import Conversation
-from forge_tui.widgets.transcript.view import FRAME_S
+from forge_tui.widgets.transcript.pacing import LOAD, SHORTEST_S
 from tests.support.chat_app import FakeClock
 from tests.support.skipped_time import run_skipping, use_clock
 from tests.support.transcripts import TranscriptApp, said
 
-LEAST_S = FRAME_S * 0.999
+LEAST_S = SHORTEST_S * 0.999
 """Sums of floating seconds are not exact."""
 
 
@@ -95,9 +95,9 @@ def test_the_fragments_that_follow_share_a_frame(monkeypatch: pytest.MonkeyPatch
     painted = watched(monkeypatch, work)
     assert painted.frames[0][1] == "a"
     assert min(painted.gaps) >= LEAST_S
-    assert max(painted.gaps) <= FRAME_S + 0.002
-    assert len(painted.frames) == pytest.approx(0.2 / FRAME_S, abs=2)
-    assert painted.frames[-1][0] - painted.frames[0][0] <= 0.2 + FRAME_S
+    assert max(painted.gaps) <= SHORTEST_S + 0.002
+    assert len(painted.frames) == pytest.approx(0.2 / SHORTEST_S, abs=3)
+    assert painted.frames[-1][0] - painted.frames[0][0] <= 0.2 + SHORTEST_S
 
 
 def test_a_slow_redraw_is_followed_by_a_longer_pause(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,4 +116,16 @@ def test_a_slow_redraw_is_followed_by_a_longer_pause(monkeypatch: pytest.MonkeyP
 
     painted = watched(monkeypatch, work)
     assert len(painted.frames) > 3
-    assert min(painted.gaps) >= 3 * cost_s * 0.999  # the redraw, and twice its length for all else
+    assert min(painted.gaps) >= LOAD * cost_s * 0.999  # as long again for all else
+
+
+def test_fragments_that_come_more_slowly_than_frames_are_painted_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def work(app: WatchedApp) -> None:
+        for number in range(50):
+            app.transcript.apply(said("abcdefghij"[number % 10]))
+            await asyncio.sleep(0.020)
+
+    painted = watched(monkeypatch, work)
+    assert [len(text) for _, text in painted.frames] == list(range(1, 51))

@@ -1,4 +1,4 @@
-"""The transcript widget: events in, rows out; a streaming answer is redrawn at most once per frame."""
+"""The transcript widget: events in, rows out; a streaming answer is redrawn as often as that is cheap."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from forge_tui.widgets.transcript.answer_blocks import AnswerBlock
 from forge_tui.widgets.transcript.blocks import Block, Level, NoticeBlock, TextBlock, UserBlock
 from forge_tui.widgets.transcript.conversation import Conversation
 from forge_tui.widgets.transcript.finding import Finding
+from forge_tui.widgets.transcript.pacing import FramePacer
 
 if TYPE_CHECKING:
     from textual.timer import Timer
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
     from forge_core.events import AgentEvent
     from forge_tui.widgets.transcript.answer_text import AnswerText
 
-FRAME_S = 1 / 45
-"""Between two redraws of a streaming answer; the first fragment after a pause does not wait."""
-_LOAD = 2
-"""A redraw that took long is followed by a pause of that many times its length."""
 _TICK_S = 0.25
 """Between two looks at the running cards' times."""
 
@@ -44,8 +41,7 @@ class Transcript(Finding):
         self._conversation = Conversation(self.model)
         self._conversation.show_thinking(thinking)
         self._flush_handle: asyncio.Handle | None = None
-        self._last_flush = 0.0
-        self._flush_cost_s = 0.0
+        self._pacer = FramePacer(lambda: time.monotonic())  # looked up at each call: tests set the time
         self._ticker: Timer | None = None
 
     def apply(self, event: AgentEvent) -> None:
@@ -170,30 +166,28 @@ class Transcript(Finding):
         self.show()
 
     def _schedule(self) -> None:
-        """Flushes now where the last flush is a frame ago (the first of a burst), else when it will be."""
+        """Flushes now where the last frame is paid for (the first of a burst), else when it will be."""
         if self._flush_handle is not None:
             return
         loop = asyncio.get_running_loop()
-        wait = self._last_flush + max(FRAME_S, _LOAD * self._flush_cost_s) - time.monotonic()
-        if wait <= 0:
+        wait_s = self._pacer.wait_s()
+        if wait_s <= 0:
             self._flush_handle = loop.call_soon(self._flush)
         else:
-            self._flush_handle = loop.call_later(wait, self._flush)
+            self._flush_handle = loop.call_later(wait_s, self._flush)
 
     def _flush(self) -> None:
         self._flush_handle = None
-        started = time.monotonic()
         try:
-            self._conversation.flush()
-            self._grew()
-            if self._is_ready():
-                self.paint_now()
+            with self._pacer.frame():
+                self._conversation.flush()
+                self._grew()
+                if self._is_ready():
+                    self.paint_now()
         except Exception as error:  # called by the loop: there is no message handler to catch a bug of ours
             report_fault(self.app, error)
         if self._ticker is not None and self._conversation.has_clock:
             self._ticker.resume()
-        self._last_flush = time.monotonic()
-        self._flush_cost_s = self._last_flush - started
 
     def _tick(self) -> None:
         if not self._conversation.has_clock:
