@@ -79,6 +79,8 @@ class ForgeDriver(LinuxDriver):
         self._output = TerminalFile(fd, encoding, self._all_written)
         self._file = self._output  # type: ignore[assignment]  # as much of a text file as the writer thread uses
         self.exit_event: _Ending = _Ending()
+        self._handed_on = 0
+        """Writes that were left to the writer thread."""
         self._is_screen_on = False
         self._has_started = self._is_running = False
         """Whether the modes have been on, and whether they are and the threads at work."""
@@ -100,8 +102,12 @@ class ForgeDriver(LinuxDriver):
         if self._is_screen_on and _ALTERNATE_SCREEN in data:
             self._is_screen_on = False
             data = data.replace(_ALTERNATE_SCREEN, "")
-        if data:
-            super().write(data)
+        left: str | bytes = data
+        if self._handed_on == self._output.written:
+            left = self._output.write_now(data)
+        if left:
+            self._handed_on += 1
+            super().write(left)  # type: ignore[arg-type]  # the thread hands it to our file as it is
 
     def is_behind(self, then: Callable[[], None]) -> bool:
         """Whether the terminal takes its output so slowly that a frame more would only wait in line. If so,

@@ -28,7 +28,11 @@ def write_all(fd: int, data: bytes) -> bool:
 
 class TerminalFile:
     """What Textual's writer thread writes to. A terminal that is gone takes everything: the thread would die
-    of it, and the app wait for ever for room in the thread's queue."""
+    of it, and the app wait for ever for room in the thread's queue.
+
+    `write_now` writes without that thread what the terminal takes at once: handing a frame to another thread
+    takes longer than writing it.
+    """
 
     def __init__(self, fd: int, encoding: str, all_written: Callable[[], None] = lambda: None) -> None:
         self._all_written = all_written
@@ -36,14 +40,41 @@ class TerminalFile:
         self._encoding = encoding
         self._is_gone = False
         self._writing = threading.Lock()
+        self._direct_fd: int | None = None
+        self._has_tried = False
+        self.written = 0
+        """Writes by the thread that are over."""
+
+    def write_now(self, text: str) -> str | bytes:
+        """Writes what the terminal takes without waiting; what is left over.
+
+        Only while the thread has nothing to write: else the order is lost.
+        """
+        if not self._has_tried:
+            self._has_tried = True
+            self._direct_fd = _nonblocking(self._fd)
+        if self._is_gone:
+            return b""
+        if self._direct_fd is None:
+            return text
+        data = text.encode(self._encoding, "replace")
+        try:
+            return data[os.write(self._direct_fd, data) :]
+        except BlockingIOError:
+            return data
+        except OSError:
+            self._is_gone = True
+            return b""
 
     def fileno(self) -> int:
         return self._fd
 
-    def write(self, text: str) -> int:
+    def write(self, text: str | bytes) -> int:
+        data = text if isinstance(text, bytes) else text.encode(self._encoding, "replace")
         with self._writing:
-            if not self._is_gone and not write_all(self._fd, text.encode(self._encoding, "replace")):
+            if not self._is_gone and not write_all(self._fd, data):
                 self._is_gone = True
+        self.written += 1
         return len(text)
 
     def flush(self) -> None:
@@ -52,6 +83,14 @@ class TerminalFile:
 
     def close(self) -> None:
         """From now on it takes everything and writes nothing. What is being written may take a moment."""
-        self._is_gone = True
+        self._is_gone = True  # a write by `write_now` is over: it does not wait
         if self._writing.acquire(timeout=_CLOSE_S):
             self._writing.release()
+
+
+def _nonblocking(fd: int) -> int | None:
+    """The terminal opened once more: the flag O_NONBLOCK belongs to the open file, which others share."""
+    try:
+        return os.open(os.ttyname(fd), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
+    except OSError:
+        return None

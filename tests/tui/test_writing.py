@@ -74,3 +74,43 @@ def test_what_an_encoding_has_not_is_replaced(encoding: str, expected: bytes) ->
     assert os.read(reader, 100) == expected
     os.close(reader)
     os.close(writer)
+
+
+def test_what_a_terminal_takes_at_once_is_written_without_the_thread_and_the_rest_is_left_over() -> None:
+    main, side = os.openpty()
+    tty.setraw(side)
+    file = TerminalFile(side, "utf-8")
+    assert file.write_now("ein Wört") == b""
+    assert os.read(main, 100) == "ein Wört".encode()
+    text = "0123456789äöü" * 50_000
+    left = file.write_now(text)
+    assert isinstance(left, bytes) and 0 < len(left) < len(text.encode())
+    writer = threading.Thread(target=file.write, args=(left,))
+    writer.start()
+    got = b""
+    while len(got) < len(text.encode()):
+        got += os.read(main, 65536)
+    writer.join()
+    assert got.decode() == text
+    assert os.get_blocking(side), "the terminal is shared with the shell"
+    assert file.written == 1
+    os.close(side)
+    os.close(main)
+
+
+def test_a_terminal_that_is_gone_takes_at_once_too() -> None:
+    main, side = os.openpty()
+    file = TerminalFile(side, "utf-8")
+    assert file.write_now("one") == b""
+    os.close(main)
+    assert file.write_now("one") == b""
+    assert file.write("more") == 4
+    os.close(side)
+
+
+def test_what_is_no_terminal_is_left_to_the_thread() -> None:
+    reader, writer = os.pipe()
+    file = TerminalFile(writer, "utf-8")
+    assert file.write_now("one") == "one"
+    os.close(reader)
+    os.close(writer)
