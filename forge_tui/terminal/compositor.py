@@ -4,20 +4,23 @@ Textual's own asks every widget on the screen for all of its rows at every repai
 screen itself, the containers, the composer, the scroll bar. That was half the cost of a frame of an answer.
 
 Relies on these of Textual 8.2.8's `Compositor`: `render_partial_update` copies and clears `_dirty_regions`;
-`_get_renders` is asked once per update and yields from the front to the back; `visible_widgets`. And on
-`Screen._compositor`, made in `Screen.__init__`. Beside what is painted an update holds pieces that not all
-layers were asked for: the output stage leaves them alone, which Textual's own output would not.
+`_get_renders` is asked once per update and yields from the front to the back; `visible_widgets`, which is
+another object once anything has been laid out, and in the order from the front to the back. And on
+`Screen._compositor`, made in `Screen.__init__`, and `Screen._layout_required`. Beside what is painted an
+update holds pieces that not all layers were asked for: the output stage leaves them alone, which Textual's
+own output would not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from textual import events
 from textual._compositor import ChopsUpdate, Compositor
 from textual.geometry import Region
 from textual.screen import Screen, ScreenResultType
 from textual.strip import Strip
+from textual.widget import Widget
 
 from forge_tui.terminal.output import RowDiffOutput
 from forge_tui.terminal.screen_size import pass_over_outdated
@@ -28,8 +31,31 @@ class FrugalScreen(Screen[ScreenResultType]):
 
     def __init__(self) -> None:
         super().__init__()
+        self._frugal: FrugalCompositor | None = None
         if RowDiffOutput.row_diff_enabled:
-            self._compositor = FrugalCompositor()
+            self._compositor = self._frugal = FrugalCompositor()
+
+    def paint_rows(self, widget: Widget, rows: Sequence[tuple[int, Strip]]) -> bool:
+        """Paints rows of a widget at once, past the compositor; False where that cannot be: something covers
+        it, a layout is due, or the output stage is off.
+
+        A row has its place in the widget and begins at its left side. Nothing marks it as painted: the widget
+        must give the same to the compositor.
+        """
+        app = self.app
+        if (
+            self._frugal is None
+            or self._layout_required
+            or self is not app.screen
+            or not isinstance(app, RowDiffOutput)
+        ):
+            return False
+        width = max((strip.cell_length for _, strip in rows), default=0)
+        region = self._frugal.uncovered(widget, width)
+        if region is None:
+            return False
+        top, left = region.offset.y, region.offset.x
+        return app.paint_pieces([(top + y, left, strip) for y, strip in rows if y < region.height])
 
     async def _on_resize(self, event: events.Resize) -> None:
         pass_over_outdated(event, self)
@@ -42,6 +68,8 @@ class FrugalCompositor(Compositor):
         super().__init__()
         self._painted: list[Region] | None = None
         """What a partial update is to paint."""
+        self._uncovered: tuple[object, Widget, int, Region | None] | None = None
+        """The last answer of `uncovered`, with what it depends on."""
 
     def render_partial_update(self) -> ChopsUpdate | None:
         self._painted = list(self._dirty_regions)
@@ -49,6 +77,16 @@ class FrugalCompositor(Compositor):
             return super().render_partial_update()
         finally:
             self._painted = None
+
+    def uncovered(self, widget: Widget, width: int) -> Region | None:
+        """Where a widget is on the screen, if nothing cuts it nor covers its first `width` columns."""
+        visible = self.visible_widgets
+        known = self._uncovered
+        if known is not None and known[0] is visible and known[1:3] == (widget, width):
+            return known[3]
+        region = _uncovered(visible, widget, width)
+        self._uncovered = (visible, widget, width, region)
+        return region
 
     def _get_renders(self, crop: Region | None = None) -> Iterable[tuple[Region, Region, list[Strip]]]:
         if self._painted is None:
@@ -63,3 +101,18 @@ class FrugalCompositor(Compositor):
             wanted = [part for part in wanted if not shown.contains_region(part)]
             if not wanted:
                 return
+
+
+def _uncovered(visible: Mapping[Widget, tuple[Region, Region]], widget: Widget, width: int) -> Region | None:
+    if widget not in visible:
+        return None
+    region, clip = visible[widget]
+    wanted = Region(region.x, region.y, width, region.height)
+    if not clip.contains_region(region) or not region.contains_region(wanted):
+        return None
+    for other, (place, limits) in visible.items():  # from the front to the back
+        if other is widget:
+            break
+        if wanted.overlaps(place.intersection(limits)):
+            return None
+    return region

@@ -15,6 +15,7 @@ Rich's `Console._color_system`. Updates of any other kind go to Textual.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.color import ColorSystem
@@ -97,17 +98,27 @@ class RowDiffOutput(App[None]):
             return
         try:
             assert isinstance(renderable, ChopsUpdate | LayoutUpdate)
-            self._write_frame(driver, renderable)
+            self._write_frame(driver, _pieces(renderable))
         except Exception as error:  # as in App._display: a fault while rendering ends the app, with its story
             self._model = None
             self._handle_exception(error)
         finally:
             self.post_display_hook()
 
+    def paint_pieces(self, pieces: Sequence[Piece]) -> bool:
+        """Brings pieces of the screen onto the terminal; False where Textual has to do it."""
+        driver = self._driver
+        if driver is None or not self._writes(driver):
+            return False
+        self._write_frame(driver, pieces)
+        return True
+
     def _is_ours(self, driver: Driver, renderable: RenderableType) -> bool:
+        return isinstance(renderable, ChopsUpdate | LayoutUpdate) and self._writes(driver)
+
+    def _writes(self, driver: Driver) -> bool:
         return (
             self.row_diff_enabled
-            and isinstance(renderable, ChopsUpdate | LayoutUpdate)
             and not self._batch_count
             and self._running
             and not self._closed
@@ -115,7 +126,7 @@ class RowDiffOutput(App[None]):
             and not driver.is_inline
         )
 
-    def _write_frame(self, driver: Driver, renderable: ChopsUpdate | LayoutUpdate) -> None:
+    def _write_frame(self, driver: Driver, pieces: Sequence[Piece]) -> None:
         is_behind = getattr(driver, "is_behind", None)
         if self._has_left_out or (is_behind is not None and is_behind(self._catch_up)):
             self._has_left_out = True
@@ -125,7 +136,7 @@ class RowDiffOutput(App[None]):
         if self._model is None or self._model_key != key:
             self._model = ScreenModel(width, height)
             self._model_key = key
-        written = self._model.update(_pieces(renderable), self.style_codes())
+        written = self._model.update(pieces, self.style_codes())
         cursor = self.screen.outer_size.clamp_offset(self.cursor_position)
         if not written and cursor == self._previous_cursor_position:
             return

@@ -73,6 +73,9 @@ class OutputApp(TellsWhenAtRest, RowDiffOutput, App[None]):
     Styles { height: 1 }
     Input { height: 3 }
     .wide #side { width: 30 }
+    Body { layers: below above }
+    #float { layer: above; width: 24; height: 6; offset: 5 8; background: blue; display: none }
+    .floating #float { display: block }
     """
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -84,6 +87,7 @@ class OutputApp(TellsWhenAtRest, RowDiffOutput, App[None]):
         Binding("f6", "side_scroll", priority=True),
         Binding("f7", "lend_terminal", priority=True),
         Binding("f8", "fail", priority=True),
+        Binding("f9", "float", priority=True),
         Binding("pageup", "up", priority=True),
         Binding("pagedown", "down", priority=True),
         Binding("ctrl+o", "cards", priority=True),
@@ -99,6 +103,7 @@ class OutputApp(TellsWhenAtRest, RowDiffOutput, App[None]):
                 yield Static("\n".join(f"side {n} 縦書" for n in range(60)), markup=False)
         yield Styles()
         yield Input()
+        yield Static("A float 浮動", id="float", markup=False)
 
     def on_mount(self) -> None:
         field = self.query_one(Input)
@@ -129,6 +134,9 @@ class OutputApp(TellsWhenAtRest, RowDiffOutput, App[None]):
 
     def action_side(self) -> None:
         self.screen.toggle_class("wide")
+
+    def action_float(self) -> None:
+        self.screen.toggle_class("floating")
 
     def action_notice(self) -> None:
         self.transcript.add_notice("警告: mixed 幅 text", "warning")

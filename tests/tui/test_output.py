@@ -22,12 +22,14 @@ from tests.support.terminal import Emulator, python
 
 ROOT = Path(__file__).resolve().parents[2]
 F1, F2, F3, F4, F5, F6 = "\x1bOP", "\x1bOQ", "\x1bOR", "\x1bOS", "\x1b[15~", "\x1b[17~"
+F9 = "\x1b[20~"
 UP, DOWN, CARDS, CLOSE = "\x1b[5~", "\x1b[6~", "\x0f", "c"
 WHEEL_UP, WHEEL_DOWN = "\x1b[<64;5;5M", "\x1b[<65;5;5M"
 
 SCENES: dict[str, Sequence[str | tuple[int, int]]] = {
     "scrolling": [F1, F1, F1, F1, UP, UP, WHEEL_UP, WHEEL_UP, DOWN, WHEEL_DOWN, F1, DOWN, DOWN, DOWN],
     "overlays": [F1, F1, F2, "g", "g", CLOSE, F1, F2, F3, CLOSE],
+    "a float": [F1, F1, F9, F1, F1, UP, F9, F1, F1, F1, F9, F1, F1, F1, F9],
     "themes": [F1, F1, F3, F1, F3],
     "resizes": [F1, F1, (50, 18), F1, (90, 40), UP, (70, 30), (70, 24), F1],
     "beside": [F6, F6, F1, F6, F4, F1, F1, F4, F1, UP],

@@ -15,7 +15,7 @@ from forge_tui.widgets.transcript.blocks import Block
 from forge_tui.widgets.transcript.frame import Frame
 from forge_tui.widgets.transcript.heights import Heights
 from forge_tui.widgets.transcript.row_cache import RowCache
-from forge_tui.widgets.transcript.rows import Rendered
+from forge_tui.widgets.transcript.rows import Rendered, Row
 from forge_tui.widgets.transcript.spots import Hold, Spot, hold_of, row_of, row_of_hold
 from forge_tui.widgets.transcript.styles import TranscriptStyles
 
@@ -97,7 +97,12 @@ class Layout:
             if self._hold is None or self._hold.top != self._top:
                 self._hold = None
                 self._hold = self._hold_top()
-        rows = [self.rendered(block).rows[row] for block, row in places]
+        rows: list[Row] = []
+        last, of_block = -1, rows
+        for block, row in places:
+            if block != last:
+                last, of_block = block, self.rendered(block).rows
+            rows.append(of_block[row])
         return Frame(rows, places, self._heights.offset(self._top[0]) + self._top[1], self._heights.total)
 
     def scroll(self, delta: int) -> None:

@@ -43,7 +43,7 @@ class Row:
         self.beside: Row | None = None
         """Another logical line that the same segments show in a column further right."""
         self.final: Strip | None = None
-        """The row as painted: full width, base style laid under."""
+        """The row as painted: of the text's full width, base style laid under."""
 
     @property
     def parts(self) -> tuple[Row, ...]:

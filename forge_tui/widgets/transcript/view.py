@@ -41,7 +41,7 @@ class Transcript(Finding):
         self._conversation = Conversation(self.model)
         self._conversation.show_thinking(thinking)
         self._flush_handle: asyncio.Handle | None = None
-        self._pacer = FramePacer(lambda: time.monotonic())  # looked up at each call: tests set the time
+        self._pacer = FramePacer(time.monotonic)
         self._ticker: Timer | None = None
 
     def apply(self, event: AgentEvent) -> None:
@@ -181,9 +181,9 @@ class Transcript(Finding):
         try:
             with self._pacer.frame():
                 self._conversation.flush()
-                self._grew()
-                if self._is_ready():
-                    self.paint_now()
+                if not self.model.follows_end:
+                    self.new_below = True
+                self.show_now()
         except Exception as error:  # called by the loop: there is no message handler to catch a bug of ours
             report_fault(self.app, error)
         if self._ticker is not None and self._conversation.has_clock:

@@ -8,7 +8,7 @@ instead of passing each row through the styles cache.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -22,6 +22,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from forge_tui.terminal import internals
+from forge_tui.terminal.compositor import FrugalScreen
 from forge_tui.widgets.transcript import selection as selecting
 from forge_tui.widgets.transcript.frame import Frame
 from forge_tui.widgets.transcript.layout import Layout
@@ -111,25 +112,41 @@ class Window(ScrollView):
 
     def show(self) -> None:
         """Brings the screen up to date with the blocks, painting only the rows that differ."""
+        if self._is_ready():
+            self._refresh_rows(self._changed_rows())
+
+    def show_now(self) -> None:
+        """Like `show()`, without waiting for the screen's next tick."""
         if not self._is_ready():
             return
+        changed = self._changed_rows()
+        screen, styles = self.screen, self._painted[1]
+        assert styles is not None, "the frame was made with them"
+        if isinstance(screen, FrugalScreen) and screen.paint_rows(self, self._strips(changed, styles)):
+            return
+        self._refresh_rows(changed)
+        internals.paint_now(self)
+
+    def _changed_rows(self) -> list[int]:
+        """Brings the frame up to date; the rows of the window that it changes."""
         old = self._frame.rows
         self._update_frame()
         new = self._frame.rows
-        changed = [
-            y
-            for y in range(max(len(old), len(new)))
-            if y >= len(old) or y >= len(new) or new[y] is not old[y]
-        ]
-        width = self.size.width - self.scrollbar_size_vertical  # the bar is painted when it moves
-        for first, last in _runs(changed):
-            self.refresh(Region(0, first, width, last - first + 1))
         if self.model.follows_end:
             self.new_below = False
+        both = min(len(old), len(new))
+        changed = [y for y in range(both) if new[y] is not old[y]]
+        changed.extend(range(both, max(len(old), len(new))))
+        return changed
 
-    def paint_now(self) -> None:
-        """Paints what `show()` left to be painted, without waiting for the screen's next tick."""
-        internals.paint_now(self)
+    def _refresh_rows(self, rows: list[int]) -> None:
+        for first, last in _runs(rows):
+            self.refresh(Region(0, first, self._text_width, last - first + 1))
+
+    @property
+    def _text_width(self) -> int:
+        """Cells beside the scroll bar, which is painted when it moves."""
+        return self.size.width - self.scrollbar_size_vertical
 
     def _move(self, step: Callable[[], None]) -> None:
         if self._is_ready():
@@ -143,14 +160,14 @@ class Window(ScrollView):
     # Frame
 
     def _configure(self) -> None:
-        self._painted = (self.size, self._current_styles())
-        width = max(1, self.size.width - self.scrollbar_size_vertical)
-        self.model.configure(width, self.size.height, self._current_styles())
+        size, styles = self.size, self._current_styles()
+        self._painted = (size, styles)
+        self.model.configure(max(1, size.width - self.scrollbar_size_vertical), size.height, styles)
 
     def _update_frame(self) -> None:
         self._configure()
         self._frame = frame = self.model.frame()
-        self.set_reactive(Widget.virtual_size, Size(self.size.width, frame.total))
+        self.set_reactive(Widget.virtual_size, Size(self._painted[0].width, frame.total))
         self.set_reactive(Widget.scroll_y, float(frame.offset))
         self.set_reactive(Widget.scroll_target_y, float(frame.offset))
         if self._scrollbar_handle is None:
@@ -189,11 +206,19 @@ class Window(ScrollView):
         if self._painted != (self.size, styles):
             self._update_frame()
         width = self.size.width
-        strips = [self._strip(y, width, styles) for y in crop.line_range]
-        for line_filter in self.get_line_filters():
-            strips = [strip.apply_filter(line_filter, self._background) for strip in strips]
+        strips = [
+            strip.adjust_cell_length(width, styles.base) for _, strip in self._strips(crop.line_range, styles)
+        ]
         if crop.column_span != (0, width):
             strips = [strip.crop(*crop.column_span) for strip in strips]
+        return strips
+
+    def _strips(self, rows: Iterable[int], styles: TranscriptStyles) -> list[tuple[int, Strip]]:
+        """Rows of the window as painted beside the scroll bar."""
+        width = self._text_width
+        strips = [(y, self._strip(y, width, styles)) for y in rows]
+        for line_filter in self.get_line_filters():
+            strips = [(y, strip.apply_filter(line_filter, self._background)) for y, strip in strips]
         return strips
 
     def _strip(self, y: int, width: int, styles: TranscriptStyles) -> Strip:
@@ -215,7 +240,8 @@ class Window(ScrollView):
         return selecting.highlighted(row, block, self.selected, side, styles.selection)
 
     def render_line(self, y: int) -> Strip:
-        return self._strip(y, self.size.width, self._current_styles())
+        styles = self._current_styles()
+        return self._strip(y, self._text_width, styles).adjust_cell_length(self.size.width, styles.base)
 
     # Events
 
@@ -240,7 +266,14 @@ class Window(ScrollView):
 
 
 def _finished(segments: list[Segment], width: int, base: Style) -> Strip:
-    return Strip(segments).adjust_cell_length(width).apply_style(base)
+    used = sum(segment.cell_length for segment in segments)
+    if used > width:
+        return Strip(segments).adjust_cell_length(width).apply_style(base)
+    # As the above, but a single strip is made: each comes with half a dozen caches.
+    styled = [Segment(text, base + style if style is not None else base) for text, style, _ in segments]
+    if used < width:
+        styled.append(Segment(" " * (width - used), base))
+    return Strip(styled, width)
 
 
 def _runs(numbers: list[int]) -> list[tuple[int, int]]:
