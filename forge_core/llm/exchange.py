@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import httpx
 
 from forge_core.errors import ConnectionFailedError, ProviderError
+from forge_core.llm.bursts import merged
 from forge_core.llm.connection import Connections, watch_connection
 from forge_core.llm.faults import Faults
 from forge_core.llm.models import StreamChunk
@@ -141,7 +142,7 @@ class Exchange:
                     raise reader.fail(error) from None
                 new = reader.end() if data is None else reader.feed(data)
                 if new:
-                    for chunk in new:
+                    for chunk in merged(new):
                         yield chunk
                     clock.saw(new)
                     watch.progress(clock.left_s())

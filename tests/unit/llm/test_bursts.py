@@ -1,0 +1,45 @@
+"""What comes at once is handed out in fewer pieces, and all of it, in order."""
+
+from __future__ import annotations
+
+import pytest
+
+from forge_core.llm.bursts import FEWEST, MOST, merged
+from forge_core.llm.models import StreamChunk, TokenUsage, ToolCallDelta
+
+
+def words(count: int) -> list[StreamChunk]:
+    return [StreamChunk(text=f"w{number} ", id="a", model="m") for number in range(count)]
+
+
+def test_a_few_chunks_stay_as_they_came() -> None:
+    chunks = words(FEWEST - 1)
+    assert merged(chunks) is chunks
+
+
+def test_the_text_of_a_burst_comes_in_fewer_chunks() -> None:
+    text = "".join(chunk.text for chunk in words(100))
+    chunks = merged(words(100))
+    assert "".join(chunk.text for chunk in chunks) == text
+    assert len(chunks) == -(-100 // MOST)
+    assert {(chunk.id, chunk.model) for chunk in chunks} == {("a", "m")}
+
+
+@pytest.mark.parametrize(
+    "other",
+    (
+        StreamChunk(reasoning="hm"),
+        StreamChunk(text="end", finish_reason="stop"),
+        StreamChunk(text="x", usage=TokenUsage(prompt_tokens=1)),
+        StreamChunk(tool_calls=[ToolCallDelta(index=0, arguments="{")]),
+        StreamChunk(comment="OPENROUTER PROCESSING"),
+        StreamChunk(text="x", generation_id="g"),
+        StreamChunk(text="x", id="another"),
+    ),
+)
+def test_whatever_carries_more_than_text_stays_by_itself_and_in_its_place(other: StreamChunk) -> None:
+    before, after = words(9), words(9)
+    text = "".join(chunk.text for chunk in before)
+    chunks = merged([*before, other, *after])
+    assert [chunk.text for chunk in chunks] == [text, other.text, text]
+    assert chunks[1] is other
