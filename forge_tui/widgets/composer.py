@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events
 from textual.actions import SkipAction
 from textual.binding import BindingType
+from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import TextArea
@@ -19,6 +22,7 @@ from forge_tui.terminal import internals
 from forge_tui.widgets.bound_keys import run_bound
 from forge_tui.widgets.completion import CompletionPopup
 from forge_tui.widgets.idle_text import PLACEHOLDER
+from forge_tui.widgets.pacing import FramePacer
 from forge_tui.widgets.typed_text import typed_text
 
 HISTORY_LIMIT = 1000
@@ -30,6 +34,15 @@ _NEWLINES = frozenset(
     if (key.where, key.action) == (Where.COMPOSER, "newline")
     for name in key.keys.split(",")
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _DrawnFrame:
+    """The composer as it was drawn, and what that depended on besides its text."""
+
+    variables: Mapping[str, str]
+    key: object
+    strips: Sequence[Strip]
 
 
 def writes(event: events.Key) -> bool:
@@ -112,6 +125,9 @@ class Composer(TextArea):
         self._position = 0
         """Index into the history; its length means the draft."""
         self._draft = ""
+        self._pacer = FramePacer(time.monotonic)
+        self._frame: _DrawnFrame | None = None
+        """What was drawn last around the text; None: the styles have changed since."""
 
     def on_mount(self) -> None:
         if self.first_text:
@@ -167,11 +183,37 @@ class Composer(TextArea):
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
         self._follow()
+        if self._pacer.wait_s() <= 0:  # else with the screen's next tick: keys may come in a burst
+            with self._pacer.frame():
+                internals.paint_now(self)
 
     def _follow(self) -> None:
         self._popup.follow(self.text if self.cursor_at_end_of_text else "")
         if self._popup.is_open:  # it floats right above, and nothing else moves
             self._popup.styles.margin = (0, 2, self.screen.size.height - self.region.y, 2)
+
+    def notify_style_update(self) -> None:
+        self._frame = None
+        super().notify_style_update()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        # TextArea looks all its styles up and draws its border at every repaint: most of what a key costs.
+        variables, size, filters = self.app.theme_variables, self.outer_size, self.get_line_filters()
+        key = (size, self.show_vertical_scrollbar, filters)
+        frame = self._frame
+        if crop != size.region or frame is None or frame.variables is not variables or frame.key != key:
+            strips = super().render_lines(crop)
+            self._frame = _DrawnFrame(variables, key, strips) if crop == size.region else None
+            return strips
+        gutter, width, background = self.gutter, self.content_size.width, self.background_colors[1]
+        strips = list(frame.strips)
+        for y in range(gutter.top, len(strips) - gutter.bottom):
+            line = self.render_line(y - gutter.top).adjust_cell_length(width, self.rich_style)
+            for line_filter in filters:
+                line = line.apply_filter(line_filter, background)
+            drawn = strips[y]
+            strips[y] = Strip.join([drawn.crop(0, gutter.left), line, drawn.crop(gutter.left + width)])
+        return strips
 
     def render_line(self, y: int) -> Strip:
         # Textual 8.2.8 wraps the placeholder to a width of nothing, and fails.

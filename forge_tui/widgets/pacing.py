@@ -1,4 +1,4 @@
-"""When the next frame of a streaming answer is drawn: paced by what frames cost, not by a clock."""
+"""When the next frame may be drawn: paced by what frames cost, not by a clock."""
 
 from __future__ import annotations
 

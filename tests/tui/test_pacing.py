@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forge_tui.widgets.transcript.pacing import LOAD, SHORTEST_S, FramePacer
+from forge_tui.widgets.pacing import LOAD, SHORTEST_S, FramePacer
 from tests.support.chat_app import FakeClock
 
 

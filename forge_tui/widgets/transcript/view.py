@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from forge_tui.terminal.internals import report_fault
+from forge_tui.widgets.pacing import FramePacer
 from forge_tui.widgets.transcript.answer_blocks import AnswerBlock
 from forge_tui.widgets.transcript.blocks import Block, Level, NoticeBlock, TextBlock, UserBlock
 from forge_tui.widgets.transcript.conversation import Conversation
 from forge_tui.widgets.transcript.finding import Finding
-from forge_tui.widgets.transcript.pacing import FramePacer
 
 if TYPE_CHECKING:
     from textual.timer import Timer
