@@ -31,9 +31,8 @@ class FrugalScreen(Screen[ScreenResultType]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._frugal: FrugalCompositor | None = None
         if RowDiffOutput.row_diff_enabled:
-            self._compositor = self._frugal = FrugalCompositor()
+            self._compositor = FrugalCompositor()
 
     def paint_rows(self, widget: Widget, rows: Sequence[tuple[int, Strip]]) -> bool:
         """Paints rows of a widget at once, past the compositor; False where that cannot be: something covers
@@ -42,16 +41,16 @@ class FrugalScreen(Screen[ScreenResultType]):
         A row has its place in the widget and begins at its left side. Nothing marks it as painted: the widget
         must give the same to the compositor.
         """
-        app = self.app
+        app, compositor = self.app, self._compositor
         if (
-            self._frugal is None
+            not isinstance(compositor, FrugalCompositor)
             or self._layout_required
             or self is not app.screen
             or not isinstance(app, RowDiffOutput)
         ):
             return False
         width = max((strip.cell_length for _, strip in rows), default=0)
-        region = self._frugal.uncovered(widget, width)
+        region = compositor.uncovered(widget, width)
         if region is None:
             return False
         top, left = region.offset.y, region.offset.x

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.style import Style
 from textual import events
 from textual.actions import SkipAction
 from textual.binding import BindingType
@@ -206,9 +207,10 @@ class Composer(TextArea):
             self._frame = _DrawnFrame(variables, key, strips) if crop == size.region else None
             return strips
         gutter, width, background = self.gutter, self.content_size.width, self.background_colors[1]
+        under = Style.from_color(bgcolor=background.rich_color)
         strips = list(frame.strips)
         for y in range(gutter.top, len(strips) - gutter.bottom):
-            line = self.render_line(y - gutter.top).adjust_cell_length(width, self.rich_style)
+            line = self.render_line(y - gutter.top).adjust_cell_length(width).apply_style(under)
             for line_filter in filters:
                 line = line.apply_filter(line_filter, background)
             drawn = strips[y]

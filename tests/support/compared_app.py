@@ -5,7 +5,7 @@ Textual itself writes it, from all layers of the screen. After each frame both m
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,12 +16,13 @@ from textual import events
 from textual._compositor import ChopsUpdate, Compositor, LayoutUpdate
 from textual.app import App
 from textual.driver import Driver
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.screen import Screen
 from wcwidth import wcswidth
 
 from forge_tui.terminal import compositor
 from forge_tui.terminal.input import TerminalInput
+from forge_tui.terminal.screen_model import Piece
 from tests.support.chat_app import ChatApp
 from tests.support.terminal import Emulator
 
@@ -86,6 +87,8 @@ class ComparedApp(ChatApp):
     theirs: View
     frames: int
     """Compared so far."""
+    pieces: int
+    """Frames that were painted past the compositor."""
     difference: str
     """The first one found."""
     halves: int
@@ -100,6 +103,7 @@ class ComparedApp(ChatApp):
         self.driver_class = ComparedDriver
         self.ours, self.theirs = View(size, "/"), View(size, "#")
         self.frames, self.halves, self.difference, self.is_repainted = 0, 0, "", False
+        self.pieces = 0
         self._input = TerminalInput()
 
     @property
@@ -142,6 +146,22 @@ class ComparedApp(ChatApp):
             self.is_repainted = True
         if self.is_repainted:
             self.compare()
+
+    def paint_pieces(self, pieces: Sequence[Piece]) -> bool:
+        is_painted = super().paint_pieces(pieces)
+        if is_painted:
+            self.pieces += 1
+            painter = self.screen._compositor
+            due, painter._dirty_regions = (
+                painter._dirty_regions,
+                {Region(x, y, strip.cell_length, 1) for y, x, strip in pieces},
+            )
+            with self._written_to_theirs():
+                App._display(self, self.screen, Compositor.render_partial_update(painter))
+            painter._dirty_regions = due
+            if self.is_repainted:
+                self.compare()
+        return is_painted
 
     @contextmanager
     def _written_to_theirs(self) -> Iterator[None]:

@@ -12,8 +12,8 @@ import pytest
 from rich.console import RenderableType
 from textual.screen import Screen
 
-from forge_tui.widgets.transcript.conversation import Conversation
 from forge_tui.widgets.pacing import LOAD, SHORTEST_S
+from forge_tui.widgets.transcript.conversation import Conversation
 from tests.support.chat_app import FakeClock
 from tests.support.skipped_time import run_skipping, use_clock
 from tests.support.transcripts import TranscriptApp, said

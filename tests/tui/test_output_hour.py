@@ -131,6 +131,7 @@ def test_an_hour_of_work_looks_the_same_with_and_without_the_output_stage(
         f"{wall.perf_counter() - began:.0f} s, {app.frames} frames compared ({app.halves} of Textual's with half a character), "
         f"{app.ours.bytes} bytes written instead of {app.theirs.bytes}"
     )
+    assert app.pieces, "answers were painted past the compositor"
     assert not app.chat.has_turn
     # Escape stops a turn, and messages sent meanwhile may go together: not every script gets its turn.
     assert len(app.scripted.scripts) <= TURNS / 2
