@@ -24,7 +24,7 @@ class Spread:
         return cls(statistics.median(ordered) * 1000, ordered[int(0.95 * (len(ordered) - 1))] * 1000)
 
     def __str__(self) -> str:
-        return f"{self.p50:.0f}/{self.p95:.0f}"
+        return f"{self.p50:.1f}/{self.p95:.1f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +48,14 @@ def header() -> str:
     return f"{names}\n|{'-' * (NAME_CELLS + 2)}|{'-' * (SHOWN_CELLS + 2)}|{'-' * (BAR_CELLS + 2)}|{'-' * 8}|"
 
 
-def at_most(name: str, value: float, bar: float, unit: str, aim: float | None = None) -> Figure:
+def at_most(name: str, value: float, bar: float, unit: str) -> Figure:
     """A value that may not be above its bar; a NaN is a miss."""
-    wish = "" if aim is None else f", aim {aim:g}"
-    return Figure(name, f"{_short(value)} {unit}", f"≤ {bar:g} {unit}{wish}", value <= bar)
+    return Figure(name, f"{_short(value)} {unit}", f"≤ {bar:g} {unit}", value <= bar)
 
 
-def spread(name: str, value: Spread, p50: float, p95: float, aim: str = "") -> Figure:
-    wish = f", aim {aim}" if aim else ""
-    return Figure(name, f"{value} ms", f"≤ {p50:g}/{p95:g} ms{wish}", value.p50 <= p50 and value.p95 <= p95)
+def spread(name: str, value: Spread, p50: float, p95: float) -> Figure:
+    """Two values that may not be above their bars."""
+    return Figure(name, f"{value} ms", f"≤ {p50:g}/{p95:g} ms", value.p50 <= p50 and value.p95 <= p95)
 
 
 def flat(

@@ -79,8 +79,8 @@ def _latency_rows(name: str, rounds: Sequence[Sequence[Sequence[float]]]) -> Ite
     spreads = [[Spread.of(values) for values in some] for some in rounds]
     p50 = [min(one.p50 for one in some) for some in spreads]
     p95 = [min(one.p95 for one in some) for some in spreads]
-    yield flat(f"history: {name}, p50", p50, _RATIO, 5, "ms")
-    yield flat(f"history: {name}, p95", p95, _RATIO, 10, "ms")
+    yield flat(f"history: {name}, p50", p50, _RATIO, 2, "ms")
+    yield flat(f"history: {name}, p95", p95, _RATIO, 5, "ms")
 
 
 def _act_figures(chats: Sequence[Chat], rounds: int) -> Iterator[Figure]:
