@@ -138,6 +138,10 @@ class ForgeDriver(LinuxDriver):
             self.release_keys()
         super().process_message(message)
 
+    def send_message(self, message: Message) -> None:
+        # Textual makes a task of it, and a future that nobody waits for.
+        self._loop.call_soon_threadsafe(self._app.post_message, message)
+
     def release_keys(self) -> None:
         """Lets held keys through, in order. Called when something has the focus."""
         with self._hold_lock:
