@@ -156,6 +156,8 @@ class Permission(AgentEvent):
     rule: str
     """The rule or the policy's reason."""
     by: Literal["policy", "rule", "person", "mode"]
+    reason: str = ""
+    """Why the user refused it, in their words; empty where they gave no reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -104,7 +104,7 @@ class ToolExecutor:
             _report(context, False, verdict.reason, "policy")
             raise CallDeniedError(unattended(tool, verdict))
         if reply.answer is Answer.NO:
-            _report(context, False, reply.reason or verdict.reason, "person")
+            _report(context, False, reply.reason or verdict.reason, "person", reply.reason)
             raise CallDeniedError(refused_by_person(tool, reply.reason))
         granted = _grant(policy, reply, verdict, context)
         _report(context, True, granted or verdict.reason, "person")
@@ -281,11 +281,15 @@ async def _unchanged(
 
 
 def _report(
-    context: ExecutionContext, allowed: bool, rule: str, by: Literal["policy", "rule", "person", "mode"]
+    context: ExecutionContext,
+    allowed: bool,
+    rule: str,
+    by: Literal["policy", "rule", "person", "mode"],
+    reason: str = "",
 ) -> None:
     if context.emit is not None:
         decision: Literal["allow", "deny"] = "allow" if allowed else "deny"
-        context.emit(Permission(call_id=context.call_id, decision=decision, rule=rule, by=by))
+        context.emit(Permission(call_id=context.call_id, decision=decision, rule=rule, by=by, reason=reason))
 
 
 def _as_result(value: object, tool: BaseTool) -> ToolResult:

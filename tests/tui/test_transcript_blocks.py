@@ -114,6 +114,36 @@ def test_a_refused_call_says_so_also_after_its_end() -> None:
     assert rows == [" ⊘ Run rm -rf /  not allowed"]
 
 
+def test_a_refused_call_shows_the_reason_that_the_user_gave() -> None:
+    rows = drawn(refused("no, [b]use[/b] tox\x1b[2J"))
+    assert rows == [" ⊘ Run make  not allowed: no, [b]use[/b] tox␛[2J"]
+
+
+def test_a_long_reason_of_the_user_is_shown_below_the_header() -> None:
+    reason = "use tox instead of make, and only for the three files that you changed"
+    rows = drawn(refused(reason), 60)
+    assert rows[0] == " ⊘ Run make  not allowed" and len(rows) == 3
+    assert " ".join(row.removeprefix(" │ ").strip() for row in rows[1:]) == reason
+    block = refused(f"use tox\nand {reason}")
+    assert drawn(block, 100)[1:] == [" │ use tox", f" │ and {reason}"]
+
+
+def test_a_refused_call_shows_no_words_that_are_meant_for_the_model() -> None:
+    block = refused("")
+    assert drawn(block) == [" ⊘ Run make  not allowed"]
+    block.toggle(0)
+    assert drawn(block) == [" ⊘ Run make  not allowed"]
+
+
+def refused(reason: str) -> ToolCard:
+    events = [
+        tool_started("bash", command="make"),
+        Permission(call_id="1", decision="deny", rule="it asks", by="person", reason=reason),
+        tool_ended("bash", f"Error: the user did not allow this call. They said: {reason}", success=False),
+    ]
+    return card(list(events))
+
+
 def test_a_call_that_nobody_was_asked_about_tells_why_it_was_refused() -> None:
     why = "plan mode writes \x1b[2J[b]nothing[/b]"
     events = [

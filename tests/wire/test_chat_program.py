@@ -127,6 +127,61 @@ def test_a_refused_command_is_not_run_and_the_model_reads_why(tmp_path: Path) ->
         leave(terminal)
 
 
+@pytest.mark.parametrize(
+    "pieces", [("no, use tox",), ("no, ", "use tox"), ("2 spaces, please",), ("add ", "1")]
+)
+def test_words_typed_at_a_question_are_the_reason_of_a_no(tmp_path: Path, pieces: tuple[str, ...]) -> None:
+    call = tool_answer(("c1", "bash", {"command": "touch made-by-bash"}))
+    with SseServer(call, answer("As you wish.")) as server, connected(tmp_path, server) as terminal:
+        terminal.wait_for(READY)
+        terminal.send("make a file\r")
+        terminal.wait_for("Yes, once")
+        for piece in pieces:
+            terminal.wait_until_quiet(0.8, timeout_s=0.9)  # a clock ticks beside it
+            terminal.send(piece)
+        words = "".join(pieces)
+        terminal.wait_for(f"No, because: {words}")
+        terminal.wait_until_quiet(0.8, timeout_s=0.9)
+        terminal.send("\r")
+        terminal.wait_for("As you wish.")
+        assert repr(words) in server.requests[1].json["messages"][-1]["content"]
+        assert not (tmp_path / "made-by-bash").exists()
+        terminal.wait_for(f"not allowed: {words}")
+        leave(terminal)
+
+
+@pytest.mark.parametrize("enter", ["\r", "\x1b[13u", "\x1b[13;1:2u"])
+def test_a_message_that_is_being_typed_when_a_question_comes_approves_nothing(
+    tmp_path: Path, enter: str
+) -> None:
+    gate = Gate()
+    call = tool_answer(("c1", "bash", {"command": "touch made-by-bash"}))
+    first = Reply([gate, *call.steps])
+    with SseServer(first, answer("As you wish.")) as server, connected(tmp_path, server) as terminal:
+        terminal.wait_for(READY)
+        terminal.send("make a file\r")
+        terminal.wait_for("interrupt")
+        terminal.send("and then ")
+        terminal.wait_for("and then")
+        gate.open()
+        terminal.wait_for("Yes, once")
+        terminal.wait_until_quiet(0.8, timeout_s=0.9)
+        terminal.send("1")
+        terminal.wait_until_quiet(0.8, timeout_s=0.9)
+        terminal.wait_for("No, because: and then 1")
+        terminal.send("\x1b")
+        terminal.wait_until_quiet(0.8, timeout_s=0.9)
+        terminal.send(enter)
+        terminal.wait_until_quiet(0.8, timeout_s=0.9)
+        assert len(server.requests) == 1 and not (tmp_path / "made-by-bash").exists()
+        terminal.send("\x1b")
+        terminal.wait_until_quiet(0.8, timeout_s=0.9)
+        terminal.send("\x1b")
+        terminal.wait_for("As you wish.")
+        terminal.wait_for("and then 1")
+        assert not (tmp_path / "made-by-bash").exists()
+
+
 def test_escape_keeps_the_partial_answer_and_the_next_message_goes_on(tmp_path: Path) -> None:
     gate = Gate()
     replies = (Reply([event(chunk("Once upon a time")), gate, Stall()]), answer("there was a heron."))

@@ -49,6 +49,8 @@ class CardBody:
     def __init__(self, preview_rows: int = 0) -> None:
         """`preview_rows`: how many of the last lines of the result show while the card is folded."""
         self.preview_rows = preview_rows
+        self.is_wrapped = False
+        """Whether lines are wrapped while the card is folded, not cut at their end."""
         self._is_live = True
         self._is_cut = False
         """Whether a line was cut at its end where the card was drawn folded last."""
@@ -135,7 +137,8 @@ class CardBody:
         if is_preview and not self._is_live:
             rows = self.preview_rows
             lines = self._text.rsplit("\n", rows)[-rows:] if rows else []
-            self._is_cut = any(cells(line[: 4 * canvas.width]) > canvas.width for line in lines)
+            is_long = any(cells(line[: 4 * canvas.width]) > canvas.width for line in lines)
+            self._is_cut = is_long and not self.is_wrapped
         if self._is_live or is_preview:
             is_all = self._is_live or self.is_whole_in_preview
             canvas.mark(Passage(card, 1 if is_all else PREVIEW))
@@ -172,7 +175,10 @@ class CardBody:
             hidden = len(lines) - len(shown) + self._more_than_rows(lines[: len(lines) - len(shown)])
             canvas.decoration([(f"… {_count(hidden)} (Ctrl+O)", styles.muted)])
         for line in shown:
-            self._draw_cut(line, canvas, styles)
+            if self.is_wrapped:
+                canvas.text([(line.expandtabs(8), styles.muted)], original=line)
+            else:
+                self._draw_cut(line, canvas, styles)
 
     def _more_than_rows(self, lines: Sequence[str]) -> int:
         """How many more lines of output these rows stand for than they are: one may stand for many."""

@@ -49,7 +49,11 @@ class ToolCalls:
 
     def denied(self, event: Permission) -> None:
         if event.call_id in self._running:
-            self._running[event.call_id].deny("" if event.by == "person" else event.rule)
+            card = self._running[event.call_id]
+            if event.by == "person":
+                card.refuse(event.reason)
+            else:
+                card.deny(event.rule)
 
     def end(self, event: ToolEnd) -> None:
         card = self._running.pop(event.call_id, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from rich.cells import cell_len
 from rich.segment import Segment
 
 from forge_core.events import ToolEnd
@@ -51,6 +52,9 @@ Failure = Literal["fresh", "recovered", "final"]
 """What became of the turn after a call had failed: not known yet, it went on, it ended by it."""
 
 _REFUSED = "not allowed"
+_SHORT_REASON_CELLS = 32
+"""A reason up to this length is shown in the header; a longer one below it."""
+_REASON_LINES = 8
 
 
 class ToolCard(CallBlock):
@@ -71,6 +75,8 @@ class ToolCard(CallBlock):
         self._plan = checklist(arguments) if name == "todo" else ""
         self._summary = ""
         self._refusal = _REFUSED
+        self._reason: str | None = None
+        """Why the user refused it, empty without a reason; None where they did not."""
         self._body = CardBody(_PREVIEWS.get(name, 0))
 
     @property
@@ -118,11 +124,24 @@ class ToolCard(CallBlock):
         self._close()
 
     def deny(self, why: str = "") -> None:
-        """It may not run; `why` is what the person does not know: a rule, the mode, a guard."""
+        """It may not run; `why` names what decided it: a rule, the mode, a guard."""
         if self.is_running:
             self.state = "denied"
             self._refusal = f"{_REFUSED}: {safe_line(why)}" if why else _REFUSED
             self.changed()
+
+    def refuse(self, reason: str) -> None:
+        """The user did not allow it, for the reason that they gave, if any."""
+        if self.is_running:
+            self._reason = safe_text(reason).strip()
+            self._body.preview_rows, self._body.is_wrapped = _REASON_LINES, True
+            self.deny("" if self._has_long_reason else self._reason)
+
+    @property
+    def _has_long_reason(self) -> bool:
+        """Whether the user's reason needs rows below the header."""
+        reason = self._reason or ""
+        return "\n" in reason or cell_len(reason) > _SHORT_REASON_CELLS
 
     def interrupt(self) -> None:
         """The turn ended without this call's end."""
@@ -248,6 +267,8 @@ class ToolCard(CallBlock):
 
     def _told(self, end: ToolEnd) -> str:
         """What the person is shown of the result."""
+        if self._reason is not None:  # the result is worded for the model
+            return self._reason if self._has_long_reason else ""
         if self._plan and end.success:
             return self._plan
         text = end.result
@@ -269,7 +290,9 @@ class ToolCard(CallBlock):
             self.owner.call_ended(self)
 
     def _preview_rows(self) -> int:
-        if self.state in ("background", "denied") or self._is_said_in_header():
+        if self.state == "denied":
+            return self._body.rows_when_folded() if self._has_long_reason else 0
+        if self.state == "background" or self._is_said_in_header():
             return 0
         return self._body.rows_when_folded()
 

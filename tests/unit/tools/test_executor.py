@@ -263,9 +263,9 @@ class TestAsking:
         assert "'use the other file'" in (result.error or "")
         assert "Do not retry the same call" in (result.error or "")
         assert file.read_text() == "one\ntwo\n"
-        assert [(event.decision, event.by) for event in events if isinstance(event, Permission)] == [
-            ("deny", "person")
-        ]
+        assert [
+            (event.decision, event.by, event.reason) for event in events if isinstance(event, Permission)
+        ] == [("deny", "person", "use the other file")]
 
     async def test_what_would_fail_anyway_fails_without_a_question(
         self, file: Path, events: list[AgentEvent]
