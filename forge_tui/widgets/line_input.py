@@ -74,7 +74,7 @@ class LabelledLine(Horizontal):
         height: 1;
         background: $panel;
         & > Static { width: auto; padding: 0 0 0 2; background: $panel; color: $accent; }
-        & > DrivenLine, & > DrivenLine:focus { width: 1fr; padding: 0 2 0 1; }
+        & > DrivenLine, & > DrivenLine:focus { width: 1fr; padding: 0 2 0 1; background-tint: transparent; }
     }
     """
 

@@ -113,8 +113,15 @@ def test_permission_with_a_rule_for_good(snap_compare: Compare, config: ForgeCon
 
 def test_permission_rule_being_changed(snap_compare: Compare, tmp_path: Path) -> None:
     app = make_app(make_config(tmp_path, theme="forge-light"), [[COMMAND]])
-    keys = ("down", "down", "e", "backspace", "enter")
+    keys = ("down", "down", "tab", "backspace", "enter")
     assert snap_compare(app, terminal_size=(80, 24), run_before=asked(*keys))
+
+
+def test_permission_refused_in_own_words(snap_compare: Compare, tmp_path: Path) -> None:
+    app = make_app(make_config(tmp_path, theme="forge-light"), [[COMMAND]])
+    assert snap_compare(
+        app, terminal_size=(80, 24), run_before=asked(*"no,", "space", *"use", "space", *"tox")
+    )
 
 
 def test_permission_for_a_long_command(snap_compare: Compare, config: ForgeConfig) -> None:
@@ -140,17 +147,27 @@ def test_question(snap_compare: Compare, config: ForgeConfig) -> None:
 
 def test_question_with_several_answers(snap_compare: Compare, tmp_path: Path) -> None:
     app = make_app(make_config(tmp_path, theme="forge-light"), [[QUESTIONS]])
-    assert snap_compare(app, terminal_size=(80, 24), run_before=asked("1", "space", "down"))
+    assert snap_compare(app, terminal_size=(80, 24), run_before=asked("1", "down"))
 
 
 def test_question_in_own_words(snap_compare: Compare, config: ForgeConfig) -> None:
     app = make_app(config, [[QUESTIONS]])
-    assert snap_compare(app, terminal_size=(80, 24), run_before=asked("4", *"Litestar"))
+    assert snap_compare(app, terminal_size=(80, 24), run_before=asked(*"Litestar"))
+
+
+async def reviewed(pilot: Pilot[None]) -> None:
+    """Answer both questions."""
+    app = pilot.app
+    await asked("1", "enter")(pilot)
+    assert isinstance(app, ChatApp)
+    app.clock.pass_(1)  # a new question takes no key at once
+    await pilot.press("1", "3", "enter")
+    await standing(pilot)
 
 
 def test_questions_review(snap_compare: Compare, config: ForgeConfig) -> None:
     app = make_app(config, [[QUESTIONS]])
-    assert snap_compare(app, terminal_size=(80, 24), run_before=asked("1", "1", "3", "enter"))
+    assert snap_compare(app, terminal_size=(80, 24), run_before=reviewed)
 
 
 def test_question_60x15(snap_compare: Compare, config: ForgeConfig) -> None:

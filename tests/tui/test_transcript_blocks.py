@@ -116,16 +116,28 @@ def test_a_refused_call_says_so_also_after_its_end() -> None:
 
 def test_a_refused_call_shows_the_reason_that_the_user_gave() -> None:
     rows = drawn(refused("no, [b]use[/b] tox\x1b[2J"))
-    assert rows == [" ⊘ Run make  not allowed: no, [b]use[/b] tox␛[2J"]
+    assert rows == [" ⊘ Run make  not allowed", " │ no, [b]use[/b] tox␛[2J"]
 
 
-def test_a_long_reason_of_the_user_is_shown_below_the_header() -> None:
+@pytest.mark.parametrize("width", [40, 60, 120])
+def test_all_of_the_users_reason_is_shown(width: int) -> None:
     reason = "use tox instead of make, and only for the three files that you changed"
-    rows = drawn(refused(reason), 60)
-    assert rows[0] == " ⊘ Run make  not allowed" and len(rows) == 3
-    assert " ".join(row.removeprefix(" │ ").strip() for row in rows[1:]) == reason
-    block = refused(f"use tox\nand {reason}")
-    assert drawn(block, 100)[1:] == [" │ use tox", f" │ and {reason}"]
+    rows = drawn(refused(f"use tox\nand {reason}"), width)
+    assert rows[:2] == [" ⊘ Run make  not allowed", " │ use tox"]
+    assert " ".join(row.removeprefix(" │ ").strip() for row in rows[2:]) == f"and {reason}"
+
+
+def test_a_refused_call_in_a_group_shows_the_reason_in_its_row() -> None:
+    events = [
+        tool_started("read", call_id="1", path="a.py"),
+        tool_ended("read", "x", call_id="1"),
+        tool_started("read", call_id="2", path=".env"),
+        Permission(call_id="2", decision="deny", rule="r", by="person", reason="it has keys"),
+        tool_ended("read", "Error: denied", call_id="2", success=False, outcome="denied"),
+    ]
+    layout = layout_of(*events)
+    layout.blocks[0].set_open(True)  # type: ignore[attr-defined]
+    assert any("Read .env  not allowed: it has keys" in row for row in drawn(layout.blocks[0], 80))
 
 
 def test_a_refused_call_shows_no_words_that_are_meant_for_the_model() -> None:

@@ -146,7 +146,7 @@ def test_words_typed_at_a_question_are_the_reason_of_a_no(tmp_path: Path, pieces
         terminal.wait_for("As you wish.")
         assert repr(words) in server.requests[1].json["messages"][-1]["content"]
         assert not (tmp_path / "made-by-bash").exists()
-        terminal.wait_for(f"not allowed: {words}")
+        terminal.wait_for(f"│ {words}")
         leave(terminal)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from rich.cells import cell_len
 from rich.segment import Segment
 
 from forge_core.events import ToolEnd
@@ -52,9 +51,8 @@ Failure = Literal["fresh", "recovered", "final"]
 """What became of the turn after a call had failed: not known yet, it went on, it ended by it."""
 
 _REFUSED = "not allowed"
-_SHORT_REASON_CELLS = 32
-"""A reason up to this length is shown in the header; a longer one below it."""
 _REASON_LINES = 8
+"""The most that show of the user's reason while the card is folded."""
 
 
 class ToolCard(CallBlock):
@@ -135,13 +133,7 @@ class ToolCard(CallBlock):
         if self.is_running:
             self._reason = safe_text(reason).strip()
             self._body.preview_rows, self._body.is_wrapped = _REASON_LINES, True
-            self.deny("" if self._has_long_reason else self._reason)
-
-    @property
-    def _has_long_reason(self) -> bool:
-        """Whether the user's reason needs rows below the header."""
-        reason = self._reason or ""
-        return "\n" in reason or cell_len(reason) > _SHORT_REASON_CELLS
+            self.deny()
 
     def interrupt(self) -> None:
         """The turn ended without this call's end."""
@@ -234,6 +226,8 @@ class ToolCard(CallBlock):
 
     def _result(self) -> str:
         words = {"denied": self._refusal, "interrupted": "interrupted"}.get(self.state, self._summary)
+        if self._reason and self.owner is not None:  # in a list there is only the header
+            words = f"{words}: {safe_line(self._reason)}"
         if not self.calls.count:
             return words
         calls = f"{self.calls.count:,} call{'s'[: self.calls.count != 1]}"
@@ -268,7 +262,7 @@ class ToolCard(CallBlock):
     def _told(self, end: ToolEnd) -> str:
         """What the person is shown of the result."""
         if self._reason is not None:  # the result is worded for the model
-            return self._reason if self._has_long_reason else ""
+            return self._reason
         if self._plan and end.success:
             return self._plan
         text = end.result
@@ -291,7 +285,7 @@ class ToolCard(CallBlock):
 
     def _preview_rows(self) -> int:
         if self.state == "denied":
-            return self._body.rows_when_folded() if self._has_long_reason else 0
+            return self._body.rows_when_folded() if self._reason else 0
         if self.state == "background" or self._is_said_in_header():
             return 0
         return self._body.rows_when_folded()
