@@ -9,7 +9,8 @@ order. The rule:
   behind it, it is text.
 - Other keys answer after `GRACE_S` without a key since the prompt came, and only while the line is closed.
 - Over a half-typed message, digits, Enter and Backspace are that message's too, for `TYPING_S`.
-- Once there is text, no answer that allows anything is selected unless the user selects it.
+- Once there is text, or where the prompt came upon an unsent message or a search, no answer that allows
+  anything is selected unless the user selects it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from forge_core.sanitize import safe_line
-from forge_tui.screens.prompt_place import TYPING_S
 from forge_tui.terminal import internals
 from forge_tui.widgets.bound_keys import run_bound
 from forge_tui.widgets.composer import is_newline
@@ -41,6 +41,8 @@ GRACE_S = 0.5
 """So long without a key after a prompt came, until its keys answer."""
 DIGIT_S = 0.5
 """So long without another key, until a digit is an answer."""
+TYPING_S = 3.0
+"""So long a message goes on that was being typed when the prompt came."""
 ENTER_S = 0.3
 """An Enter that follows sooner on a message begun in the composer was meant for the composer."""
 LATE_S = 0.1
@@ -63,6 +65,10 @@ TYPING_HINT = "Keys continue your message · Up, Down choose an answer"
 
 class Draft(Protocol):
     """The message in the composer, which a prompt hides."""
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether the prompt came while the user was at something else, this message or a search."""
 
     @property
     def is_half_typed(self) -> bool:
@@ -212,8 +218,9 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         """It shows: what was typed before was not typed at it."""
         self.rearm()
         self._typing_until = self._clock() + TYPING_S
-        if self._draft.is_half_typed:
+        if self._draft.is_interrupted:
             self.select_own_words()
+        if self._draft.is_half_typed:
             self.set_timer(TYPING_S, self.say_hint)
         self.say_hint()
 

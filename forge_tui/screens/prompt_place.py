@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 Reply = TypeVar("Reply")
 ASKING = "Waiting for your answer"
-TYPING_S = 3.0
-"""A message that was typed at within this time before a prompt came is still being typed, for as long."""
+RECENT_S = 5.0
+"""A message that was typed at within this time before a prompt came is still being typed."""
 LATE_ENTER_S = 0.5
 """So long after a prompt has gone, an Enter may have been meant for it."""
 
@@ -45,6 +45,7 @@ class PromptPlace:
         self._typed_at = float("-inf")
         """When the user last typed at the composer, or in a prompt's line."""
         self._came_at = 0.0
+        self._is_interrupting = False
         self._went_at = float("-inf")
 
     @property
@@ -130,6 +131,8 @@ class PromptPlace:
         if prompt is not self._prompt:
             return  # answered by a cancel before it could be shown
         screen = self._screen
+        has_draft = screen.composer.display and bool(screen.composer.text.strip())
+        self._is_interrupting = has_draft or screen.is_finding or screen.app.screen is not screen
         self._close_overlays()  # a question must not wait unseen
         screen.end_find(is_kept=True)
         screen.popup.close(screen.composer.text)
@@ -169,9 +172,14 @@ class PromptPlace:
     # The message in the composer
 
     @property
+    def is_interrupted(self) -> bool:
+        """Whether the user was doing something else when the prompt came: an Enter may belong to that."""
+        return self._is_interrupting or self.is_half_typed
+
+    @property
     def is_half_typed(self) -> bool:
         """Whether the composer's text was being typed when the prompt came."""
-        is_recent = self._came_at - self._typed_at < TYPING_S
+        is_recent = self._came_at - self._typed_at < RECENT_S
         return is_recent and bool(self._screen.composer.text.strip())
 
     def take(self) -> tuple[str, int]:

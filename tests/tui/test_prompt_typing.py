@@ -337,6 +337,41 @@ async def test_enter_approves_nothing_however_late_it_ends_a_half_typed_message(
         assert app.chat.composer.text == "also this" and app.scripted.sent == ["do it"]
 
 
+async def test_enter_for_a_message_that_was_typed_long_before_approves_nothing(config: ForgeConfig) -> None:
+    app, gate = gated(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "do it")
+        await until(pilot, gate.reached.is_set)
+        await type_text(pilot, "also this")
+        app.clock.pass_(600)
+        gate.open()
+        await until(pilot, lambda: isinstance(app.focused, PermissionPrompt) and app.focused.size)
+        app.clock.pass_(1)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.scripted.replies == []
+        await pilot.press("escape", "1", "enter")
+        await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.ONCE)])
+
+
+@pytest.mark.parametrize("key", ["ctrl+f", "ctrl+p", "f1"])
+async def test_enter_meant_for_what_the_prompt_closed_approves_nothing(config: ForgeConfig, key: str) -> None:
+    app, gate = gated(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "do it")
+        await until(pilot, gate.reached.is_set)
+        await pilot.press(key)
+        await until(pilot, lambda: app.focused is not app.chat.composer)
+        gate.open()
+        await until(pilot, lambda: isinstance(app.focused, PermissionPrompt) and app.focused.size)
+        app.clock.pass_(1)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.scripted.replies == []
+
+
 async def test_keys_in_one_burst_with_the_prompt_keep_their_order(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
