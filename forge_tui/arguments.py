@@ -80,7 +80,7 @@ def config_flags(options: argparse.Namespace) -> dict[str, Any]:
     from forge_core.config.fields import check_value
     from forge_core.config.models import PermissionMode
 
-    plain = ("base_url", "model", "theme", "max_iterations", "log_level", "sandbox")
+    plain = ("base_url", "model", "context_window", "theme", "max_iterations", "log_level", "sandbox")
     raw = {name: getattr(options, name) for name in plain}
     flags = {name: None if value is None else check_value(name, value) for name, value in raw.items()}
     if options.permission_mode is not None:
@@ -136,6 +136,12 @@ def _read_file(path: str) -> str:
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-m", "--model", help="the model's id; `offline` for the built-in one")
     parser.add_argument("--base-url", help="an OpenAI-compatible endpoint, e.g. http://localhost:11434/v1")
+    parser.add_argument(
+        "--context-window",
+        type=int,
+        metavar="TOKENS",
+        help="tokens that the model can hold (default: as told)",
+    )
     parser.add_argument(
         "--permission-mode",
         choices=MODES,

@@ -32,7 +32,7 @@ async def run_prompt(config: ForgeConfig, prompt: str, output: OutputFormat) -> 
     for notice in (*config.notices, *_untrusted(config), *_key_sent(config)):
         print(safe_line(notice), file=sys.stderr)
     harden_process()
-    session = build_session(config, deny_all)
+    session = build_session(config, deny_all, shows_figures=False)
     try:
         return await _drive(session, prompt, make_printer(output, sys.stdout, sys.stderr))
     finally:

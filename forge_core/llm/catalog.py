@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -91,15 +91,21 @@ def read_model(entry: Any) -> ModelInfo | None:
     return ModelInfo(
         id=entry["id"],
         name=str(entry.get("name") or entry["id"]),
-        context_length=_positive(entry.get("context_length"))
-        or _positive(top.get("context_length"))
-        or _positive(entry.get("max_model_len")),
+        context_length=next(filter(None, (_positive(value) for value in _windows(entry, top))), None),
         max_output_tokens=_positive(top.get("max_completion_tokens")),
         prices=_prices(_dict(entry.get("pricing"))),
         input_modalities=_words(architecture.get("input_modalities")) or ("text",),
         supported_parameters=_words(entry.get("supported_parameters")),
         expires=entry["expiration_date"] if isinstance(entry.get("expiration_date"), str) else None,
     )
+
+
+def _windows(entry: dict[str, Any], top: dict[str, Any]) -> Iterator[Any]:
+    """Where servers say how much a model holds."""
+    yield entry.get("context_length")
+    yield top.get("context_length")
+    yield from (entry.get(name) for name in ("max_model_len", "context_window", "max_context_length"))
+    yield _dict(entry.get("meta")).get("n_ctx")
 
 
 def _prices(pricing: dict[str, Any]) -> ModelPrices:

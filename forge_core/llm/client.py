@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import aclosing, closing
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
@@ -31,6 +32,8 @@ from forge_core.llm.wire import error_in, parse_json, read_response
 from forge_core.redact import Redactor
 
 COMPLETE_TIMEOUT_S = 600.0
+PROBE_TIMEOUT_S = 5.0
+PROBE_BYTES = 8 * 1024 * 1024
 
 T = TypeVar("T")
 
@@ -182,6 +185,21 @@ class OpenRouterClient(AccountCalls):
             return self._parsed(body)
 
         return await self._repeated(attempt)
+
+    async def probe(self, path: str, body: bytes | None = None, *, base_url: str | None = None) -> Any:
+        """The JSON at `path` below `base_url` (this client's, or another path of its host): a POST of `body`,
+        else a GET. Sent once; bounded in time and size. Raises ProviderError."""
+        exchange = replace(
+            self._exchange(),
+            base_url=base_url or self.base_url,
+            total_s=PROBE_TIMEOUT_S,
+            max_body_bytes=PROBE_BYTES,
+        )
+        _, answer = await exchange.fetch("GET" if body is None else "POST", path, body)
+        try:
+            return await asyncio.to_thread(parse_json, answer)
+        except ValueError:
+            raise self._faults.no_answer(answer) from None
 
     async def _repeated(self, attempt: Callable[[], Awaitable[T]]) -> T:
         retries = current_count()

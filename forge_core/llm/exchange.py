@@ -57,6 +57,7 @@ class Exchange:
     deadlines: Deadlines
     total_s: float
     """Limit of `fetch`, from the first byte sent to the last one read."""
+    max_body_bytes: int = MAX_BODY_BYTES
 
     async def fetch(
         self, method: str, path: str, body: bytes | None = None
@@ -69,7 +70,7 @@ class Exchange:
                 response = await client.send(request, stream=True)
                 try:
                     await self._refuse_failure(response)
-                    return response.headers, await self._read_all(response, MAX_BODY_BYTES)
+                    return response.headers, await self._read_all(response, self.max_body_bytes)
                 finally:
                     await response.aclose()
         except TimeoutError:
@@ -87,7 +88,7 @@ class Exchange:
             response = client.send(request, stream=True)
             try:
                 self._refuse_failure_sync(response)
-                return response.headers, self._read_all_sync(response, MAX_BODY_BYTES)
+                return response.headers, self._read_all_sync(response, self.max_body_bytes)
             finally:
                 response.close()
         except httpx.ReadTimeout:

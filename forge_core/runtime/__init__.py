@@ -43,10 +43,15 @@ def load_session_config(
 
 
 def build_session(
-    config: ForgeConfig, approver: Approver, questioner: Questioner | None = None
+    config: ForgeConfig,
+    approver: Approver,
+    questioner: Questioner | None = None,
+    *,
+    shows_figures: bool = True,
 ) -> ForgeSession:
     """A session that checks every tool call against the policy and asks `approver`; the model's own questions
-    go to `questioner`, and are refused where there is none.
+    go to `questioner`, and are refused where there is none. Without `shows_figures` a custom endpoint is not
+    asked for the model's context window.
 
     Takes a second or so the first time, for the imports; opens no connection and no file.
     """
@@ -71,6 +76,10 @@ def build_session(
     logger = open_log(log_path(config.state_dir), config.log_level, f"forge.{session_id}")
     agent.tracker, agent.callbacks = tracker, [tracker, LoggingCallback(logger, redact=_redactor(config))]
 
+    facts = provider_facts(config, client)
+    if not shows_figures:
+        facts.pop("learn_window", None)
+
     async def close() -> None:
         await client.aclose()
         close_log(logger)
@@ -86,7 +95,7 @@ def build_session(
             make_llm=make_llm,
             system_prompt=prompt_maker(config, bench.sandbox_state),
             close=close,
-            **provider_facts(config, client),
+            **facts,
         )
     )
     session.set_mode(config.permission_mode)

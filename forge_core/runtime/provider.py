@@ -61,7 +61,7 @@ def llm_factory(
     return make
 
 
-def _context_window(config: ForgeConfig) -> Callable[[str], int | None]:
+def _context_window(config: ForgeConfig, told: Callable[[str], int | None]) -> Callable[[str], int | None]:
     from forge_core.llm.catalog import lookup
     from forge_core.llm.offline.protocol import CONTEXT_LENGTH
 
@@ -70,7 +70,9 @@ def _context_window(config: ForgeConfig) -> Callable[[str], int | None]:
             return config.context_window
         if config.endpoint.kind == "offline":
             return CONTEXT_LENGTH
-        found = lookup(model) if config.endpoint.kind == "openrouter" else None
+        if config.endpoint.kind == "custom":
+            return told(model)
+        found = lookup(model)
         return found.context_length if found else None
 
     return window
@@ -104,10 +106,13 @@ def _max_output(config: ForgeConfig, model: str) -> int | None:
 
 def provider_facts(config: ForgeConfig, client: OpenRouterClient) -> dict[str, Any]:
     """The fields of `SessionParts` that depend on the provider. The bill of a cut answer and the catalogue
-    with prices are what only OpenRouter answers."""
+    with prices are what only OpenRouter answers; a custom endpoint may tell how much its models hold."""
+    from forge_core.llm.windows import ContextWindows
+
+    windows = ContextWindows(client)
     facts: dict[str, Any] = {
         "provider_label": _provider_label(config),
-        "context_window": _context_window(config),
+        "context_window": _context_window(config, windows.get),
         "max_output": partial(_max_output, config),
         "output_price": partial(_output_price, config),
         "known_models": partial(_known_models, config),
@@ -117,6 +122,8 @@ def provider_facts(config: ForgeConfig, client: OpenRouterClient) -> dict[str, A
 
         facts["bill"] = partial(_bill, client)
         facts["refresh"] = partial(refresh_catalogue, client, config.state_dir / "cache")
+    elif config.endpoint.kind == "custom":
+        facts["learn_window"] = windows.learn
     return facts
 
 

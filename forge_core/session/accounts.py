@@ -55,6 +55,7 @@ class Accounts:
         self._tracker = tracker
         self._bill = bill
         self._refresh = refresh
+        self._asked_windows: set[str] = set()
         self._on_change = on_change
         self._titles: list[str] = []
         self._abandoned: str | None = None
@@ -97,6 +98,13 @@ class Accounts:
         generation_id, self._abandoned = self._abandoned, None
         if generation_id and event.usage.estimated and self._bill is not None:
             self._start(self._settle(self._bill, generation_id, event))
+
+    def learn_window(self, model: str, ask: Callable[[str], Awaitable[None]]) -> None:
+        """Have the endpoint asked how much `model` holds, once; called after an answer, so that no request
+        waits for it and a local server has the model loaded."""
+        if model not in self._asked_windows:
+            self._asked_windows.add(model)
+            self._start(self._learn(lambda: ask(model)))
 
     async def settled(self) -> None:
         """Waits until nothing is open."""

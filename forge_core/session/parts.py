@@ -42,5 +42,7 @@ class SessionParts:
     """What a generation that was left cost; None where the provider has no such thing."""
     refresh: Callable[[], Awaitable[None]] | None = None
     """Brings the model catalogue up to date, beside the first turn."""
+    learn_window: Callable[[str], Awaitable[None]] | None = None
+    """Asks the endpoint how much a model holds; None where `context_window` knows without."""
     close: Callable[[], Any]
     """Closes the provider's connections; awaited when it gives an awaitable."""

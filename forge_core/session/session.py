@@ -294,8 +294,14 @@ class ForgeSession:
         if isinstance(event, LLMEnd):
             self._meter.answered(event)
             self._accounts.answered(event)
+            self._learn_window()
         elif isinstance(event, AgentEnd):
             self.last_result = event.result
+
+    def _learn_window(self) -> None:
+        ask, model = self._parts.learn_window, self._model
+        if ask is not None and self._parts.context_window(model) is None:
+            self._accounts.learn_window(model, ask)
 
     def _begin(self, text: str, *, is_retry: bool) -> None:
         journal, config = self._parts.journal, self._parts.config

@@ -11,6 +11,8 @@ it alike::
 `SseServer(*replies)` answers the n-th POST with the n-th reply; a function `Seen -> Reply` may stand in
 for any of them, and `routes={"GET /models": reply}` answers by method and path (below `/api/v1`) as often
 as asked. A request beyond the script gets a 500 that says so. `server.add(reply, …)` appends while it runs.
+`GET /models` without a route is answered with 404 and not kept: a session asks for it beside its turns, at
+a moment that no other test should depend on.
 
 A `Reply` is a status, headers and a list of steps:
 
@@ -196,7 +198,8 @@ class SseServer:
     ) -> None:
         while True:
             seen = await _read_request(reader, number)
-            self.requests.append(seen)
+            if not self._is_probe(seen):
+                self.requests.append(seen)
             reply = self._choose(seen)
             play = asyncio.ensure_future(_play(reply, writer))
             watch = asyncio.ensure_future(_closed(reader))
@@ -215,12 +218,18 @@ class SseServer:
             finally:
                 await _cancel(play, watch)
 
+    def _is_probe(self, seen: Seen) -> bool:
+        name = f"{seen.method} {seen.path.removeprefix(PREFIX)}"
+        return name == "GET /models" and name not in self._routes
+
     def _choose(self, seen: Seen) -> Reply:
         path = seen.path.removeprefix(PREFIX)
         route = self._routes.get(f"{seen.method} {path}") or self._routes.get(
             f"{seen.method} {path.split('?')[0]}"
         )
         if route is None:
+            if self._is_probe(seen):
+                return error_reply(404, "no such path")
             if seen.method != "POST" or self._next >= len(self._replies):
                 return error_reply(500, f"no scripted reply for {seen.method} {seen.path}")
             route = self._replies[self._next]
