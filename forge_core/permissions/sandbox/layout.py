@@ -30,6 +30,11 @@ _FRESH_CACHES = table(
 """Tools that fail, or lose their cache, when it can't be written: these start empty. The rest of ~/.cache
 (Poetry's environments, browsers of test suites, models) is shown as it is, read-only."""
 _MAX_CACHES = 48
+HOST_SOCKETS = table(
+    """XDG_RUNTIME_DIR SSH_AUTH_SOCK SSH_AGENT_PID GPG_AGENT_INFO DBUS_SESSION_BUS_ADDRESS DISPLAY
+    WAYLAND_DISPLAY DOCKER_HOST CONTAINER_HOST WSL_INTEROP TMUX STY"""
+)
+"""Variables that lead to sockets of the host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +101,7 @@ def mounts(scene: Scene, hold: Callable[[str, Path], list[str]]) -> list[str]:
 def environment_inside(scene: Scene) -> dict[str, str]:
     """The variables of the command, with temporary and cache folders that it can write to, and without those
     that lead to sockets of the host."""
-    dropped = table(
-        """XDG_RUNTIME_DIR SSH_AUTH_SOCK SSH_AGENT_PID GPG_AGENT_INFO DBUS_SESSION_BUS_ADDRESS DISPLAY
-        WAYLAND_DISPLAY DOCKER_HOST CONTAINER_HOST WSL_INTEROP TMUX STY"""
-    )
-    inside = {name: value for name, value in scene.environment.items() if name not in dropped}
+    inside = {name: value for name, value in scene.environment.items() if name not in HOST_SOCKETS}
     for name in ("TMPDIR", "TMP", "TEMP"):
         if name in inside and not _is_in_any(Path(os.path.realpath(inside[name])), scene.writable):
             inside[name] = "/tmp"

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from forge_core.errors import ForgeError
+from forge_core.permissions.sandbox import seatbelt
 from forge_core.permissions.sandbox.bubblewrap import find_bwrap
 from forge_core.permissions.sandbox.presence import is_folder, is_there
 from forge_core.permissions.sandbox.reasons import NO_BWRAP, why_bwrap_failed
@@ -36,11 +37,14 @@ done < /proc/self/status
 if (exec 3<> /dev/udp/192.0.2.1/9) 2>/dev/null; then echo connected; fi
 if (: < "/proc/$4/environ") 2>/dev/null; then echo environ; fi
 if [ -w "$3" ]; then echo writable; fi
+if (: > "$1/.forge") 2>/dev/null; then echo forge; fi
+if (read -r line < "$1/.env" && [ "$line" = "$5" ]) 2>/dev/null; then echo secret; fi
 echo end
 """
 """Tries what must work and what must not. Only bash opens /dev/udp as a socket; connecting one sends nothing,
 and 192.0.2.1 is an address for documentation."""
 
+PLATFORM = sys.platform
 _PATH_FAILED = "bwrap: Can't "
 
 _known: dict[tuple[str, Path, str, int], SandboxState] = {}
@@ -91,10 +95,12 @@ def forget() -> None:
 
 
 def _find(root: Path, environment: Mapping[str, str]) -> SandboxState:
-    if sys.platform != "linux":
-        return SandboxState(SandboxKind.OFF, f"there is none for {platform.system() or sys.platform} yet")
+    if PLATFORM not in ("linux", "darwin"):
+        return SandboxState(SandboxKind.OFF, f"there is none for {platform.system() or PLATFORM} yet")
     if root == Path("/"):
         return SandboxState(SandboxKind.OFF, "the folder is '/' (start Forge in a project folder)")
+    if PLATFORM == "darwin":
+        return _find_seatbelt(root, environment)
     program = find_bwrap(environment.get("PATH", os.defpath), root)
     if program is None:
         return _fallback(NO_BWRAP, root, environment)
@@ -111,12 +117,23 @@ def _find(root: Path, environment: Mapping[str, str]) -> SandboxState:
     return replace(state, reason=_what_is_not_held(state, root))
 
 
+def _find_seatbelt(root: Path, environment: Mapping[str, str]) -> SandboxState:
+    """sandbox-exec, when a run of it held."""
+    if not os.access(seatbelt.PROGRAM, os.X_OK):
+        return SandboxState(SandboxKind.OFF, f"{seatbelt.PROGRAM} not found")
+    state = SandboxState(SandboxKind.SEATBELT, program=seatbelt.PROGRAM)
+    trial = _run(state, root, environment)
+    if trial.problem:
+        return SandboxState(SandboxKind.OFF, trial.problem)
+    return replace(state, reason=_what_is_not_held(state, root))
+
+
 def _what_is_not_held(state: SandboxState, root: Path) -> str:
-    """Why a working bubblewrap is "weak" for this workspace; empty when it is not."""
+    """Why a working sandbox is "weak" for this workspace; empty when it is not."""
     from forge_core.permissions.sandbox.hidden import home_folders
     from forge_core.permissions.sandbox.protected import protection
 
-    if machine(platform.machine()) is None:
+    if state.kind is SandboxKind.BUBBLEWRAP and machine(platform.machine()) is None:
         return f"no system call filter for {platform.machine() or 'this machine'}"
     if state.binds_paths:
         return "bwrap is too old to hold what a command may exchange (update bubblewrap)"
@@ -154,6 +171,9 @@ def _run(state: SandboxState, root: Path, environment: Mapping[str, str]) -> _Tr
     outside = home / f".forge-probe-{uuid.uuid4().hex}"
     try:
         (folder / "workspace").mkdir()
+        secret = uuid.uuid4().hex
+        if state.kind is SandboxKind.SEATBELT:
+            (folder / "workspace/.env").write_text(f"{secret}\n")
         sandbox = Sandbox(
             state,
             folder / "workspace",
@@ -161,7 +181,7 @@ def _run(state: SandboxState, root: Path, environment: Mapping[str, str]) -> _Tr
             extra_writable=(root,) if is_folder(root) else (),
         )
         shell = shutil.which("bash", path=environment.get("PATH", os.defpath)) or "/bin/sh"
-        words = [shell, "-c", _SCRIPT, "probe", folder / "workspace", outside, root, os.getpid()]
+        words = [shell, "-c", _SCRIPT, "probe", folder / "workspace", outside, root, os.getpid(), secret]
         with sandbox.launch([str(word) for word in words], folder / "workspace", environment) as launch:
             done = subprocess.run(
                 launch.argv,
@@ -179,7 +199,8 @@ def _run(state: SandboxState, root: Path, environment: Mapping[str, str]) -> _Tr
             state, done, (folder / "workspace/inside").exists(), is_there(outside) and not holds_home, root
         )
     except subprocess.TimeoutExpired:
-        return _Trial(f"bwrap did not end within {_TIMEOUT_S:g} s")
+        name = "sandbox-exec" if state.kind is SandboxKind.SEATBELT else "bwrap"
+        return _Trial(f"{name} did not end within {_TIMEOUT_S:g} s")
     finally:
         outside.unlink(missing_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
@@ -189,6 +210,8 @@ def _judge(
     state: SandboxState, done: subprocess.CompletedProcess[str], wrote: bool, escaped: bool, root: Path
 ) -> _Trial:
     lines = done.stdout.splitlines()
+    if state.kind is SandboxKind.SEATBELT:
+        return _judge_seatbelt(done, lines, wrote=wrote, escaped=escaped)
     if "end" not in lines or not wrote:
         return _Trial(why_bwrap_failed(done.stderr, done.returncode), done.stderr)
     filtered = "Seccomp: 2" in lines or machine(platform.machine()) is None
@@ -201,4 +224,18 @@ def _judge(
         return _Trial("bwrap runs but does not hold here (a write, a socket or a process got out)")
     if "writable" not in lines and is_folder(root) and os.access(root, os.W_OK):
         return _Trial(f"commands in it can't write to {str(root)!r} (run Forge as the owner of that folder)")
+    return _Trial()
+
+
+def _judge_seatbelt(
+    done: subprocess.CompletedProcess[str], lines: list[str], *, wrote: bool, escaped: bool
+) -> _Trial:
+    if "end" not in lines or not wrote:
+        first = next((line.strip() for line in done.stderr.splitlines() if line.strip()), "")
+        said = "".join(char if char.isprintable() else "?" for char in first)[:160].rstrip(".")
+        return _Trial(f"sandbox-exec failed ({said or f'it ended with {done.returncode}'})", done.stderr)
+    if escaped or not {"connected", "environ", "forge", "secret"}.isdisjoint(lines):
+        return _Trial("sandbox-exec runs but does not hold here (a write, a socket or a key got out)")
+    if "writable" not in lines:
+        return _Trial("commands in it can't write to the folder (run Forge as the owner of that folder)")
     return _Trial()

@@ -96,6 +96,8 @@ class Sandbox:
         match self.state.kind:
             case SandboxKind.OFF:
                 yield Launch(tuple(argv), dict(environment))
+            case SandboxKind.SEATBELT:
+                yield self._seated(argv, environment, network=network, read_only=read_only)
             case SandboxKind.LANDLOCK:
                 yield self._confined(argv, environment, network=network)
             case SandboxKind.BUBBLEWRAP:
@@ -222,19 +224,51 @@ class Sandbox:
 
         homes = home_folders(environment)
         held = protection(self._root)
-        if self._temporary is None:
-            self._temporary = Path(tempfile.mkdtemp(prefix="forge-"))
-            weakref.finalize(self, shutil.rmtree, self._temporary, ignore_errors=True)
+        temporary = self._own_temporary()
         families = FAMILIES if network else (AF_UNIX,)
         command = confined(
             argv,
             abi=landlock_abi(),
-            writable=[self._root, *self._extra, *held.writable, self._temporary],
+            writable=[self._root, *self._extra, *held.writable, temporary],
             hidden=secrets_outside(homes, self._hidden),
             seccomp=seccomp_filter(platform.machine(), families),
             network=network,
         )
-        return Launch(command, dict(environment) | {"TMPDIR": str(self._temporary)})
+        return Launch(command, dict(environment) | {"TMPDIR": str(temporary)})
+
+    def _seated(
+        self, argv: Sequence[str], environment: Mapping[str, str], *, network: bool, read_only: bool
+    ) -> Launch:
+        from forge_core.permissions.sandbox.layout import HOST_SOCKETS
+        from forge_core.permissions.sandbox.seatbelt import SECRETS_AT_HOME, Bounds, confined
+
+        homes = home_folders(environment)
+        found = self._survey.look()
+        held = protection(self._root, found.repositories, homes)
+        tracked = self._tracked_among(found.secrets)
+        temporary = self._own_temporary()
+        more = [home / name for home in homes for name in SECRETS_AT_HOME]
+        bounds = Bounds(
+            writable=[temporary] if read_only else [self._root, *self._extra, *held.writable, temporary],
+            read_only=held.read_only,
+            missing=list(held.missing),
+            pinned=held.pinned,
+            hidden=[
+                *secrets_outside(homes, (*self._hidden, *more)),
+                *(path for path in found.secrets if not tracked.get(path)),
+            ],
+            network=network,
+        )
+        inside = {name: value for name, value in environment.items() if name not in HOST_SOCKETS}
+        inside |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(temporary))
+        return Launch(confined(self.state.program, argv, bounds), inside)
+
+    def _own_temporary(self) -> Path:
+        """A temporary folder for the commands of this sandbox, removed with it."""
+        if self._temporary is None:
+            self._temporary = Path(os.path.realpath(tempfile.mkdtemp(prefix="forge-")))
+            weakref.finalize(self, shutil.rmtree, self._temporary, ignore_errors=True)
+        return self._temporary
 
     def _file(self, name: str, content: bytes, mode: int) -> Path:
         """A file of that content in the sandbox's own folder, made anew when it isn't as it should be."""
