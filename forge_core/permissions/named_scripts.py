@@ -17,6 +17,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from glob import iglob
 from itertools import islice, pairwise
@@ -36,12 +37,17 @@ from forge_core.permissions.wrapper_tables import FEEDERS, INTERPRETERS, SHELLS
 MAX_LINE = 8_000
 """Characters of a line that can be allowed for good."""
 _MAX_FILES = 64
+_MAX_FOLDERS = 8
+_MAX_TOKENS = 200
 _MAX_BYTES = 64 * 1024 * 1024
 _SYSTEM = re.compile(r"/(?:usr|bin|sbin|lib\w*|opt|etc|nix|snap|dev|proc|sys|System|Library)(?:/|$)")
 """Installed by the system; an update there is no reason to ask."""
 _FILTERS = table("sed gsed awk gawk mawk nawk")
 """Only the values of their options are programs."""
-_RUN_THEIR_FILE = (SHELLS | INTERPRETERS | table(". source tsx ts-node")) - _FILTERS
+_WITH_SUBCOMMANDS = table("deno bun R")
+"""Interpreters whose script is not their first operand."""
+_RUN_THEIR_FILE = (SHELLS | INTERPRETERS | table(". source tsx ts-node")) - _FILTERS - _WITH_SUBCOMMANDS
+_TOKEN = re.compile(r"[\w./+-]*[\w]")
 _VERSIONED = re.compile(r"(?:python|pypy|perl|ruby|php|lua|node)[\d.]+")
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 _CHECKERS = table(
@@ -77,7 +83,9 @@ def named_scripts(line: str, root: Path) -> Scripts | None:
     scripts = _Scripts(root)
     try:
         for command in reading.commands:
-            _look_into(command, reading, scripts)
+            # A hint may be no command at all: what it names counts, what it hides does not.
+            with suppress(*(_CannotTellError,) if command.is_hint else ()):
+                _look_into(command, reading, scripts)
         return scripts.hashed()
     except (_CannotTellError, OSError, ValueError):
         return None
@@ -110,10 +118,6 @@ class _Scripts:
 def _look_into(command: SimpleCommand, reading: Reading, scripts: _Scripts) -> None:
     kind = _kind(command)
     folders = list(folders_before(reading, command, scripts.root))
-    if command.is_hint:  # it may be no command at all: what it names counts, what it hides does not
-        if "/" in "".join(command.words[:1]) and not command.parts[0].is_dynamic:
-            _add_all(command.words[0], folders, scripts)
-        return
     if (command.is_opaque and not _holds_its_program(command)) or _is_fed_its_program(command, folders):
         raise _CannotTellError
     _look_at_variables(command, folders, scripts)
@@ -122,7 +126,10 @@ def _look_into(command: SimpleCommand, reading: Reading, scripts: _Scripts) -> N
         return
     if goes_astray(reading) or (command.is_guessed and not _is_fed_only(command)):
         raise _CannotTellError
-    folders += _folders_of_wrappers(command, folders)
+    taken = command.written[: len(command.written) - len(command.words)]
+    folders += _named_folders(taken, folders)  # env -C sub ./x
+    for part in {part for word in taken for part in paths_in(word)}:
+        _add_existing(part, folders, scripts)
     _look_at_program(command, reading, folders, scripts)
     match kind:
         case "filter":
@@ -134,6 +141,7 @@ def _look_into(command: SimpleCommand, reading: Reading, scripts: _Scripts) -> N
         case "interpreter":
             _add_script(command, folders, scripts)
         case "unknown":
+            folders += _named_folders(command.words[1:], folders)  # make -C sub -f x.mk
             _add_words(command.parts[1:], folders, scripts)
             _add_reads(command, folders, scripts)
     if any(_PYTHON.fullmatch(word.rpartition("/")[2]) for word in command.words):
@@ -217,11 +225,11 @@ def _look_at_variables(command: SimpleCommand, folders: Sequence[Path], scripts:
                 _add_existing(part, folders, scripts)
 
 
-def _folders_of_wrappers(command: SimpleCommand, folders: Sequence[Path]) -> list[Path]:
-    """The folders that words before the program name: `env -C sub ./x`."""
-    taken = command.written[: len(command.written) - len(command.words)]
-    parts = {part for word in taken for part in paths_in(word)}
-    return [folder / part for folder in folders for part in sorted(parts) if (folder / part).is_dir()]
+def _named_folders(words: Sequence[str], folders: Sequence[Path]) -> list[Path]:
+    """Folders that the words name, to which the command may go."""
+    parts = sorted({part for word in words for part in paths_in(word) if "\0" not in part})
+    found = (path for part in parts for path in _spelled(part, folders) if path.is_dir())
+    return list(islice(found, _MAX_FOLDERS))
 
 
 def _add_script(command: SimpleCommand, folders: Sequence[Path], scripts: _Scripts) -> None:
@@ -237,7 +245,9 @@ def _add_script(command: SimpleCommand, folders: Sequence[Path], scripts: _Scrip
         _add_folder(word, folders, scripts)
         for suffix in _SUFFIXES:
             _add_existing(word.text + suffix, folders, scripts)
-        if not is_value:
+        for token in islice(_TOKEN.findall(word.text), _MAX_TOKENS):  # of a program in the line: open("x.py")
+            _add_existing(token, folders, scripts)
+        if not is_value and any((folder / word.text).is_file() for folder in folders):
             return
 
 

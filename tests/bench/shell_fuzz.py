@@ -16,6 +16,7 @@ from forge_core.approval import Effect
 from forge_core.config.models import PermissionMode
 from forge_core.permissions import Decision, PermissionPolicy
 from forge_core.permissions.shell_syntax import Reading, SimpleCommand, read_line
+from forge_core.permissions.situation import Strength
 from forge_core.tools.base import ToolUse
 from tests.bench.shell_canaries import REAL, Run, run_lines
 from tests.bench.shell_lines import Grammar
@@ -37,6 +38,7 @@ _ALLOW = tuple(
         "echo",
     )
 )
+_STRENGTHS: tuple[Strength, ...] = ("full", "off")
 _DENIABLE = ("rm", "evil", "git push", "npm")
 
 
@@ -72,7 +74,7 @@ def fuzz(count: int, seed: int, scratch: Path) -> Tally:
 
 def compare(runs: Sequence[Run], root: Path) -> Tally:
     tally = Tally()
-    asking = PermissionPolicy(root, allow=_ALLOW, sandbox="full")
+    asking = [PermissionPolicy(root, allow=_ALLOW, sandbox=one) for one in _STRENGTHS]
     yolo = {rule: PermissionPolicy(root, PermissionMode.YOLO, deny=[f"bash({rule}:*)"]) for rule in _DENIABLE}
     for run in runs:
         tally.lines += 1
@@ -80,7 +82,7 @@ def compare(runs: Sequence[Run], root: Path) -> Tally:
         reading = read_line(run.line)
         tally.unread += bool(reading.problem)
         use = ToolUse(Effect.RUN, run.line)
-        is_allowed = asking.decide("bash", use).decision is Decision.ALLOW
+        is_allowed = any(one.decide("bash", use).decision is Decision.ALLOW for one in asking)
         tally.allowed += is_allowed
         for fault in _not_found(run, reading):
             if is_allowed:
