@@ -1,0 +1,116 @@
+"""Claims in the making: words of a command line become paths of the workspace."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import repeat
+from pathlib import Path
+
+from forge_core.undo.expected import Claim, Covers, Effect
+
+MAX_CLAIMS = 4_000
+MAX_FILES = 40
+"""Scripts that are read for one line."""
+MAX_SOURCE_BYTES = 256 * 1024
+_BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
+_NUMBERED = re.compile(r"[A-Za-z][^/]*\$(?:\w+|\{\w+\})[^/]*$")
+"""A name that begins plainly and goes on with a variable: `part-$i.txt`."""
+_WILD = re.compile(r"[*?\[]")
+
+
+@dataclass(slots=True)
+class Claims:
+    """The claims of one line, and how much may still be read for it."""
+
+    root: Path
+    """The real path of the workspace."""
+    found: dict[Claim, int] = field(default_factory=dict)
+    files_left: int = MAX_FILES
+    seen: set[tuple[str, str]] = field(default_factory=set)
+    """Lines and files that were read already."""
+    is_repeated: bool = False
+    """The command runs in a loop: how often it writes is unknown."""
+
+    def add(
+        self,
+        effect: Effect,
+        word: str | Path,
+        cwd: Path,
+        *,
+        below: bool = False,
+        details: tuple[str, ...] = (),
+        words: frozenset[str] = frozenset(),
+        times: int = 1,
+    ) -> None:
+        """Claims what `word` names in `cwd`; nothing outside the workspace, and nothing unknown (`$X`)."""
+        for path in dict.fromkeys(map(self.relative, _spellings(os.fspath(word)), repeat(cwd))):
+            if path is not None and len(self.found) < MAX_CLAIMS:
+                self._add(effect, path, below, details, words, times)
+
+    def _add(
+        self,
+        effect: Effect,
+        path: str,
+        below: bool,
+        details: tuple[str, ...],
+        words: frozenset[str],
+        times: int,
+    ) -> None:
+        covers = Covers.BELOW if below else Covers.GLOB if _WILD.search(path) else Covers.EXACT
+        if not path and not below:
+            return
+        times = 0 if self.is_repeated or below else times
+        claim = Claim(effect, path, covers, details, words, times)
+        self.found[claim] = self.found.get(claim, 0) + 1
+
+    def result(self) -> tuple[Claim, ...]:
+        """Each claim once, its times added up."""
+        return tuple(
+            Claim(one.effect, one.path, one.covers, one.details, one.words, one.times * count)
+            for one, count in self.found.items()
+        )
+
+    def relative(self, word: str | Path, cwd: Path) -> str | None:
+        """The path of a word relative to the workspace; None when it isn't known or lies outside."""
+        text = os.fspath(word)
+        text = re.sub(r"\$(?:\w+|\{\w+\})", "*", text) if _NUMBERED.search(text) else text
+        if re.search(r"[$`\0]", text) or text.startswith("~"):
+            return None
+        path = os.path.normpath(cwd / text)
+        if not _WILD.search(text):
+            folder, _, name = path.rpartition("/")
+            path = f"{os.path.realpath(folder or '/')}/{name}"
+        if path == str(self.root):
+            return ""
+        prefix = f"{self.root}/"
+        return path.removeprefix(prefix) if path.startswith(prefix) else None
+
+    def source(self, path: Path) -> str | None:
+        """The text of a script; None where it isn't one, was read already, or enough was read."""
+        key = ("file", str(path))
+        if key in self.seen or self.files_left <= 0:
+            return None
+        self.seen.add(key)
+        try:
+            if not path.is_file() or path.stat().st_size > MAX_SOURCE_BYTES:
+                return None
+            text = path.read_bytes()
+        except (OSError, ValueError):
+            return None
+        self.files_left -= 1
+        return None if b"\0" in text else text.decode("utf-8", "replace")
+
+
+def _spellings(word: str) -> Iterator[str]:
+    """A word as a file name: braces that are left in it stand for several names, and bytes given by number
+    (`$'\\xff'`) may be no character."""
+    word = _BRACES.sub("*", word)
+    yield word
+    if not word.isascii():
+        try:
+            yield word.encode("latin-1").decode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            return

@@ -1,0 +1,130 @@
+"""What the commands that copy, move, pack, edit and format files do to them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from forge_core.permissions.shell_syntax import SimpleCommand
+from forge_core.tools.expected.claims import Claims
+from forge_core.tools.expected.programs import ALSO_FIX, CHECK_ONLY, FORMATTERS
+from forge_core.tools.expected.words import operands, sed_words
+from forge_core.undo.expected import Effect
+
+
+def sed(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
+    arguments, files, suffix = sed_words(one.words)
+    if suffix is None:
+        return
+    known = [word for word in files if not re.search(r"[$`]|^\{\}$", word)]
+    for word in known:
+        claims.add(Effect.SED, word, cwd, details=arguments)
+        if suffix:
+            backup = suffix.replace("*", word) if "*" in suffix else word + suffix
+            claims.add(Effect.COPY, backup, cwd, details=_known_sources(claims, [word], cwd))
+    if len(known) < len(files) or not files or "xargs" in one.wrappers:
+        claims.add(Effect.SED, ".", cwd, below=True, details=arguments)
+
+
+def transfer(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
+    words = operands(one, "tSm")
+    target = next((one.words[at + 1] for at, word in enumerate(one.words[:-1]) if word == "-t"), None)
+    if target is None and len(words) > 1:
+        target = words.pop()
+    elif target is None:
+        target = "." if one.program == "ln" else None
+    if target is None:
+        return
+    sources = _known_sources(claims, words, cwd)
+    into_folder = (cwd / target).is_dir()
+    for word in words:
+        names = [f"{target}/{Path(word).name}"] if into_folder else [target]
+        if one.program == "rsync" or (cwd / word).is_dir():
+            names.append(target)
+        for name in dict.fromkeys(names):
+            is_tree = (cwd / word).is_dir() or one.program == "rsync" or not (cwd / word).exists()
+            claims.add(Effect.COPY, name, cwd, details=sources)
+            if is_tree or re.search(r"[*?\[]", word):
+                claims.add(Effect.COPY, name, cwd, below=True, details=sources)
+            claims.add(Effect.CREATE, f"{name}/", cwd, times=0) if is_tree else None
+        if one.program == "mv":
+            claims.add(Effect.REMOVE, word, cwd, below=not re.search(r"[*?\[]", word))
+            claims.add(Effect.REMOVE, word, cwd)
+
+
+def archive(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
+    words = list(one.words[1:])
+    folder = next(
+        (words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-C", "-d", "--directory")), "."
+    )
+    if one.program == "tar" or one.program == "bsdtar":
+        letters = "".join(re.findall(r"^-?([A-Za-z]+)$", words[0]) if words else ())
+        letters += "".join(word[1:] for word in words if re.fullmatch(r"-[A-Za-z]+", word))
+        is_made = "c" in letters or "--create" in words
+        named = [
+            words[at + 1] for at, word in enumerate(words[:-1]) if re.fullmatch(r"-?[A-Za-z]*f|--file", word)
+        ]
+        named += [word.removeprefix("--file=") for word in words if word.startswith("--file=")]
+    else:
+        is_made = one.program == "zip" or "a" in words[:1]
+        named = [word for word in words if not word.startswith("-") and len(word) > 1][:1]
+    for name in named[:1]:
+        if is_made:
+            claims.add(Effect.WRITE, name, cwd, times=2)
+            claims.add(Effect.WRITE, f"{name}.zip", cwd, times=2)
+        else:
+            archive = cwd / name
+            zipped = archive.with_name(archive.name + ".zip")
+            path = zipped if zipped.exists() and not archive.exists() else archive
+            claims.add(Effect.ARCHIVE, folder, cwd, below=True, details=(str(path),))
+            claims.add(Effect.CREATE, f"{folder}/", cwd, times=0)
+
+
+def pack(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
+    for word in operands(one):
+        claims.add(Effect.REMOVE, word, cwd)
+        stem, dot, ending = word.rpartition(".")
+        is_packed = dot and ending in ("gz", "bz2", "xz", "zst", "lz4", "Z", "tgz")
+        for name in (
+            [stem] if is_packed else [f"{word}.{end}" for end in ("gz", "bz2", "xz", "zst", "lz4", "Z")]
+        ):
+            claims.add(Effect.WRITE, name, cwd)
+
+
+def formatter(claims: Claims, one: SimpleCommand, cwd: Path) -> bool:
+    needed, effect = FORMATTERS[one.program]
+    words = one.words[1:]
+    fixes = one.program in ALSO_FIX and any(
+        re.fullmatch(r"--(?:unsafe-)?fix\S*|fix|run", word) for word in words
+    )
+    if CHECK_ONLY.intersection(words) or not (
+        fixes or not needed or any(re.fullmatch(needed, word) for word in words)
+    ):
+        return False
+    named = [word for word in operands(one) if (cwd / word).exists() or re.search(r"[*?\[]", word)]
+    for word in named or ["."]:
+        is_tree = not named or (cwd / word).is_dir()
+        claims.add(effect, word, cwd, below=is_tree)
+        if fixes and effect is not Effect.FIX:
+            claims.add(Effect.FIX, word, cwd, below=is_tree)
+    return True
+
+
+def rewriter(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
+    words = operands(one)
+    is_in_place = one.program not in ("perl", "ruby") or any(
+        re.fullmatch(r"-\w*i\S*", word) for word in one.words[1:4]
+    )
+    if not is_in_place:
+        return
+    files = [word for word in words if (cwd / word).is_file() or re.search(r"^[\w./-]*[*?][\w./*?-]*$", word)]
+    for word in files:
+        claims.add(Effect.WRITE, word, cwd)
+    claims.add(Effect.REWRITE, ".", cwd, below=True)
+
+
+def _known_sources(claims: Claims, words: Sequence[str], cwd: Path) -> tuple[str, ...]:
+    """Sources as undo knows them: relative to the workspace, absolute outside it."""
+    found = (claims.relative(word, cwd) for word in words if not re.search(r"[*?\[]", word))
+    return tuple(path if path is not None else "/" for path in found)

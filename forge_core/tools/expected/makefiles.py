@@ -1,0 +1,82 @@
+"""What the rules of a makefile and the scripts of a package.json run. Read roughly: plain variables are put
+in, functions are not evaluated."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_ASSIGNMENT = re.compile(r"^(?:export\s+|override\s+)?([\w.-]+)\s*(?:\?|:{0,2}|\+)=\s*(.*)$")
+_RULE = re.compile(r"^([^\t#:=][^:=#]*?)\s*::?(?!=)\s*([^;#]*)(?:;(.*))?$")
+_VARIABLE = re.compile(r"\$(?:\(([\w.-]+)\)|\{([\w.-]+)\})")
+_PRESET = {"CC": "cc", "CXX": "c++", "RM": "rm -f", "MAKE": "make", "CURDIR": "."}
+_MAX_RECIPES = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One rule."""
+
+    target: str
+    """`%` of a pattern rule reads `*`."""
+    lines: tuple[str, ...]
+    is_phony: bool
+
+
+def recipes(text: str) -> Iterator[Recipe]:
+    """The rules of a makefile."""
+    variables = dict(_PRESET)
+    phony: set[str] = set()
+    rules: list[tuple[list[str], str, list[str]]] = []
+    for line in text.replace("\\\n", " ").split("\n"):
+        if line.startswith("\t"):
+            if rules:
+                rules[-1][2].append(line.strip().lstrip("@-+"))
+            continue
+        assignment = _ASSIGNMENT.match(line)
+        if assignment is not None:
+            variables[assignment[1]] = assignment[2].partition(" #")[0].strip()
+            continue
+        rule = _RULE.match(line)
+        if rule is not None:
+            targets = _expanded(rule[1], variables).split()
+            needs = _expanded(rule[2], variables)
+            if ".PHONY" in targets:
+                phony |= set(needs.split())
+            rules.append((targets, needs, [rule[3].strip()] if rule[3] else []))
+    for targets, needs, lines in rules[:_MAX_RECIPES]:
+        for target in targets:
+            if not target.startswith(".") or "/" in target:
+                ready = tuple(_automatic(_expanded(one, variables), target, needs) for one in lines)
+                yield Recipe(target.replace("%", "*"), ready, target in phony)
+
+
+def package_scripts(text: str, names: tuple[str, ...]) -> Iterator[str]:
+    """The lines that `npm run` runs for each name, with those before and after it."""
+    try:
+        scripts = json.loads(text).get("scripts", {})
+    except (ValueError, AttributeError, RecursionError):
+        return
+    for name in names:
+        for key in (f"pre{name}", name, f"post{name}"):
+            if isinstance(scripts, dict) and isinstance(scripts.get(key), str):
+                yield scripts[key]
+
+
+def _expanded(text: str, variables: dict[str, str]) -> str:
+    for _ in range(5):
+        changed = _VARIABLE.sub(lambda found: variables.get(found[1] or found[2], found[0]), text)
+        if changed == text:
+            break
+        text = changed[:4_000]
+    return text
+
+
+def _automatic(line: str, target: str, needs: str) -> str:
+    first = needs.split()[0] if needs.split() else ""
+    folder = target.rpartition("/")[0] or "."
+    for sign, value in (("$@", target), ("$(@)", target), ("$<", first), ("$^", needs), ("$(@D)", folder)):
+        line = line.replace(sign, value)
+    return line.replace("%", "*").replace("$$", "$")

@@ -1,0 +1,97 @@
+"""The files that a JavaScript program writes: the string literals in the calls that write. No parser: a
+call's arguments are cut at commas outside brackets and quotes."""
+
+from __future__ import annotations
+
+import re
+
+from forge_core.tools.expected.python_outputs import Outputs
+
+_CALL = re.compile(
+    r"\b(writeFile|writeFileSync|appendFile|appendFileSync|createWriteStream|outputFile|outputFileSync|"
+    r"outputJson|outputJsonSync|copyFile|copyFileSync|cp|cpSync|copy|copySync|rename|renameSync|move|moveSync|"
+    r"mkdir|mkdirSync|ensureDir|ensureDirSync|rm|rmSync|unlink|unlinkSync|rmdir|rmdirSync|"
+    r"exec|execSync)\s*\("
+)
+_LITERAL = re.compile(r"'((?:\\.|[^'\\\n])*)'|\"((?:\\.|[^\"\\\n])*)\"|`((?:\\.|[^`\\])*)`")
+_HOLE = re.compile(r"\$\{[^}]*\}")
+_CONSTANT = re.compile(r"\b(?:const|let|var)\s+(\w+)\s*=\s*([^;\n]{1,300})")
+_FILE_NAME = re.compile(r"(?:[\w.@+-]+/)*[\w.@+-]*\.\w{1,10}")
+_MAX_ARGUMENTS = 600
+
+
+def node_outputs(source: str) -> Outputs:
+    """Reads a program; what it imports is not looked at."""
+    outputs = Outputs()
+    constants = {name: value for name, value in _CONSTANT.findall(source) if _LITERAL.search(value)}
+    for call in _CALL.finditer(source):
+        name = call[1].removesuffix("Sync")
+        arguments = _arguments(source[call.end() : call.end() + _MAX_ARGUMENTS])
+        is_transfer = name in ("copyFile", "cp", "copy", "rename", "move")
+        target = arguments[1] if is_transfer and len(arguments) > 1 else arguments[0]
+        path = _path(target, constants)
+        if name == "exec":
+            outputs.runs += [path] if path else []
+        elif not path:
+            outputs.writes_unknown = outputs.writes_unknown or name not in ("rm", "unlink", "rmdir", "mkdir")
+        elif name in ("mkdir", "ensureDir"):
+            outputs.folders.add(path)
+        elif name in ("rm", "unlink", "rmdir"):
+            outputs.removes.add(path)
+        else:
+            outputs.writes[path] = outputs.writes.get(path, 0) + 1
+        if name in ("rename", "move") and (old := _path(arguments[0], constants)):
+            outputs.removes.add(old)
+    literals = (_text(found) for found in _LITERAL.finditer(source))
+    outputs.names = {text for text in literals if len(text) < 200 and _FILE_NAME.fullmatch(text)}
+    return outputs
+
+
+def _arguments(text: str) -> list[str]:
+    """The arguments of a call, as they are written; at least one."""
+    found, depth, start, at = [], 0, 0, 0
+    while at < len(text):
+        literal = _LITERAL.match(text, at)
+        if literal is not None:
+            at = literal.end()
+            continue
+        char = text[at]
+        if char in "([{":
+            depth += 1
+        elif char in ")]}":
+            depth -= 1
+            if depth < 0:
+                break
+        elif char == "," and depth == 0:
+            found.append(text[start:at])
+            start = at + 1
+        at += 1
+    return [*found, text[start:at]]
+
+
+def _path(text: str, constants: dict[str, str]) -> str:
+    """The path that an argument spells: its literals joined, `*` for the unknown; "" if nothing is known."""
+    pieces: list[str] = []
+    for found in re.finditer(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`]*`|\b[A-Za-z_]\w*\b", text):
+        word = found[0]
+        literal = _LITERAL.fullmatch(word)
+        if literal is not None:
+            pieces.append(_HOLE.sub("*", _text(literal)))
+        elif word in constants:
+            pieces.append(
+                _path(constants[word], {name: one for name, one in constants.items() if name != word})
+            )
+    known = [piece for piece in pieces if piece]
+    if not known:
+        return ""
+    return (
+        "/".join(known)
+        if "join" in text or "resolve" in text
+        else known[0]
+        if len(known) == 1
+        else "".join(known)
+    )
+
+
+def _text(found: re.Match[str]) -> str:
+    return next((one for one in found.groups() if one is not None), "")

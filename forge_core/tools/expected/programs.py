@@ -1,0 +1,174 @@
+"""What usual programs write, as tables."""
+
+from __future__ import annotations
+
+import re
+
+from forge_core.permissions.tables import table
+from forge_core.undo.expected import Effect
+
+READERS = table(
+    """pytest py.test tox nox mypy pyright pyre flake8 pylint pydocstyle bandit vulture jest vitest mocha
+    ava cypress playwright tsc eslint stylelint hadolint shellcheck ctest cat less more head tail grep
+    egrep fgrep rg ag ack wc diff cmp ls tree find stat file du df which type echo printf sleep test
+    true false cd pwd export env date id whoami uname seq sort uniq cut tr jq yq xxd od strings md5sum
+    sha1sum sha256sum ps top kill pkill wait read exit return set unset source curl wget ping ssh nproc
+    free [ [[ : let local declare typeset readonly trap eval shift hash alias ulimit umask times getopts
+    mapfile readarray basename dirname realpath readlink tput clear stty tty expr bc dc factor yes tac
+    rev nl fold fmt column paste join comm look hexdump zcat bzcat xzcat killall pgrep lsof netstat ss
+    time watch command gh docker podman kubectl (( break continue exec coverage"""
+)
+"""They write only where an option says so: their other arguments are no outputs."""
+
+WRITING_READERS = table("curl wget sort eslint jest")
+"""Those of them whose `-o` and the like name an output."""
+
+READING_PARTS = {
+    "ruff": table("check rule config"),
+    "cargo": table("test check clippy tree doc bench"),
+    "go": table("test vet list doc env"),
+    "biome": table("lint check"),
+    "npm": table("test t ls outdated audit"),
+}
+"""Subcommands that do so."""
+
+WRITES_OPERANDS = {"tee": "", "touch": "rtd", "truncate": "srd", "sponge": "", "mkfifo": "m", "split": "blna"}
+"""They write all that they name; the letters are options that take a value."""
+
+FORMATTERS: dict[str, tuple[str, Effect]] = {
+    "black": ("", Effect.FORMAT),
+    "yapf": (r"-i|--in-place", Effect.FORMAT),
+    "autopep8": (r"-i|-\w*i\w*|--in-place", Effect.FORMAT),
+    "ruff": (r"format", Effect.FORMAT),
+    "isort": ("", Effect.FIX),
+    "autoflake": (r"-i|--in-place", Effect.FIX),
+    "pyupgrade": ("", Effect.REWRITE),
+    "prettier": (r"-w|--write", Effect.FORMAT),
+    "standard": (r"--fix", Effect.FIX),
+    "xo": (r"--fix", Effect.FIX),
+    "dprint": (r"fmt", Effect.FORMAT),
+    "biome": (r"format|--write|--apply", Effect.FORMAT),
+    "eslint": (r"--fix", Effect.FIX),
+    "stylelint": (r"--fix", Effect.FORMAT),
+    "gofmt": (r"-w", Effect.FORMAT),
+    "gofumpt": (r"-w", Effect.FORMAT),
+    "goimports": (r"-w", Effect.FIX),
+    "go": (r"fmt", Effect.FORMAT),
+    "rustfmt": ("", Effect.FORMAT),
+    "cargo": (r"fmt", Effect.FORMAT),
+    "clang-format": (r"-i", Effect.FORMAT),
+    "shfmt": (r"-\w*w\w*", Effect.FORMAT),
+    "stylua": ("", Effect.FORMAT),
+    "terraform": (r"fmt", Effect.FORMAT),
+    "rubocop": (r"-a|-A|--auto-?correct\S*", Effect.FIX),
+    "mix": (r"format", Effect.FORMAT),
+    "dart": (r"format", Effect.FORMAT),
+    "zig": (r"fmt", Effect.FORMAT),
+    "taplo": (r"fmt|format", Effect.FORMAT),
+    "djlint": (r"--reformat", Effect.FORMAT),
+    "swiftformat": ("", Effect.FORMAT),
+    "ktlint": (r"-F|--format", Effect.FORMAT),
+    "pre-commit": (r"run", Effect.FORMAT),
+    "unexpand": ("", Effect.FORMAT),
+    "dos2unix": ("", Effect.FORMAT),
+    "unix2dos": ("", Effect.FORMAT),
+}
+"""Program → what one of its words must be for it to write (empty: it always does), and what it does."""
+ALSO_FIX = frozenset({"ruff", "biome", "pre-commit", "go"})
+"""Of these, `--fix`, `check --fix` or their hooks repair too."""
+
+CHECK_ONLY = table("--check --diff --check-only --dry-run --list-different -l --stdout -c")
+"""With these words a formatter writes nothing."""
+
+REWRITERS = table(
+    "sd fastmod comby ast-grep sg jscodeshift 2to3 rename codemod git-filter-repo perl ruby gsed"
+)
+
+CREATES: dict[tuple[str, str], tuple[str, ...]] = {
+    ("npm", "init"): ("package.json",),
+    ("npm", "pack"): ("*.tgz",),
+    ("npm", "version"): ("package.json",),
+    ("npm", "install"): ("package.json", "package-lock.json", "node_modules/"),
+    ("npm", "i"): ("package.json", "package-lock.json", "node_modules/"),
+    ("npm", "ci"): ("node_modules/",),
+    ("npm", "add"): ("package.json", "node_modules/"),
+    ("npm", "uninstall"): ("package.json", "node_modules/"),
+    ("npm", "remove"): ("package.json", "node_modules/"),
+    ("npm", "update"): ("package.json", "node_modules/"),
+    ("npm", "pkg"): ("package.json",),
+    ("npm", "link"): ("node_modules/",),
+    ("yarn", "add"): ("package.json", "node_modules/"),
+    ("yarn", "init"): ("package.json",),
+    ("yarn", "install"): ("node_modules/", ".pnp.cjs", ".yarn/"),
+    ("pnpm", "add"): ("package.json", "node_modules/"),
+    ("pnpm", "init"): ("package.json",),
+    ("pnpm", "install"): ("node_modules/",),
+    ("cargo", "init"): ("Cargo.toml", "src/main.rs", "src/lib.rs", ".gitignore"),
+    ("cargo", "add"): ("Cargo.toml",),
+    ("cargo", "remove"): ("Cargo.toml",),
+    ("cargo", "package"): ("target/",),
+    ("go", "mod"): ("go.mod", "go.sum", "vendor/"),
+    ("go", "get"): ("go.mod", "go.sum"),
+    ("go", "work"): ("go.work", "go.work.sum"),
+    ("uv", "init"): ("pyproject.toml", "README.md", "main.py", ".python-version", ".gitignore", "hello.py"),
+    ("uv", "add"): ("pyproject.toml", "uv.lock", ".venv/"),
+    ("uv", "remove"): ("pyproject.toml", "uv.lock"),
+    ("uv", "sync"): (".venv/", "uv.lock"),
+    ("uv", "venv"): (".venv/",),
+    ("poetry", "init"): ("pyproject.toml",),
+    ("poetry", "add"): ("pyproject.toml",),
+    ("poetry", "remove"): ("pyproject.toml",),
+    ("terraform", "init"): (".terraform/", ".terraform.lock.hcl"),
+    ("dotnet", "new"): ("*.csproj", "*.sln", "Program.cs"),
+    ("tsc", "--init"): ("tsconfig.json",),
+}
+"""What a subcommand writes in its folder; a name with a slash at its end is a whole folder."""
+
+MANIFESTS = table("package.json Cargo.toml go.mod pyproject.toml")
+"""Of these, only the lines that such a command changes are taken for its."""
+
+ALSO_CREATES: dict[str, tuple[str, ...]] = {
+    "configure": ("Makefile", "config.h", "config.log", "config.status", "libtool", "stamp-h1"),
+    "cmake": (
+        "Makefile",
+        "cmake_install.cmake",
+        "CTestTestfile.cmake",
+        "build.ninja",
+        ".ninja_deps",
+        ".ninja_log",
+    ),
+    "gcc": ("a.out",),
+    "cc": ("a.out",),
+    "g++": ("a.out",),
+    "c++": ("a.out",),
+    "clang": ("a.out",),
+    "patch": ("*.rej", "*.orig"),
+    "pytest": ("pytestdebug.log",),
+}
+
+RUN_PREFIXES = (
+    ("uv", "run"),
+    ("poetry", "run"),
+    ("pipenv", "run"),
+    ("pdm", "run"),
+    ("hatch", "run"),
+    ("rye", "run"),
+    ("npx",),
+    ("bunx",),
+    ("npm", "exec"),
+    ("npm", "exec", "--"),
+    ("pnpm", "exec"),
+    ("pnpm", "dlx"),
+    ("yarn", "exec"),
+    ("bundle", "exec"),
+)
+"""What stands before a program and runs it."""
+
+PACKAGE_RUNNERS = table("npm yarn pnpm bun")
+OUTPUT_OPTION = re.compile(
+    r"-[oOD]|--?\w*[-_]?(?:out|output|outfile|outdir|dest|destination|target|report|junit-?xml|log-?file|save|"
+    r"export|write|dir|directory|prefix|result|results|junit)(?:[-_]?(?:file|dir|path|to|name|html|xml|json))?"
+    r"|-B|--cov-report",
+    re.IGNORECASE,
+)
+"""Options whose value names an output."""

@@ -1,0 +1,271 @@
+"""The files that a Python program writes, as far as its source tells: paths in the calls that write."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, product
+
+_MAX_VALUES = 40
+_MAX_NODES = 40_000
+_ANY = "*"
+_FILE_NAME = re.compile(r"(?:[\w.@+-]+/)*[\w.@+-]*\.\w{1,10}")
+_WRITE_METHODS = frozenset({"write_text", "write_bytes", "touch"})
+_REMOVERS = frozenset({"unlink", "remove", "rmtree", "rmdir", "removedirs"})
+_MAKERS = frozenset({"mkdir", "makedirs"})
+_MOVERS = frozenset({"rename", "replace", "move", "renames"})
+_COPIERS = frozenset(
+    {"copy", "copy2", "copyfile", "copytree", "link", "symlink", "symlink_to", "hardlink_to"}
+)
+_RUNNERS = frozenset({"run", "call", "check_call", "check_output", "Popen", "system", "popen"})
+_SAVERS = re.compile(
+    r"to_[a-z]+|save\w*|savefig|dump|export\w*|write_\w+|make_archive|connect|FileHandler|open"
+)
+_THROUGH = frozenset({"resolve", "absolute", "expanduser", "strip", "lower", "as_posix", "format", "rstrip"})
+
+
+@dataclass(slots=True)
+class Outputs:
+    """What a program does to files; paths as it spells them, `*` for what is unknown."""
+
+    writes: dict[str, int] = field(default_factory=dict)
+    """Path → how often, at most; 0: unknown."""
+    removes: set[str] = field(default_factory=set)
+    folders: set[str] = field(default_factory=set)
+    reads: set[str] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
+    """File names that it mentions besides."""
+    runs: list[str] = field(default_factory=list)
+    """Command lines."""
+    imports: set[str] = field(default_factory=set)
+    writes_unknown: bool = False
+    """It writes to a path that the source doesn't tell: an argument perhaps."""
+
+
+def python_outputs(source: str, script: str) -> Outputs:
+    """Reads a program; `script` is its path as `__file__` has it."""
+    outputs = Outputs()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return outputs
+    _Program(tree, script, outputs).read()
+    return outputs
+
+
+class _Program:
+    def __init__(self, tree: ast.AST, script: str, outputs: Outputs) -> None:
+        self._nodes = list(islice(ast.walk(tree), _MAX_NODES))
+        self._out = outputs
+        self._values: dict[str, list[ast.expr]] = {}
+        self._script = script
+        self._depth = 0
+        self._repeated = {
+            id(inner)
+            for node in self._nodes
+            if isinstance(node, ast.For | ast.While | ast.AsyncFor)
+            for inner in islice(ast.walk(node), _MAX_NODES)
+        }
+
+    def read(self) -> None:
+        for node in self._nodes:
+            self._note(node)
+        for node in self._nodes:
+            if isinstance(node, ast.Call):
+                self._call(node)
+        texts = (node.value for node in self._nodes if isinstance(node, ast.Constant))
+        names = {text for text in texts if isinstance(text, str) and len(text) < 200}
+        self._out.names = {text for text in names if _FILE_NAME.fullmatch(text)} - self._out.reads
+
+    def _note(self, node: ast.AST) -> None:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                self._values.setdefault(name, []).append(value)
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                self._values.setdefault(name, []).append(value)
+            case ast.For(target=ast.Name(id=name), iter=ast.List(elts=items) | ast.Tuple(elts=items)):
+                self._values.setdefault(name, []).extend(items)
+            case ast.With(items=items):
+                for item in items:
+                    if isinstance(item.optional_vars, ast.Name):
+                        self._values.setdefault(item.optional_vars.id, []).append(item.context_expr)
+            case ast.Import(names=names):
+                self._out.imports |= {one.name for one in names}
+            case ast.ImportFrom(module=str() as module):
+                self._out.imports.add(module)
+
+    def _call(self, call: ast.Call) -> None:
+        name = _name(call.func)
+        receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+        args = call.args
+        if name == "open":
+            self._open(call, receiver)
+        elif name in _WRITE_METHODS and receiver is not None:
+            self._write(receiver, call)
+        elif name in _MAKERS:
+            self._out.folders |= set(self._paths(args[0] if args and _is_module(receiver) else receiver))
+        elif name in _REMOVERS:
+            target = args[0] if args and (_is_module(receiver) or receiver is None) else receiver
+            self._out.removes |= set(self._paths(target))
+        elif name in _MOVERS | _COPIERS:
+            self._transfer(name, receiver, args, call)
+        elif name in _RUNNERS and args:
+            self._out.runs += self._lines(args[0])
+        elif name in ("ZipFile", "TarFile") and args and self._is_writing(args[1:2], call):
+            self._write(args[0], call)
+        elif _SAVERS.fullmatch(name):
+            for one in [*args[:2], *(keyword.value for keyword in call.keywords)]:
+                if any(_FILE_NAME.fullmatch(path) for path in self._paths(one)):
+                    self._write(one, call)
+
+    def _open(self, call: ast.Call, receiver: ast.expr | None) -> None:
+        """`open(path, mode)`, `io.open`, `path.open(mode)`, `tarfile.open(path, mode)`."""
+        is_method = receiver is not None and not _is_module(receiver)
+        target = receiver if is_method else (call.args[0] if call.args else None)
+        modes = call.args[:1] if is_method else call.args[1:2]
+        modes = modes or [keyword.value for keyword in call.keywords if keyword.arg == "mode"]
+        if self._is_writing(modes, call):
+            self._write(
+                target, call, is_append=any("a" in text for one in modes for text in self._paths(one))
+            )
+        else:
+            self._out.reads |= set(self._paths(target))
+
+    def _is_writing(self, modes: Sequence[ast.expr], call: ast.Call) -> bool:
+        texts = [text for one in modes for text in self._paths(one)]
+        return any(letter in text for text in texts for letter in "wax+*")
+
+    def _transfer(
+        self, name: str, receiver: ast.expr | None, args: Sequence[ast.expr], call: ast.Call
+    ) -> None:
+        is_module = _is_module(receiver) or receiver is None
+        if not is_module and (len(args) != 1 or receiver is None):
+            return  # str.replace has two
+        if is_module and len(args) < 2:
+            return
+        old, new = (args[0], args[1]) if is_module else (receiver, args[0])
+        if name in ("symlink_to", "hardlink_to"):
+            old, new = new, old
+        if name in _MOVERS:
+            self._out.removes |= {path for path in self._paths(old) if path != _ANY}
+        self._write(new, call)
+
+    def _write(self, target: ast.expr | None, call: ast.Call, *, is_append: bool = False) -> None:
+        is_repeated = is_append and id(call) in self._repeated
+        paths = self._paths(target)
+        for path in paths:
+            if re.search(r"\w", path.replace(_ANY, "")):
+                known = self._out.writes.get(path, 0)
+                self._out.writes[path] = 0 if is_repeated else known + 1
+            else:
+                self._out.writes_unknown = True
+        if not paths:
+            self._out.writes_unknown = True
+
+    def _lines(self, node: ast.expr) -> Iterator[str]:
+        if isinstance(node, ast.List | ast.Tuple):
+            words = [next(iter(self._paths(one)), _ANY) for one in node.elts]
+            yield " ".join(f"'{word}'" if "'" not in word else _ANY for word in words)
+        else:
+            yield from (line for line in self._paths(node) if line != _ANY)
+
+    def _paths(self, node: ast.expr | None) -> list[str]:
+        """The texts that an expression may stand for."""
+        if node is None:
+            return []
+        self._depth += 1
+        try:
+            return list(dict.fromkeys(self._resolved(node)))[:_MAX_VALUES] if self._depth < 12 else [_ANY]
+        finally:
+            self._depth -= 1
+
+    def _resolved(self, node: ast.expr) -> list[str]:
+        match node:
+            case ast.Constant(value=str() as text):
+                return [text]
+            case ast.JoinedStr(values=values):
+                return self._concatenated(values)
+            case ast.FormattedValue(value=value):
+                return self._paths(value)
+            case ast.Name(id="__file__"):
+                return [self._script]
+            case ast.Name(id=name) if name in self._values:
+                return [text for value in self._values[name][:_MAX_VALUES] for text in self._paths(value)]
+            case ast.BinOp(left=left, op=ast.Div(), right=right):
+                return self._joined([left, right])
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return self._concatenated([left, right])
+            case ast.BinOp(left=left, op=ast.Mod()):
+                return [re.sub(r"%[^a-zA-Z%]*[a-zA-Z]", _ANY, text) for text in self._paths(left)]
+            case ast.Attribute(value=value, attr="parent"):
+                return [os.path.dirname(text) or "." for text in self._paths(value)]  # noqa: PTH120
+            case ast.Call():
+                return self._called(node)
+        return [_ANY]
+
+    def _called(self, call: ast.Call) -> list[str]:
+        name = _name(call.func)
+        receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if name in ("Path", "PurePath", "join", "joinpath") and (receiver is None or _is_module(receiver)):
+            return self._joined(call.args) if call.args else ["."]
+        if name == "joinpath" and receiver is not None:
+            return self._joined([receiver, *call.args])
+        if name in ("cwd", "getcwd"):
+            return ["."]
+        if name in ("str", "fspath", "open", "abspath", "realpath") and call.args:
+            return self._paths(call.args[0])
+        if name == "dirname" and call.args:
+            return [os.path.dirname(text) or "." for text in self._paths(call.args[0])]  # noqa: PTH120
+        if name in _THROUGH and receiver is not None:
+            return [re.sub(r"\{[^}]*\}", _ANY, text) for text in self._paths(receiver)]
+        if name in ("with_suffix", "with_name") and receiver is not None and call.args:
+            return self._renamed(name, receiver, call.args[0])
+        return [_ANY]
+
+    def _renamed(self, how: str, receiver: ast.expr, new: ast.expr) -> list[str]:
+        found = []
+        for old, text in product(self._paths(receiver), self._paths(new)):
+            folder, _, name = old.rpartition("/")
+            stem = name.rpartition(".")[0] or name
+            found.append(f"{folder}/" * bool(folder) + (stem + text if how == "with_suffix" else text))
+        return found
+
+    def _joined(self, nodes: Sequence[ast.expr]) -> list[str]:
+        parts = [self._paths(node) or [_ANY] for node in nodes]
+        return [os.path.join(*one) for one in islice(product(*parts), _MAX_VALUES)]  # noqa: PTH118
+
+    def _concatenated(self, nodes: Sequence[ast.expr]) -> list[str]:
+        parts = [self._paths(node) or [_ANY] for node in nodes]
+        return ["".join(one) for one in islice(product(*parts), _MAX_VALUES)]
+
+
+def _name(func: ast.expr) -> str:
+    match func:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
+
+
+def _is_module(receiver: ast.expr | None) -> bool:
+    """Whether a call is a function of a module that works on paths."""
+    names = (
+        "os",
+        "shutil",
+        "io",
+        "path",
+        "tarfile",
+        "zipfile",
+        "codecs",
+        "gzip",
+        "bz2",
+        "lzma",
+        "pathlib",
+        "posixpath",
+    )
+    return receiver is not None and _name(receiver) in names

@@ -1,0 +1,213 @@
+"""What scripts, makefiles and package scripts that a command runs do to files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from forge_core.permissions.shell_syntax import SimpleCommand
+from forge_core.tools.expected.claims import Claims
+from forge_core.tools.expected.makefiles import package_scripts, recipes
+from forge_core.tools.expected.node_outputs import node_outputs
+from forge_core.tools.expected.python_outputs import Outputs, python_outputs
+from forge_core.tools.expected.words import operands, snake_case, with_arguments
+from forge_core.undo.expected import Effect
+
+_MAX_WORDS = 3_000
+_WORD = re.compile(r"[A-Za-z][\w-]{1,40}")
+
+
+class Scripts:
+    """Claims what scripts do. `read` takes a line that one of them runs, its folder and the depth; `run`
+    takes a command, for `python -m`."""
+
+    def __init__(
+        self,
+        claims: Claims,
+        read: Callable[[str, Path, int], None],
+        run: Callable[[SimpleCommand, Path, int], None],
+    ) -> None:
+        self._claims = claims
+        self._read = read
+        self._run = run
+        self.line_words: frozenset[str] = frozenset()
+        """Of the line that is read."""
+
+    def python(self, one: SimpleCommand, cwd: Path, depth: int) -> bool:
+        """Whether what it runs could be read."""
+        words = list(one.words[1:])
+        while words and re.fullmatch(r"-[bBdEiIOqRsSuvxP]+|-[WX]\S+", words[0]):
+            words.pop(0)
+        if not words or words[0] == "-":
+            for text in one.fed:
+                self._outputs(python_outputs(text, str(cwd / "-")), one, words[1:], text, cwd, depth)
+            return True
+        if words[0] == "-c":
+            text = "".join(words[1:2])
+            self._outputs(python_outputs(text, str(cwd / "-")), one, words[2:], text, cwd, depth)
+            return True
+        if words[0] == "-m":
+            module = "".join(words[1:2])
+            path = cwd / module.replace(".", "/")
+            script = next((p for p in (path.with_suffix(".py"), path / "__main__.py") if p.is_file()), None)
+            if script is None:
+                inner = replace(one, words=tuple(words[1:]), parts=one.parts[-len(words) + 1 :])
+                self._run(inner, cwd, depth)
+                return True
+        else:
+            script = cwd / words[0]
+        self._python_script(script, one, words[2 if words[0] == "-m" else 1 :], cwd, depth)
+        return True
+
+    def node(self, one: SimpleCommand, cwd: Path, depth: int) -> None:
+        words = list(one.words[1:])
+        if words and words[0] in ("-e", "--eval", "-p"):
+            text: str | None = "".join(words[1:2])
+            words = words[2:]
+        else:
+            words = operands(one)
+            text = self._claims.source(cwd / words[0]) if words else None
+            words = words[1:]
+        if text is not None:
+            self._outputs(node_outputs(text), one, words, text, cwd, depth)
+
+    def shell(self, one: SimpleCommand, cwd: Path, depth: int) -> None:
+        words = operands(one)
+        if words and "-c" not in one.words:
+            text = self._claims.source(cwd / words[0])
+            if text is not None:
+                self._read(with_arguments(text, words[1:]), cwd, depth + 1)
+
+    def named(self, one: SimpleCommand, cwd: Path, depth: int) -> bool:
+        """A script that is started by its own name."""
+        if "/" not in one.words[0]:
+            return False
+        path = cwd / one.words[0]
+        text = self._claims.source(path)
+        if text is None or not text.startswith("#!"):
+            return False
+        first = text.partition("\n")[0]
+        if "python" in first:
+            self._claims.seen.discard(("file", str(path)))
+            self._python_script(path, one, list(one.words[1:]), cwd, depth)
+        elif "node" in first or "deno" in first:
+            self._outputs(node_outputs(text), one, list(one.words[1:]), text, cwd, depth)
+        else:
+            self._read(with_arguments(text, one.words[1:]), cwd, depth + 1)
+        return True
+
+    def make(self, one: SimpleCommand, cwd: Path, depth: int) -> None:
+        words = one.words
+        folder = next(
+            (words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-C", "--directory")), "."
+        )
+        named = next((words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-f", "--file")), None)
+        cwd = cwd / folder
+        for name in [named] if named else ["GNUmakefile", "makefile", "Makefile"]:
+            text = self._claims.source(cwd / name)
+            if text is None:
+                continue
+            for recipe in recipes(text):
+                before = set(self._claims.found)
+                for line in recipe.lines:
+                    self._read(line, cwd, depth + 1)
+                path = self._claims.relative(recipe.target, cwd)
+                is_claimed = any(claim.path == path for claim in set(self._claims.found) - before)
+                if recipe.lines and not recipe.is_phony and not is_claimed:
+                    self._claims.add(Effect.WRITE, recipe.target, cwd)
+            break
+
+    def package(self, one: SimpleCommand, cwd: Path, depth: int) -> None:
+        words = [word for word in one.words[1:] if not word.startswith("-")]
+        at = words.index("run") + 1 if "run" in words else 0
+        names = tuple({"t": "test"}.get(word, word) for word in words[at : at + 1])
+        if "run" not in words and names and names[0] in ("install", "i", "ci"):
+            names = ("install", "prepare")
+        if "run" not in words and names and names[0] == "pack":
+            names = ("pack", "prepack", "prepare")
+        text = self._claims.source(cwd / "package.json")
+        self._claims.seen.discard(("file", str(cwd / "package.json")))
+        for line in package_scripts(text, names) if text else ():
+            self._read(line, cwd, depth + 1)
+
+    def _python_script(
+        self, script: Path, one: SimpleCommand, words: list[str], cwd: Path, depth: int
+    ) -> None:
+        text = self._claims.source(script)
+        if text is None:
+            return
+        outputs = python_outputs(text, str(script))
+        self._outputs(outputs, one, words, text, cwd, depth)
+        for module in sorted(outputs.imports):
+            for folder in dict.fromkeys((script.parent, cwd)):
+                path = folder / module.replace(".", "/")
+                for found in (path.with_suffix(".py"), path / "__init__.py"):
+                    self._python_script(found, one, words, cwd, depth)
+
+    def _outputs(
+        self, outputs: Outputs, one: SimpleCommand, arguments: list[str], source: str, cwd: Path, depth: int
+    ) -> None:
+        """Claims what a script writes. Paths that only its run would tell may be its arguments, or names that
+        it mentions."""
+        for path, times in outputs.writes.items():
+            self._script_output(path, times, outputs, arguments, source, cwd)
+        for path in outputs.removes:
+            if re.search(r"\w{3}", path.rpartition("/")[2].partition("*")[0]) or "*" not in path:
+                self._claims.add(Effect.REMOVE, path, cwd)
+                self._claims.add(Effect.REMOVE, path, cwd, below="*" not in path)
+        for path in outputs.folders:
+            if path.strip("*/."):
+                self._claims.add(Effect.CREATE, path, cwd, times=0)
+        for line in outputs.runs:
+            self._read(line, cwd, depth + 1)
+        if outputs.writes_unknown:
+            self._arguments(arguments, cwd)
+            for name in outputs.names:
+                self._claims.add(Effect.CREATE, name, cwd)
+
+    def _script_output(
+        self, path: str, times: int, outputs: Outputs, arguments: list[str], source: str, cwd: Path
+    ) -> None:
+        name = path.rpartition("/")[2]
+        if "*" not in path or re.search(
+            r"[A-Za-z]{3}", name.rpartition(".")[0].replace("*", " ") if "." in name else name
+        ):
+            self._claims.add(Effect.WRITE, path, cwd, times=times)
+        elif name.strip("*"):
+            self._claims.add(
+                Effect.WRITE, path, cwd, times=times, words=self._words(outputs, arguments, source, cwd)
+            )
+        else:
+            for mentioned in outputs.names:
+                folder = path.rpartition("/")[0]
+                self._claims.add(Effect.WRITE, f"{folder}/{mentioned.rpartition('/')[2]}", cwd, times=times)
+            self._arguments(arguments, cwd)
+
+    def _words(self, outputs: Outputs, arguments: list[str], source: str, cwd: Path) -> frozenset[str]:
+        """The words of a script and of the files that it reads: names of what it writes are made of these."""
+        found = set(_WORD.findall(source))
+        found |= self.line_words
+        for name in sorted({*outputs.reads, *outputs.names, *arguments}):
+            if "*" not in name and len(name) < 300:
+                found |= set(_WORD.findall(self._claims.source(cwd / name) or ""))
+        words = sorted(found)[:_MAX_WORDS]
+        return frozenset([*words, *(word.lower() for word in words), *map(snake_case, words)])
+
+    def _arguments(self, arguments: Sequence[str], cwd: Path) -> None:
+        """What is given to a script that writes to a path it was given."""
+        for word in arguments:
+            value = word.partition("=")[2] if word.startswith("-") else word
+            if not value or len(value) > 300 or "\n" in value:
+                continue
+            path = cwd / value
+            if path.is_dir():
+                self._claims.add(Effect.REWRITE, value, cwd, below=True)
+                if next(iter(path.iterdir()), None) is None:
+                    self._claims.add(Effect.CREATE, value, cwd, below=True)
+            elif path.exists():
+                self._claims.add(Effect.WRITE, value, cwd)
+            elif re.search(r"\w", value):
+                self._claims.add(Effect.CREATE, value, cwd)
+                self._claims.add(Effect.CREATE, value, cwd, below=True)

@@ -1,0 +1,123 @@
+"""Pieces of command lines: operands, options of sed, here-documents, loops."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from forge_core.permissions.shell_syntax import SimpleCommand
+
+_MAX_COUNTED = 60
+_RANGE = re.compile(r"\{(\d{1,6})\.\.(\d{1,6})(?:\.\.\d+)?\}")
+_LOOP = re.compile(r"(?<![\w$-])(do|done)(?![\w-])")
+_HERE_DOCUMENT = re.compile(
+    r"<<-?\s*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)(?P<rest>[^\n]*)\n(?P<body>(?:.*\n)*?)\t*(?P=end)(?:\n|$)"
+)
+_SED_VALUES = "efl"
+
+
+def operands(one: SimpleCommand, valued: str = "") -> list[str]:
+    """The words that are no options; letters in `valued` are options that take the next word."""
+    found: list[str] = []
+    words = iter(one.words[1:])
+    for word in words:
+        if word == "--":
+            return [*found, *words]
+        if word.startswith("-") and len(word) > 1:
+            if len(word) == 2 and word[1] in valued:
+                next(words, None)
+        else:
+            found.append(word)
+    return found
+
+
+def without_bodies(line: str) -> tuple[str, tuple[str, ...]]:
+    """A line without its here-documents, and their texts."""
+    bodies: list[str] = []
+
+    def taken(found: re.Match[str]) -> str:
+        bodies.append(found["body"])
+        return f" {found['rest']}\n"
+
+    return _HERE_DOCUMENT.sub(taken, line), tuple(bodies)
+
+
+def loop_bodies(line: str) -> Iterator[str]:
+    """What is between the outermost `do` and `done`."""
+    depth, start = 0, 0
+    for found in _LOOP.finditer(line):
+        if found[1] == "do":
+            start = found.end() if depth == 0 else start
+            depth += 1
+        elif depth:
+            depth -= 1
+            if depth == 0:
+                yield line[start : found.start()]
+
+
+def shortened(line: str) -> str:
+    """A line in which braces that count further than they are expanded are a pattern."""
+
+    def pattern(found: re.Match[str]) -> str:
+        return "[0-9]*" if abs(int(found[2]) - int(found[1])) > _MAX_COUNTED else found[0]
+
+    return _RANGE.sub(pattern, line)
+
+
+def sed_words(words: Sequence[str]) -> tuple[tuple[str, ...], list[str], str | None]:
+    """The arguments of sed without files and without `-i`, the files, and the suffix of backups; None for a
+    sed that prints."""
+    kept: list[str] = []
+    plain: list[str] = []
+    suffix: str | None = None
+    has_script = False
+    rest: Iterator[str] = iter(words[1:])
+    for word in rest:
+        if word == "--":
+            plain += rest
+        elif word.startswith("--in-place"):
+            suffix = word.partition("=")[2]
+        elif word.startswith("--"):
+            has_script = has_script or word.startswith(("--expression", "--file"))
+            kept.append(word)
+            if word in ("--expression", "--file", "--line-length"):
+                kept.append(next(rest, ""))
+        elif word.startswith("-") and len(word) > 1:
+            at = next((at for at, letter in enumerate(word[1:], 1) if letter in "i" + _SED_VALUES), len(word))
+            flags, letter, value = word[1:at], word[at : at + 1], word[at + 1 :]
+            kept += [f"-{flags}"] if flags else []
+            if letter == "i":
+                suffix = value
+            elif letter:
+                has_script = has_script or letter in "ef"
+                kept += [f"-{letter}", value or next(rest, "")]
+        else:
+            plain.append(word)
+    if not has_script:
+        kept += ["-e", *plain[:1]]
+        plain = plain[1:]
+    return tuple(kept), plain, suffix
+
+
+def patches_of(one: SimpleCommand, cwd: Path) -> tuple[str, ...]:
+    """The patches that `patch` or `git apply` reads: files, or the text of a here-document."""
+    named = [*one.reads, *one.words[1:]]
+    named += [word.partition("=")[2] for word in one.words[1:] if "=" in word]
+    named += [word[2:] for word in one.words[1:] if word.startswith("-i") and len(word) > 2]
+    files = [
+        str(cwd / word) for word in named if len(word) < 300 and "\n" not in word and (cwd / word).is_file()
+    ]
+    return (*files, *(f"{text}\n" for text in one.fed))
+
+
+def with_arguments(text: str, arguments: Sequence[str]) -> str:
+    """A script with `$1`, `$2` … put in."""
+    for number, word in enumerate(arguments[:9], 1):
+        if re.fullmatch(r"[\w./=+-]+", word):
+            text = re.sub(rf"\$(?:{number}\b|\{{{number}\}})", word, text)
+    return text
+
+
+def snake_case(word: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", word).lower()
