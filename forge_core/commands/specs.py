@@ -109,7 +109,7 @@ SPECS: tuple[CommandSpec, ...] = (
     CommandSpec(
         "undo",
         "Take back what the last turn did to files",
-        ("list",),
+        ("all", "with PATH...", "list"),
         keywords=("revert", "back"),
         tier=Tier.IDLE,
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -17,20 +18,30 @@ MAX_FILES = 40
 MAX_TURNS = 20
 _MAX_TEXT = 60
 _VERBS = ("changed", "created", "moved", "deleted", "mode changed")
+_USAGE = "Use /undo, /undo all, /undo with PATH, or /undo list."
 _OFF = "Undo is off in this session: nothing was kept of what tools changed."
 
 
 async def undo(argument: str, session: ForgeSession) -> CommandResult:
-    """Takes back the last turn that changed files; `list` shows the turns."""
+    """Takes back the last turn that changed files; `list` shows the turns. What may be the user's own is left
+    alone, but with `all` or `with` and its paths."""
     store = session.undo
     if store is None:
         return Failure(_OFF)
     if argument == "list":
         await store.load()
         return Text(_turns(store), "Undo")
-    if argument:
-        return Failure(f"/undo does not know {safe_line(argument)!r}. Use /undo, or /undo list.")
-    return _result(session, await store.undo())
+    word, _, names = argument.partition(" ")
+    if word == "with" and names.strip():
+        try:
+            chosen = shlex.split(names)
+        except ValueError as error:
+            return Failure(f"/undo with: {error}. Put quotes around a name with spaces.")
+        folder = f"{session.config.working_dir}/"
+        return _result(session, await store.undo([one.removeprefix(folder) for one in chosen]))
+    if argument in ("", "all"):
+        return _result(session, await store.undo(None if argument else ()))
+    return Failure(f"/undo does not know {safe_line(argument)!r}. {_USAGE}")
 
 
 async def redo(argument: str, session: ForgeSession) -> CommandResult:
@@ -70,7 +81,25 @@ def _report(report: UndoReport) -> list[str]:
         lines += ["", "Left alone", *_indented(columns(conflicts[:MAX_FILES]).splitlines())]
         lines += _rest(len(conflicts))
     lines += _section("Not covered by undo", report.not_undoable)
+    lines += _doubtful(report.doubtful) if is_undo else []
     lines += ["", _next_step(report)]
+    return lines
+
+
+def _doubtful(files: Sequence[tuple[str, str]]) -> list[str]:
+    """What was left alone because it may be the user's, and how to choose it."""
+    lines: list[str] = []
+    commands = dict.fromkeys(command for _, command in files)
+    for command in commands:
+        names = [name for name, one in files if one == command]
+        count = "This file" if len(names) == 1 else f"These {len(names)} files"
+        ran = f"`{safe_line(command)}`" if command else "a command"
+        lines += _section(f"{count} changed while {ran} ran and may be yours. Left alone", names)
+    if lines:
+        example = shlex.quote(safe_line(files[0][0]))
+        them = "it" if len(files) == 1 else "them"
+        only = "" if len(files) == 1 else f" /undo with {example} undoes only that one."
+        lines += ["", f"/undo all undoes {them} too.{only}"]
     return lines
 
 
@@ -102,7 +131,8 @@ def _turns(store: UndoStore) -> str:
     views = store.turns()
     if not views:
         return "No turn has changed files yet."
-    following = next((view.number for view in reversed(views) if not view.is_undone and view.changes), 0)
+    standing = (view for view in reversed(views) if not view.is_undone)
+    following = next((view.number for view in standing if view.changes or view.doubtful), 0)
     rows = [(_head(view, view.number == following), _summary(view)) for view in reversed(views)]
     lines = columns(rows[:MAX_TURNS]).splitlines()
     if len(rows) > MAX_TURNS:
@@ -123,6 +153,8 @@ def _head(view: TurnView, is_next: bool) -> str:
 def _summary(view: TurnView) -> str:
     counts = Counter(what.partition(" from ")[0] for _, what in view.changes)
     parts = [f"{counts[verb]} {verb}" for verb in _VERBS if counts[verb]]
+    if view.doubtful:
+        parts.append(f"{len(view.doubtful)} may be yours")
     if view.not_undoable:
         parts.append("not all covered" if parts else "not covered")
     return ", ".join(parts) + ("  (undone)" if view.is_undone else "")

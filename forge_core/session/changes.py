@@ -29,6 +29,7 @@ Source: TypeAlias = Literal["turn", "worktree"]
 SOURCES: tuple[Source, ...] = ("turn", "worktree")
 
 _WHOLE_FILE = 100_000_000
+_MAX_NAMED = 5
 _MOVED = "moved from "
 _BATCH_BYTES = 4_000_000
 """Of the files that are counted in one go."""
@@ -128,8 +129,15 @@ def _note(change: Change) -> str:
 
 
 def _remark(view: TurnView, has_files: bool) -> str:
+    remarks = []
+    if view.doubtful:
+        names = ", ".join(name for name, _ in view.doubtful[:_MAX_NAMED])
+        more = f" and {len(view.doubtful) - _MAX_NAMED} more" if len(view.doubtful) > _MAX_NAMED else ""
+        remarks.append(f"Changed while a command ran, perhaps by you, and not shown: {names}{more}.")
     if view.not_undoable:
-        return f"Not kept: {'; '.join(view.not_undoable)}."
+        remarks.append(f"Not kept: {'; '.join(view.not_undoable)}.")
+    if remarks:
+        return " ".join(remarks)
     return "" if has_files else "The last turn changed no files."
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from forge_core.tools.output import OutputStore
     from forge_core.tools.shell.jobs import JobTable
     from forge_core.tools.todo import TodoList
+    from forge_core.undo import ExpectedEffects
 
 __all__ = [
     "BaseTool",
@@ -124,6 +125,10 @@ class CommandEffects(Protocol):
     def not_undoable(self) -> tuple[str, ...]:
         """What has changed, or may have, and cannot be brought back; folders summarised."""
 
+    @property
+    def doubtful(self) -> tuple[str, ...]:
+        """What has changed meanwhile and may be the user's: undo leaves it alone unless it is chosen."""
+
 
 class BeforeImages(Protocol):
     """Keeps what files were before a tool changes them (the undo store plugs in here)."""
@@ -131,10 +136,11 @@ class BeforeImages(Protocol):
     async def capture(self, path: Path) -> None:
         """Before a file tool changes, makes or deletes `path`, a real path."""
 
-    async def before_command(self) -> object:
-        """Before a command that may write; what it gives is handed to `after_command`."""
+    async def before_command(self, expected: ExpectedEffects = ..., earlier: object = None) -> object:
+        """Before a command that may write; what it gives is handed to `after_command`. `expected` is what the
+        line explains; `earlier` is what was given for the same command before, when it goes on."""
 
-    async def after_command(self, watch: object) -> CommandEffects:
+    async def after_command(self, watch: object, *, goes_on: bool = False) -> CommandEffects:
         """What has changed in the workspace since."""
 
     async def settle(self) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from forge_core.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from forge_core.undo.expected import ExpectedEffects as ExpectedEffects
     from forge_core.undo.report import CommandEffects as CommandEffects
     from forge_core.undo.report import Conflict as Conflict
     from forge_core.undo.report import TurnView as TurnView
@@ -16,6 +17,7 @@ __getattr__, __dir__ = lazy_exports(
     {
         "CommandEffects": "forge_core.undo.report",
         "Conflict": "forge_core.undo.report",
+        "ExpectedEffects": "forge_core.undo.expected",
         "TurnView": "forge_core.undo.report",
         "UndoReport": "forge_core.undo.report",
         "UndoStore": "forge_core.undo.store",

@@ -81,6 +81,22 @@ class GitObjects:
             self._is_there.update((one, one in found) for one in unknown)
         return {one for one in ids if self._is_there[one]}
 
+    def holds(self, ids: Collection[str]) -> set[str]:
+        """Those of `ids` that git can give now; unlike `present`, nothing is remembered that it lacks."""
+        for one in [one for one in ids if self._is_there.get(one) is False]:
+            del self._is_there[one]
+        return self.present(ids)
+
+    def unmerged(self) -> dict[str, list[str]]:
+        """Paths in conflict, relative to the root, with the object ids of their sides."""
+        output = self._git("ls-files", "--unmerged", "-z", stdin=b"") or b""
+        found: dict[str, list[str]] = {}
+        for record in output.split(b"\0"):
+            facts, _, name = record.partition(b"\t")
+            if len(fields := facts.split()) == 3:
+                found.setdefault(os.fsdecode(name), []).append(fields[1].decode())
+        return found
+
     def object_id(self, data: bytes) -> str:
         """The id that git gives to a blob of these bytes."""
         return hashlib.new(

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from forge_core.undo.image import Change, Image
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A change that was found while a command ran, and that may be the user's own."""
+
+    change: Change
+    command: str
+    """The line that ran, cut."""
 
 
 @dataclass(slots=True)
@@ -18,16 +27,53 @@ class Turn:
     changes: dict[str, Change] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)
     """Names that changed and are not covered, with the reason."""
+    doubts: dict[str, Doubt] = field(default_factory=dict)
+    """Changes that are undone only when they are chosen. Where the same path is in `changes` as well, what is
+    there came after."""
     undone: tuple[str, ...] | None = None
     """The paths that the last undo brought back; None while the turn stands."""
+    undone_doubts: tuple[str, ...] = ()
+    """Paths of `doubts` that were chosen and brought back."""
 
     @property
     def is_empty(self) -> bool:
-        return not self.changes and not self.lost
+        return not self.changes and not self.lost and not self.doubts
+
+    def doubtful(self) -> list[str]:
+        """The paths that an undo leaves alone unless they are chosen."""
+        return sorted(path for path in self.doubts if path not in self.undone_doubts)
+
+    def to_undo(self, chosen: Collection[str]) -> list[Change]:
+        """What an undo has still to take back, when `chosen` are the paths that it takes of `doubts`."""
+        wanted: list[Change] = []
+        for path in dict.fromkeys((*self.changes, *self.doubts)):
+            is_chosen = path in chosen and path not in self.undone_doubts
+            is_done = self.undone is not None and path in self.undone
+            if is_chosen and is_done:
+                wanted.append(self.doubts[path].change)
+            elif is_chosen:
+                wanted.append(self._whole(path))
+            elif path in self.changes and self.undone is None:
+                wanted.append(self.changes[path])
+        return [change.reversed() for change in wanted]
+
+    def to_redo(self) -> list[Change]:
+        """What a redo brings back: all that undo has taken."""
+        plain = [
+            path for path in self.undone or () if path not in self.undone_doubts and path in self.changes
+        ]
+        chosen = [path for path in self.undone_doubts if path in self.doubts]
+        return [self.changes[path] for path in plain] + [self._whole(path) for path in chosen]
+
+    def _whole(self, path: str) -> Change:
+        """A doubtful change with what came after it."""
+        doubt, later = self.doubts[path].change, self.changes.get(path)
+        return doubt if later is None else Change(path, doubt.before, later.after)
 
     def digests(self) -> set[str]:
         """Every blob that the turn needs."""
-        images = (image for change in self.changes.values() for image in (change.before, change.after))
+        changes = [*self.changes.values(), *(doubt.change for doubt in self.doubts.values())]
+        images = (image for change in changes for image in (change.before, change.after))
         return {image.digest for image in images if image.digest and not image.git}
 
     def record(self, path: str, before: Image, after: Image) -> Change:
@@ -39,11 +85,26 @@ class Turn:
         known = self.changes.get(path)
         first = known.before if known is not None and known.after == before else before
         change = Change(path, first, after)
+        doubt = self.doubts.get(path)
+        if doubt is not None and doubt.change.after != first:
+            del self.doubts[path]
         if first == after:
             self.changes.pop(path, None)
         else:
             self.changes[path] = change
         return change
+
+    def doubt(self, change: Change, command: str) -> Doubt | None:
+        """Notes a change that may be the user's. What the turn did to the path before belongs to it then: an
+        undo can't take that back alone. None when nothing is left of it."""
+        path, first = change.path, change.before
+        for known in (self.changes.pop(path, None), getattr(self.doubts.pop(path, None), "change", None)):
+            if known is not None and known.after == first:
+                first = known.before
+        if first == change.after:
+            return None
+        self.doubts[path] = Doubt(Change(path, first, change.after), command)
+        return self.doubts[path]
 
 
 class History:
@@ -71,7 +132,8 @@ class History:
 
     def to_undo(self) -> Turn | None:
         """The last turn that stands and changed something that can be brought back."""
-        return next((turn for turn in reversed(self._turns) if turn.undone is None and turn.changes), None)
+        standing = (turn for turn in reversed(self._turns) if turn.undone is None)
+        return next((turn for turn in standing if turn.changes or turn.doubts), None)
 
     def above(self, turn: Turn | None) -> list[Turn]:
         """The standing turns after `turn`: they did nothing that can be brought back."""

@@ -1,7 +1,8 @@
 """The turns on disk: append-only JSON lines, so that a kill -9 costs at most the line in flight.
 
 Lines: `turn` (number, text, time), `change` (the net change of a path so far), `lost` (a name that is not
-covered), `undone`, `redone`, `cut` (undone turns were given up). Loading replays them; a line that cannot be
+covered), `doubt` (a change that may be the user's), `undone`, `redone`,
+`cut` (undone turns were given up). Loading replays them; a line that cannot be
 read is passed over.
 """
 
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from forge_core.undo.history import History, Turn
+from forge_core.undo.history import Doubt, History, Turn
 from forge_core.undo.image import Change, Image
 
 
@@ -42,8 +43,11 @@ class UndoIndex:
     def lost(self, number: int, name: str, why: str) -> None:
         self._append({"type": "lost", "turn": number, "name": name, "why": why})
 
-    def undone(self, number: int, paths: tuple[str, ...]) -> None:
-        self._append({"type": "undone", "turn": number, "paths": list(paths)})
+    def doubt(self, number: int, path: str, doubt: Doubt | None) -> None:
+        self._append(_doubt_record(number, path, doubt))
+
+    def undone(self, turn: Turn) -> None:
+        self._append(_undone_record(turn))
         self.sync()
 
     def redone(self, number: int) -> None:
@@ -121,14 +125,24 @@ def _apply(record: dict[str, Any], turns: dict[int, Turn]) -> None:
             path = str(record["path"])
             before, after = Image.from_record(record["before"]), Image.from_record(record["after"])
             turn.changes.pop(path, None)
+            if path in turn.doubts and turn.doubts[path].change.after != before:
+                del turn.doubts[path]
             if before != after:
                 turn.changes[path] = Change(path, before, after)
+        case "doubt":
+            path = str(record["path"])
+            turn.changes.pop(path, None)
+            turn.doubts.pop(path, None)
+            if "after" in record:
+                before, after = Image.from_record(record["before"]), Image.from_record(record["after"])
+                turn.doubts[path] = Doubt(Change(path, before, after), str(record["command"]))
         case "lost":
             turn.lost[str(record["name"])] = str(record["why"])
         case "undone":
             turn.undone = tuple(str(path) for path in record["paths"])
+            turn.undone_doubts = tuple(str(path) for path in record.get("chosen", ()))
         case "redone":
-            turn.undone = None
+            turn.undone, turn.undone_doubts = None, ()
 
 
 def _records(data: bytes) -> Iterator[dict[str, Any]]:
@@ -145,10 +159,15 @@ def _all_records(turn: Turn) -> Iterator[dict[str, Any]]:
     yield _turn_record(turn)
     for change in turn.changes.values():
         yield _change_record(turn.number, change)
+    for path, doubt in turn.doubts.items():
+        later = turn.changes.get(path)
+        yield _doubt_record(turn.number, path, doubt)
+        if later is not None:
+            yield _change_record(turn.number, later)
     for name, why in turn.lost.items():
         yield {"type": "lost", "turn": turn.number, "name": name, "why": why}
     if turn.undone is not None:
-        yield {"type": "undone", "turn": turn.number, "paths": list(turn.undone)}
+        yield _undone_record(turn)
 
 
 def _turn_record(turn: Turn) -> dict[str, Any]:
@@ -163,6 +182,19 @@ def _change_record(number: int, change: Change) -> dict[str, Any]:
         "before": change.before.as_record(),
         "after": change.after.as_record(),
     }
+
+
+def _doubt_record(number: int, path: str, doubt: Doubt | None) -> dict[str, Any]:
+    record = {"type": "doubt", "turn": number, "path": path}
+    if doubt is None:
+        return record
+    images = {"before": doubt.change.before.as_record(), "after": doubt.change.after.as_record()}
+    return record | images | {"command": doubt.command}
+
+
+def _undone_record(turn: Turn) -> dict[str, Any]:
+    record = {"type": "undone", "turn": turn.number, "paths": list(turn.undone or ())}
+    return record | ({"chosen": list(turn.undone_doubts)} if turn.undone_doubts else {})
 
 
 def _line(record: dict[str, Any]) -> bytes:

@@ -6,11 +6,15 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
 from forge_core.errors import ForgeError
+from forge_core.sanitize import safe_line
+from forge_core.undo.attribution import Attribution, Facts
 from forge_core.undo.blobs import BlobStore
+from forge_core.undo.expected import UNKNOWN, ExpectedEffects
 from forge_core.undo.git_objects import GitObjects
 from forge_core.undo.history import Turn
 from forge_core.undo.image import ABSENT, Change, Image
@@ -23,11 +27,13 @@ from forge_core.undo.restore import Outcome, Restorer
 from forge_core.undo.tree import Tree
 from forge_core.undo.turn_log import TurnLog
 from forge_core.undo.watcher import Look, Watcher
+from forge_core.undo.write_counts import WriteCounts
 
 MAX_CAPTURE_BYTES = 64 * 1024 * 1024
 """A larger file that a file tool changes is not kept."""
 _PATIENCE_S = 5.0
 """A file tool writes at once after `capture`; what has not changed by then is no longer waited for."""
+_MAX_NAMED = 20
 _HISTORY = "git's own history: commits and branches"
 
 
@@ -40,6 +46,10 @@ class Watch:
     history_stamp: int = 0
     seen: dict[str, None] = field(default_factory=dict)
     """What other looks found changed while it ran."""
+    doubtful: dict[str, None] = field(default_factory=dict)
+    """What of it may be the user's."""
+    expected: ExpectedEffects = UNKNOWN
+    writes: WriteCounts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +121,9 @@ class Recorder:
         if self._log.running is None:
             return
         self.settle()
-        if any(watch.turn is self._log.running for watch in self._watches):
-            self._attribute(self._look())
+        running = self._running_watches()
+        if running:
+            self._attribute(self._look(), running)
         self._pending.clear()
         self._log.end()
 
@@ -167,29 +178,41 @@ class Recorder:
             del self._pending[name]
         self._pending = {name: one for name, one in self._pending.items() if one.call not in acted}
 
-    def before_command(self) -> Watch:
+    def before_command(self, expected: ExpectedEffects = UNKNOWN, earlier: Watch | None = None) -> Watch:
+        """`earlier` is the watch of the same command that has ended: its writes go on being counted."""
         self.open()
         self.settle()
-        is_shared = (
-            any(watch.turn is self._log.running for watch in self._watches) and self._log.running is not None
-        )
+        writes = earlier.writes if earlier is not None else None
+        if writes is None:
+            writes = WriteCounts(self._root, expected.named())
         look = self._look()
-        if is_shared:
-            self._attribute(look)
+        running = self._running_watches()
+        if running:
+            self._attribute(look, running)
             for watch in self._watches:
                 watch.seen.update(dict.fromkeys(change.path for change in look.changes))
         if self._keeper.trouble:
             self._log.tell(
                 f"This turn can't be undone as a whole: files could not be kept ({self._keeper.trouble})."
             )
-        watch = Watch(self._log.running, look.gave_up, self._git.history_stamp())
+        watch = Watch(
+            self._log.running, look.gave_up, self._git.history_stamp(), expected=expected, writes=writes
+        )
         self._watches.add(watch)
         return watch
 
-    def after_command(self, watch: Watch) -> CommandEffects:
-        """What changed since the last look. It is the command's when its turn still runs; of a job that ends
-        later it can't be told apart from what the person did, and is named but never undone."""
-        self._watches.discard(watch)
+    def after_command(self, watch: Watch, ended_ns: int = 0, *, goes_on: bool = False) -> CommandEffects:
+        """What changed since the last look. It is the command's where its line explains it and its turn still
+        runs; of a job that ends later it can't be told apart from what the person did, and is named but never
+        undone. `ended_ns` is when the command had ended, by the clock of file times; 0 while it `goes_on`."""
+        try:
+            return self._after(watch, ended_ns)
+        finally:
+            self._watches.discard(watch)
+            if not goes_on and watch.writes is not None:
+                watch.writes.close()
+
+    def _after(self, watch: Watch, ended_ns: int) -> CommandEffects:
         self.settle()
         if watch.gave_up:
             reason = f"what the command changed: {watch.gave_up}"
@@ -204,21 +227,31 @@ class Recorder:
             lost[_HISTORY] = ""
         if watch.turn is not None and watch.turn is self._log.running:
             look.lost = lost
-            self._attribute(look)
+            running = self._running_watches()
+            self._attribute(look, running, ended_ns if running == [watch] else 0)
         else:
             lost.update({change.path: "changed after its turn" for change in look.changes})
         changed = dict.fromkeys([*watch.seen, *(change.path for change in look.changes)])
-        return CommandEffects(tuple(sorted(changed)), not_undoable(lost, look.ignored))
+        doubtful = tuple(sorted(watch.doubtful))
+        return CommandEffects(tuple(sorted(changed)), not_undoable(lost, look.ignored), doubtful)
 
-    def undo(self) -> UndoReport:
+    def undo(self, also: Sequence[str] | None = ()) -> UndoReport:
+        """Takes back the last turn; of the changes that may be the user's, those that `also` names (None:
+        all). Right after an undo that left some alone, `also` takes these."""
         self._check_idle()
         self.open()
-        turn = self._log.history.to_undo()
+        turn = self._left_alone(also) or self._log.history.to_undo()
+        chosen = self._chosen(turn, also)
         skipped = {name: why for one in self._log.history.above(turn) for name, why in one.lost.items()}
         if turn is None:
             return UndoReport("undo", not_undoable=not_undoable(skipped, []))
-        outcome = self._restored(change.reversed() for change in turn.changes.values())
-        self._log.undone(turn, tuple(change.path for change in outcome.done))
+        outcome = self._restored(turn.to_undo(chosen))
+        done = [change.path for change in outcome.done]
+        self._log.undone(
+            turn,
+            tuple(path for path in done if path not in chosen),
+            tuple(path for path in done if path in chosen),
+        )
         return self._report("undo", turn, outcome, turn.lost | skipped)
 
     def redo(self) -> UndoReport:
@@ -227,8 +260,7 @@ class Recorder:
         turn = self._log.history.to_redo()
         if turn is None or turn.undone is None:
             return UndoReport("redo")
-        changes = [turn.changes[path] for path in turn.undone if path in turn.changes]
-        outcome = self._restored(changes)
+        outcome = self._restored(turn.to_redo())
         self._log.redone(turn)
         return self._report("redo", turn, outcome, turn.lost)
 
@@ -252,7 +284,8 @@ class Recorder:
     def _restored(self, changes: Iterable[Change]) -> Outcome:
         with self._mounts.settled():
             in_use = {self._name(path) for path in self._mounts.in_use()}
-            return Restorer(self._tree, self._keeper, changes, in_use, self._stand_ins.names()).run()
+            stand_ins, ignored = self._stand_ins.names(), self._watcher.all_ignored()
+            return Restorer(self._tree, self._keeper, changes, in_use, stand_ins, ignored).run()
 
     def _look(self) -> Look:
         """One look; after one that gave up, none is tried again in the same turn."""
@@ -262,11 +295,64 @@ class Recorder:
         self._gave_up = look.gave_up
         return look
 
-    def _attribute(self, look: Look) -> None:
+    def _running_watches(self) -> list[Watch]:
+        """The commands of the turn that runs."""
+        turn = self._log.running
+        return [watch for watch in self._watches if turn is not None and watch.turn is turn]
+
+    def _attribute(self, look: Look, running: Sequence[Watch], ended_ns: int = 0) -> None:
+        """Gives the turn what its commands explain. What they don't may be the user's; what a job of an
+        earlier turn explains is nobody's here."""
+        explained = self._explained(look, running, ended_ns)
+        others = [watch for watch in self._watches if watch not in running]
+        elsewhere = self._explained(look, others) if len(explained) < len(look.changes) else set()
+        names = dict.fromkeys(watch.expected.command for watch in running if watch.expected.command)
         for change in look.changes:
-            self._log.record(change)
+            if change.path in explained:
+                self._log.record(change)
+            elif change.path not in elsewhere:
+                self._log.doubt(change, ", ".join(names))
+                for watch in running:
+                    watch.doubtful[change.path] = None
         for name, why in look.lost.items():
             self._log.lose(name, why)
+
+    def _explained(self, look: Look, watches: Sequence[Watch], ended_ns: int = 0) -> set[str]:
+        """The paths whose change one of these commands explains."""
+        if not look.changes:
+            return set()
+        before = {change.path: change.before for change in look.changes}
+        digests = self._watcher.file_digests(before) | {image.digest for image in before.values()} - {""}
+
+        def is_known(path: str) -> bool:
+            return path in before or self._watcher.is_known(path)
+
+        found: set[str] = set()
+        for watch in watches:
+            writes = watch.writes.of if watch.writes is not None else (lambda path: None)
+            facts = Facts(self.contents, writes, frozenset(digests), is_known, look.changed_at_ns, ended_ns)
+            found |= Attribution(watch.expected, look.changes, self._git, facts).explained()
+        return found
+
+    def _left_alone(self, also: Sequence[str] | None) -> Turn | None:
+        """The turn that was undone last, when it has left alone what is asked for now."""
+        turn = self._log.history.to_redo()
+        if turn is None or (also is not None and not also) or not turn.doubtful():
+            return None
+        return turn if also is None or _selected(turn.doubtful(), also) else None
+
+    def _chosen(self, turn: Turn | None, also: Sequence[str] | None) -> set[str]:
+        """Raises ForgeError for a name that isn't among those left alone."""
+        known = turn.doubtful() if turn is not None else []
+        if also is None:
+            return set(known)
+        for name in also:
+            if not _selected(known, [name]):
+                listed = ", ".join(map(safe_line, known[:_MAX_NAMED])) or "none"
+                raise ForgeError(
+                    f"{safe_line(name)!r} is not among the files that may be yours. They are: {listed}."
+                )
+        return set(_selected(known, also))
 
     def _check_idle(self) -> None:
         if self._log.running is not None:
@@ -299,5 +385,16 @@ class Recorder:
             deleted=tuple(sorted(change.path for change in done if change.after == ABSENT)),
             conflicts=tuple(sorted(outcome.conflicts, key=lambda conflict: conflict.name)),
             not_undoable=not_undoable(lost, []),
+            doubtful=tuple((path, turn.doubts[path].command) for path in turn.doubtful()),
             touched=tuple(self._root / change.path for change in done),
         )
+
+
+def _selected(paths: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Those of `paths` that a name means: the path, a folder above it, or a pattern."""
+    wanted = [name.removeprefix("./").rstrip("/") for name in names]
+    return [
+        path
+        for path in paths
+        if any(path == one or path.startswith(one + "/") or fnmatchcase(path, one) for one in wanted)
+    ]

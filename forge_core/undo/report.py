@@ -18,6 +18,8 @@ class CommandEffects:
     changed: tuple[str, ...] = ()
     not_undoable: tuple[str, ...] = ()
     """What changed and can't be brought back, or could not be watched; summarised."""
+    doubtful: tuple[str, ...] = ()
+    """What changed meanwhile and may be the user's: undo leaves it alone unless it is chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class TurnView:
     """Name and what happened to it: created, changed, mode changed, moved from NAME, deleted."""
     not_undoable: tuple[str, ...]
     is_undone: bool
+    doubtful: tuple[tuple[str, str], ...] = ()
+    """Name and the command that ran meanwhile: what may be the user's, and was not undone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,8 @@ class UndoReport:
     """Left alone."""
     not_undoable: tuple[str, ...] = ()
     """Changed by the turn, but not covered by undo."""
+    doubtful: tuple[tuple[str, str], ...] = ()
+    """Name and command: changed while the command ran, perhaps by the user, and left alone."""
     touched: tuple[Path, ...] = ()
     """Every path that was written or removed, absolute: what the model has read of them is out of date."""
 

@@ -45,13 +45,16 @@ class Restorer:
         changes: Iterable[Change],
         in_use: Collection[str] = (),
         stand_ins: Collection[str] = (),
+        ignored: frozenset[str] = frozenset(),
     ) -> None:
         """`in_use` are mount points of running sandboxes: written into if need be, never removed or replaced.
-        `stand_ins` are those of them that count as missing."""
+        `stand_ins` are those of them that count as missing. A folder in which only `ignored` entries are
+        left (folders among these end with a slash) stays without a conflict."""
         self._tree = tree
         self._keeper = keeper
         self._in_use = in_use
         self._stand_ins = stand_ins
+        self._ignored = ignored
         self._changes = sorted(changes, key=lambda change: change.path)
         self._stamps: dict[str, int] = {}
         self._fetched: dict[str, bytes] = {}
@@ -171,13 +174,18 @@ class Restorer:
                 self._tree.set_mode(change.path, change.before.mode, Kind.FOLDER)
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
-            if any(path.startswith(change.path + "/") for path in self._refused):
-                self._refused.add(change.path)  # it stays for a file that is named already
+            is_told = any(path.startswith(change.path + "/") for path in self._refused)
+            if is_told or self._holds_only_ignored(change.path):
+                self._refused.add(change.path)  # it stays for what is named already, or isn't covered
             else:
                 self._refuse(change, "it holds files that are not this turn's")
             return False
         self._stamps.pop(change.path, None)
         return True
+
+    def _holds_only_ignored(self, path: str) -> bool:
+        left = self._tree.names(path)
+        return all(not self._ignored.isdisjoint((f"{path}/{name}", f"{path}/{name}/")) for name in left)
 
     def _make_folder(self, change: Change) -> bool:
         if self._tree.status(change.path) is None:

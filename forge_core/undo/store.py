@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+from forge_core.undo.expected import UNKNOWN, ExpectedEffects
 from forge_core.undo.image import Image
 from forge_core.undo.mounts import MountGuard, NoMounts
 from forge_core.undo.recorder import Recorder, Watch
@@ -23,10 +25,11 @@ _T = TypeVar("_T")
 class UndoStore:
     """Keeps what files were before the session's tools changed them, and brings it back turn by turn.
 
-    What can be told apart: a change by a file tool is exact; one by a command is whatever changed below the
-    workspace while it ran, and so includes what a person changed in those seconds. What changed between
-    calls or turns is the person's: undo keeps it and names it as a conflict where the tool had been there
-    before. A job that outlives its turn is no longer covered: what it writes later is named, never undone.
+    What can be told apart: a change by a file tool is exact. One that is found after a command is the
+    command's where its line, or what the line runs, explains it (see `attribution`); otherwise it may be the
+    user's, and is left alone unless it is chosen. What changed between calls or turns is the user's: undo
+    keeps it and names it as a conflict where the tool had been there before. A job that outlives its turn is
+    no longer covered: what it writes later is named, never undone.
 
     Not covered: what git ignores, files over the limits in `watcher`, and `.git`: commits stay.
 
@@ -74,25 +77,34 @@ class UndoStore:
         if self._recorder.is_waiting:
             await self._guarded(self._recorder.settle)
 
-    async def before_command(self) -> object:
-        """Keeps everything that a command could change. Give what comes back to `after_command`."""
-        return await self._guarded(self._recorder.before_command)
+    async def before_command(self, expected: ExpectedEffects = UNKNOWN, earlier: object = None) -> object:
+        """Keeps everything that a command could change. Give what comes back to `after_command`.
 
-    async def after_command(self, watch: object) -> CommandEffects:
-        """What the command changed, once it (or the job that it became) has ended."""
+        `expected` is what its line explains: any other change may be the user's. Where the command has been
+        watched before and goes on, `earlier` is what came back then.
+        """
+        known = earlier if isinstance(earlier, Watch) else None
+        return await self._guarded(self._recorder.before_command, expected, known)
+
+    async def after_command(self, watch: object, *, goes_on: bool = False) -> CommandEffects:
+        """What the command changed, once it (or the job that it became) has ended, or so far."""
+        ended_ns = 0 if goes_on else time.time_ns()
         if isinstance(watch, Watch):
-            effects = await self._guarded(self._recorder.after_command, watch)
+            effects = await self._guarded(self._recorder.after_command, watch, ended_ns, goes_on=goes_on)
             if effects is not None:
                 return effects
         return CommandEffects(not_undoable=(f"what the command changed: {self._failure}",))
 
-    async def undo(self) -> UndoReport:
+    async def undo(self, also: Sequence[str] | None = ()) -> UndoReport:
         """Brings back what stood before the last turn that changed something.
 
+        What changed while a command ran and may be the user's is left alone, but for the paths, folders and
+        patterns in `also`; None takes all of it. Right after an undo, `also` applies to what that one left.
+
         Raises:
-            ForgeError: a turn is running, or the store can't be used.
+            ForgeError: a turn is running, the store can't be used, or nothing was left alone by such a name.
         """
-        return await self._run(self._recorder.undo)
+        return await self._run(self._recorder.undo, also)
 
     async def redo(self) -> UndoReport:
         """Takes the last undo back. Raises ForgeError like `undo`."""

@@ -70,6 +70,15 @@ class Tree:
                 return None
             raise
 
+    def names(self, path: str) -> list[str]:
+        """What a folder holds. Raises OSError."""
+        with self.parent(path) as (fd, name):
+            folder = os.open(name, _FOLDER_FLAGS, dir_fd=fd)
+        try:
+            return os.listdir(folder)  # noqa: PTH208  by its descriptor
+        finally:
+            os.close(folder)
+
     def content(self, path: str, max_bytes: int) -> Content:
         """What stands at `path`. Raises TooLargeError for a larger file, OSError for what can't be read."""
         status = self.status(path)

@@ -53,12 +53,21 @@ class TurnLog:
             turn.lost[name] = why
             self._write(lambda: self._index.lost(turn.number, name, why))
 
-    def undone(self, turn: Turn, paths: tuple[str, ...]) -> None:
-        turn.undone = paths
-        self._write(lambda: self._index.undone(turn.number, paths))
+    def doubt(self, change: Change, command: str) -> None:
+        """Adds a change that may be the user's to the running turn."""
+        turn = self._standing_turn()
+        if turn is not None:
+            kept = turn.doubt(change, command)
+            self._write(lambda: self._index.doubt(turn.number, change.path, kept))
+
+    def undone(self, turn: Turn, paths: tuple[str, ...], chosen: tuple[str, ...]) -> None:
+        """Notes what an undo has brought back, besides what earlier ones had."""
+        turn.undone = (*(turn.undone or ()), *paths)
+        turn.undone_doubts = (*turn.undone_doubts, *chosen)
+        self._write(lambda: self._index.undone(turn))
 
     def redone(self, turn: Turn) -> None:
-        turn.undone = None
+        turn.undone, turn.undone_doubts = None, ()
         self._write(lambda: self._index.redone(turn.number))
 
     def forget_oldest(self) -> bool:
@@ -113,7 +122,8 @@ class TurnLog:
 def _view(turn: Turn) -> TurnView:
     changes = tuple(sorted(_told(tuple(turn.changes.values()))))
     lost = not_undoable(dict(turn.lost), [])
-    return TurnView(turn.number, turn.text, turn.at, changes, lost, turn.undone is not None)
+    doubtful = tuple((path, turn.doubts[path].command) for path in turn.doubtful())
+    return TurnView(turn.number, turn.text, turn.at, changes, lost, turn.undone is not None, doubtful)
 
 
 def _told(changes: tuple[Change, ...]) -> Iterator[tuple[str, str]]:

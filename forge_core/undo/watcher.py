@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import stat
 import time
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,6 +42,8 @@ class Look:
     """What changed and is not covered, with the reason."""
     ignored: list[str] = field(default_factory=list)
     """Ignored entries that changed."""
+    changed_at_ns: dict[str, int] = field(default_factory=dict)
+    """The change time of what is there."""
     gave_up: str = ""
 
 
@@ -80,6 +82,16 @@ class Watcher:
         """Every blob that the table needs."""
         return {image.digest for image in self._images.values() if image.digest and not image.git}
 
+    def file_digests(self, besides: Container[str]) -> set[str]:
+        """The sha256 of all files in the table, some left out."""
+        return {image.digest for path, image in self._images.items() if image.digest and path not in besides}
+
+    def is_known(self, path: str) -> bool:
+        """Whether the table has the content of `path`, or of something below it."""
+        if path in self._images and self._images[path].kind is not Kind.FOLDER:
+            return True
+        return any(one.startswith(path + "/") for one in self._images)
+
     @property
     def uncovered(self) -> dict[str, str]:
         """What could not be kept, with the reason."""
@@ -89,6 +101,10 @@ class Watcher:
     def ignored(self) -> list[str]:
         """What git ignores, outermost folders only; empty before the first look."""
         return [name for name in self._ignored if not name.endswith(_CACHES)]
+
+    def all_ignored(self) -> frozenset[str]:
+        """The same with caches."""
+        return frozenset(self._ignored)
 
     def look(self, keeper: Keeper) -> Look:
         """Compares, keeps what differs, and remembers it. The first look finds nothing to differ."""
@@ -268,6 +284,8 @@ class Watcher:
             look.lost[path] = why
         elif image != before:
             look.changes.append(Change(path, before, image))
+            if path in listing.status:
+                look.changed_at_ns[path] = listing.status[path].st_ctime_ns
 
     def _ignored_changes(self, listing: Listing) -> list[str]:
         before, now = self._ignored, listing.ignored

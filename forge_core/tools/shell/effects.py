@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 from forge_core.permissions.shell_rules import is_read_only
 from forge_core.tools.base import ExecutionContext
 from forge_core.tools.editing.text import sha256
+from forge_core.tools.expected.lines import expected_effects
 from forge_core.tools.paths import MAX_TEXT_BYTES, shown
+from forge_core.undo.expected import ExpectedEffects
 
 _MAX_WATCHED = 2_000
 _MAX_NAMED = 20
@@ -21,10 +24,12 @@ class EffectsWatch:
 
     def __init__(self, command: str, context: ExecutionContext) -> None:
         self._context = context
+        self._command = command
         self.may_write = not is_read_only(command, context.root)
         """False: it plainly only reads. Then the sandbox holds it to that: a second wall behind the list."""
         self._stamps: dict[str, _Stamp | None] = {}
         self._before: object = None
+        self._expected: ExpectedEffects | None = None
         self._lock = asyncio.Lock()
         self._is_open = False
 
@@ -35,13 +40,17 @@ class EffectsWatch:
         self._is_open = True
         self._stamps = await asyncio.to_thread(_stamps, list(self._context.files))
         if self._context.before_images is not None:
-            self._before = await self._context.before_images.before_command()
+            if self._expected is None:
+                self._expected = await asyncio.to_thread(_expected, self._command, Path(self._context.root))
+            self._before = await self._context.before_images.before_command(self._expected, self._before)
 
     async def so_far(self) -> list[str]:
         """What has happened since the beginning or the last call, in a note each for the model. It goes on
-        watching, unless it has ended."""
+        watching, unless it has ended: then as a job, which the user works beside."""
         async with self._lock:
-            notes = await self._looked()
+            if self._expected is not None:
+                self._expected = replace(self._expected, is_job=True)
+            notes = await self._looked(goes_on=True)
             if self._is_open:
                 await self.begin()
             return notes
@@ -53,7 +62,7 @@ class EffectsWatch:
             self._is_open = False
             return notes
 
-    async def _looked(self) -> list[str]:
+    async def _looked(self, *, goes_on: bool = False) -> list[str]:
         if not self._is_open:
             return []
         notes: list[str] = []
@@ -61,10 +70,21 @@ class EffectsWatch:
         if changed:
             notes.append(f"[changed by the command, read again before editing: {_named(changed)}]")
         if self._context.before_images is not None:
-            effects = await self._context.before_images.after_command(self._before)
+            effects = await self._context.before_images.after_command(self._before, goes_on=goes_on)
             if effects.not_undoable:
                 notes.append(f"[/undo cannot bring back: {_named(list(effects.not_undoable))}]")
+            if effects.doubtful:
+                names = _named(list(effects.doubtful))
+                notes.append(f"[changed while the command ran, but may be the user's own edits: {names}]")
         return notes
+
+
+def _expected(command: str, root: Path) -> ExpectedEffects:
+    """What the line may do; nothing where what it runs can't be read, as a folder that may not be entered."""
+    try:
+        return expected_effects(command, root)
+    except (OSError, ValueError, RecursionError):
+        return ExpectedEffects(command)
 
 
 def _named(names: list[str]) -> str:

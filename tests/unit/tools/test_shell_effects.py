@@ -12,12 +12,14 @@ from forge_core.tools import BashTool, ExecutionContext, ReadTool, ToolExecutor
 from forge_core.tools import bash as bash_module
 from forge_core.tools.shell import effects as effects_module
 from forge_core.tools.shell.jobs import JobTable
+from forge_core.undo.expected import UNKNOWN, ExpectedEffects
 
 
 @dataclass
 class Effects:
     changed: tuple[str, ...] = ()
     not_undoable: tuple[str, ...] = ()
+    doubtful: tuple[str, ...] = ()
 
 
 class Images:
@@ -30,11 +32,11 @@ class Images:
     async def capture(self, path: Path) -> None:
         self.looks.append(f"file {path.name}")
 
-    async def before_command(self) -> object:
+    async def before_command(self, expected: ExpectedEffects = UNKNOWN, earlier: object = None) -> object:
         self.looks.append("before")
         return len(self.looks)
 
-    async def after_command(self, watch: object) -> Effects:
+    async def after_command(self, watch: object, *, goes_on: bool = False) -> Effects:
         self.looks.append(f"after {watch}")
         return self._effects
 

@@ -72,7 +72,7 @@ async def test_nothing_to_undo_and_unknown_arguments_say_so(table: tuple[ForgeSe
     assert await read(undo("", session)) == "Nothing to undo."
     assert await read(redo("", session)) == "Nothing to redo."
     assert await read(undo("list", session)) == "No turn has changed files yet."
-    assert isinstance(await undo("all", session), Failure)
+    assert isinstance(await undo("everything", session), Failure)
     assert isinstance(await redo("all", session), Failure)
     session._parts.bench.undo = None
     assert isinstance(await undo("", session), Failure)

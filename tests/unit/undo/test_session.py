@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
+import pytest
+
 from forge_core.commands.handlers import run_command
-from forge_core.commands.result import Text
+from forge_core.commands.result import Failure, Text
 from forge_core.config.models import PermissionMode
 from forge_core.events import ToolEnd
+from forge_core.permissions.sandbox import MountedPaths, Sandbox, SandboxKind, probe_now
+from forge_core.session.session import ForgeSession
 from forge_core.tools.registry import builtin_tools
 from forge_core.undo import UndoStore
 from tests.support.scripted_llm import Call
@@ -43,6 +48,62 @@ async def test_a_turn_with_file_tools_and_commands_is_taken_back_and_brought_bac
     assert isinstance(redone, Text)
     assert _own(root) == after
     await session.aclose()
+
+
+@pytest.mark.parametrize("is_sandboxed", [False, True], ids=["bare", "sandboxed"])
+async def test_what_may_be_the_users_is_listed_with_the_way_to_choose_it(
+    tmp_path: Path, is_sandboxed: bool
+) -> None:
+    root = tmp_path / "ws"
+    root.mkdir()
+    (root / "a.txt").write_text("one\n")
+    (root / "notes.txt").write_text("old\n")
+    command = "sed -i s/one/two/ a.txt; touch ready; while [ ! -e go ]; do sleep 0.01; done"
+    session = scripted_session(
+        root,
+        [[Call("bash", {"command": command})], ["done"]],
+        tools=builtin_tools(),
+        mode=PermissionMode.YOLO,
+    )
+    bench = session._parts.bench
+    bench.undo = UndoStore(
+        root, tmp_path / "s" / "undo", private=root / "state", mounts=MountedPaths(root / "state")
+    )
+    if is_sandboxed:
+        state = probe_now("auto", root)
+        if state.kind is not SandboxKind.BUBBLEWRAP:
+            pytest.skip(f"no bubblewrap sandbox here: {state.reason}")
+        bench.sandbox = Sandbox(state, root, state_dir=root / "state")
+    turn = asyncio.ensure_future(_played(session))
+    while not (root / "ready").exists():
+        assert not turn.done()
+        await asyncio.sleep(0.01)
+    (root / "notes.txt").write_text("mine\n")
+    (root / "go").touch()
+    await turn
+    undone = await run_command("/undo", session)
+    assert isinstance(undone, Text)
+    assert "These 2 files changed while `sed -i s/one/two/ a.txt; touch ready; " in undone.body
+    assert "may be yours. Left alone\n  go\n  notes.txt\n" in undone.body
+    assert "/undo all undoes them too. /undo with go undoes only that one." in undone.body
+    assert (root / "a.txt").read_text() == "one\n"
+    assert (root / "notes.txt").read_text() == "mine\n"
+    listed = await run_command("/undo list", session)
+    assert isinstance(listed, Text) and "2 may be yours" in listed.body
+    chosen = await run_command("/undo with ./notes.txt", session)
+    assert isinstance(chosen, Text) and "/undo all undoes it too." in chosen.body
+    assert (root / "notes.txt").read_text() == "old\n"
+    await run_command("/redo", session)
+    assert (root / "notes.txt").read_text() == "mine\n" and (root / "a.txt").read_text() == "two\n"
+    unknown = await run_command("/undo with nothing.txt", session)
+    assert isinstance(unknown, Failure)
+    assert "not among the files that may be yours. They are: go, notes.txt." in str(unknown)
+    await session.aclose()
+
+
+async def _played(session: ForgeSession) -> None:
+    async for _ in session.send("go"):
+        pass
 
 
 def _own(root: Path) -> dict:

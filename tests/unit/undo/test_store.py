@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.errors import ForgeError
+from forge_core.tools.expected.lines import expected_effects
 from tests.unit.undo.workspace import Workspace, make_repository, make_workspace, shapes, shell, times
 
 
@@ -152,7 +153,9 @@ async def test_what_a_turn_takes_back_itself_is_no_change(ws: Workspace) -> None
 
 async def test_a_background_job_is_covered_until_its_turn_ends(ws: Workspace) -> None:
     await ws.store.begin_turn("serve")
-    job = await ws.store.before_command()
+    job = await ws.store.before_command(
+        expected_effects("echo early > early; echo late > late; echo later > later", ws.root, is_job=True)
+    )
     shell(ws.root, "echo early > early")
     await ws.run("echo other > other")
     shell(ws.root, "echo late > late")

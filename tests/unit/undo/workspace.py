@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from forge_core.tools.expected.lines import expected_effects
 from forge_core.undo import CommandEffects, UndoStore
 
 GIT = {
@@ -76,7 +77,7 @@ class Workspace:
 
     async def run(self, command: str) -> CommandEffects:
         """A command, as the bash tool would run it."""
-        watch = await self.store.before_command()
+        watch = await self.store.before_command(expected_effects(command, self.root))
         shell(self.root, command)
         return await self.store.after_command(watch)
 

@@ -1,0 +1,163 @@
+"""How often files were written while a command ran, from inotify (man 7 inotify).
+
+Who wrote a file can't be learned, but how often: a file that the command writes once and that was written
+twice holds somebody else's content. Only the folders of the files that the line names are watched, those that
+come into being meanwhile included.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import select
+import struct
+import sys
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+MAX_FOLDERS = 64
+_CLOSE_WRITE, _MOVED_TO, _CREATE, _OVERFLOW = 0x8, 0x80, 0x100, 0x4000
+_ONLY_FOLDERS, _IS_FOLDER = 0x1000000, 0x40000000
+_HEAD = struct.Struct("iIII")
+_READ_BYTES = 64 * 1024
+_SAME_WRITE_S = 0.02
+"""A file that exists when its new folder is first looked at may still be open: when it is closed within this
+time, that is the same write."""
+_SETTLE_S = 1.0
+
+
+@dataclass(slots=True)
+class _Writes:
+    count: int = 0
+    first_at: float = 0.0
+    seen_at: float = 0.0
+    """When it was found in a new folder; 0: it was not."""
+
+    @property
+    def total(self) -> int:
+        if not self.seen_at:
+            return self.count
+        is_same = self.count and self.first_at - self.seen_at <= _SAME_WRITE_S
+        return self.count if is_same else self.count + 1
+
+
+@dataclass(slots=True)
+class WriteCounts:
+    """Counts from its creation until `close`, on a thread of its own. `paths` are relative to `root`; of a
+    pattern in a last name, the folder counts."""
+
+    root: Path
+    paths: Iterable[str]
+    _writes: dict[str, _Writes] = field(default_factory=dict)
+    _folders: dict[int, str] = field(default_factory=dict)
+    _wanted: frozenset[str] = frozenset()
+    _fd: int = -1
+    _wake: tuple[int, int] = (-1, -1)
+    _idle: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def __post_init__(self) -> None:
+        self._wanted = frozenset(path.rpartition("/")[0] for path in self.paths)
+        if sys.platform == "linux" and 0 < len(self._wanted) <= MAX_FOLDERS:
+            with contextlib.suppress(OSError, AttributeError):
+                self._start()
+
+    def of(self, path: str) -> int | None:
+        """How often `path` was closed after writing or put in place by a rename; None when it isn't known."""
+        self._catch_up()
+        if path.rpartition("/")[0] not in self._folders.values():
+            return None
+        writes = self._writes.get(path)
+        return writes.total if writes is not None else 0
+
+    def close(self) -> None:
+        self._folders.clear()
+        if self._thread is not None:
+            os.write(self._wake[1], b"x")
+            self._thread.join()
+            self._thread = None
+            for descriptor in (self._fd, *self._wake):
+                os.close(descriptor)
+
+    def _start(self) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        self._fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self._fd < 0:
+            raise OSError(ctypes.get_errno(), "inotify_init1")
+        for wanted in self._wanted:
+            folder = wanted
+            while folder and not (self.root / folder).is_dir():
+                folder = folder.rpartition("/")[0]
+            self._watch(libc, folder)
+        self._wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._thread = threading.Thread(target=self._run, args=(libc,), name="forge-writes", daemon=True)
+        self._thread.start()
+
+    def _watch(self, libc: ctypes.CDLL, folder: str) -> None:
+        mask = _CLOSE_WRITE | _MOVED_TO | _CREATE | _ONLY_FOLDERS
+        number = libc.inotify_add_watch(self._fd, os.fsencode(self.root / folder), mask)
+        if number >= 0:
+            self._folders[number] = folder
+
+    def _catch_up(self) -> None:
+        """Waits until the thread has taken all that lies ready."""
+        if self._thread is not None:
+            self._idle.clear()
+            os.write(self._wake[1], b".")
+            self._idle.wait(_SETTLE_S)
+
+    def _run(self, libc: ctypes.CDLL) -> None:
+        poll = select.poll()
+        poll.register(self._fd, select.POLLIN)
+        poll.register(self._wake[0], select.POLLIN)
+        while True:
+            ready = {descriptor for descriptor, _ in poll.poll()}
+            asked = os.read(self._wake[0], 100) if self._wake[0] in ready else b""
+            self._take(libc)
+            if b"x" in asked:
+                return
+            if asked:
+                self._idle.set()
+
+    def _take(self, libc: ctypes.CDLL) -> None:
+        while True:
+            try:
+                data = os.read(self._fd, _READ_BYTES)
+            except OSError:
+                return
+            now, offset = time.monotonic(), 0
+            while offset < len(data):
+                number, mask, _, size = _HEAD.unpack_from(data, offset)
+                offset += _HEAD.size
+                name = os.fsdecode(data[offset : offset + size].rstrip(b"\0"))
+                offset += size
+                folder = self._folders.get(number)
+                if mask & _OVERFLOW:
+                    self._folders.clear()
+                    return
+                if folder is not None:
+                    self._note(libc, f"{folder}/{name}" if folder else name, mask, now)
+
+    def _note(self, libc: ctypes.CDLL, path: str, mask: int, now: float) -> None:
+        if mask & _IS_FOLDER:
+            if any(one == path or one.startswith(path + "/") for one in self._wanted):
+                self._enter(libc, path)
+        elif mask & (_CLOSE_WRITE | _MOVED_TO):
+            writes = self._writes.setdefault(path, _Writes())
+            writes.first_at = writes.first_at or now
+            writes.count += 1
+
+    def _enter(self, libc: ctypes.CDLL, folder: str) -> None:
+        """Watches a new folder, and notes what is in it already."""
+        self._watch(libc, folder)
+        with contextlib.suppress(OSError), os.scandir(self.root / folder) as entries:
+            for entry in entries:
+                path = f"{folder}/{entry.name}"
+                if not entry.is_dir(follow_symlinks=False):
+                    self._writes.setdefault(path, _Writes()).seen_at = time.monotonic()
+                elif any(one == path or one.startswith(path + "/") for one in self._wanted):
+                    self._enter(libc, path)

@@ -1,0 +1,318 @@
+"""A user who saves files while commands run loses nothing: whatever an editor has written is there after /undo
+and after /redo.
+
+The editor is a process of its own. It and the command wait for each other through files outside the
+workspace, so that each race happens in every run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from forge_core.errors import ForgeError
+from forge_core.tools import BashTool, ExecutionContext, ToolExecutor, ToolResult
+from forge_core.tools import bash as bash_module
+from forge_core.tools.expected.lines import expected_effects
+from forge_core.tools.shell.jobs import JobTable
+from forge_core.undo import UndoStore
+from tests.unit.undo.test_usual_commands import PYTHON, RUFF, _environment, make_project
+from tests.unit.undo.workspace import GIT, shell
+
+MINE = "what the user wrote, in their own words\n"
+EDITOR = """
+import json, os, sys
+for how, name, text in json.loads(sys.argv[1]):
+    folder = os.path.dirname(name)
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+    if how == "atomic":
+        with open(name + ".tmp1", "w") as file:
+            file.write(text); file.flush(); os.fsync(file.fileno())
+        os.replace(name + ".tmp1", name)
+    elif how == "in place":
+        with open(name, "w") as file:
+            file.write(text)
+    elif how == "vim":
+        swap = os.path.join(folder, "." + os.path.basename(name) + ".swp")
+        open(swap, "w").write("b0VIM")
+        if os.path.exists(name):
+            os.rename(name, name + "~")
+        open(name, "w").write(text)
+    elif how == "delete":
+        os.unlink(name)
+    elif how == "move":
+        os.rename(name, text)
+"""
+
+Edit = tuple[str, str, str]
+
+
+def saves(name: str, how: str = "atomic") -> list[Edit]:
+    return [(how, name, MINE)]
+
+
+GENERATE = f"{PYTHON} gen.py"
+SCRIPT = f"{PYTHON} -c \"open('index.txt', 'w').write('made')\""
+RACES: dict[str, tuple[str, list[Edit]]] = {
+    "an atomic save of a source while make runs": ("make; WAIT", saves("main.c")),
+    "a save in place of a file that nothing names": ("make; WAIT", saves("other.txt", "in place")),
+    "a new file while make runs": ("make; WAIT", saves("ideas.md")),
+    "a new file beside the sources while pytest runs": (
+        f"{PYTHON} -m pytest -q; WAIT",
+        saves("pkg/fresh.py"),
+    ),
+    "a save of the file that pytest is given": (
+        f"{PYTHON} -m pytest -q test_it.py; WAIT",
+        saves("test_it.py"),
+    ),
+    "a deletion while pytest runs": (f"WAIT; {PYTHON} -m pytest -q", [("delete", "notes.txt", "")]),
+    "a move while make runs": ("make; WAIT", [("move", "other.txt", "mine.txt")]),
+    "swap and backup files": (f"{PYTHON} -m pytest -q; WAIT", saves("pkg/b.py", "vim")),
+    "an atomic save after sed": ("sed -i s/x/y/ notes.txt; WAIT", saves("notes.txt")),
+    "a save in place after sed": ("sed -i s/x/y/ notes.txt; WAIT", saves("notes.txt", "in place")),
+    "a save before sed": ("WAIT; sed -i s/x/y/ notes.txt; true", saves("notes.txt")),
+    "a save after a redirect": ("echo made > made.txt; WAIT", saves("made.txt", "in place")),
+    "an atomic save after a redirect": ("echo made > notes.txt; WAIT", saves("notes.txt")),
+    "a save after an append": ("echo more >> notes.txt; WAIT", saves("notes.txt", "in place")),
+    "a save in a tree that was formatted": (f"{RUFF} format .; WAIT", saves("pkg/b.py")),
+    "a new file in a tree that is formatted": (f"{RUFF} format pkg; WAIT", saves("pkg/mine.py")),
+    "a save after git checkout": ("git checkout -q side; WAIT", saves("other.txt")),
+    "a new file while git merges": ("git merge -q --no-edit side; WAIT", saves("ideas.md")),
+    "a save after git stash pop": ("echo x>side.md; git stash -u; git stash pop; WAIT", saves("notes.txt")),
+    "a save of what a script has written": (f"{SCRIPT}; WAIT", saves("index.txt", "in place")),
+    "a new file in a folder that code was generated into": (f"{GENERATE}; WAIT", saves("models/mine.py")),
+    "a save of a generated file": (f"{GENERATE}; WAIT", saves("models/user.py")),
+    "a save of the script that runs": (f"{GENERATE}; WAIT", saves("gen.py")),
+    "a save of what the script reads": (f"WAIT; {GENERATE}", [("atomic", "schema.json", '{"Mine": []}')]),
+    "a save of a build script": ("npm run build; WAIT", saves("build.js")),
+    "a save of package.json": ("npm run build; WAIT", [("atomic", "package.json", '{"name": "mine"}')]),
+    "a file again where one was moved away": ("mv notes.txt n.txt; WAIT", saves("notes.txt")),
+    "a file again where one was removed": ("rm notes.txt; WAIT", saves("notes.txt")),
+    "a save of a copy": ("cp notes.txt copy.txt; WAIT", saves("copy.txt", "in place")),
+    "a save of an extracted file": ("tar xf packed.tar; WAIT", saves("t/n.txt")),
+    "a new file among extracted ones": ("tar xf packed.tar; WAIT", saves("t/mine.txt")),
+    "a save of a patched file": ("patch -p1 < fix.patch; WAIT", saves("notes.txt")),
+    "a save during chmod": ("chmod 600 notes.txt; WAIT", saves("notes.txt", "in place")),
+    "a save in a tree that a script rewrites": (f"{PYTHON} codemod.py pkg; WAIT", saves("pkg/b.py")),
+    "the same edit in many files": (
+        f"{PYTHON} -m pytest -q; WAIT",
+        [("atomic", f"pkg/{name}.py", f"mine = 1  # {name}\n") for name in ("a", "b", "c")],
+    ),
+    "several saves of one file": (
+        "make; WAIT",
+        [("in place", "notes.txt", "draft\n"), ("atomic", "notes.txt", MINE), *saves("made/new.txt")],
+    ),
+}
+
+
+@dataclass
+class Desk:
+    """A user at the same files as a session."""
+
+    root: Path
+    context: ExecutionContext
+    store: UndoStore
+    jobs: JobTable
+    sync: Path
+
+    @property
+    def wait(self) -> str:
+        return f"touch {self.sync}/ready; while [ ! -e {self.sync}/go ]; do sleep 0.01; done"
+
+    async def edit(self, edits: list[Edit]) -> None:
+        words = [sys.executable, "-I", "-S", "-c", EDITOR, json.dumps(edits)]
+        await asyncio.to_thread(subprocess.run, words, cwd=self.root, check=True)
+
+    async def ready(self, running: asyncio.Future[ToolResult]) -> None:
+        while not (self.sync / "ready").exists():
+            assert not running.done() or self.jobs.list(), running.result().for_model()
+            await asyncio.sleep(0.01)
+
+    async def run(self, command: str, edits: list[Edit], **more: object) -> str:
+        """A command that waits at WAIT until the user has saved."""
+        for name in ("ready", "go"):
+            (self.sync / name).unlink(missing_ok=True)
+        call = {"command": command.replace("WAIT", self.wait), **more}
+        running = asyncio.ensure_future(ToolExecutor().execute(BashTool(), call, self.context))
+        await self.ready(running)
+        await self.edit(edits)
+        (self.sync / "go").touch()
+        return (await running).for_model()
+
+    def check(self, edits: list[Edit]) -> None:
+        """Everything that the editor has left is as it left it."""
+        last = {name: (how, text) for how, name, text in edits}
+        for name, (how, text) in last.items():
+            path = self.root / name
+            if how == "move":
+                assert not path.exists() and (self.root / text).exists()
+            elif how == "delete":
+                assert not path.exists()
+            else:
+                assert path.read_text() == text, name
+
+
+@pytest.fixture
+async def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
+    monkeypatch.setattr(bash_module, "START_GRACE_S", 0.05)
+    for name, value in GIT.items():
+        monkeypatch.setenv(name, value)
+    root, sync = tmp_path / "ws", tmp_path / "sync"
+    root.mkdir()
+    sync.mkdir()
+    make_project(root)
+    store, jobs = UndoStore(root, tmp_path / "state" / "s1" / "undo"), JobTable()
+    context = ExecutionContext(root, before_images=store, jobs=jobs, environment=_environment(tmp_path))
+    yield Desk(root, context, store, jobs, sync)
+    await jobs.aclose()
+    await store.aclose()
+
+
+@pytest.mark.parametrize(("command", "edits"), RACES.values(), ids=RACES.keys())
+async def test_what_the_user_saves_while_a_command_runs_survives_undo_and_redo(
+    desk: Desk, command: str, edits: list[Edit]
+) -> None:
+    for program in ("npm", "make", "patch", "tar"):
+        if program in command.split() and not shutil.which(program):
+            pytest.skip(f"{program} is not installed")
+    await desk.store.begin_turn("race")
+    await desk.run(command, edits)
+    await desk.store.end_turn()
+    if "before sed" not in command and not command.endswith("notes.txt; true"):
+        desk.check(edits)
+    left = {name: (desk.root / name).read_bytes() for _, name, _ in edits if (desk.root / name).exists()}
+    report = await desk.store.undo()
+    await _still(desk, edits, left)
+    touched = {str(path.relative_to(desk.root)) for path in report.touched}
+    assert touched.isdisjoint(left)
+    await desk.store.redo()
+    await _still(desk, edits, left)
+
+
+async def _still(desk: Desk, edits: list[Edit], left: dict[str, bytes]) -> None:
+    for name, data in left.items():
+        assert (desk.root / name).read_bytes() == data, name
+    for how, name, _ in edits:
+        if how in ("delete", "move") and name not in left:
+            assert not (desk.root / name).exists(), name
+
+
+async def test_what_the_user_saves_while_a_job_runs_survives(desk: Desk) -> None:
+    """The job has written a file before, and does so again at its end."""
+    edits = saves("notes.txt") + saves("ideas.md") + saves("first.txt", "in place")
+    await desk.store.begin_turn("job")
+    command = "echo 1 > first.txt; WAIT; echo 2 > last.txt"
+    await desk.run(command, [], run_in_background=True)
+    await desk.jobs.output(1, wait_s=20)
+    await desk.store.end_turn()
+    await desk.store.begin_turn("a longer job")
+    for name in ("ready", "go"):
+        (desk.sync / name).unlink()
+    call = {"command": command.replace("WAIT", desk.wait), "run_in_background": True}
+    await ToolExecutor().execute(BashTool(), call, desk.context)
+    await desk.edit(edits)
+    await desk.store.end_turn()
+    await desk.store.undo()
+    desk.check(edits)
+    await desk.store.redo()
+    desk.check(edits)
+    (desk.sync / "go").touch()
+    await desk.jobs.output(2, wait_s=20)
+    await desk.store.undo()
+    desk.check(edits)
+
+
+async def test_what_the_user_saves_between_two_commands_of_a_turn_survives(desk: Desk) -> None:
+    edits = saves("notes.txt") + saves("ideas.md")
+    await desk.store.begin_turn("two")
+    await ToolExecutor().execute(BashTool(), {"command": "sed -i s/x/y/ notes.txt"}, desk.context)
+    await desk.edit(edits)
+    await ToolExecutor().execute(
+        BashTool(), {"command": "sed -i s/wrote/typed/ notes.txt; make"}, desk.context
+    )
+    await desk.store.end_turn()
+    await desk.store.undo()
+    desk.check(edits)
+
+
+async def test_what_the_user_saves_after_an_undo_survives_a_redo(desk: Desk) -> None:
+    await desk.store.begin_turn("edit")
+    await ToolExecutor().execute(
+        BashTool(), {"command": "sed -i s/x/y/ notes.txt; rm other.txt"}, desk.context
+    )
+    await desk.store.end_turn()
+    await desk.store.undo()
+    edits = saves("notes.txt", "in place") + saves("other.txt")
+    await desk.edit(edits)
+    report = await desk.store.redo()
+    assert [one.name for one in report.conflicts] == ["notes.txt", "other.txt"]
+    desk.check(edits)
+
+
+@pytest.mark.parametrize("moment", ["first", "last"])
+async def test_what_the_user_saves_as_a_command_begins_or_ends_survives(desk: Desk, moment: str) -> None:
+    """Between the look that comes before a command and its start, and between its end and the look after."""
+    edits = saves("notes.txt") + saves("ideas.md") + saves("made.txt", "in place")
+    command = "sed -i s/x/y/ notes.txt; echo made > made.txt"
+    await desk.store.begin_turn("race")
+    watch = await desk.store.before_command(expected_effects(command, desk.root))
+    if moment == "first":
+        await desk.edit(edits)
+        command = "true"
+    shell(desk.root, command)
+    if moment == "last":
+        await desk.edit(edits)
+    effects = await desk.store.after_command(watch)
+    await desk.store.end_turn()
+    assert {"notes.txt", "ideas.md"} <= set(effects.doubtful)
+    await desk.store.undo()
+    assert (desk.root / "notes.txt").read_text() == (desk.root / "ideas.md").read_text() == MINE
+
+
+async def test_what_is_left_alone_is_undone_when_it_is_chosen(desk: Desk) -> None:
+    edits = saves("notes.txt") + saves("ideas.md") + saves("docs/a.md")
+    await desk.store.begin_turn("choose")
+    await desk.run("make; WAIT", edits)
+    await desk.store.end_turn()
+    first = await desk.store.undo()
+    assert {name for name, _ in first.doubtful} >= {"notes.txt", "ideas.md", "docs/a.md"}
+    assert all(command.startswith("make; touch") for _, command in first.doubtful)
+    desk.check(edits)
+    second = await desk.store.undo(["docs", "notes.txt"])
+    assert second.conflicts == ()
+    assert (desk.root / "notes.txt").read_text().startswith("one x")
+    assert not (desk.root / "docs/a.md").exists() and (desk.root / "ideas.md").exists()
+    await desk.store.undo(None)
+    assert not (desk.root / "ideas.md").exists()
+    await desk.store.redo()
+    desk.check(edits)
+    with pytest.raises(ForgeError, match="not among the files"):
+        await desk.store.undo(["main.c"])
+    await desk.store.undo(None)
+    assert not (desk.root / "ideas.md").exists() and not (desk.root / "prog").exists()
+
+
+async def test_what_is_left_alone_is_known_after_a_restart(desk: Desk) -> None:
+    await desk.store.begin_turn("choose")
+    await desk.run("sed -i s/one/1/ notes.txt; WAIT", saves("ideas.md"))
+    await desk.store.end_turn()
+    await desk.store.undo()
+    await desk.store.aclose()
+    again = UndoStore(desk.root, desk.sync.parent / "state" / "s1" / "undo")
+    await again.load()
+    (view,) = again.turns()
+    assert [name for name, _ in view.doubtful] == ["ideas.md"] and view.is_undone
+    await again.undo(["ideas.md"])
+    assert not (desk.root / "ideas.md").exists()
+    await again.redo()
+    desk.check(saves("ideas.md"))
+    await again.aclose()
