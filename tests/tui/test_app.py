@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from pathlib import Path
 
 import pytest
 from textual.widgets import Static
 
-from forge_core.config.models import ForgeConfig, PermissionMode
+from forge_core.config.models import Endpoint, ForgeConfig, PermissionMode
 from forge_core.errors import ConfigError, ForgeError
 from forge_core.events import Error, LLMChunk, LLMStart, Notice, ToolEnd, ToolStart
 from forge_tui import workers
@@ -267,6 +268,15 @@ async def test_notices_of_the_settings_are_shown_at_the_start(config: ForgeConfi
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
         assert "project setting base_url ignored" in shown(app)
+
+
+async def test_the_key_that_goes_to_a_named_endpoint_is_shown_at_the_start(tmp_path: Path) -> None:
+    about_key = "The API key in FORGE_API_KEY is sent to https://llm.example/v1."
+    endpoint = Endpoint("custom", "https://llm.example/v1", "k", "FORGE_API_KEY", about_key)
+    app = make_app(make_config(tmp_path, endpoint=endpoint))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        assert about_key in shown(app)
 
 
 async def test_the_status_bar_follows_the_turn(config: ForgeConfig) -> None:
