@@ -16,6 +16,7 @@ TABLE = rows(r"""
 [thanks]
 (?:thanks?|thank you|thx|ty|cheers|great|nice|perfect|awesome|cool|good(?: job| work)?|well done|wonderful|excellent|that(?:'s| is) (?:great|nice|perfect|all|it|good))(?: (?:so|much|a|lot|very|you|forge|works?|worked|job|again|that|this|it|helps?|helped|for|the|is|was|all|perfect|great))*
 [ack]
+(?P<no>don't|do not) (?:change|touch|edit|run|do|delete|write|modify) .{1,40}
 (?P<no>no|nope|nah|don't|do not|stop|wait|cancel|abort|leave|forget|skip|never ?mind)(?: (?:no|don't|do|not|stop|wait|cancel|abort|it|that|this|so|anything|alone|please|mind))+
 (?:yes|yep|yeah|yup|sure|ok(?:ay)?|k|fine|alright|right|correct|exactly|no|nope|nah|nothing|never ?mind|not now|stop|cancel|i see|got it|understood|hm+|wow)(?:,? (?:thanks|thank you|great|good|cool|ok|fine|then|that's (?:fine|ok|all|right|it)))?
 [bye]
@@ -75,7 +76,7 @@ test (?:it|this|that|everything|@the@repo)|@tests|run test|which tests (?:are )?
 (?:git )?st(?:atus)?|git changes|changes|my changes|what files (?:have |has )?(?:i |you |we )?(?:been )?(?:changed?|modified)
 (?:did|have) (?:you|i|we) chang(?:e|ed) (?:anything|something|any file|a file)s?|is (?:the )?(?:repo|working tree|git|tree) (?:clean|dirty)
 [diff | Git | show the diff of README.md]
-what (?:has |have |did )?(?:i |you |we )?(?:changed?|modified|edited|modify) (?:in|about|at) @file
+what (?:has |have |did |was |were )?(?:been )?(?:i |you |we )?(?:changed?|modified|edited|modify) (?:in|about|at) @file
 (?:show|see|view|display|print|give me|list) @the(?:changes|edits|modifications|diff) (?:in|to|of|for|on|made to) @file
 (?:(?:show|see|view|display|print|give me) @the)?(?:git )?diff(?:erences?)?(?: (?:of|for|in|on|from))?(?: @file)?
 [log | Git | show the last 5 commits]
@@ -87,7 +88,7 @@ when (?:was|is|has|were) (?:.{0,20} )?@the(?:file )?%dotted (?:.{0,12} )?@change
 (?:@list )?@the(?:last |latest |recent |git )*(?:%n )?(?:last |recent )?(?:log|history|commits?|changes?)(?: messages?)? (?:of|to|for|in|on|touching|about) @the(?:file )?%dotted
 [branch]
 (?:which|what)(?:'s| is)?(?: the)?(?: current| git)? branch(?: am i on| are we on| is (?:this|it|checked out)| is this)?(?: .*)?|(?:show|list)(?: me)?(?: all)?(?: the)?(?: current| git)? branch(?:es)?|(?:current |git )?branch(?:es)?
-[undo | Git | undo my change to README.md]
+[undo | Git | undo]
 (?:undo|revert|discard|roll back|rollback|take back|throw away|reverse|drop) @the(?:(?:last |recent |local |git |uncommitted |latest )*(?:changes?|edits?|modifications?|replacement|replace) (?:to|in|of|on|from|made to|you made (?:to|in)|i made (?:to|in)) )?(?P<file>it|that|this|everything|all)(?: changes)?(?: (?:with|using|by|in) git| again)?
 (?:undo|revert|discard|roll back|rollback|take back|throw away|reverse|drop) @the(?:last |recent |local |git |uncommitted |latest |previous )*(?:changes?|edits?|modifications?|replacement|replace|rename|thing)(?: you made| i made| we made)?(?: (?:with|using|by|in) git| again)?
 (?:undo|revert|restore|discard|roll back|rollback|take back|throw away|reset|git checkout --|git restore) @the(?:(?:last |recent |local |git |uncommitted |latest |previous )*(?:changes?|edits?|modifications?|replacement|replace) (?:you made |i made )?(?:to|in|of|on|from|made to) )?@file(?: (?:with|using|from|by|in) git| to (?:its|the) (?:original|last commit|committed).*)?
@@ -252,6 +253,7 @@ what does (?:this|it|@the@repo) (?:depend on|need|require)|(?:show|list) @the(?:
 (?:where|how) (?:does|do) (?!i\b|we\b|you\b|one\b)(?P<topic>.+)
 (?:@explain|tell|show|i want to know|do you know)(?: me)? (?:how|where|what happens when|what happens if) (?P<topic>.+)|what happens (?:when|if|to|with|on) (?P<topic>.+)
 (?:@find|@show|@list|where are|which|what)(?: me)? (?:the |all )*(?:unit )?(?P<tests>tests?)(?: files?| cases?)? (?:are )?(?:for|of|about|cover(?:s|ing)?|testing|that (?:tests?|covers?)) (?P<topic>.+)
+(?:are there|is there|do we have|what|which)(?: any| some)? (?P<tests>tests?)(?: (?:exist|are there|do we have|there))* (?:for|of|about|covering) (?P<topic>.+)
 (?:@find|@show) (?:me )?(?:the )?(?:code|place|places|part|parts|spot|bit|file|files|module|logic|function|functions|class|classes) (?:that|which|where|for|responsible for|to do with|about|related to|dealing with) (?P<topic>.+)
 [facts]
 (?!(?:@change|@find|run|execute|why|should|explain|which is better|diff|go|open)\b).{0,60}?\b(?:licen[sc]e[ds]?|versions?|releases?|released|release notes|change ?log|(?:is|are) new|dependenc(?:y|ies)|depends? on|requirements|entry ?points?|main (?:file|function|module)|(?:console |npm )?scripts|authors?|contributors?|committers?|maintainers?|maintained)\b.{0,60}
@@ -278,22 +280,26 @@ LAST = rows(r"""
 [diff]
 .{0,30}?\b(?:different|difference|differs?|diff)\b.{0,30}
 [log]
-.{0,40}?\bcommits? (?:made )?(?:of|by|from) (?P<by>(?!now|today|the\b)[\w.@-]+).{0,20}|what (?:did|has|have) (?P<by>(?!i\b|you\b|we\b|it\b|they\b|this\b|that\b|the\b)[\w.@-]+) (?:been )?(?:do|done|change|commit|add|touch|work|write|fix|push)\w*(?: on| to| in)?(?: lately| recently| last| here)?
+.{0,40}?\bcommits? (?:made )?(?:of|by|from) (?P<by>(?!now|today|the\b)[\w.@-]+).{0,20}|(?:what|which (?:files?|commits?|parts?)) (?:did|has|have) (?P<by>(?!i\b|you\b|we\b|it\b|they\b|this\b|that\b|the\b)[\w.@-]+) (?:been )?(?:do|done|change|commit|add|touch|work|write|fix|push)\w*(?: on| to| in)?(?: lately| recently| last| here)?
 .{0,40}?\b(?P<first>first|initial|oldest|very first) commit\b.{0,20}|when .{0,20}(?P<first>started|begun|born|begin|start)\b.{0,20}
 .{0,40}?\b(?:last|latest|recent|past|newest) (?:%n )?(?:commits?|git log|history)\b.{0,30}
 (?P<who>who)\b.{0,40}? @the(?:file )?%dotted(?: .{0,20})?|when\b.{0,40}? @the(?:file )?%dotted(?: .{0,20})?
 [measure]
 how (?:many|long|big|large)\b.{0,30}? @the(?:file )?%dotted(?: .{0,20})?
 [topic]
+(?:which|what) (?:modules?|files?|functions?|class(?:es)?|parts?|code|places?) (?:is responsible for|deals? with|do|\w+s) (?P<topic>.+)
 (?:any|(?:is|are) there(?: any)?|where (?:is|are)|@find|@show)(?: me)? (?:the |all |some )*(?P<topic>\w+(?: \w+)?) (?:stuff|code|things?|logic|parts?|handling)(?: (?:in )?here)?
 [undo]
 .{0,30}?\b(?:undo|revert|roll ?back|take (?:it|that) back)\b.{0,20}
 [usages]
-(?:does|do|is|are|who|what|which|where|anyone|anything)\b.{0,25}? (?:us(?:e|es|ed|ing)|calls?|called|calling|imports?|imported|importing|needs?|references?|depends? on) @the(?:@kind)?%name(?: .{0,15})?
+(?:does|do|is|are|who|what|which|where|anyone|anything)\b.{0,25}? (?:us(?:e|es|ed|ing)|calls?|called|calling|imports?|imported|importing|needs?|references?|depends? on|inherits? from|extends?|subclass(?:es)?(?: of)?|derives? from|implements?) @the(?:@kind)?%name(?: .{0,15})?
+(?:is|are) @the(?:@kind)?%name (?:still |ever |even |actually )?(?:used|needed|imported|called|tested)(?: .{0,15})?
 [find_files]
 (?:is|are) there @the(?!bugs?\b|problems?\b|way\b|reasons?\b|differences?\b|errors?\b)(?P<part>[\w.-]+)(?: (?:files?|folder|directory|dir|config|configuration|set up|setup|here|in here|anywhere|somewhere))*|(?:do|does) (?:we|they|it|this|@the@repo) have @the(?!bugs?\b)(?P<part>[\w.-]+)(?: (?:files?|folder|here))*
 [definition]
 (?:where|what|which|look|go|check|info|tell|i|take|bring)\b.{0,30}? @the%symbol(?: .{0,15})?
+[text]
+(?:search|grep|rg|look|scan)(?: for)? %text
 [read]
 (?:where|what|which|look|go|check|info|tell|i|take|bring)\b.{0,30}? @the(?:file )?%dotted
 """)

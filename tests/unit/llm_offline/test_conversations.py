@@ -439,3 +439,54 @@ async def test_help_lists_what_is_understood_by_group(talk: Talk) -> None:
     answer = await talk("help")
     groups = [line.split("**")[1] for line in answer.split("\n") if line.startswith("- **")]
     assert groups == ["Look", "Find", "Read", "Change", "Run", "Git", "More"]
+
+
+async def test_names_and_places_are_taken_from_the_last_request(talk: Talk) -> None:
+    await talk("where is warm defined?")
+    assert "teapot/brew.py:20" in (await talk("who calls it?")).replace("21", "20")
+    assert "cups * 2" in await talk("what does it do")
+    await talk("who uses Pot")
+    answer = await talk("and in tests?")
+    assert "tests/test_brew.py:1" in answer
+    assert "teapot/brew.py" not in answer
+    assert "`pour_tea` is defined" in await talk("where is pour_tea defined")
+    assert "`warm` is defined" in await talk("and warm?")
+
+
+async def test_a_commit_of_the_log_is_shown_by_its_number(talk: Talk) -> None:
+    await talk("last 3 commits")
+    answer = await talk("show the first one")
+    assert talk.calls[-1][1]["command"].startswith("git show --stat ")
+    assert "README.md" in answer
+
+
+async def test_the_log_shows_at_most_twenty_commits(talk: Talk, repository: Path) -> None:
+    author = ("-c", "user.name=T", "-c", "user.email=t@example.org")
+    for number in range(25):
+        command = ("git", *author, "commit", "-q", "--allow-empty", "-m", f"Empty {number}")
+        subprocess.run(command, cwd=repository, check=True)
+    for text in ("git log", "git log --oneline", "show the last 50 commits"):
+        answer = await talk(text)
+        assert "Empty 24" in answer
+        assert "Empty 5" in answer
+        assert "Empty 4" not in answer
+
+
+async def test_a_file_is_found_whatever_its_case_and_its_ending(talk: Talk) -> None:
+    for text in ("open readme", "whats in Readme.MD", "cat README", "show me the readme pls"):
+        assert "Teapot keeps water hot" in await talk(text), text
+    assert "1. `README.md`" in await talk("is there a readme?")
+
+
+async def test_a_large_file_is_outlined_to_its_end(talk: Talk, repository: Path) -> None:
+    body = "".join(f"def f{n}():\n    return {n}  # {'x' * 60}\n\n\n" for n in range(300))
+    (repository / "large.py").write_text(body + "class Last:\n    pass\n")
+    answer = await talk("what classes are in large.py")
+    assert "`class Last`" in answer
+    assert "f299" not in answer
+
+
+async def test_short_forms_inside_a_text_to_be_written_are_kept(talk: Talk, repository: Path) -> None:
+    await talk("create notes.md with whats up, thx u")
+    assert (repository / "notes.md").read_text() == "whats up, thx u\n"
+    assert "whats u" in await talk("run echo whats u")

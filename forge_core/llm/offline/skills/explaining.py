@@ -15,7 +15,7 @@ from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import Request
 from forge_core.llm.offline.phrases import code
 from forge_core.llm.offline.skills.reading import block_at, explain_failure, names_in
-from forge_core.llm.offline.skills.search import SearchError, find_definitions, list_hits
+from forge_core.llm.offline.skills.search import SearchError, definition, find_definitions, list_hits
 from forge_core.llm.offline.steps import Call, Outcome, Skill, ask, ask_all
 from forge_core.llm.offline.tool_text import Hit, Numbered, has_nothing, numbered_lines, paths, told_total
 
@@ -50,7 +50,7 @@ def explain_symbol(request: Request, memory: Memory) -> Skill:
     except SearchError as problem:
         return phrases.failed("The search failed", str(problem))
     if not hits:
-        return f"I found no definition of `{name}` here. `search for '{name}'` looks for any mention of it."
+        return (yield from definition(request, memory))
     told = yield from _explain_at(hits[0], name)
     if len(hits) > 1:
         others = phrases.count(len(hits) - 1, "more definition is", "more definitions are")

@@ -134,7 +134,9 @@ def usages(request: Request, memory: Memory) -> Skill:
     name, scope = request.get("name"), search_scope(request.get("path"), memory)
     word = name.rsplit(".", 1)[-1]
     try:
-        hits = yield from grep(rf"\b{literal(word)}\b", scope)
+        is_heir = re.search(r"\b(?:inherit|extend|subclass|deriv|implement)", request.text, re.I)
+        head = r"\b(?:class|interface|struct|trait|impl)\b.*" if is_heir else ""
+        hits = yield from grep(rf"{head}\b{literal(word)}\b", scope)
     except SearchError as problem:
         return phrases.failed("The search failed", str(problem))
     used = ranked([hit for hit in hits if not code_shape.defines(hit.text, word)], call_of=word)
@@ -249,6 +251,10 @@ def topic(request: Request, memory: Memory) -> Skill:
     told = phrases.one_of([code(word) for word in words])
     either = "|".join(literal(stem) for stem in words.values())
     scope = {"glob": "*test*"} if request.get("tests") else {}
+    stem = next(iter(words.values()))
+    named = (yield from files_named(f"test_{stem}")) if request.get("tests") else []
+    if any(stem in path.lower() for path in named):
+        return f"Test files whose names speak of {told}:\n\n{phrases.numbered(map(code, named[:SHOWN]))}"
     try:
         hits = yield from grep(rf"\b({_DEFINES})\s+\w*({either})", scope, ignore_case=True)
         if hits:
