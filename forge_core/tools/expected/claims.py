@@ -11,7 +11,7 @@ from pathlib import Path
 
 from forge_core.undo.expected import Claim, Covers, Effect
 
-MAX_CLAIMS = 4_000
+MAX_CLAIMS = 1_000
 MAX_FILES = 40
 """Scripts that are read for one line."""
 MAX_SOURCE_BYTES = 256 * 1024
@@ -46,8 +46,10 @@ class Claims:
         times: int = 1,
     ) -> None:
         """Claims what `word` names in `cwd`; nothing outside the workspace, and nothing unknown (`$X`)."""
+        if len(self.found) >= MAX_CLAIMS:
+            return
         for path in dict.fromkeys(map(self.relative, _spellings(os.fspath(word)), repeat(cwd))):
-            if path is not None and len(self.found) < MAX_CLAIMS:
+            if path is not None:
                 self._add(effect, path, below, details, words, times)
 
     def _add(
