@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import lzma
 import re
 import subprocess
 import tarfile
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -25,6 +27,16 @@ _FIXING_WORDS = frozenset(
 )
 _MAX_ARCHIVE_BYTES = 256 * 1024 * 1024
 _MAX_MEMBERS = 20_000
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    EOFError,
+    RuntimeError,  # an encrypted member, or a method that zipfile doesn't know
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+)
 _MAX_PATCH_BYTES = 8 * 1024 * 1024
 
 
@@ -129,7 +141,7 @@ def archive_digests(archive: str) -> frozenset[str]:
         if Path(archive).stat().st_size > _MAX_ARCHIVE_BYTES:
             return frozenset()
         return frozenset(_members(archive))
-    except (OSError, ValueError, EOFError, tarfile.TarError, zipfile.BadZipFile, NotImplementedError):
+    except _UNREADABLE:
         return frozenset()
 
 

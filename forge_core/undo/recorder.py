@@ -100,6 +100,9 @@ class Recorder:
         prune_others(self._folder)
 
     def close(self) -> None:
+        for watch in self._watches:
+            if watch.writes is not None:
+                watch.writes.close()
         self._log.close()
         self._blobs.close()
         if self._lock is not None:

@@ -143,7 +143,6 @@ ALSO_CREATES: dict[str, tuple[str, ...]] = {
     "c++": ("a.out",),
     "clang": ("a.out",),
     "patch": ("*.rej", "*.orig"),
-    "pytest": ("pytestdebug.log",),
 }
 
 RUN_PREFIXES = (
