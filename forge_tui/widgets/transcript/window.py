@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from math import ceil
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -19,7 +18,6 @@ from textual.color import TRANSPARENT
 from textual.geometry import Region, Size
 from textual.reactive import var
 from textual.scroll_view import ScrollView
-from textual.scrollbar import ScrollBar
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -34,10 +32,6 @@ from forge_tui.widgets.transcript.styles import TranscriptStyles
 
 _SCROLLBAR_S = 0.25
 """Between two moves of the scroll bar while the transcript grows: each costs a repaint of its column."""
-
-
-_EIGHTHS = 8
-"""Of a cell, in which the scroll bar's thumb moves."""
 
 
 class Window(ScrollView):
@@ -185,19 +179,9 @@ class Window(ScrollView):
         if not self.is_attached or not self.show_vertical_scrollbar:
             return
         bar = self.vertical_scrollbar
-        before = _thumb(bar.window_size, bar.window_virtual_size, bar.position)
-        height, total = self.size.height, self.virtual_size.height
-        now = _thumb(height, total, self.scroll_y)
-        # Through the reactives each move would paint the whole bar, as dear as a frame of an answer.
-        bar.set_reactive(ScrollBar.window_size, height)
-        bar.set_reactive(ScrollBar.window_virtual_size, total)
-        bar.set_reactive(ScrollBar.position, bar.validate_position(self.scroll_y))
-        if len(before) != len(now):
-            bar.refresh()
-        else:
-            changed = [y for y, (old, new) in enumerate(zip(before, now, strict=True)) if old != new]
-            for first, last in _runs(changed):
-                bar.refresh(Region(0, first, bar.size.width, last - first + 1))
+        bar.window_virtual_size = self.virtual_size.height
+        bar.window_size = self.size.height
+        bar.position = self.scroll_y
 
     def _current_styles(self) -> TranscriptStyles:
         background = self.background_colors[1]
@@ -290,20 +274,6 @@ def _finished(segments: list[Segment], width: int, base: Style) -> Strip:
     if used < width:
         styled.append(Segment(" " * (width - used), base))
     return Strip(styled, width)
-
-
-def _thumb(height: int, total: int, top: float) -> list[tuple[int, int]]:
-    """How much of each row of a scroll bar is before the thumb's start and its end, in eighths, as Textual
-    draws it."""
-    if not height or height >= total:
-        return [(0, 0)] * height
-    length = max(1.0, height * height / total)
-    start = int((height - length) * int(top * _EIGHTHS) / _EIGHTHS / (total - height) * _EIGHTHS)
-    end = start + ceil(length * _EIGHTHS)
-    return [
-        (min(max(start - y * _EIGHTHS, 0), _EIGHTHS), min(max(end - y * _EIGHTHS, 0), _EIGHTHS))
-        for y in range(height)
-    ]
 
 
 def _runs(numbers: list[int]) -> list[tuple[int, int]]:
