@@ -221,7 +221,7 @@ async def test_closing_ends_every_connection_and_the_client_can_go_on() -> None:
     with SseServer(answer("a"), answer("b")) as server:
         async with OpenRouterClient(KEY, server.base_url) as client:
             await collect(client)
-        assert server.requests[0].finished.is_set()
+        assert server.requests[0].finished.wait(10)
         assert (await collect(client)).message.text == "b"
         await client.aclose()
         assert server.requests[1].connection == 2
