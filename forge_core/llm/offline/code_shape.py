@@ -17,13 +17,13 @@ LANGUAGES = {
     "json": ("json",), "yaml": ("yaml", "yml"), "toml": ("toml",), "xml": ("xml",), "sql": ("sql",),
     "text": ("txt", "rst"), "lua": ("lua",), "perl": ("pl", "pm"), "scala": ("scala",), "r": ("R", "r"),
     "config": ("toml", "cfg", "ini", "conf", "yaml", "yml"), "header": ("h", "hpp"),
-    "image": ("png", "jpg", "jpeg", "gif", "svg", "webp"),
+    "image": ("png", "jpg", "jpeg", "gif", "svg", "webp")
 }  # fmt: skip
 """Language → file extensions."""
 
 _NICKNAMES = {
     "js": "javascript", "ts": "typescript", "md": "markdown", "golang": "go", "c++": "cpp", "bash": "shell",
-    "sh": "shell", "yml": "yaml", "txt": "text",
+    "sh": "shell", "yml": "yaml", "txt": "text"
 }  # fmt: skip
 _FENCES = {
     extension: language for language, extensions in reversed(LANGUAGES.items()) for extension in extensions

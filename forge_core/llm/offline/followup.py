@@ -22,7 +22,7 @@ _ELSEWHERE = re.compile(
 _LOOSE = (Intent.UNKNOWN, Intent.READ, Intent.DEFINITION, Intent.FIND_FILES, Intent.LIST)
 _MOVABLE = (
     Intent.TEXT, Intent.USAGES, Intent.DEFINITION, Intent.EXPLAIN_SYMBOL, Intent.EXPLAIN, Intent.MEASURE,
-    Intent.LIST, Intent.READ, Intent.LOG, Intent.DIFF,
+    Intent.LIST, Intent.READ, Intent.LOG, Intent.DIFF
 )  # fmt: skip
 _FOLLOW_UPS = (Intent.PICK, Intent.AGAIN, Intent.ACK, Intent.MORE)
 

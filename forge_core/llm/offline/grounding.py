@@ -53,6 +53,13 @@ def files_named(name: str) -> _Steps:
     return [bases[near] for near in get_close_matches(base.lower(), bases, n=5, cutoff=0.6)]
 
 
+def folder_named(name: str) -> Generator[Say | Batch, tuple[Outcome, ...], str]:
+    """The only folder whose name holds `name`, case aside; "" where it must be asked."""
+    found = yield from _glob(f"**/*{_any_case(name.strip('/'))}*/*")
+    folders = {str(PurePosixPath(path).parent) for path in found}
+    return folders.pop() if len(folders) == 1 else ""
+
+
 def the_one(near: Sequence[str]) -> str:
     """The only candidate, or the only one at the top of the folder; "" where it must be asked."""
     top = [path for path in near if "/" not in path]

@@ -64,7 +64,7 @@ class Intent(StrEnum):
 MACROS = {
     "the": r"(?:(?:me|us|the|teh|this|that|these|those|a|an|my|our|your|all|any|every|each|some|of|entire|whole|full|current|new|existing) )*",
     "find": r"(?:find(?: out)?|locate|look for|look up|search(?: for)?|hunt for|where is|where's|where are|show(?: me)? where is|get)",
-    "show": r"(?:show|read|open|cat|go to|goto|jump to|take me to|print|display|view|see|look at|look into|look in|dump|peek at|bring up|pull up|let me see|give me|get|bat|less|take a look at|have a look at|type out|inspect)",
+    "show": r"(?:show|read|open|cat|go to|goto|jump to|take me to|print|display|view|see|look at|look into|look in|dump|peek at|bring up|pull up|let me (?:see|look at|look into|check|read)|give me|get|bat|less|take a look at|have a look at|type out|inspect)",
     "explain": r"(?:explain|outline|summari[sz]e|describe|analy[sz]e|sum up|walk me through|walk through|tell me about|give me (?:an? )?(?:overview|outline|summary|description) of|(?:an? )?(?:overview|outline|summary|structure) of|review the structure of|what's in the module|document)",
     "list": r"(?:list|show|display|print|enumerate|give me|see|which are|what are)",
     "in": r"(?:in|inside|within|under|of|from|through|across|at)",
@@ -73,7 +73,7 @@ MACROS = {
     "kind": r"(?:(?P<kind>functions?|funcs?|class(?:es)?|methods?|defs?|definitions?|declarations?|variables?|vars?|constants?|types?|structs?|interfaces?|enums?|traits?|modules?|macros?|symbols?|fixtures?|exceptions?|attributes?|fields?|property|properties|decorators?|procedures?|routines?|names?)(?: definition)? (?:of |for |named |called )?@the)",
     "code": r"(?:function|func|class|method|def|struct|interface|enum|trait|macro|fixture|exception|decorator)",
     "text": r"(?:text|string|word|phrase|typo|name|pattern|regexp?|regular expression|term|literal|expression|keyword|message|lines? (?:with|containing|that contains?|matching|that says?)|lines?|occurrences? of|mentions? of|instances? of)",
-    "change": r"(?:fix|debug|refactor|implement|optimi[sz]e|improve|review|translate|port|convert|design|solve|rewrite|simplify|clean up|cleanup|migrate|modernize|modernise|upgrade|update|bump|change|remove|delete|speed up|profile|build|develop|code|program|generate|write|create|add|make|extend|complete|finish|finali[sz]e|draft|compose|invent|brainstorm|plan|suggest|propose|recommend|advise|compare|evaluate|critique|audit|secure|type|annotate|comment|test)",
+    "change": r"(?:fix|debug|refactor|implement|optimi[sz]e|improve|review|translate|port|convert|design|solve|rewrite|simplify|clean up|cleanup|migrate|modernize|modernise|upgrade|update|bump|change|remove|delete|speed up|profile|build|develop|code|program|generate|write|create|add|make|extend|complete|finish|finali[sz]e|draft|compose|invent|brainstorm|plan|suggest|propose|recommend|advise|compare|evaluate|critique|audit|secure|type|annotate|comment|test|format|reformat|lint|beautify)",
     "changed": r"(?:wrote|written|changed?|touch(?:ed)?|edit(?:ed)?|committed|modif(?:y|ied)|updated?|created?|add(?:ed)?|authored|maintains?|owns?|worked on)",
     "repo": r"(?:project|repo(?:sitory)?|code ?base|code|folder|directory|workspace|package|app|application|library|program|source tree|sources?)",
     "tests": r"(?:unit |integration |test )?(?:tests?|test ?suites?|specs?|suite|unittests?|checks)",

@@ -11,7 +11,7 @@ from typing import Any
 
 MANIFESTS = (
     "pyproject.toml", "package.json", "Cargo.toml", "go.mod", "setup.cfg", "setup.py", "composer.json",
-    "pom.xml",
+    "pom.xml"
 )  # fmt: skip
 _REQUIREMENT = re.compile(r"^([\w.@/-]+)\s*(?:\[[^\]]*\])?\s*(.*)$")
 _ASSIGNED = re.compile(

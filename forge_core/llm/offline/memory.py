@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from forge_core.llm.offline.conversation import Done, Exchange
 from forge_core.llm.offline.steps import Argument
-from forge_core.llm.offline.tool_text import grep_hits, paths
+from forge_core.llm.offline.tool_text import grep_hits, paths, tree_paths
 
 _ITEM = re.compile(r"^\s{0,3}(?:\d{1,3}[.)]|[-*])\s+`([^`\n]+)`", re.MULTILINE)
 _NUMBERED_ITEM = re.compile(r"^\s{0,3}\d{1,3}[.)]\s+.*?`([^`\n]+)`", re.MULTILINE)
@@ -54,6 +54,10 @@ class Memory:
             found = _NUMBERED_ITEM.findall(exchange.answer)
             if found:
                 return [str(item) for item in found]
+            last = exchange.done[-1] if exchange.done else None
+            if last and last.call.name == "ls" and not last.outcome.failed:
+                folder = _text(last.call.arguments.get("path")).rstrip("/")
+                return [f"{folder}/{path}".lstrip("/") for path in tree_paths(last.outcome.text)]
         return []
 
     def item(self, which: str) -> str | None:

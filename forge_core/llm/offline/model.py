@@ -13,7 +13,7 @@ from forge_core.llm.offline.intents import Intent
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import Request
 from forge_core.llm.offline.replay import replay
-from forge_core.llm.offline.steps import Batch, Outcome, Reply, Say, Skill, say
+from forge_core.llm.offline.steps import Batch, Outcome, Reply, Say, SearchError, Skill, say
 
 Serve: TypeAlias = Callable[[Request, Memory], Skill]
 
@@ -62,6 +62,9 @@ def _noting(skill: Skill, done: list[Done]) -> Skill:
             step = skill.send(outcomes)
     except StopIteration as end:
         return str(end.value or "")
+    except SearchError as problem:
+        advice = "Check the path, or leave it out to search everywhere."
+        return phrases.failed("The search failed", str(problem), advice)
     finally:
         skill.close()
 
@@ -73,48 +76,22 @@ def _skills() -> Mapping[Intent, Serve]:
     from forge_core.llm.offline.skills import talk, working  # isort: skip
 
     return {
-        Intent.GREET: talk.says(phrases.GREETING),
-        Intent.THANKS: talk.says(phrases.THANKS),
-        Intent.ACK: talk.acknowledge,
-        Intent.BYE: talk.says(phrases.BYE),
-        Intent.HELP: talk.help_,
-        Intent.WHO: talk.says(phrases.WHO),
-        Intent.CONNECT: talk.says(phrases.CONNECT),
-        Intent.AGAIN: talk.says(phrases.NOTHING_BEFORE),
-        Intent.PICK: talk.nothing_listed,
-        Intent.MORE: reading.more,
-        Intent.OVERVIEW: project.overview,
-        Intent.LIST: project.listing,
-        Intent.MEASURE: measuring.measure,
-        Intent.FIND_FILES: search.find_files,
-        Intent.DEFINITION: search.definition,
-        Intent.USAGES: search.usages,
-        Intent.TEXT: search.text,
-        Intent.READ: reading.read,
-        Intent.EXPLAIN: explaining.explain,
-        Intent.EXPLAIN_SYMBOL: explaining.explain_symbol,
-        Intent.CREATE: creating.create,
-        Intent.REPLACE: editing.replace,
-        Intent.APPEND: line_edits.append,
-        Intent.DELETE_LINE: editing.delete_line,
-        Intent.MOVE_FILE: creating.move,
-        Intent.DELETE_FILE: creating.delete,
-        Intent.MAKE_FOLDER: creating.make_folder,
-        Intent.RUN: running.run,
-        Intent.TESTS: running.tests,
-        Intent.CHANGES: git.changes,
-        Intent.DIFF: git.diff,
-        Intent.LOG: git.log,
-        Intent.BRANCH: git.branch,
-        Intent.UNDO: git.undo,
-        Intent.COMMIT: git.commit,
-        Intent.FACTS: project.facts,
-        Intent.TOPIC: search.topic,
-        Intent.BEYOND: talk.beyond,
-        Intent.UNKNOWN: talk.unknown,
-        Intent.BACKGROUND: working.background,
-        Intent.JOB_OUTPUT: working.job_output,
-        Intent.JOB_STOP: working.job_stop,
-        Intent.PLAN: working.plan,
+        Intent.GREET: talk.says(phrases.GREETING), Intent.THANKS: talk.says(phrases.THANKS),
+        Intent.ACK: talk.acknowledge, Intent.BYE: talk.says(phrases.BYE), Intent.HELP: talk.help_,
+        Intent.WHO: talk.says(phrases.WHO), Intent.CONNECT: talk.says(phrases.CONNECT),
+        Intent.AGAIN: talk.says(phrases.NOTHING_BEFORE), Intent.PICK: talk.nothing_listed,
+        Intent.MORE: reading.more, Intent.OVERVIEW: project.overview, Intent.LIST: project.listing,
+        Intent.MEASURE: measuring.measure, Intent.FIND_FILES: search.find_files,
+        Intent.DEFINITION: search.definition, Intent.USAGES: search.usages, Intent.TEXT: search.text,
+        Intent.READ: reading.read, Intent.EXPLAIN: explaining.explain,
+        Intent.EXPLAIN_SYMBOL: explaining.explain_symbol, Intent.CREATE: creating.create,
+        Intent.REPLACE: editing.replace, Intent.APPEND: line_edits.append,
+        Intent.DELETE_LINE: editing.delete_line, Intent.MOVE_FILE: creating.move,
+        Intent.DELETE_FILE: creating.delete, Intent.MAKE_FOLDER: creating.make_folder,
+        Intent.RUN: running.run, Intent.TESTS: running.tests, Intent.CHANGES: git.changes,
+        Intent.DIFF: git.diff, Intent.LOG: git.log, Intent.BRANCH: git.branch, Intent.UNDO: git.undo,
+        Intent.COMMIT: git.commit, Intent.FACTS: project.facts, Intent.TOPIC: search.topic,
+        Intent.BEYOND: talk.beyond, Intent.UNKNOWN: talk.unknown, Intent.BACKGROUND: working.background,
+        Intent.JOB_OUTPUT: working.job_output, Intent.JOB_STOP: working.job_stop, Intent.PLAN: working.plan,
         Intent.ASK_ME: working.ask_me,
-    }
+    }  # fmt: skip

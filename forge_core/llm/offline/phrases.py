@@ -17,18 +17,10 @@ CONNECT = """\
 I am the offline model: I follow rules and need no key and no network. To connect a real model, take \
 one of these:
 
-- **OpenRouter** (hundreds of models, one key from <https://openrouter.ai/keys>):
-
-  ```bash
-  export OPENROUTER_API_KEY=…
-  forge chat
-  ```
-
-- **Any server that speaks the OpenAI protocol** (OpenAI, vLLM, LM Studio, llama.cpp, Ollama):
-
-  ```bash
-  forge chat --base-url http://localhost:1234/v1 --model NAME
-  ```
+- **OpenRouter** (hundreds of models, keys at <https://openrouter.ai/keys>): `export OPENROUTER_API_KEY=…`, \
+then `forge chat`
+- **Any server that speaks the OpenAI protocol** (OpenAI, vLLM, LM Studio, llama.cpp, Ollama): \
+`forge chat --base-url http://localhost:1234/v1 --model NAME`
 
 The tools, the permissions and this screen stay the same; only the answers get cleverer."""
 WHO = """\
@@ -46,6 +38,9 @@ Hello! Tell me what to do in this folder, for example:
 3. `what changed?`
 
 `help` shows all I understand."""
+ABILITIES = """\
+Yes: I read, search and edit files and run commands, tests and git here; Forge asks you before a change or a \
+command. I have no network. As the offline model I follow rules: `help` shows what I understand."""
 THANKS = "You're welcome."
 ACKNOWLEDGED = "All right. What shall I do next? (`help` shows what I understand.)"
 STOPPED = "All right, nothing more is done. `/undo` takes back what the last turn changed."

@@ -98,6 +98,7 @@ def error(code: int, message: str, error_type: str) -> dict[str, Any]:
 
 def models() -> dict[str, Any]:
     """The catalogue of one."""
+    text = ["text"]
     price = {"prompt": "0", "completion": "0", "request": "0", "image": "0"}
     entry = {
         "id": OFFLINE_MODEL,
@@ -105,24 +106,15 @@ def models() -> dict[str, Any]:
         "description": "Built into Forge: serves plain requests about the current folder without a network.",
         "context_length": CONTEXT_LENGTH,
         "pricing": price,
-        "architecture": {
-            "modality": "text->text",
-            "input_modalities": ["text"],
-            "output_modalities": ["text"],
-        },
+        "architecture": {"modality": "text->text", "input_modalities": text, "output_modalities": text},
         "supported_parameters": ["tools", "tool_choice"],
     }
     return {"data": [entry]}
 
 
 def _head(envelope: Envelope, kind: str) -> dict[str, Any]:
-    return {
-        "id": envelope.id,
-        "provider": PROVIDER,
-        "model": envelope.model,
-        "object": kind,
-        "created": int(time.time()),
-    }
+    made = {"object": kind, "created": int(time.time())}
+    return {"id": envelope.id, "provider": PROVIDER, "model": envelope.model, **made}
 
 
 def _finish(reply: Reply) -> dict[str, str]:

@@ -44,6 +44,10 @@ class Outcome:
         return self.status is not Status.OK
 
 
+class SearchError(Exception):
+    """The search tool failed; its words are the text. A skill that does not catch it ends with them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Say:
     """Words on the way, shown before the next call."""

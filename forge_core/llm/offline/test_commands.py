@@ -7,18 +7,12 @@ from collections.abc import Sequence
 _PYTHON = "pytest.ini pyproject.toml setup.py setup.cfg tox.ini conftest.py requirements.txt"
 _BY_FILE: tuple[tuple[tuple[str, ...], str], ...] = (
     (tuple(_PYTHON.split()), "PYTHON"),
-    (("package.json",), "npm test"),
-    (("go.mod",), "go test ./..."),
-    (("Cargo.toml",), "cargo test"),
-    (("mix.exs",), "mix test"),
-    (("pom.xml",), "mvn -q test"),
-    (("build.gradle", "build.gradle.kts"), "./gradlew test"),
-    (("Gemfile", "Rakefile"), "bundle exec rake test"),
-    (("composer.json",), "composer test"),
-    (("deno.json", "deno.jsonc"), "deno test"),
-    (("Package.swift",), "swift test"),
+    (("package.json",), "npm test"), (("go.mod",), "go test ./..."), (("Cargo.toml",), "cargo test"),
+    (("mix.exs",), "mix test"), (("pom.xml",), "mvn -q test"), (("composer.json",), "composer test"),
+    (("Gemfile", "Rakefile"), "bundle exec rake test"), (("deno.json", "deno.jsonc"), "deno test"),
+    (("build.gradle", "build.gradle.kts"), "./gradlew test"), (("Package.swift",), "swift test"),
     (("Makefile", "makefile", "GNUmakefile"), "make test"),
-)
+)  # fmt: skip
 
 
 def python_of(names: Sequence[str]) -> str:

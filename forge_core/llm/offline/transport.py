@@ -77,7 +77,7 @@ class _Desk:
             return _json(request, 200, protocol.models())
         if not (request.method == "POST" and path.endswith("/chat/completions")):
             message = (
-                f"The offline model has no {request.method} {path or '/'}: only chat/completions and models."
+                f"The offline model has only chat/completions and models, no {request.method} {path or '/'}."
             )
             return _error(request, 404, message, "not_found")
         try:
@@ -93,9 +93,7 @@ class _Desk:
             reply = respond(read_conversation(body), self._root)
         except Exception as problem:
             # The model's border: a fault of ours must reach the person as a provider's error, not as a hang.
-            message = (
-                f"The offline model failed on this request ({type(problem).__name__}). Word it differently."
-            )
+            message = f"The offline model failed on this ({type(problem).__name__}). Word it differently."
             return _error(request, _UNSUPPORTED, message, "server")
         return _response(request, body, reply, self._envelope(request.content, body))
 
@@ -112,9 +110,8 @@ def _response(
 ) -> httpx.Response:
     headers = {"X-Generation-Id": envelope.id}
     if body.get("stream") is not True:
-        return httpx.Response(
-            200, headers=headers, json=protocol.completion(reply, envelope), request=request
-        )
+        document = protocol.completion(reply, envelope)
+        return httpx.Response(200, headers=headers, json=document, request=request)
     headers |= {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
     stream = _EventStream(protocol.events(reply, envelope))
     return httpx.Response(200, headers=headers, stream=stream, request=request)
@@ -124,10 +121,8 @@ def _error(request: httpx.Request, code: int, message: str, error_type: str) -> 
     return _json(request, code, protocol.error(code, message, error_type))
 
 
-def _json(
-    request: httpx.Request, code: int, document: Mapping[str, Any], headers: Mapping[str, str] | None = None
-) -> httpx.Response:
+def _json(request: httpx.Request, code: int, document: Mapping[str, Any]) -> httpx.Response:
     """A JSON response in ASCII, so that half a surrogate pair in a file cannot break it."""
     content = json.dumps(document).encode("ascii")
-    kind = {"Content-Type": "application/json"}
-    return httpx.Response(code, headers={**kind, **(headers or {})}, content=content, request=request)
+    headers = {"Content-Type": "application/json"}
+    return httpx.Response(code, headers=headers, content=content, request=request)

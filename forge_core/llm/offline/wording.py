@@ -26,7 +26,8 @@ _QUOTES = re.compile(
 )
 _ESCAPED = re.compile(r"\\([\"'])")
 _POLITE = re.compile(
-    r"^(?:(?:hey|hi|hello|ok(?:ay)?|well|so|alright|right|good|great|thanks|thank you|perfect|nice|cool|yes"
+    r"^(?:(?:(?:good )?(?:morning|evening|afternoon)|hey|hi|hello|hiya|yo"
+    r"|ok(?:ay)?|well|so|alright|right|good|great|thanks|thank you|perfect|nice|cool|yes"
     r"|sure)[,!.]\s+"
     r"|(?:hey|hi|hello) (?:forge|there)[,!.]?\s+(?=\S)"
     r"|(?:please|pls|plz|kindly|now|also|and|just|first(?!\s+(?:\d|few|line|commit))|firstly|next|finally|lastly|then|quickly|maybe|ok|okay|forge,?)[,:]?\s+"
@@ -35,7 +36,7 @@ _POLITE = re.compile(
     r"(?!do\b[?.! ]*$|do with)"
     r"|(?:i(?:'d| would) like|i want|i need|i wish)(?: for)? (?:you )?to\s+"
     r"|(?:i(?:'d| would) like|i want|i need) (?=(?:a|the|an|to see)\b)"
-    r"|(?:let(?:'s| us)|go ahead and|try to|help me (?:to )?|be so kind and|i'm trying to"
+    r"|(?:let(?:'s| us)|go ahead and|try to|help me(?: to)?(?= (?!out\b|with\b))|be so kind and|i'm trying to"
     r"|(?:do you |would you )?mind)\s+)",
     re.I,
 )
@@ -53,6 +54,8 @@ _CARRIES = re.compile(
     re.I,
 )
 """Begins a request that may hold a text of its own: its words are left as they are."""
+_NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_COUNTED = r"(?= (?:(?:last|latest|recent|biggest|longest|python) )*(?:commits?|lines?|files?)\b)"
 _SHORT_FORMS = tuple(
     (re.compile(rf"\b{short}\b", re.I), long)
     for short, long in (
@@ -62,7 +65,8 @@ _SHORT_FORMS = tuple(
         (r"(?:nr|num|nb)\.?(?= ?\d)", "number"), (r"lookup", "look up"), (r"gimme", "give me"),
         (r"lemme", "let me"), (r"wanna", "want to"), (r"s(?:me?)?th", "something"), (r"dirs", "folders"),
         (r"docu", "documentation"), (r"deps", "dependencies"), (r"ver(?= |$)", "version"),
-        (r"py(?= ?3| ver| files| file)", "python"),
+        *((rf"{word}{_COUNTED}", str(n)) for n, word in enumerate(_NUMBERS, 2)),
+        (r"py(?= ?3| ver| files| file)", "python")
     )
 )  # fmt: skip
 _STEP = re.compile(r"^\s*(?:(?:step\s*)?\d{1,2}[.):]|[-*•])\s+", re.I)

@@ -21,24 +21,11 @@ _PRINTS = re.compile(
 _VAGUE = re.compile(r"^(?:the|a|an|all|every|some|its?|my|each|numbers?|whether|if|how|what)\b", re.I)
 _OPENING, _CLOSING = "\"'`“‘«„", "\"'`”’»“"
 _PROGRAMS = {
-    "py": "print({double})\n",
-    "js": "console.log({double});\n",
-    "mjs": "console.log({double});\n",
-    "ts": "console.log({double});\n",
-    "sh": "#!/bin/sh\necho {shell}\n",
-    "bash": "#!/bin/bash\necho {shell}\n",
-    "rb": "puts {double}\n",
-    "pl": 'print {double}, "\\n";\n',
-    "lua": "print({double})\n",
-    "php": "<?php\necho {double}, PHP_EOL;\n",
+    "py": "print({double})\n", "js": "console.log({double});\n", "ts": "console.log({double});\n",
+    "sh": "#!/bin/sh\necho {shell}\n", "rb": "puts {double}\n",
     "go": 'package main\n\nimport "fmt"\n\nfunc main() {{\n\tfmt.Println({double})\n}}\n',
-    "rs": 'fn main() {{\n    println!("{{}}", {double});\n}}\n',
     "c": "#include <stdio.h>\n\nint main(void) {{\n    puts({double});\n    return 0;\n}}\n",
-    "java": (
-        "public class {stem} {{\n    public static void main(String[] args) {{\n"
-        "        System.out.println({double});\n    }}\n}}\n"
-    ),
-}
+}  # fmt: skip
 
 
 def create(request: Request, memory: Memory) -> Skill:
@@ -93,8 +80,7 @@ def program(path: str, purpose: str) -> str | None:
     if not text.strip() or "\n" in text or (_VAGUE.match(text) and not is_quoted):
         return None
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    if pure.suffix in (".rb", ".pl", ".php"):
-        escaped = escaped.replace("$", "\\$").replace("#", "\\#" if pure.suffix == ".rb" else "#")
+    escaped = escaped.replace("#", "\\#") if pure.suffix == ".rb" else escaped
     return template.format(double=f'"{escaped}"', shell=shlex.quote(text), stem=pure.stem)
 
 

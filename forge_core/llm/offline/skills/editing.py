@@ -8,12 +8,13 @@ from difflib import get_close_matches
 
 from forge_core.llm.offline import phrases
 from forge_core.llm.offline.grounding import files_named
+from forge_core.llm.offline.intents import Intent
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import IT, Request
 from forge_core.llm.offline.phrases import code
 from forge_core.llm.offline.skills.line_edits import delete_lines, replace_line
-from forge_core.llm.offline.skills.search import HEAD_LIMIT, LINE_CUT, SearchError, grep, list_hits, literal
-from forge_core.llm.offline.steps import Argument, Skill, ask, say
+from forge_core.llm.offline.skills.search import HEAD_LIMIT, LINE_CUT, grep, list_hits, literal
+from forge_core.llm.offline.steps import Argument, SearchError, Skill, ask, say
 from forge_core.llm.offline.tool_text import Hit, numbered_lines
 
 _MAX_LINES = 5
@@ -145,10 +146,7 @@ def _replace_everywhere(request: Request, old: str, new: str) -> Skill:
     is left alone: replacing it there is hardly ever meant."""
     if old == new or "\n" in old:
         return "In several files at once I replace one line's text by another, and they have to differ."
-    try:
-        hits = yield from grep(literal(old), {})
-    except SearchError as problem:
-        return phrases.failed("The search failed", str(problem))
+    hits = yield from grep(literal(old), {})
     hits = [hit for hit in hits if old in hit.text]
     files = list(dict.fromkeys(hit.path for hit in hits))
     if not files:
@@ -175,25 +173,16 @@ def _replace_everywhere(request: Request, old: str, new: str) -> Skill:
 def _choose_file(old: str, new: str) -> Skill:
     """No file was named: the only one that holds the text, or a question."""
     yield from say(f"You named no file; looking where {code(old)} stands.")
-    try:
-        hits = yield from grep(literal(old), {})
-    except SearchError as problem:
-        return phrases.failed("The search failed", str(problem))
+    hits = yield from grep(literal(old), {})
     files = list(dict.fromkeys(hit.path for hit in hits))
     if not files:
         return f"No file here holds {code(old)}, so there is nothing to replace."
     if len(files) == 1:
-        return (yield from replace_in(files[0], old, new, hits))
+        return (yield from _replace_found(Request(Intent.REPLACE, {}), files[0], old, new, hits))
     entries = phrases.numbered(f'`replace "{old}" by "{new}" in {path}`' for path in files[:8])
     more = f"\n\n… and {len(files) - 8} more." if len(files) > 8 else ""
     head = f"{phrases.count(len(files), 'file holds', 'files hold')} {code(old)}"
     return f"{head}. In which one?\n\n{entries}{more}"
-
-
-def replace_in(path: str, old: str, new: str, hits: Sequence[Hit]) -> Skill:
-    from forge_core.llm.offline.intents import Intent
-
-    return (yield from _replace_found(Request(Intent.REPLACE, {}), path, old, new, hits))
 
 
 def delete_line(request: Request, memory: Memory) -> Skill:
@@ -206,9 +195,8 @@ def delete_line(request: Request, memory: Memory) -> Skill:
         return (yield from delete_lines(path, first, request.number("b") or first))
     wanted = request.get("text")
     if request.get("inline"):
-        inner = Request(
-            request.intent, {**request.args, "old": wanted, "new": "", "file": path}, request.text
-        )
+        args = {**request.args, "old": wanted, "new": "", "file": path}
+        inner = Request(request.intent, args, request.text)
         return (yield from replace(inner, memory))
     try:
         hits = yield from grep(literal(wanted), {"path": path})
@@ -218,11 +206,9 @@ def delete_line(request: Request, memory: Memory) -> Skill:
         return (yield from _not_there(path, wanted))
     line = request.number("line")
     if len(hits) > 1 and line is None:
-        question = (
-            phrases.WHICH_ONE.format(line=hits[0].line)
-            if not request.get("all")
-            else f"One at a time, please: `delete line {hits[0].line} of {path}`."
-        )
+        question = phrases.WHICH_ONE.format(line=hits[0].line)
+        if request.get("all"):
+            question = f"One at a time, please: `delete line {hits[0].line} of {path}`."
         head = f"{phrases.count(len(hits), 'line')} of {code(path)} hold {code(wanted)}"
         return f"{head}:\n\n{list_hits(hits)}\n\n{question}"
     number = line if line is not None else hits[0].line

@@ -15,8 +15,14 @@ from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import Request
 from forge_core.llm.offline.phrases import code
 from forge_core.llm.offline.skills.reading import block_at, explain_failure, names_in
-from forge_core.llm.offline.skills.search import SearchError, definition, find_definitions, list_hits
-from forge_core.llm.offline.steps import Call, Outcome, Skill, ask, ask_all
+from forge_core.llm.offline.skills.search import (
+    definition,
+    find_definitions,
+    list_hits,
+    module,
+    nearest_definitions,
+)
+from forge_core.llm.offline.steps import Call, Outcome, Skill, ask, ask_all, say
 from forge_core.llm.offline.tool_text import Hit, Numbered, has_nothing, numbered_lines, paths, told_total
 
 _PAGE, _MAX_OUTLINED = 400, 2_400
@@ -45,12 +51,16 @@ def explain(request: Request, memory: Memory) -> Skill:
 def explain_symbol(request: Request, memory: Memory) -> Skill:
     """Where a function or class is, its signature and what its documentation says."""
     name, scope = request.get("name"), search_scope(request.get("path"), memory)
-    try:
-        hits = yield from find_definitions(name, scope)
-    except SearchError as problem:
-        return phrases.failed("The search failed", str(problem))
+    hits = yield from find_definitions(name, scope)
+    if not hits and (found := (yield from module(name))):
+        return (yield from explain_file(found))
     if not hits:
-        return (yield from definition(request, memory))
+        hits = yield from nearest_definitions(name)
+        if not hits:
+            sought = Request(request.intent, {**request.args, "sought": name}, request.text)
+            return (yield from definition(sought, memory))
+        yield from say(f"There is no `{name}`; taking the name that is nearest.")
+        name = ""
     told = yield from _explain_at(hits[0], name)
     if len(hits) > 1:
         others = phrases.count(len(hits) - 1, "more definition is", "more definitions are")
@@ -137,10 +147,7 @@ def _explain_word(word: str, request: Request, memory: Memory) -> Skill:
     if named:
         return (yield from explain_file(memory.short(named[0])))
     symbol = Request(request.intent, {"name": word}, request.text)
-    try:
-        hits = yield from find_definitions(word, {})
-    except SearchError:
-        hits = []
+    hits = yield from find_definitions(word, {})
     if hits:
         return (yield from explain_symbol(symbol, memory))
     if not request.text.lower().startswith("what"):
@@ -157,7 +164,7 @@ def _paths(outcome: Outcome) -> list[str]:
 def _explain_at(hit: Hit, name: str) -> Skill:
     """The definition at a line, described by its own text."""
     start = max(1, hit.line - 5)
-    outcome = yield from ask("read", file_path=hit.path, offset=start, limit=200)
+    outcome = yield from ask("read", file_path=hit.path, offset=start, limit=800)
     if outcome.failed:
         return (yield from explain_failure(hit.path, outcome))
     lines = numbered_lines(outcome.text)

@@ -18,7 +18,7 @@ from forge_core.llm.offline.steps import Batch, Outcome, Say, Skill, ask, say
 _STATUS = "git status --short --branch"
 _WORDS = {
     "M": "changed", "A": "added", "D": "deleted", "R": "renamed", "C": "copied", "U": "in conflict",
-    "?": "new, not in git", "T": "type changed",
+    "?": "new, not in git", "T": "type changed"
 }  # fmt: skip
 _ENTRY = re.compile(r"^([ MADRCUT?!]{2}) (.+)$", re.MULTILINE)
 _NO_REPO = re.compile(r"not a git repository", re.I)
@@ -52,6 +52,8 @@ def changes(request: Request, memory: Memory) -> Skill:
 def diff(request: Request, memory: Memory) -> Skill:
     """The diff of one file, or of all."""
     path = _path(request, memory)
+    if not path and memory.exchanges and memory.exchanges[-1].answer.startswith("The last commit:"):
+        return (yield from log(Request(Intent.LOG, {"detail": "last"}, request.text), memory))
     path = path and (yield from _existing(path))
     command = "git diff HEAD" + (f" -- {shlex.quote(path)}" if path else "")
     outcome = yield from ask("bash", command=command, description="Show the changes as a diff")
@@ -71,6 +73,14 @@ def diff(request: Request, memory: Memory) -> Skill:
 
 def log(request: Request, memory: Memory) -> Skill:
     """The latest commits, of one file where it is named, at most MAX_COMMITS."""
+    if request.get("detail"):
+        command = "git show --date=short --pretty=format:'%h %ad %an: %s' HEAD"
+        outcome = yield from ask("bash", command=command, description="Show the last commit")
+        if outcome.failed:
+            return _failed("git could not show the commit", outcome)
+        head, *lines = _without_notes(outcome.text)
+        shown = phrases.fenced("\n".join(phrases.capped(lines, 120)), "diff")
+        return f"The last commit:\n\n1. {_plain(head)}\n\n{shown}"
     path = _path(request, memory)
     path = path and (yield from _existing(path))
     is_one = request.get("last") or re.search(r"\b(?:last|latest) commit\b|^when\b", request.text, re.I)
@@ -78,6 +88,9 @@ def log(request: Request, memory: Memory) -> Skill:
     command = f"git log -n {number} --date=short --pretty=format:'%h %ad %an: %s'"
     if request.get("first"):
         command = command.replace(f"-n {number}", "--reverse")
+    since = request.get("since").removeprefix("since ").removeprefix("after ")
+    since = {"today": "midnight"}.get(since, since.replace("this ", "1 ").replace("last ", "1 "))
+    command += f" --since={shlex.quote(since)}" if since else ""
     command += f" -i --author={shlex.quote(request.get('by'))}" if request.get("by") else ""
     command += f" -- {shlex.quote(path)}" if path else ""
     outcome = yield from ask("bash", command=command, description="Show the latest commits")
@@ -87,6 +100,7 @@ def log(request: Request, memory: Memory) -> Skill:
     rows = rows[:1] if request.get("first") else rows
     of = f" of {code(path)}" if path else ""
     of += f" by {code(request.get('by'))}" if request.get("by") else ""
+    of += f" since {code(since)}" if since else ""
     if not rows:
         return f"git knows no commit{of}." if of else told_run(command, outcome)
     which = "first" if request.get("first") else "last"

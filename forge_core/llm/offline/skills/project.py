@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Generator, Mapping
 
 from forge_core.llm.offline import phrases
+from forge_core.llm.offline.grounding import folder_named
 from forge_core.llm.offline.manifests import MANIFESTS, read_manifest
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.outline import outline
@@ -23,10 +24,11 @@ _ROLES = {
     "scripts": "scripts", "src": "sources", "lib": "sources", "bin": "executables",
     ".github": "GitHub workflows", "benchmarks": "benchmarks",
     "migrations": "database migrations", "static": "static files", "templates": "templates",
-    "themes": "themes",
+    "themes": "themes"
 }  # fmt: skip
 _TOPICS = (
-    ("changelog", r"change ?log|release notes|\bnew\b|latest release"),
+    ("tools", r"build (?:system|backend|tool)|framework|runner|linter|formatter|checker|\btool"),
+    ("changelog", r"change ?log|when\b.*releas|release notes|\bnew\b|latest release"),
     ("license", r"licen[sc]"),
     ("authors", r"^who\b|author|maintain"),
     ("commands", r"entry ?point|main (?:file|function|module)|scripts"),
@@ -37,7 +39,7 @@ _TOPICS = (
 _SECTIONS = {
     "install": ("install", "setup", "getting started", "quick"), "develop": ("develop", "contribut"),
     "setup": ("setup", "install", "getting started"), "start": ("start", "usage", "run"),
-    "use": ("usage", "example", "quick", "start"), "run": ("run", "usage", "quick", "start"),
+    "use": ("usage", "example", "quick", "start"), "run": ("run", "usage", "quick", "start")
 }  # fmt: skip
 """What the README's heading is called where one asks how to do this."""
 
@@ -52,6 +54,8 @@ def listing(request: Request, memory: Memory) -> Skill:
         place = memory.latest()
         path = place.path.rpartition("/")[0] if place else ""
     outcome = yield from (ask("ls", path=path) if path else ask("ls"))
+    if outcome.failed and path and (found := (yield from folder_named(path))):
+        path, outcome = found, (yield from ask("ls", path=found))
     if outcome.failed:
         return (yield from explain_failure(path or ".", outcome))
     lines = outcome.text.strip().split("\n")
@@ -106,6 +110,8 @@ def _how_to(verb: str, readme: str, texts: Mapping[str, str]) -> str:
     stems = _SECTIONS.get(verb.replace(" ", ""), (verb[:6],))
     section = next((found for stem in stems if (found := _section(texts.get(readme, ""), stem))), "")
     told = [f"{code(readme)} says:\n\n{section}" if section else f"I see no README section on {verb}."]
+    if not section and stems == (verb[:6],):
+        return told[0]
     topic = "commands" if verb in ("run", "start", "launch", "use") else "dependencies"
     return "\n\n".join([*told, *(part for name, text in texts.items() for part in _said(name, text, topic))])
 
@@ -144,6 +150,17 @@ def _committers(names: list[str]) -> Lines:
     found = [] if outcome.failed else re.findall(r"^\s*(\d+)\s+(\S.*)$", outcome.text, re.MULTILINE)
     listing = phrases.numbered(f"{name}: {number}" for number, name in found[:20])
     return [f"{phrases.count(len(found), 'author')} by commits:\n\n{listing}"] if found else []
+
+
+def _tools(names: list[str]) -> Lines:
+    """The tools that the configuration names, and what runs the tests."""
+    outcome = yield from ask(
+        "grep", pattern=r"^\[tool[.:]\w|build-backend|^\[(mypy|flake8|testenv)", glob="*.{toml,cfg,ini}"
+    )
+    hits = [] if outcome.failed or has_nothing(outcome.text) else grep_hits(outcome.text)
+    tests = [f"The tests run with {code(test_command(names))}."] if test_command(names) else []
+    told = phrases.numbered(f"{code(hit.path)} {code(hit.text)}" for hit in hits[:20])
+    return [*tests, *([f"The configuration names:\n\n{told}"] if hits else [])]
 
 
 def _started_files(names: list[str]) -> Lines:
@@ -234,5 +251,6 @@ _ELSEWHERE: Mapping[str, Callable[[list[str]], Lines]] = {
     "authors": _committers,
     "version": _version_in_code,
     "commands": _started_files,
+    "tools": _tools,
 }
 """Where to look for what no manifest says."""

@@ -42,7 +42,11 @@ def read(request: Request, memory: Memory) -> Skill:
         return (yield from show_lines(place.path, 1, size))
     if start is not None:
         start = max(start, 1)
-        return (yield from show_lines(place.path, start, max((end or start) - start + 1, 1)))
+        return (
+            yield from show_lines(
+                place.path, start, max((end or start + (request.number("n") or 1) - 1) - start + 1, 1)
+            )
+        )
     return (yield from show_lines(place.path, 1, PAGE))
 
 

@@ -22,7 +22,7 @@ MAX_COMMITS = 20
 _LONG_TIMEOUT_S = 600
 _RUNNERS = {
     ".py": "python3", ".sh": "bash", ".js": "node", ".mjs": "node", ".rb": "ruby", ".pl": "perl",
-    ".php": "php", ".go": "go run", ".lua": "lua",
+    ".php": "php", ".go": "go run", ".lua": "lua"
 }  # fmt: skip
 _NO_MODULE = re.compile(r"No module named ['\"]?([\w.]+)")
 _INSTALLS = re.compile(r"\b(?:pip|uv|npm|yarn|pnpm|cargo|go|poetry|apt|brew|make|docker)\b")

@@ -10,6 +10,7 @@ from forge_core.llm.offline.intent_table import TABLE
 from forge_core.llm.offline.memory import Memory
 from forge_core.llm.offline.parse import Request
 from forge_core.llm.offline.phrases import code
+from forge_core.llm.offline.skills.search import seek
 from forge_core.llm.offline.steps import Skill
 
 _GROUPS = ("Look", "Find", "Read", "Change", "Run", "Git", "More")
@@ -31,8 +32,10 @@ def acknowledge(request: Request, memory: Memory) -> Skill:
 
 
 def help_(request: Request, memory: Memory) -> Skill:
-    """The table's examples, by group."""
+    """The table's examples, by group; for "can you edit files?" what it may do, in short."""
     yield from ()
+    if request.get("ability"):
+        return phrases.ABILITIES
     groups: dict[str, list[str]] = {group: [] for group in _GROUPS}
     for row in TABLE:
         if row.example:
@@ -55,11 +58,10 @@ def beyond(request: Request, memory: Memory) -> Skill:
 
 
 def unknown(request: Request, memory: Memory) -> Skill:
-    """Says so in two lines; what a client asks for when it compacts the conversation is served."""
-    yield from ()
+    """Searches for its words; what a client asks for when it compacts the conversation is served."""
     if not memory.tools and _asks_for_summary(request.text):
         return summary(memory, request.text)
-    return phrases.not_understood(request.text)
+    return (yield from seek(request, memory))
 
 
 def _asks_for_summary(text: str) -> bool:
