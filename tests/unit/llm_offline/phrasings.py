@@ -205,7 +205,7 @@ PHRASINGS: tuple[tuple[str, tuple[Expected, ...]], ...] = (
     ),
     ("again", (("again", {}),)),
     ("yes", (("ack", {}),)),
-    ("what is the capital of France?", (("unknown", {}),)),
+    ("what is the capital of France?", (("topic", {"topic": "capital of France"}),)),
     ("asdf qwer", (("unknown", {}),)),
     (
         'replace the word "network" with "wire" in README.md and show me what changed',
@@ -490,7 +490,7 @@ PHRASINGS: tuple[tuple[str, tuple[Expected, ...]], ...] = (
     ("why is the sky blue?", (("beyond", {}),)),
     ("what time is it?", (("unknown", {}),)),
     ("tell me a joke", (("unknown", {}),)),
-    ("is this any good?", (("unknown", {}),)),
+    ("is this any good?", (("beyond", {}),)),
     ("good morning", (("greet", {}),)),
     ("hey forge, can you help me?", (("help", {}),)),
     ("thank you very much!", (("thanks", {}),)),

@@ -1,4 +1,4 @@
-"""Sixty sentences of a first hour in a real project, each judged by the substance of its answer."""
+"""Sentences of a first hour in a real project, each judged by the substance of its answer."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from tests.unit.llm_offline import first_hour_project
 from tests.unit.llm_offline.driver import Talk
 from tests.unit.llm_offline.first_hour import DEVELOPMENT, FRESH, HELD_OUT, Sentence
+from tests.unit.llm_offline.first_hour_others import FIRST_LIST, SECOND_LIST
 
 _LISTED = re.compile(r"^\s*(\d+)\. `([^`:]+)", re.MULTILINE)
 
@@ -79,4 +80,9 @@ async def test_a_sentence_that_no_rule_was_written_for_is_served(sentence: Sente
 async def test_a_sentence_that_was_written_after_the_rules_is_served(
     sentence: Sentence, project: Path
 ) -> None:
+    assert await judge(sentence, project) == []
+
+
+@pytest.mark.parametrize("sentence", (*FIRST_LIST, *SECOND_LIST), ids=lambda sentence: sentence.text)
+async def test_a_sentence_of_another_writer_is_served(sentence: Sentence, project: Path) -> None:
     assert await judge(sentence, project) == []
