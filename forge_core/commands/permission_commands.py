@@ -38,7 +38,7 @@ async def permissions(argument: str, session: ForgeSession) -> CommandResult:
     """Lists the rules, adds or removes one, or explains what would happen to a command."""
     action, _, rest = argument.partition(" ")
     rest = rest.strip()
-    match action:
+    match action.lower():
         case "":
             return _listing(session)
         case "add":
@@ -154,7 +154,7 @@ def _listing(session: ForgeSession) -> Text:
 def _add(rest: str, session: ForgeSession) -> CommandResult:
     kind, _, rule = rest.partition(" ")
     rule = rule.strip()
-    found = next((one for one in RULE_KINDS if one == kind), None)
+    found = next((one for one in RULE_KINDS if one == kind.lower()), None)
     if found is None or not rule:
         return Failure(_USAGE)
     scripts = session.policy.add(found, rule)

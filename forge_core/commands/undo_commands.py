@@ -28,19 +28,22 @@ async def undo(argument: str, session: ForgeSession) -> CommandResult:
     store = session.undo
     if store is None:
         return Failure(_OFF)
-    if argument == "list":
-        await store.load()
-        return Text(_turns(store), "Undo")
     word, _, names = argument.partition(" ")
-    if word == "with" and names.strip():
-        try:
-            chosen = shlex.split(names)
-        except ValueError as error:
-            return Failure(f"/undo with: {error}. Put quotes around a name with spaces.")
-        folder = f"{session.config.working_dir}/"
-        return _result(session, await store.undo([one.removeprefix(folder) for one in chosen]))
-    if argument in ("", "all"):
-        return _result(session, await store.undo(None if argument else ()))
+    match word.lower(), names.strip():
+        case "list", "":
+            await store.load()
+            return Text(_turns(store), "Undo")
+        case "with", paths if paths:
+            try:
+                chosen = shlex.split(paths)
+            except ValueError as error:
+                return Failure(f"/undo with: {error}. Put quotes around a name with spaces.")
+            folder = f"{session.config.working_dir}/"
+            return _result(session, await store.undo([one.removeprefix(folder) for one in chosen]))
+        case "all", "":
+            return _result(session, await store.undo(None))
+        case "", "":
+            return _result(session, await store.undo())
     return Failure(f"/undo does not know {safe_line(argument)!r}. {_USAGE}")
 
 

@@ -55,6 +55,12 @@ async def test_a_rule_that_is_added_holds_at_once_and_the_next_time(session: For
     assert (again.saved_allow, again.saved_deny) == (("bash(make:*)",), ("bash(make install:*)",))
 
 
+async def test_the_words_of_permissions_may_be_in_any_case(session: ForgeSession) -> None:
+    assert "from now on" in body(await run_command("/permissions Add ALLOW bash(make:*)", session))
+    assert decided(session, "make all") is Decision.ALLOW
+    assert "is removed" in body(await run_command("/permissions REMOVE bash(make:*)", session))
+
+
 async def test_the_rules_are_listed_with_mode_sandbox_and_where_they_are_kept(session: ForgeSession) -> None:
     session.policy.allow_for_session("bash(=ls x)")
     await run_command("/permissions add ask read(docs/**)", session)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from forge_core.commands.handlers import run_command
 from forge_core.commands.result import Failure, Text
 from forge_core.commands.undo_commands import redo, undo
 from forge_core.session.session import ForgeSession
@@ -65,6 +66,15 @@ async def test_what_the_model_had_read_is_forgotten_and_it_is_told(
     await undo("", session)
     assert files == {"/elsewhere": "hash"}
     assert session._news == ["[The user undid file changes of an earlier turn; as before it are: a.py.]"]
+
+
+async def test_the_words_of_undo_may_be_in_any_case(table: tuple[ForgeSession, Workspace]) -> None:
+    session, ws = table
+    (ws.root / "a.py").write_text("a")
+    assert await read(run_command("/undo LIST", session)) == "No turn has changed files yet."
+    await ws.turn("write", "echo b > a.py")
+    assert "a.py" in await read(run_command("/undo All", session))
+    assert (ws.root / "a.py").read_text() == "a"
 
 
 async def test_nothing_to_undo_and_unknown_arguments_say_so(table: tuple[ForgeSession, Workspace]) -> None:
