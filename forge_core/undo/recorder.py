@@ -188,6 +188,15 @@ class Recorder:
         writes = earlier.writes if earlier is not None else None
         if writes is None:
             writes = WriteCounts(self._root, expected.named())
+        try:
+            watch = self._watched(expected, writes)
+        except BaseException:
+            writes.close()  # nobody else knows of it
+            raise
+        self._watches.add(watch)
+        return watch
+
+    def _watched(self, expected: ExpectedEffects, writes: WriteCounts) -> Watch:
         look = self._look()
         running = self._running_watches()
         if running:
@@ -198,11 +207,8 @@ class Recorder:
             self._log.tell(
                 f"This turn can't be undone as a whole: files could not be kept ({self._keeper.trouble})."
             )
-        watch = Watch(
-            self._log.running, look.gave_up, self._git.history_stamp(), expected=expected, writes=writes
-        )
-        self._watches.add(watch)
-        return watch
+        stamp = self._git.history_stamp()
+        return Watch(self._log.running, look.gave_up, stamp, expected=expected, writes=writes)
 
     def after_command(self, watch: Watch, ended_ns: int = 0, *, goes_on: bool = False) -> CommandEffects:
         """What changed since the last look. It is the command's where its line explains it and its turn still

@@ -63,8 +63,10 @@ class WriteCounts:
     def __post_init__(self) -> None:
         self._wanted = frozenset(path.rpartition("/")[0] for path in self.paths)
         if sys.platform == "linux" and 0 < len(self._wanted) <= MAX_FOLDERS:
-            with contextlib.suppress(OSError, AttributeError):
+            try:
                 self._start()
+            except (OSError, AttributeError, RuntimeError):  # no inotify, no descriptor or no thread is left
+                self.close()
 
     def of(self, path: str) -> int | None:
         """How often `path` was closed after writing or put in place by a rename; None when it isn't known."""
@@ -80,8 +82,10 @@ class WriteCounts:
             os.write(self._wake[1], b"x")
             self._thread.join()
             self._thread = None
-            for descriptor in (self._fd, *self._wake):
+        for descriptor in (self._fd, *self._wake):
+            if descriptor >= 0:
                 os.close(descriptor)
+        self._fd, self._wake = -1, (-1, -1)
 
     def _start(self) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
@@ -94,8 +98,9 @@ class WriteCounts:
                 folder = folder.rpartition("/")[0]
             self._watch(libc, folder)
         self._wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        self._thread = threading.Thread(target=self._run, args=(libc,), name="forge-writes", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._run, args=(libc,), name="forge-writes", daemon=True)
+        thread.start()
+        self._thread = thread
 
     def _watch(self, libc: ctypes.CDLL, folder: str) -> None:
         mask = _CLOSE_WRITE | _MOVED_TO | _CREATE | _ONLY_FOLDERS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import random
 import signal
@@ -10,12 +11,16 @@ import socket
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from forge_core.undo import UndoStore
+from forge_core.undo.expected import Claim, Effect, ExpectedEffects
+from forge_core.undo.recorder import Recorder
+from forge_core.undo.watcher import Look
 from tests.unit.undo.workspace import Workspace, make_repository, make_workspace, shapes, shell
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -385,3 +390,20 @@ async def test_commits_stay_and_that_is_said(ws: Workspace) -> None:
     report = await ws.store.undo()
     assert (ws.root / "a").read_text() == "a"
     assert "commits" in report.not_undoable[0]
+
+
+class BlindRecorder(Recorder):
+    """Cannot look at the workspace."""
+
+    def _look(self) -> Look:
+        raise OSError(errno.EIO, "input/output error")
+
+
+def test_a_command_that_cannot_be_watched_leaves_no_thread_behind(tmp_path: Path) -> None:
+    (tmp_path / "ws").mkdir()
+    recorder = BlindRecorder(tmp_path / "ws", tmp_path / "undo", 1 << 20, None, print, None)
+    expected = ExpectedEffects("touch a", (Claim(Effect.WRITE, "a"),))
+    with pytest.raises(OSError, match="input/output error"):
+        recorder.before_command(expected)
+    recorder.close()
+    assert "forge-writes" not in {thread.name for thread in threading.enumerate()}
