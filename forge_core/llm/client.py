@@ -280,7 +280,7 @@ class OpenRouterClient(AccountCalls):
 
 def _connected_host(base_url: str) -> str:
     """The host that httpx will connect to: the one that the key was chosen for, or ConfigError."""
-    host = httpx.URL(base_url).raw_host.decode("ascii")
+    host = httpx.URL(base_url).raw_host.decode("ascii").lower()  # an IPv6 address keeps its capitals
     named = urlsplit(base_url).hostname or ""
     if named.isascii() and named != host:
         raise ConfigError(f"The host of the base URL {shown_url(base_url)!r} is ambiguous. Write it plainly.")

@@ -58,6 +58,12 @@ async def test_nobody_else_is_told(url: str) -> None:
     assert not {"http-referer", "x-title", "x-openrouter-title"} & set(request.headers)
 
 
+async def test_an_ipv6_address_may_be_written_in_capitals() -> None:
+    request = await sent(api_key=KEY, base_url="http://[FE80::1]:8000/v1")
+    assert request.url.port == 8000
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+
+
 async def test_further_headers_are_sent_but_never_replace_the_key() -> None:
     request = await sent(api_key=KEY, default_headers={"X-Team": "a", "Authorization": "Bearer other"})
     assert request.headers["x-team"] == "a"
