@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,9 +12,7 @@ from forge_core.permissions.shell_syntax import SimpleCommand
 _MAX_COUNTED = 60
 _RANGE = re.compile(r"\{(\d{1,6})\.\.(\d{1,6})(?:\.\.\d+)?\}")
 _LOOP = re.compile(r"(?<![\w$-])(do|done)(?![\w-])")
-_HERE_DOCUMENT = re.compile(
-    r"<<-?\s*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)(?P<rest>[^\n]*)\n(?P<body>(?:.*\n)*?)\t*(?P=end)(?:\n|$)"
-)
+_HERE_DOCUMENT = re.compile(r"<<-?[ \t]*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)(?P<rest>[^\n]*)\n")
 _SED_VALUES = "efl"
 
 
@@ -33,14 +32,29 @@ def operands(one: SimpleCommand, valued: str = "") -> list[str]:
 
 
 def without_bodies(line: str) -> tuple[str, tuple[str, ...]]:
-    """A line without its here-documents, and their texts."""
+    """A line without its here-documents, and their texts. Linear: a script may hold many that never end."""
+    if "<<" not in line:
+        return line, ()
+    starts: dict[str, list[int]] = {}
+    """Text without leading tabs → the offsets of the rows that consist of it, in their order."""
+    offset = 0
+    for row in line.split("\n"):
+        starts.setdefault(row.lstrip("\t"), []).append(offset)
+        offset += len(row) + 1
+    plain: list[str] = []
     bodies: list[str] = []
-
-    def taken(found: re.Match[str]) -> str:
-        bodies.append(found["body"])
-        return f" {found['rest']}\n"
-
-    return _HERE_DOCUMENT.sub(taken, line), tuple(bodies)
+    done = at = 0
+    while (found := _HERE_DOCUMENT.search(line, at)) is not None:
+        ends = starts.get(found["end"], [])
+        index = bisect_left(ends, found.end())
+        if index == len(ends):
+            at = found.start() + 1
+            continue
+        plain += [line[done : found.start()], f" {found['rest']}\n"]
+        bodies.append(line[found.end() : ends[index]])
+        row_end = line.find("\n", ends[index])
+        done = at = len(line) if row_end < 0 else row_end + 1
+    return "".join([*plain, line[done:]]), tuple(bodies)
 
 
 def loop_bodies(line: str) -> Iterator[str]:

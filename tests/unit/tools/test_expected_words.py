@@ -1,0 +1,28 @@
+"""The pieces of command lines that tell what a command may write."""
+
+from __future__ import annotations
+
+import pytest
+
+from forge_core.tools.expected.words import without_bodies
+
+
+@pytest.mark.parametrize(
+    ("line", "plain", "bodies"),
+    [
+        ("cat > a <<EOF\none\ntwo\nEOF\nls", "cat > a  \nls", ("one\ntwo\n",)),
+        ("cat <<'E' > a\n$x\nE", "cat   > a\n", ("$x\n",)),
+        ("cat <<-E\n\tone\n\tE\n", "cat  \n", ("\tone\n",)),
+        ("a <<E\nE\nb <<E\n1\nE\n", "a  \nb  \n", ("", "1\n")),
+        ("cat <<AB\nA\nAB\n", "cat  \n", ("A\n",)),
+        ("cat <<E\nnever ends\n E\n", "cat <<E\nnever ends\n E\n", ()),
+        ("echo $((1 << n))", "echo $((1 << n))", ()),
+    ],
+)
+def test_here_documents_are_taken_out_of_a_line(line: str, plain: str, bodies: tuple[str, ...]) -> None:
+    assert without_bodies(line) == (plain, bodies)
+
+
+def test_many_here_documents_that_never_end_are_read_in_one_pass() -> None:
+    line = "".join(f"echo $((1<<{number})) << END{number}\n" for number in range(50_000))
+    assert without_bodies(line) == (line, ())
