@@ -27,14 +27,20 @@ from forge_core.tools.expected.programs import (
     WRITING_READERS,
 )
 from forge_core.tools.expected.scripts import Scripts
-from forge_core.tools.expected.words import loop_bodies, operands, patches_of, shortened, without_bodies
+from forge_core.tools.expected.words import (
+    loop_bodies,
+    names_in,
+    operands,
+    patches_of,
+    shortened,
+    without_bodies,
+)
 from forge_core.undo.expected import Effect, ExpectedEffects
 
 _MAX_DEPTH = 4
 _LABEL = 60
 _REPEATING = frozenset({"xargs", "gxargs", "parallel", "find", "watch"})
 _CD = re.compile(r"(?:^|&&|;|\|\|)\s*cd\s+(\S+)")
-_WORD = re.compile(r"[A-Za-z][\w-]{1,40}")
 _PACKAGE = re.compile(r"(?<=.)[@=<>~^]")
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 _SHELLS = table("sh bash zsh dash ksh . source")
@@ -76,7 +82,7 @@ class _Lines:
             one = replace(found, fed=found.fed or bodies)
             if depth == 0:
                 self._claims.seen.clear()
-                self._scripts.line_words = frozenset(_WORD.findall(line))
+                self._scripts.line_words = names_in(line)
             folder = _folder_of(one.scope, folders)
             self._claims.is_repeated = was_repeated or (
                 any(one.text in body for body in loops) or not _REPEATING.isdisjoint(one.wrappers)

@@ -12,11 +12,10 @@ from forge_core.tools.expected.claims import Claims
 from forge_core.tools.expected.makefiles import package_scripts, recipes
 from forge_core.tools.expected.node_outputs import node_outputs
 from forge_core.tools.expected.python_outputs import Outputs, python_outputs
-from forge_core.tools.expected.words import operands, snake_case, with_arguments
+from forge_core.tools.expected.words import names_in, operands, snake_case, with_arguments
 from forge_core.undo.expected import Effect
 
 _MAX_WORDS = 3_000
-_WORD = re.compile(r"[A-Za-z][\w-]{1,40}")
 
 
 class Scripts:
@@ -187,11 +186,10 @@ class Scripts:
 
     def _words(self, outputs: Outputs, arguments: list[str], source: str, cwd: Path) -> frozenset[str]:
         """The words of a script and of the files that it reads: names of what it writes are made of these."""
-        found = set(_WORD.findall(source))
-        found |= self.line_words
+        found = {*names_in(source), *self.line_words}
         for name in sorted({*outputs.reads, *outputs.names, *arguments}):
             if "*" not in name and len(name) < 300:
-                found |= set(_WORD.findall(self._claims.source(cwd / name) or ""))
+                found |= names_in(self._claims.source(cwd / name) or "")
         words = sorted(found)[:_MAX_WORDS]
         return frozenset([*words, *(word.lower() for word in words), *map(snake_case, words)])
 

@@ -14,6 +14,7 @@ _RANGE = re.compile(r"\{(\d{1,6})\.\.(\d{1,6})(?:\.\.\d+)?\}")
 _LOOP = re.compile(r"(?<![\w$-])(do|done)(?![\w-])")
 _HERE_DOCUMENT = re.compile(r"<<-?[ \t]*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)(?P<rest>[^\n]*)\n")
 _SED_VALUES = "efl"
+_NAME = re.compile(r"[A-Za-z][\w-]{1,40}")
 
 
 def operands(one: SimpleCommand, valued: str = "") -> list[str]:
@@ -131,6 +132,11 @@ def with_arguments(text: str, arguments: Sequence[str]) -> str:
         if re.fullmatch(r"[\w./=+-]+", word):
             text = re.sub(rf"\$(?:{number}\b|\{{{number}\}})", word, text)
     return text
+
+
+def names_in(text: str) -> frozenset[str]:
+    """The words of a text that may be parts of file names."""
+    return frozenset(_NAME.findall(text))
 
 
 def snake_case(word: str) -> str:
