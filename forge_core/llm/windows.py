@@ -1,9 +1,10 @@
-"""How many tokens the models of a custom endpoint hold, where its server tells.
+"""The context windows of a custom endpoint's models, where its server reports them.
 
 Read from `GET /models`: `context_length` (OpenRouter, Together), `max_model_len` (vLLM), `context_window`
-(Groq), `max_context_length` (Mistral, LM Studio), `meta.n_ctx` (llama.cpp). Ollama tells none of them there;
-its own calls give the size that is in use: `/api/ps` for a loaded model, the parameter `num_ctx` in
-`/api/show` else. What a model could hold at the most is not read: Ollama cuts longer prompts silently.
+(Groq), `max_context_length` (Mistral, LM Studio), `meta.n_ctx` (llama.cpp). Ollama reports none of them
+there; its own API returns the size that is in use: `/api/ps` for a loaded model, otherwise the parameter
+`num_ctx` in `/api/show`. The largest size that a model supports is not read: Ollama truncates longer prompts
+silently.
 """
 
 from __future__ import annotations
@@ -24,18 +25,19 @@ _NUM_CTX = re.compile(r"^\s*num_ctx\s+(\d{1,10})\s*$", re.MULTILINE)
 
 
 class ContextWindows:
-    """What one endpoint has told so far."""
+    """What one endpoint has reported so far."""
 
     def __init__(self, client: OpenRouterClient) -> None:
         self._client = client
         self._known: dict[str, int] = {}
 
     def get(self, model: str) -> int | None:
-        """Tokens that `model` holds; None where nobody has told."""
+        """The context window of `model` in tokens; None where it is not known."""
         return self._known.get(model)
 
     async def learn(self, model: str) -> None:
-        """Ask the endpoint. Failures count as no answer; nothing is asked twice, and nothing takes long."""
+        """Ask the endpoint for the context window of `model`. A failure counts as no answer; no request is
+        repeated, and each is bounded in time and size (see `OpenRouterClient.probe`)."""
         entry = _entry_of(model, await self._ask("models"))
         told = read_model(entry)
         window = told.context_length if told is not None else None
