@@ -140,7 +140,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         "--context-window",
         type=int,
         metavar="TOKENS",
-        help="tokens that the model can hold (default: as told)",
+        help="the model's context window in tokens (default: what the provider reports)",
     )
     parser.add_argument(
         "--permission-mode",

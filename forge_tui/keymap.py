@@ -106,7 +106,7 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("alt+down,ctrl+down", "prompt(1)", "", "", Where.CHAT),
     Key("ctrl+f", "find", "Ctrl+F", "Find in the conversation, folded output too", Where.CHAT, is_first=True),
-    Key("f9", "lend_mouse", "F9", "Give the mouse to the terminal, and take it back", Where.CHAT),
+    Key("f9", "lend_mouse", "F9", "Toggle mouse capture", Where.CHAT),
     Key("enter,up", "older", "Enter, Up", "An earlier match", Where.FIND),
     Key("down", "newer", "Down", "A later match", Where.FIND),
     Key("escape", "close", "Esc", "Close, and stay at the match", Where.FIND),

@@ -22,7 +22,7 @@ from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
 
 _MODES = {
-    PermissionMode.ASK: "edits ask, and commands but plainly reading ones",
+    PermissionMode.ASK: "edits ask, and so do commands that do more than read",
     PermissionMode.ACCEPT_EDITS: "edits in the folder run, commands ask",
     PermissionMode.PLAN: "nothing is changed: reading and searching only",
     PermissionMode.AUTO: "edits in the folder and sandboxed commands run",
@@ -112,11 +112,11 @@ def _confinement(state: SandboxState) -> list[str]:
             return [
                 "Commands can write only in this folder and a temporary one, cannot read the keys in your "
                 "home, and have no network.",
-                "Not held: they can write .git/hooks, .git/config and .forge, read .env and key files in "
+                "Not enforced: they can write .git/hooks, .git/config and .forge, read .env and key files in "
                 "this folder, and reach other programs through named sockets.",
             ]
         case SandboxKind.BUBBLEWRAP if state.strength == "weak":
-            return ["Commands run in bubblewrap, which does not hold everything here for the reason above."]
+            return ["Commands run in bubblewrap, which cannot enforce everything here, for the reason above."]
         case SandboxKind.BUBBLEWRAP:
             return [f"Commands can write in this folder and in a /tmp of their own; {held}"]
         case SandboxKind.SEATBELT:
@@ -143,7 +143,7 @@ def _listing(session: ForgeSession) -> Text:
     head = [
         ("Mode", f"{policy.mode}: {_summary(policy.mode, session)}"),
         ("Sandbox", session.status.sandbox.removeprefix("sandbox: ")),
-        ("Away", "yes: what asks is refused" if session.is_away else "no"),
+        ("Away", "yes: requests for approval are denied" if session.is_away else "no"),
     ]
     kept = _kept(session)
     rows = [(entry.origin, f"{safe_line(entry.rule)}{_mark(entry.rule, kept)}") for entry in policy.rules()]
@@ -192,8 +192,8 @@ def _remove(rule: str, session: ForgeSession) -> CommandResult:
     if not is_gone:
         return Failure(f"There is no rule {rule!r}. /permissions lists them.")
     return Text(
-        f"{rule} is removed for this session. If it stands in {config.config_dir / 'config.toml'}, take it "
-        "out there to be rid of it for good.",
+        f"{rule} is removed for this session. If it is in {config.config_dir / 'config.toml'}, remove it "
+        "there as well, or it is back in the next session.",
         "Permissions",
     )
 

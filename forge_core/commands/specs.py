@@ -119,7 +119,7 @@ SPECS: tuple[CommandSpec, ...] = (
         ("turn|worktree",),
         keywords=("changes", "git", "patch", "review"),
     ),
-    CommandSpec("redo", "Do again what /undo took back", tier=Tier.IDLE),
+    CommandSpec("redo", "Redo the last undo", tier=Tier.IDLE),
     CommandSpec("todo", "Show what the model has set out to do", keywords=("plan", "tasks")),
     CommandSpec(
         "jobs",

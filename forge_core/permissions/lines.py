@@ -25,7 +25,7 @@ from forge_core.permissions.unmasked_reading import still_asks
 from forge_core.permissions.verdict import By, Decision
 from forge_core.permissions.word_paths import paths_in
 
-_UNKNOWN = "what it runs cannot be told from the line"
+_UNKNOWN = "what it runs cannot be determined from the line"
 
 
 def judge(line: str, now: Situation) -> LineVerdict:
@@ -130,7 +130,7 @@ def _changed_scripts(origin: Origin, rule: Rule, now: Situation) -> str:
         return ""
     current = named_scripts((rule.pattern or "").removeprefix("=").strip(), now.root)
     if current is None:
-        return "what it runs can no longer be told"
+        return "Forge can no longer determine which scripts this line runs"
     differs = sorted({name for name, _ in set(current) ^ set(bound)})
     return f"{differs[0]} has changed since this line was allowed for good" if differs else ""
 

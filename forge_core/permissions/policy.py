@@ -114,8 +114,8 @@ class PermissionPolicy:
         bound = self._scripts_of(parsed) if scripts is None else scripts
         if bound is None:
             raise ConfigError(
-                f"Rule {rule!r} cannot be kept: which script the line runs cannot be told. Allow it once or "
-                "for this session."
+                f"Rule {rule!r} cannot be saved: Forge cannot determine which scripts the line runs. "
+                "Allow it once or for this session."
             )
         self._bind(parsed, bound)
         self._book.add("allow", parsed)

@@ -51,7 +51,7 @@ def still_asks(command: SimpleCommand, reading: Reading, root: Path) -> str:
     if program == "ps":
         return "ps shows the arguments of other programs, which may hold keys"
     if not _is_installed(command, folders, root):
-        return f"{program} is not a program of the system"
+        return f"{program} may come from the project, not from the system"
     if program == "git" and not _SHOWS_FILES.isdisjoint(words):
         changed = next((name for folder in folders for name in _changed_secrets(folder)), "")
         if changed:

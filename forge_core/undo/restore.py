@@ -22,7 +22,7 @@ from forge_core.undo.tree import TooLargeError, Tree
 
 _SYNCED_EACH = 100
 _STAND_IN_BYTES = 2
-_IN_USE = "a running command needs it as it is; end its job first (/jobs)"
+_IN_USE = "a running command depends on it; stop its job first (/jobs)"
 _OPEN_MODE = 0o700
 """What a folder's owner needs while things are put into it or taken out."""
 

@@ -101,7 +101,7 @@ def _mode(facts: Facts) -> str:
     """What runs without asking, in the words of the mode."""
     mode = facts.mode
     if facts.is_away and mode != "yolo":
-        return f"{mode}, away: what would ask is refused"
+        return f"{mode}, away: requests for approval are denied"
     is_sandboxed = mode == "auto" and facts.sandbox == SANDBOX_ON
     return f"{mode}: {_AUTO_SANDBOXED if is_sandboxed else _MODES.get(mode, '')}"
 

@@ -44,7 +44,7 @@ def test_the_mode_promises_what_the_policy_decides(
 
 
 def test_while_the_person_is_away_it_says_what_comes_of_questions() -> None:
-    assert "what would ask is refused" in row("Mode", Facts("1", "m", "~", is_away=True))
+    assert "requests for approval are denied" in row("Mode", Facts("1", "m", "~", is_away=True))
     assert "refused" not in row("Mode", Facts("1", "m", "~", mode="yolo", is_away=True))
 
 

@@ -84,7 +84,7 @@ def test_every_other_command_is_offered_as_its_exact_line(tmp_path: Path, comman
 )  # fmt: skip
 def test_a_line_whose_script_cannot_be_told_is_not_offered_for_good(tmp_path: Path, command: str) -> None:
     assert offered(tmp_path, command) == ""
-    with pytest.raises(ConfigError, match="cannot be told"):
+    with pytest.raises(ConfigError, match="cannot determine"):
         PermissionPolicy(tmp_path).allow_always(f"bash({command})")
 
 
