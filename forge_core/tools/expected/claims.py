@@ -16,8 +16,8 @@ MAX_FILES = 40
 """Scripts that are read for one line."""
 MAX_SOURCE_BYTES = 256 * 1024
 _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
-_NUMBERED = re.compile(r"[A-Za-z][^/]*\$(?:\w+|\{\w+\})[^/]*$")
-"""A name that begins plainly and goes on with a variable: `part-$i.txt`."""
+_LETTER = re.compile(r"[A-Za-z]")
+_VARIABLE = re.compile(r"\$(?:\w+|\{\w+\})")
 _WILD = re.compile(r"[*?\[]")
 
 
@@ -78,7 +78,7 @@ class Claims:
     def relative(self, word: str | Path, cwd: Path) -> str | None:
         """The path of a word relative to the workspace; None when it isn't known or lies outside."""
         text = os.fspath(word)
-        text = re.sub(r"\$(?:\w+|\{\w+\})", "*", text) if _NUMBERED.search(text) else text
+        text = _VARIABLE.sub("*", text) if _is_numbered(text) else text
         if re.search(r"[$`\0]", text) or text.startswith("~"):
             return None
         path = os.path.normpath(cwd / text)
@@ -104,6 +104,13 @@ class Claims:
             return None
         self.files_left -= 1
         return None if b"\0" in text else text.decode("utf-8", "replace")
+
+
+def _is_numbered(path: str) -> bool:
+    """Whether the last name begins plainly and goes on with a variable: `part-$i.txt`."""
+    name = path.rpartition("/")[2]
+    letter = _LETTER.search(name)
+    return letter is not None and _VARIABLE.search(name, letter.end()) is not None
 
 
 def _spellings(word: str) -> Iterator[str]:

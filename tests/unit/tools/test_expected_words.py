@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from forge_core.tools.expected.lines import expected_effects
 from forge_core.tools.expected.words import without_bodies
 
 
@@ -26,3 +29,18 @@ def test_here_documents_are_taken_out_of_a_line(line: str, plain: str, bodies: t
 def test_many_here_documents_that_never_end_are_read_in_one_pass() -> None:
     line = "".join(f"echo $((1<<{number})) << END{number}\n" for number in range(50_000))
     assert without_bodies(line) == (line, ())
+
+
+@pytest.mark.parametrize(
+    ("word", "paths"),
+    [("part-$i.txt", ["part-*.txt"]), ("out/a${n}", ["out/a*"]), ("$i.txt", []), ("a$i/b.txt", [])],
+)
+def test_a_name_that_goes_on_with_a_variable_is_a_pattern(
+    tmp_path: Path, word: str, paths: list[str]
+) -> None:
+    found = expected_effects(f"echo x > {word}", tmp_path)
+    assert [claim.path for claim in found.claims] == paths
+
+
+def test_a_long_word_of_variables_is_read_in_one_pass(tmp_path: Path) -> None:
+    assert expected_effects(f"rm 'a{'$b' * 6_000}/'", tmp_path).claims == ()
