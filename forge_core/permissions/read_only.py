@@ -179,8 +179,10 @@ def _is_listed(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> b
             paths = _paths(program, words)
     if program in _SEARCHES and paths is not None and _shows_keys(words, paths, folders):
         return False
-    if program == "diff" and paths and any((one / word.text).is_dir() for one in folders for word in paths):
-        return False  # it follows the links in them
+    if program == "diff" and any(
+        word.has_glob or (one / word.text).is_dir() for one in folders for word in paths or ()
+    ):
+        return False  # of folders it compares all files, and follows the links in them
     return paths is not None and all(_word_stays(word, root, folders) for word in paths)
 
 

@@ -46,7 +46,7 @@ def still_asks(command: SimpleCommand, reading: Reading, root: Path) -> str:
         return ""
     program, words = command.program, command.words[1:]
     folders = folders_before(reading, command, root)
-    if _goes_through_folders(command, folders):
+    if _goes_through_folders(command, reading, folders):
         return f"{program} reads whole folders, and without a full sandbox keys in them are not hidden"
     if program == "ps":
         return "ps shows the arguments of other programs, which may hold keys"
@@ -59,10 +59,12 @@ def still_asks(command: SimpleCommand, reading: Reading, root: Path) -> str:
     return ""
 
 
-def _goes_through_folders(command: SimpleCommand, folders: Sequence[Path]) -> bool:
+def _goes_through_folders(command: SimpleCommand, reading: Reading, folders: Sequence[Path]) -> bool:
     program, words = command.program, command.words[1:]
     if program in _WHOLE_FOLDERS or (program == "git" and "grep" in words):
         return True
+    if program == "git" and "diff" in words:
+        return _compares_folders(command, folders)
     if program in _RECURSIVE:
         return any(_RECURSIVE[program].fullmatch(word) for word in words)
     if program != "rg":
@@ -71,9 +73,19 @@ def _goes_through_folders(command: SimpleCommand, folders: Sequence[Path]) -> bo
     found = given(command.parts[1:], READERS["rg"])
     if found is None or "--files" in found.options or any(word.has_glob for word in found.paths):
         return True
-    if not found.paths:
-        return not command.is_piped
+    if not found.paths:  # a redirection may take the pipe away, around the command too
+        return not command.is_piped or "<" in reading.line
     return not all((folder / word.text).is_file() for folder in folders for word in found.paths)
+
+
+def _compares_folders(command: SimpleCommand, folders: Sequence[Path]) -> bool:
+    """Whether `git diff` is given two paths of which one is, or may be, a folder: where git finds no repository
+    that it trusts, or one of them lies outside of it, it compares all that is in them."""
+    words = [word for word in command.parts[1:] if not word.text.startswith("-")]
+    paths = [word for word in words if word.has_glob or any((one / word.text).exists() for one in folders)]
+    if len(paths) < 2 and not any(word.has_glob for word in paths):
+        return False
+    return any(word.has_glob or any((one / word.text).is_dir() for one in folders) for word in paths)
 
 
 def _is_installed(command: SimpleCommand, folders: Sequence[Path], root: Path) -> bool:

@@ -26,6 +26,9 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (root / "src").mkdir(parents=True)
     for name in ("src/a.py", "src/b.py", "README.md", ".env", "server.pem"):
         (root / name).write_text("x\n")
+    for folder in ("one", "two"):
+        (root / folder).mkdir()
+        (root / folder / ".env").write_text(f"KEY={folder}\n")
     (root / "plain.txt").symlink_to(".env")
     (root / "away").symlink_to("/etc")
     return root
@@ -52,7 +55,7 @@ RUNS = [
     "head -20 src/a.py", "tail -n 5 README.md", "wc -l src/*.py", "stat README.md", "sort src/a.py | uniq -c",
     "cut -d: -f1 src/a.py", "diff src/a.py src/b.py", "md5sum src/a.py", "grep -n foo src/a.py", "grep foo src/*.py",
     "cat src/a.py | grep -c x", "rg foo src/a.py", "cat src/a.py | rg foo", "rg -e foo src/a.py", "sed -n 1,5p src/a.py",
-    "jq . README.md", "git status", "git status -s", "git diff", "git diff --stat HEAD", "git log --oneline -5", "git log -p -1",
+    "jq . README.md", "git status", "git status -s", "git diff", "git diff --stat HEAD", "git diff HEAD src", "git diff README.md", "git log --oneline -5", "git log -p -1",
     "git show HEAD", "git branch -a", "git rev-parse HEAD", "git ls-files", "git blame src/a.py", "git stash list",
     "cd src && cat a.py", "cd src && git log -1", "test -f README.md && echo yes", "[ -f src/a.py ] && cat src/a.py",
     "wc -l < src/a.py", "timeout 5 ls", "which python", "nproc", "cat src/a.py 2>/dev/null",
@@ -64,6 +67,10 @@ STILL_ASKS = [
     "cd src && grep -rn foo", "rg foo", "rg foo src", "rg -n foo src tests", "rg --files", "rg -l foo README.md src",
     "rg -e foo -e bar", "rg foo missing", "find . -name '*.py'", "find src -type f | head", "fd foo", "tree", "tree -L 2",
     "ls -R", "ls -lR src", "ls --recursive", "du -sh .", "git grep foo", "git grep -n foo -- src", "grep -ilr x src | head",
+    # It compares folders, or its pipe is taken away and it searches the folder.
+    "git diff one two", "git diff -- one/ two/", "git --no-pager diff one two", "git diff {root}/one {root}/two",
+    "git diff one README.md", "git diff o*", "diff -N o* two", "diff -N one tw?", "diff one* src/a.py", "diff -N on?",
+    "cat src/a.py | (rg foo </dev/null)", "cat src/a.py | rg foo <&-", "cat src/a.py | { rg foo; } </dev/null",
     # Its paths cannot all be listed, or lie elsewhere, or hold keys.
     "cat .env", "cat .e*", "cat plain.txt", "cat *", "cat src/../.env", "cat server.pem", "head *.pem", "cat away/passwd",
     "cat /etc/hosts", "cat ../x", "cat ~/.ssh/id_rsa", "cat $F", "cat $(ls)", "cat < .env", "cat `pwd`/.env", "xargs cat",
@@ -91,7 +98,7 @@ def test_plain_reading_of_listed_files_runs_unasked(
 @pytest.mark.parametrize("line", STILL_ASKS)
 def test_the_rest_asks_in_every_mode_that_asks(root: Path, git: Git, line: str, mode: PermissionMode) -> None:
     for sandbox in ("off", "weak"):
-        assert verdict(root, line, sandbox, mode).decision is ASK, sandbox
+        assert verdict(root, line.replace("{root}", str(root)), sandbox, mode).decision is ASK, sandbox
 
 
 @pytest.mark.parametrize("line", [*RUNS, *STILL_ASKS])
