@@ -59,9 +59,14 @@ _CHECKERS = table(
 _HARMLESS = (NEVER_RUN | frozenset(READERS) | {"git"}) - _FILTERS
 """Nor do they take a file by which they would; options that name a command are read as commands."""
 _STEERS = re.compile(
-    r"--?\w*(?:config|plugin|rc|require|load|import|rule|parser|format|preset|specs)[\w-]*", re.I
+    r"--?[\w-]*(?:config|plugin|rc|require|load|import|rule|parser|format|preset|specs|wrapper|askpass|linker"
+    r"|ld-path|fuse-ld)[\w-]*|linker",
+    re.I,
 )
 """Options of checkers whose value may be code."""
+_FILE_LETTER = re.compile(r"-f(?!-)")
+_WITH_SHORT_STEERS = table("eslint rubocop markdownlint stylelint prettier")
+_SHORT_STEERS = re.compile(rf"-[cfpr]|{_STEERS.pattern}", re.I)
 _LOADS = re.compile(
     r"(?!\w*(?:PATH|LIB)$)(?:LD_\w+|DYLD_\w+|PYTHON\w*|NODE_\w+|RUBY\w+|PERL\w+|BASH_ENV|ENV|GIT_\w+)"
 )
@@ -121,6 +126,7 @@ def _look_into(command: SimpleCommand, reading: Reading, scripts: _Scripts) -> N
     if (command.is_opaque and not _holds_its_program(command)) or _is_fed_its_program(command, folders):
         raise _CannotTellError
     _look_at_variables(command, folders, scripts)
+    folders += _named_folders(command.assignments, folders)  # PYTHONPATH=src
     if not command.words or (kind == "harmless" and "/" not in command.words[0]):
         _look_at_program(command, reading, folders, scripts)
         return
@@ -136,13 +142,16 @@ def _look_into(command: SimpleCommand, reading: Reading, scripts: _Scripts) -> N
             _add_words(
                 _values_of(command.parts[1:], re.compile(r"-[fil]|--(?:file|include|load)")), folders, scripts
             )
+            _add_commands(command.parts[1:], folders, scripts)
         case "checker":
-            _add_words(_values_of(command.parts[1:], _STEERS), folders, scripts)
+            steers = _SHORT_STEERS if command.program in _WITH_SHORT_STEERS else _STEERS
+            _add_words(_values_of(command.parts[1:], steers), folders, scripts)
         case "interpreter":
             _add_script(command, folders, scripts)
         case "unknown":
             folders += _named_folders(command.words[1:], folders)  # make -C sub -f x.mk
             _add_words(command.parts[1:], folders, scripts)
+            _add_words(_values_of(command.parts[1:], _FILE_LETTER), folders, scripts)
             _add_reads(command, folders, scripts)
     if any(_PYTHON.fullmatch(word.rpartition("/")[2]) for word in command.words):
         _add_module(command.parts, folders, scripts)
@@ -273,6 +282,15 @@ def _add_words(words: Sequence[Word], folders: Sequence[Path], scripts: _Scripts
                 _add_existing(part, folders, scripts)
 
 
+def _add_commands(words: Sequence[Word], folders: Sequence[Path], scripts: _Scripts) -> None:
+    """Files that the program of a filter names: `sed '1e ./x'` runs one."""
+    for word in words:
+        if not any((folder / word.text).is_file() for folder in folders if len(word.text) < 4_096):
+            for token in islice(_TOKEN.findall(word.text), _MAX_TOKENS):
+                _add_existing(token, folders, scripts)
+                _add_existing(re.sub(r"^\d*e", "", token), folders, scripts)
+
+
 def _add_reads(command: SimpleCommand, folders: Sequence[Path], scripts: _Scripts) -> None:
     for target in command.reads:
         if re.search(r"[$`*?\[]", target):
@@ -303,7 +321,7 @@ def _add_folder(word: Word, folders: Sequence[Path], scripts: _Scripts) -> None:
 
 def _add_module(words: Sequence[Word], folders: Sequence[Path], scripts: _Scripts) -> None:
     """Where `python -m` looks first: a file there, also a later one, takes an installed module's place."""
-    for before, word in pairwise(words):
+    for before, word in pairwise((*words, Word(""))):
         joined = re.fullmatch(r"-\w*?m(.+)", before.text)
         name = joined[1] if joined else word.text if re.fullmatch(r"-\w*m", before.text) else ""
         if word.is_dynamic and name == word.text:

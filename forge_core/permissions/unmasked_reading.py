@@ -79,8 +79,8 @@ def _goes_through_folders(command: SimpleCommand, reading: Reading, folders: Seq
 
 
 def _compares_folders(command: SimpleCommand, folders: Sequence[Path]) -> bool:
-    """Whether `git diff` is given two paths of which one is, or may be, a folder: where git finds no repository
-    that it trusts, or one of them lies outside of it, it compares all that is in them."""
+    """Whether `git diff` is given two paths of which one is, or may be, a folder: where git finds no
+    repository that it trusts, or one of them lies outside of it, it compares all that is in them."""
     words = [word for word in command.parts[1:] if not word.text.startswith("-")]
     paths = [word for word in words if word.has_glob or any((one / word.text).exists() for one in folders)]
     if len(paths) < 2 and not any(word.has_glob for word in paths):
