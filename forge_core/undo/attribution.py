@@ -191,8 +191,8 @@ class Attribution:
         for change in changes:
             claims = [one for one in self._expected.about(change.path) if one.effect is Effect.REWRITE]
             sides = self._texts(change) if claims and change.before.kind is Kind.FILE else None
-            if sides is not None and change.after.kind is Kind.FILE:
-                groups.setdefault(edit_of(*sides), []).append(change.path)
+            if sides is not None and change.after.kind is Kind.FILE and any(edit := edit_of(*sides)):
+                groups.setdefault(edit, []).append(change.path)
         return {path for paths in groups.values() if len(paths) >= _MIN_SAME_EDITS for path in paths}
 
     def _is_folder_explained(self, change: Change, found: set[str]) -> bool:

@@ -17,10 +17,11 @@ _TIMEOUT_S = 2.0
 _LAYOUT = re.compile(rb"[\s'\"`,;()\\]+")
 """What a formatter adds, drops or moves."""
 _WORD = re.compile(rb"\w+")
+_TOKEN = re.compile(rb"\w+|[^\w\s]")
 _IMPORT = re.compile(
     rb"^\s*(?:import|from|use|using|require|include|#include|export)\b|^\s*\w+(?: as \w+)?,\s*$"
 )
-_MANIFEST_LINE = re.compile(rb"depend|version|require|packageManager", re.IGNORECASE)
+_MANIFEST_LINE = re.compile(rb"(?<!in)depend|version|require|packageManager", re.IGNORECASE)
 _FIXING_WORDS = frozenset(
     b"""is not None in from import __future__ annotations const let var list dict set tuple type str f r u b
     return raise contextlib suppress as object async await strict""".split()
@@ -62,8 +63,8 @@ def is_fixed(before: bytes, after: bytes) -> bool:
 
 
 def edit_of(before: bytes, after: bytes) -> tuple[frozenset[bytes], frozenset[bytes]]:
-    """The words that went and those that came, by which the same edit is known in several files."""
-    old, new = Counter(_WORD.findall(before)), Counter(_WORD.findall(after))
+    """The words and signs that went and those that came, by which the same edit is known in several files."""
+    old, new = Counter(_TOKEN.findall(before)), Counter(_TOKEN.findall(after))
     return frozenset(old - new), frozenset(new - old)
 
 

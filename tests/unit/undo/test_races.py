@@ -103,6 +103,18 @@ RACES: dict[str, tuple[str, list[Edit]]] = {
     "a save of a patched file": ("patch -p1 < fix.patch; WAIT", saves("notes.txt")),
     "a save during chmod": ("chmod 600 notes.txt; WAIT", saves("notes.txt", "in place")),
     "a save in a tree that a script rewrites": (f"{PYTHON} codemod.py pkg; WAIT", saves("pkg/b.py")),
+    "different edits of signs in a tree that is rewritten": (
+        "perl -pi -e s/nothing/more/ *.nothing; WAIT",
+        [("atomic", "pkg/a.py", "x != 1\n"), ("atomic", "pkg/b.py", "a - b\n")],
+    ),
+    "a text that asks not to edit something": (
+        "mkdir -p made; WAIT",
+        [("atomic", "README.md", f"Please do not edit what is in build.\n{MINE}")],
+    ),
+    "a description in a manifest": (
+        "npm pkg get name; WAIT",
+        [("atomic", "package.json", '{\n"name": "p",\n"description": "a wholly independent tool"\n}\n')],
+    ),
     "the same edit in many files": (
         f"{PYTHON} -m pytest -q; WAIT",
         [("atomic", f"pkg/{name}.py", f"mine = 1  # {name}\n") for name in ("a", "b", "c")],
@@ -184,6 +196,10 @@ async def test_what_the_user_saves_while_a_command_runs_survives_undo_and_redo(
     for program in ("npm", "make", "patch", "tar"):
         if program in command.split() and not shutil.which(program):
             pytest.skip(f"{program} is not installed")
+    if "perl" in command:
+        shell(desk.root, "echo 'x == 1' > pkg/a.py; echo 'a + b' > pkg/b.py")
+    elif "pkg get" in command:
+        (desk.root / "package.json").write_text('{\n"name": "p",\n"description": "an independent tool"\n}\n')
     await desk.store.begin_turn("race")
     await desk.run(command, edits)
     await desk.store.end_turn()
