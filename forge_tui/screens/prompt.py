@@ -246,6 +246,8 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         is_armed, quiet_s = self._arm(now), now - self._last_key_at
         self._last_key_at = now
         text = NEWLINE if is_newline(event.key) else safe_line(typed_text(event))
+        if self.reply.done():  # answered by an earlier key of the same burst
+            return self._pass_on(text)
         if is_armed and self._is_held_early:
             self.release_digits()
         if self.is_writing:
@@ -258,6 +260,14 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
             self.hold(text if text.isdigit() else "", is_early=True)
         else:
             return bool(internals.bound(self, event.key)) or event.key == "backspace"
+        return True
+
+    def _pass_on(self, text: str) -> bool:
+        """Type what comes after the answer into the composer. True, as no such key does anything else."""
+        if text:
+            draft, cursor = self._draft.take()
+            text = text.replace(NEWLINE, "\n")
+            self._draft.give_back(draft[:cursor] + text + draft[cursor:], cursor + len(text))
         return True
 
     def _arm(self, now: float) -> bool:
@@ -319,7 +329,9 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
 
     def _take_paste(self, text: str) -> None:
         self._last_key_at = self._clock()
-        if len(text) + len(self._line.input.value) > LONGEST_LINE:
+        if self.reply.done():
+            self._pass_on(text)
+        elif len(text) + len(self._line.input.value) > LONGEST_LINE:
             self.select_own_words()
             self._draft.give_back(text, len(text))
             self._draft.say("Kept for your next message: too long for this line")

@@ -476,6 +476,19 @@ async def test_enter_right_after_an_answer_does_not_send_the_draft(config: Forge
         await until(pilot, lambda: app.scripted.sent == ["do it", "half a message"])
 
 
+async def test_text_in_one_burst_behind_the_enter_that_answers_goes_to_the_composer(
+    config: ForgeConfig,
+) -> None:
+    app = asking(config, REQUEST)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot)
+        burst(app, "no", "enter")
+        burst(app, "hello 1", "enter")
+        await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.NO, "no")])
+        await until(pilot, lambda: app.chat.composer.text == "hello 1")
+        assert len(app.scripted.sent) == 1
+
+
 async def test_a_key_pressed_before_the_prompt_could_be_seen_does_not_answer(config: ForgeConfig) -> None:
     app = asking(config, REQUEST)
     async with app.run_test(size=(100, 30)) as pilot:
