@@ -1,6 +1,6 @@
 """The slash commands as data: one table feeds completion, the palette, `/help`, the README and tests.
 
-Light on purpose: it is loaded before the first frame. What a command does stands in `handlers.py`.
+Light on purpose: it is loaded before the first frame. The commands themselves are in `handlers.py`.
 """
 
 from __future__ import annotations

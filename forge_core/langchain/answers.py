@@ -28,7 +28,7 @@ from forge_core.llm.salvage import Salvaged, salvage
 from forge_core.llm.salvage_gate import TextGate
 
 MODEL_PROVIDER = "openrouter"
-"""Who made a message and whom tracing names, whatever the endpoint: middleware compares the two, and
+"""The provider name in messages and in traces, whatever the endpoint: middleware compares the two, and
 langchain-core chooses by it how content is read. It names the protocol, as each LangChain package does."""
 
 WireTools = Sequence[ToolDefinition | dict[str, Any]]
