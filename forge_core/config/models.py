@@ -36,6 +36,8 @@ THINKING_SETTINGS: tuple[ThinkingSetting, ...] = ("hidden", "folded", "full")
 SandboxSetting: TypeAlias = Literal["auto", "strict", "off"]
 NotifySetting: TypeAlias = Literal["auto", "bell", "off"]
 EndpointKind: TypeAlias = Literal["openrouter", "custom", "offline"]
+OFFLINE_MODEL = "forge/offline"
+"""The id of the built-in model."""
 
 
 @dataclass(frozen=True, slots=True)

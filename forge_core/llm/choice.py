@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from forge_core.config.models import Endpoint, EndpointKind, Origin
+from forge_core.config.models import OFFLINE_MODEL, Endpoint, EndpointKind, Origin
 from forge_core.errors import ConfigError
-from forge_core.llm.offline import OFFLINE_MODEL
 
 if TYPE_CHECKING:
     from forge_core.llm.endpoints import ResolvedEndpoint

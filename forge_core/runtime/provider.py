@@ -25,7 +25,7 @@ def build_client(config: ForgeConfig, notify: Notifier) -> OpenRouterClient:
 
     transport = None
     if config.endpoint.kind == "offline":
-        from forge_core.llm.offline.transport import OfflineTransport
+        from forge_core.offline.transport import OfflineTransport
 
         transport = OfflineTransport(config.working_dir)
     else:
@@ -63,7 +63,7 @@ def llm_factory(
 
 def _context_window(config: ForgeConfig, told: Callable[[str], int | None]) -> Callable[[str], int | None]:
     from forge_core.llm.catalog import lookup
-    from forge_core.llm.offline.protocol import CONTEXT_LENGTH
+    from forge_core.offline.protocol import CONTEXT_LENGTH
 
     def window(model: str) -> int | None:
         if config.context_window:

@@ -1,0 +1,170 @@
+"""A request's messages, read as exchanges: what was asked, which calls were made, what was answered.
+
+Everything here is tolerant: other clients send lists of parts, unknown roles, orphaned results, no system
+message. Nothing raises; what cannot be read is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from forge_core.llm.marking import bare_output
+from forge_core.offline.steps import Call, Outcome, Status
+
+_REMINDER = re.compile(
+    r"<(system-reminder)\b[^>]*>.*?</\1>|\A\s*<(environment\w*|context|attachment)\b[^>]*>.*?</\2>",
+    re.DOTALL | re.I,
+)
+_DENIED = re.compile(
+    r"\b(?:denied|declined|rejected|not (?:allow(?:ed)?|permitted)|said no|forbidden by"
+    r"|refused by the (?:user|person))\b",
+    re.I,
+)
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+_BY_PERSON = re.compile(
+    r"\bthe (?:user|person) did not allow|\b(?:denied|declined|rejected) by the (?:user|person)\b", re.I
+)
+_SYSTEM_DENIAL = re.compile(r"permission denied|access (?:is )?denied|errno|operation not permitted", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A call and how it ended."""
+
+    call: Call
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One thing the person asked, up to the next."""
+
+    request: str
+    done: tuple[Done, ...] = ()
+    answer: str = ""
+    """What was said last."""
+    said: str = ""
+    """All that was said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What a request tells: the exchanges before, the one to serve, and the tools on offer."""
+
+    now: Exchange
+    earlier: tuple[Exchange, ...] = ()
+    tools: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Tool name → names of its parameters; an empty set means that they are not known."""
+    parallel: bool = True
+    """Whether several calls may stand in one reply."""
+
+
+def read_conversation(body: Mapping[str, Any]) -> Conversation:
+    """The conversation in a chat-completions request body."""
+    exchanges = _exchanges(body.get("messages"))
+    now = exchanges[-1] if exchanges else Exchange("")
+    tools = {} if body.get("tool_choice") == "none" else _tools(body.get("tools"))
+    return Conversation(now, tuple(exchanges[:-1]), tools, body.get("parallel_tool_calls") is not False)
+
+
+def content_text(content: object) -> str:
+    """The text of a message's content: a string, a list of parts, or anything else."""
+    if isinstance(content, str):
+        return _HALF_PAIR.sub("\ufffd", content)
+    if isinstance(content, Mapping):
+        return content_text(content.get("text") or content.get("content"))
+    if isinstance(content, list):
+        return "\n".join(filter(None, (content_text(part) for part in content)))
+    return ""
+
+
+def outcome_of(text: str) -> Outcome:
+    """The outcome that a tool message's text tells of."""
+    head = text.lstrip()[:400]
+    if not head.lower().startswith(("error", "denied", "declined", "rejected", "permission")):
+        return Outcome(text)
+    first = head.split("\n", 1)[0]
+    if _BY_PERSON.search(first) or (_DENIED.search(first) and not _SYSTEM_DENIAL.search(first)):
+        return Outcome(text, Status.DENIED)
+    return Outcome(text, Status.FAILED)
+
+
+def _tools(offered: object) -> dict[str, frozenset[str]]:
+    found: dict[str, frozenset[str]] = {}
+    for tool in offered if isinstance(offered, list) else ():
+        function = tool.get("function") if isinstance(tool, Mapping) else None
+        if isinstance(function, Mapping) and isinstance(function.get("name"), str):
+            schema = function.get("parameters")
+            properties = schema.get("properties") if isinstance(schema, Mapping) else None
+            names = properties.keys() if isinstance(properties, Mapping) else ()
+            found[function["name"]] = frozenset(str(name) for name in names)
+    return found
+
+
+@dataclass(slots=True)
+class _Open:
+    """An exchange that is being read."""
+
+    requests: list[str]
+    calls: list[tuple[str, Call]] = field(default_factory=list)
+    results: dict[str, str] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def is_fresh(self) -> bool:
+        return not self.calls and not self.said
+
+    def close(self) -> Exchange:
+        results = self.results
+        done = tuple(Done(call, outcome_of(results[key])) for key, call in self.calls if key in results)
+        answer = self.said[-1] if self.said else ""
+        return Exchange("\n".join(self.requests).strip(), done, answer, "\n\n".join(self.said))
+
+
+def _exchanges(messages: object) -> list[Exchange]:
+    found: list[_Open] = []
+    for message in messages if isinstance(messages, list) else ():
+        if not isinstance(message, Mapping):
+            continue
+        role, text = message.get("role"), content_text(message.get("content"))
+        if role == "user":
+            _add_request(found, _REMINDER.sub("", text).strip())
+        elif found and role == "assistant":
+            _add_answer(found[-1], message, text)
+        elif found and role in ("tool", "function"):
+            call_id = str(message.get("tool_call_id") or message.get("name"))
+            found[-1].results.setdefault(call_id, bare_output(text))
+    return [exchange.close() for exchange in found]
+
+
+def _add_request(found: list[_Open], text: str) -> None:
+    """Two user messages in a row are one request; an empty one opens nothing."""
+    if found and found[-1].is_fresh:
+        if text:
+            found[-1].requests.append(text)
+    elif text or not found:
+        found.append(_Open([text] if text else []))
+
+
+def _add_answer(exchange: _Open, message: Mapping[str, Any], text: str) -> None:
+    if text.strip():
+        exchange.said.append(text)
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if isinstance(function, Mapping):
+            name = str(function.get("name") or "")
+            made = Call(name, _arguments(function.get("arguments")))
+            exchange.calls.append((str(call.get("id") or name), made))
+
+
+def _arguments(raw: object) -> dict[str, Any]:
+    try:
+        value = json.loads(raw) if isinstance(raw, str) else raw
+    except ValueError:
+        return {}
+    return {str(key): item for key, item in value.items()} if isinstance(value, Mapping) else {}

@@ -1,0 +1,78 @@
+"""The file that is meant: what the request names, what "it" stands for, or the nearest name there is."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from difflib import get_close_matches
+from pathlib import PurePosixPath
+
+from forge_core.offline.memory import Memory, Place, as_place
+from forge_core.offline.parse import IT, Request
+from forge_core.offline.steps import Batch, Outcome, Say, ask
+from forge_core.offline.tool_text import has_nothing, paths
+
+_Steps = Generator[Say | Batch, tuple[Outcome, ...], list[str]]
+
+
+def target(request: Request, memory: Memory) -> Place | None:
+    """The file (and line) of a request; None when it names none and nothing was spoken of."""
+    which = request.get("nth")
+    if which:
+        item = memory.item(which)
+        return as_place(item) if item else None
+    file = request.get("file")
+    return Place(file) if file and file != IT else memory.latest()
+
+
+def search_scope(path: str, memory: Memory) -> dict[str, str]:
+    """The arguments that keep a search to `path`: a glob, a file or folder, or nothing."""
+    if path == IT:
+        place = memory.latest()
+        path = place.path if place else ""
+    if "*" in path:
+        return {"glob": path}
+    if path.startswith(".") and "/" not in path and path[1:].isalnum() and len(path) <= 6:
+        return {"glob": f"*{path}"}
+    return {"path": path} if path else {}
+
+
+def files_named(name: str) -> _Steps:
+    """The files that `name` may mean, case aside: those called so; else with another ending or marks around
+    it ("readme", "config" for `_config.py`); else those whose names hold it or come near."""
+    base = PurePosixPath(name).name or name
+    found = yield from _glob(f"**/{_any_case(base)}")
+    if found:
+        return [path for path in found if path.lower().endswith(f"/{name.lower()}")] or found
+    stem = PurePosixPath(base).stem.strip("._") or base
+    found = yield from _glob(f"**/*{_any_case(stem[:24])}*")
+    if found:
+        alike = [path for path in found if PurePosixPath(path).stem.strip("._").lower() == stem.lower()]
+        return alike or found
+    found = yield from _glob(f"**/*{_any_case(stem[:3])}*")
+    bases = {PurePosixPath(path).name.lower(): path for path in found}
+    return [bases[near] for near in get_close_matches(base.lower(), bases, n=5, cutoff=0.6)]
+
+
+def folder_named(name: str) -> Generator[Say | Batch, tuple[Outcome, ...], str]:
+    """The only folder whose name holds `name`, case aside; "" where it must be asked."""
+    found = yield from _glob(f"**/*{_any_case(name.strip('/'))}*/*")
+    folders = {str(PurePosixPath(path).parent) for path in found}
+    return folders.pop() if len(folders) == 1 else ""
+
+
+def the_one(near: Sequence[str]) -> str:
+    """The only candidate, or the only one at the top of the folder; "" where it must be asked."""
+    top = [path for path in near if "/" not in path]
+    return near[0] if len(near) == 1 else top[0] if len(top) == 1 else ""
+
+
+def _any_case(name: str) -> str:
+    """`name` as a glob that takes both cases."""
+    return "".join(f"[{a.lower()}{a.upper()}]" if a.isascii() and a.isalpha() else a for a in name)
+
+
+def _glob(pattern: str) -> _Steps:
+    outcome = yield from ask("glob", pattern=pattern)
+    if outcome.failed or has_nothing(outcome.text):
+        return []
+    return sorted(paths(outcome.text), key=lambda path: (path.startswith("."), path.count("/"), path))

@@ -1,0 +1,135 @@
+"""What the conversation was about: files and lines that "it", "that file" and "the second one" mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from forge_core.offline.conversation import Done, Exchange
+from forge_core.offline.steps import Argument
+from forge_core.offline.tool_text import grep_hits, paths, tree_paths
+
+_ITEM = re.compile(r"^\s{0,3}(?:\d{1,3}[.)]|[-*])\s+`([^`\n]+)`", re.MULTILINE)
+_NUMBERED_ITEM = re.compile(r"^\s{0,3}\d{1,3}[.)]\s+.*?`([^`\n]+)`", re.MULTILINE)
+_PLACE = re.compile(r"^(?P<path>[^\s`:]+|[^`:]*[^`:\s]\.\w+):(?P<line>\d{1,7})(?:[-–]\d+)?$")
+_FILE = re.compile(r"^[^\s`:]*(?:[./][^\s`:]*)$|^[A-Z][A-Za-z]+$")
+_TICKED = re.compile(r"`([^`\n]+)`")
+_ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
+_NUMBERS = ["one", "two", "three", "four", "five"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A file, maybe a line in it."""
+
+    path: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return self.path if self.line is None else f"{self.path}:{self.line}"
+
+
+@dataclass(slots=True)
+class Memory:
+    """The exchanges so far, with the finished steps of the present one at their end."""
+
+    exchanges: list[Exchange]
+    tools: frozenset[str] = frozenset()
+    root: str = ""
+    upcoming: list[str] = field(default_factory=list)
+    """The steps of the present message that come after the one that is running."""
+
+    def latest(self) -> Place | None:
+        """What "it" means: the file or line that was last spoken of."""
+        for exchange in reversed(self.exchanges):
+            place = _spoken_of(exchange)
+            if place is not None:
+                return Place(self.short(place.path), place.line)
+        return None
+
+    def items(self) -> list[str]:
+        """The numbered entries of the latest answer that has some, as written between backticks."""
+        for exchange in reversed(self.exchanges):
+            found = _NUMBERED_ITEM.findall(exchange.answer)
+            if found:
+                return [str(item) for item in found]
+            last = exchange.done[-1] if exchange.done else None
+            if last and last.call.name == "ls" and not last.outcome.failed:
+                folder = _text(last.call.arguments.get("path")).rstrip("/")
+                return [f"{folder}/{path}".lstrip("/") for path in tree_paths(last.outcome.text)]
+        return []
+
+    def item(self, which: str) -> str | None:
+        """The entry that "2", "second" or "last" names; None when there is none."""
+        items = self.items()
+        which = re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", which.lower())
+        if which == "last":
+            return items[-1] if items else None
+        words = next((words for words in (_ORDINALS, _NUMBERS) if which in words), None)
+        position = words.index(which) if words else int(which) - 1 if which.isdecimal() else -1
+        return items[position] if 0 <= position < len(items) else None
+
+    def last_edited(self) -> str | None:
+        """The file that was last changed in this conversation."""
+        for exchange in reversed(self.exchanges):
+            for done in reversed(exchange.done):
+                if done.call.name in ("edit", "write") and not done.outcome.failed:
+                    return self.short(_text(done.call.arguments.get("file_path")))
+        return None
+
+    def short(self, path: str) -> str:
+        """`path` relative to the working folder where it lies in it."""
+        root = self.root.rstrip("/")
+        return path[len(root) + 1 :] if root and path.startswith(root + "/") else path
+
+
+def as_place(item: str) -> Place | None:
+    """A list entry as a file or a line of one; None when it is something else (a suggestion)."""
+    place = _PLACE.match(item)
+    if place:
+        return Place(place["path"], int(place["line"]))
+    return Place(item) if _FILE.match(item) else None
+
+
+def _spoken_of(exchange: Exchange) -> Place | None:
+    """The first entry of the answer's list, else the first place it names, else what the calls were about."""
+    for item in (*_ITEM.findall(exchange.answer)[:1], *_TICKED.findall(exchange.answer)):
+        place = as_place(item)
+        if place is not None and _was_seen(place, exchange):
+            return place
+    for done in reversed(exchange.done):
+        place = _touched(done)
+        if place is not None:
+            return place
+    return None
+
+
+def _was_seen(place: Place, exchange: Exchange) -> bool:
+    """Whether the calls of the exchange know the path: what an answer merely mentions is not "it"."""
+    return any(
+        place.path in done.outcome.text
+        or place.path in _text(done.call.arguments.get("file_path"))
+        or place.path in _text(done.call.arguments.get("command"))
+        for done in exchange.done
+    )
+
+
+def _touched(done: Done) -> Place | None:
+    if done.outcome.failed:
+        return None
+    path = done.call.arguments.get("file_path")
+    if isinstance(path, str) and path:
+        return Place(path)
+    return next(_listed(done), None)
+
+
+def _listed(done: Done) -> Iterator[Place]:
+    if done.call.name == "grep":
+        yield from (Place(hit.path, hit.line) for hit in grep_hits(done.outcome.text))
+    if done.call.name in ("grep", "glob"):
+        yield from (Place(path) for path in paths(done.outcome.text) if _FILE.match(path))
+
+
+def _text(value: Argument | None) -> str:
+    return value if isinstance(value, str) else ""

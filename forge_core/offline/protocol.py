@@ -1,0 +1,153 @@
+"""A reply in the provider's shape: server-sent events in fragments, or one JSON document.
+
+The shapes are OpenRouter's (https://openrouter.ai/docs/api/reference/overview, …/streaming, …/errors).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from forge_core.config.models import OFFLINE_MODEL
+from forge_core.offline.steps import Call, Reply
+
+PROVIDER = "Forge offline"
+CONTEXT_LENGTH = 200_000
+MAX_CHUNKS = 240
+"""Text fragments of one answer, at most: a long file arrives in larger pieces, not in more."""
+_WORD_GROUP_CHARS = 14
+_ARGUMENT_CHARS = 40
+_WORDS = re.compile(r"\s*\S+\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """What surrounds a reply: its id, the model named, and the request's size."""
+
+    id: str
+    model: str
+    prompt_tokens: int
+
+    def usage(self, reply: Reply) -> dict[str, Any]:
+        """Tokens by estimate, at no cost."""
+        said = len(reply.text) + sum(len(call.name) + len(_raw(call)) for call in reply.calls)
+        completion = estimate_tokens(said)
+        return {
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": completion,
+            "total_tokens": self.prompt_tokens + completion,
+            "cost": 0,
+            "is_byok": False,
+            "prompt_tokens_details": {"cached_tokens": 0},
+            "completion_tokens_details": {"reasoning_tokens": 0},
+        }
+
+
+def estimate_tokens(characters: int) -> int:
+    """About four characters are a token in English and in code."""
+    return (characters + 3) // 4
+
+
+def completion(reply: Reply, envelope: Envelope) -> dict[str, Any]:
+    """The whole answer as one document."""
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text or None, "refusal": None}
+    if reply.calls:
+        message["tool_calls"] = [
+            {"index": n, "id": _call_id(envelope, n), "type": "function", "function": _function(call)}
+            for n, call in enumerate(reply.calls)
+        ]
+    choice = {"index": 0, "message": message, "logprobs": None, **_finish(reply)}
+    return {**_head(envelope, "chat.completion"), "choices": [choice], "usage": envelope.usage(reply)}
+
+
+def events(reply: Reply, envelope: Envelope) -> Iterator[bytes]:
+    """The answer as server-sent events: role, words, calls in fragments, finish reason, usage, [DONE]."""
+    yield b": FORGE OFFLINE\n\n"
+    yield _event(envelope, {"role": "assistant", "content": ""})
+    for piece in pieces(reply.text):
+        yield _event(envelope, {"content": piece})
+    for index, call in enumerate(reply.calls):
+        for fragment in _call_fragments(call, index, _call_id(envelope, index)):
+            yield _event(envelope, {"tool_calls": [fragment]})
+    yield _event(envelope, {"content": ""}, **_finish(reply))
+    usage = {**_head(envelope, "chat.completion.chunk"), "choices": [], "usage": envelope.usage(reply)}
+    yield _data(usage)
+    yield b"data: [DONE]\n\n"
+
+
+def pieces(text: str) -> Iterator[str]:
+    """`text` in groups of whole words, at most MAX_CHUNKS of them; joined they are `text`."""
+    least = max(_WORD_GROUP_CHARS, -(-len(text) // MAX_CHUNKS))
+    start = 0
+    for word in _WORDS.finditer(text):
+        if word.end() - start >= least:
+            yield text[start : word.end()]
+            start = word.end()
+    if start < len(text):
+        yield text[start:]
+
+
+def error(code: int, message: str, error_type: str) -> dict[str, Any]:
+    """An error body as the provider words them."""
+    return {"error": {"code": code, "message": message, "metadata": {"error_type": error_type}}}
+
+
+def models() -> dict[str, Any]:
+    """The catalogue of one."""
+    text = ["text"]
+    price = {"prompt": "0", "completion": "0", "request": "0", "image": "0"}
+    entry = {
+        "id": OFFLINE_MODEL,
+        "name": "Forge offline (rules, no AI)",
+        "description": "Built into Forge: serves plain requests about the current folder without a network.",
+        "context_length": CONTEXT_LENGTH,
+        "pricing": price,
+        "architecture": {"modality": "text->text", "input_modalities": text, "output_modalities": text},
+        "supported_parameters": ["tools", "tool_choice"],
+    }
+    return {"data": [entry]}
+
+
+def _head(envelope: Envelope, kind: str) -> dict[str, Any]:
+    made = {"object": kind, "created": int(time.time())}
+    return {"id": envelope.id, "provider": PROVIDER, "model": envelope.model, **made}
+
+
+def _finish(reply: Reply) -> dict[str, str]:
+    reason = "tool_calls" if reply.calls else "stop"
+    return {"finish_reason": reason, "native_finish_reason": reason}
+
+
+def _event(envelope: Envelope, delta: Mapping[str, Any], **choice: str) -> bytes:
+    finish: dict[str, Any] = choice or {"finish_reason": None, "native_finish_reason": None}
+    body = {"index": 0, "delta": dict(delta), "logprobs": None, **finish}
+    return _data({**_head(envelope, "chat.completion.chunk"), "choices": [body]})
+
+
+def _data(document: Mapping[str, Any]) -> bytes:
+    return b"data: " + json.dumps(document).encode("ascii") + b"\n\n"
+
+
+def _raw(call: Call) -> str:
+    return json.dumps(dict(call.arguments))
+
+
+def _function(call: Call) -> dict[str, str]:
+    return {"name": call.name, "arguments": _raw(call)}
+
+
+def _call_id(envelope: Envelope, index: int) -> str:
+    return f"call_{envelope.id.rsplit('-', 1)[-1]}_{index}"
+
+
+def _call_fragments(call: Call, index: int, call_id: str) -> Iterator[dict[str, Any]]:
+    function = {"name": call.name, "arguments": ""}
+    yield {"index": index, "id": call_id, "type": "function", "function": function}
+    raw = _raw(call)
+    size = max(_ARGUMENT_CHARS, -(-len(raw) // MAX_CHUNKS))
+    for start in range(0, len(raw), size):
+        yield {"index": index, "type": "function", "function": {"arguments": raw[start : start + size]}}

@@ -1,0 +1,235 @@
+"""Replacing text: looks first, changes what is meant, asks where it is not clear."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from forge_core.offline import phrases
+from forge_core.offline.grounding import files_named
+from forge_core.offline.intents import Intent
+from forge_core.offline.memory import Memory
+from forge_core.offline.parse import IT, Request
+from forge_core.offline.phrases import code
+from forge_core.offline.skills.line_edits import delete_lines, replace_line
+from forge_core.offline.skills.search import HEAD_LIMIT, LINE_CUT, grep, list_hits, literal
+from forge_core.offline.steps import Argument, SearchError, Skill, ask, say
+from forge_core.offline.tool_text import Hit, numbered_lines
+
+_MAX_LINES = 5
+"""Lines that are edited one by one: two calls each, twelve for a message."""
+_MAX_FILES = 20
+_MISSING = re.compile(r"no such|not found|does not exist|doesn't exist|not a file", re.I)
+
+
+def replace(request: Request, memory: Memory) -> Skill:
+    """Replaces a text in one file: the only occurrence, the one on a given line, or all when asked."""
+    old, new = request.get("old"), request.get("new")
+    if request.get("files"):
+        return (yield from _replace_everywhere(request, old, new))
+    path = _file(request, memory)
+    if not path:
+        return (yield from _choose_file(old, new))
+    if old == new:
+        return f"Both texts are {code(old)}: there is nothing to replace."
+    if "\n" in old.strip("\n"):
+        old, new = old.rstrip("\n"), new.rstrip("\n")
+        return (yield from _edit(path, old, new, everywhere=False, told="the block"))
+    old, new = old.rstrip("\n"), new.rstrip("\n")
+    try:
+        hits = yield from grep(literal(old), {"path": path})
+    except SearchError as problem:
+        return (yield from _search_failed(path, str(problem)))
+    files = {hit.path for hit in hits}
+    return (yield from _replace_found(request, files.pop() if len(files) == 1 else path, old, new, hits))
+
+
+def _replace_found(request: Request, path: str, old: str, new: str, hits: Sequence[Hit]) -> Skill:
+    hits = [hit for hit in hits if old in hit.text or hit.text.endswith(LINE_CUT)]
+    word = _as_word(request, old, hits)
+    if word is not None:
+        hits = [hit for hit in hits if word.search(hit.text)]
+    number = sum(len(word.findall(hit.text)) if word else max(hit.text.count(old), 1) for hit in hits)
+    line = request.number("line")
+    if not hits:
+        return (yield from _not_there(path, old))
+    if line is not None and line not in {hit.line for hit in hits}:
+        head = f"Line {line} of {code(path)} does not hold {code(old)}. It stands here"
+        return f"{head}:\n\n{list_hits(hits)}\n\n{phrases.WHICH_ONE.format(line=hits[0].line)}"
+    wants_all = bool(request.get("all") or request.get("every") not in ("", "once"))
+    if number > 1 and not wants_all and line is None:
+        times = ("at least " if len(hits) >= HEAD_LIMIT else "") + phrases.count(number, "time")
+        question = phrases.WHICH_ONE.format(line=hits[0].line)
+        return f"{code(old)} stands {times} in {code(path)}:\n\n{list_hits(hits)}\n\n{question}"
+    if line is not None or word is not None:
+        lines = [line] if line is not None else [hit.line for hit in hits]
+        return (yield from _by_line(path, lines, word or re.compile(re.escape(old)), old, new))
+    where = f"line {hits[0].line}" if len(hits) == 1 else f"lines {_numbers(hits)}"
+    others = f" Other files may still hold it: `search for '{old}'`." if _renames(request) else ""
+    return (yield from _edit(path, old, new, everywhere=number > 1, told=where)) + others
+
+
+def _as_word(request: Request, old: str, hits: Sequence[Hit]) -> re.Pattern[str] | None:
+    """The pattern that keeps to whole words, where a word was named and stands inside others too."""
+    names_word = re.search(r"\bwords?\b|^rename\b", request.text, re.I) and re.fullmatch(r"\w+", old)
+    word = re.compile(rf"\b{re.escape(old)}\b")
+    is_inside = any(hit.text.count(old) > len(word.findall(hit.text)) for hit in hits)
+    return word if names_word and is_inside else None
+
+
+def _renames(request: Request) -> bool:
+    return request.text.lower().startswith("rename")
+
+
+def _by_line(path: str, lines: Sequence[int], what: re.Pattern[str], old: str, new: str) -> Skill:
+    """The same change on each line, one edit a line: other places of the text stay as they are."""
+    if len(lines) > _MAX_LINES:
+        return (
+            f"{code(old)} also stands inside other words, so I would change it line by line, and "
+            f"{len(lines)} lines are too many at once. Name a line (`line {lines[0]}`), or change it inside "
+            f'other words too: `replace "{old}" by "{new}" everywhere in {path}`.'
+        )
+
+    told = ""
+    for line in lines:
+        told = yield from replace_line(
+            path, line, lambda text: what.sub(lambda _: new, text), _done(old, new)
+        )
+        if not told.startswith("Replaced") and not told.startswith("Removed"):
+            return told
+    if len(lines) == 1:
+        return told
+    numbers = phrases.one_of([str(line) for line in lines])
+    return f"{_done(old, new)} as a word of its own in {code(path)} (lines {numbers})."
+
+
+def _edit(path: str, old: str, new: str, *, everywhere: bool, told: str) -> Skill:
+    wide: dict[str, Argument] = {"replace_all": True} if everywhere else {}
+    outcome = yield from ask("edit", file_path=path, old_string=old, new_string=new, **wide)
+    if outcome.failed:
+        return phrases.refused(path, outcome.text)
+    hint = "`what changed?` shows it, `/undo` takes it back."
+    return f"{_done(old, new)} in {code(path)} ({told}). {hint}{phrases.warning(outcome.text)}"
+
+
+def _done(old: str, new: str) -> str:
+    return f"Replaced {code(old)} by {code(new)}" if new else f"Removed {code(old)}"
+
+
+def _not_there(path: str, old: str) -> Skill:
+    """Nothing to replace: the same text in another case, or words that come near."""
+    try:
+        hits = yield from grep(literal(old), {"path": path}, ignore_case=True)
+    except SearchError:
+        hits = []
+    hits = [hit for hit in hits if old.lower() in hit.text.lower()]
+    if hits:
+        spelt = sorted({found for hit in hits for found in re.findall(re.escape(old), hit.text, re.I)})
+        others = phrases.one_of([code(word) for word in spelt[:4]])
+        told = f"{code(path)} does not hold {code(old)} in this spelling, but {others}"
+        return f"{told}:\n\n{list_hits(hits)}"
+    outcome = yield from ask("read", file_path=path)
+    if outcome.failed:
+        return (yield from _search_failed(path, outcome.text))
+    lines = reversed(numbered_lines(outcome.text))
+    words = {word: line for line in lines for word in re.findall(r"[^\W\d_][\w-]+", line.text)}
+    near = get_close_matches(old, list(words)[:5_000], n=3, cutoff=0.7)
+    hint = ""
+    if near:
+        hint = " Near it: " + ", ".join(f"{code(word)} (line {words[word].number})" for word in near) + "."
+    return f"{code(path)} does not hold {code(old)}, so nothing was changed.{hint}"
+
+
+def _replace_everywhere(request: Request, old: str, new: str) -> Skill:
+    """Looks where it stands, then one multi_edit over all files. A name that also stands inside longer words
+    is left alone: replacing it there is hardly ever meant."""
+    if old == new or "\n" in old:
+        return "In several files at once I replace one line's text by another, and they have to differ."
+    hits = yield from grep(literal(old), {})
+    hits = [hit for hit in hits if old in hit.text]
+    files = list(dict.fromkeys(hit.path for hit in hits))
+    if not files:
+        return f"No file here holds {code(old)}, so there is nothing to replace."
+    if len(files) > _MAX_FILES or len(hits) >= HEAD_LIMIT:
+        found = phrases.count(len(files), "file")
+        return f"{code(old)} stands in {found} or more, too many at once. Name a folder's file each."
+    word = re.compile(rf"\b{re.escape(old)}\b")
+    inside = [hit for hit in hits if hit.text.count(old) > len(word.findall(hit.text))]
+    if inside and re.fullmatch(r"\w+", old):
+        return (
+            f"{code(old)} also stands inside longer words, so I leave all files as they are:\n\n"
+            f"{list_hits(inside)}\n\nName the file instead: `rename {old} to {new} in {files[0]}`."
+        )
+    edits = [{"file_path": path, "old_string": old, "new_string": new, "replace_all": True} for path in files]
+    outcome = yield from ask("multi_edit", edits=edits)
+    if outcome.failed:
+        return phrases.failed("Nothing was changed", outcome.text)
+    names = phrases.one_of([code(path) for path in files])
+    done = f"Replaced {code(old)} by {code(new)} in {phrases.count(len(files), 'file')}"
+    return f"{done}: {names}. `/undo` takes it back.{phrases.warning(outcome.text)}"
+
+
+def _choose_file(old: str, new: str) -> Skill:
+    """No file was named: the only one that holds the text, or a question."""
+    yield from say(f"You named no file; looking where {code(old)} stands.")
+    hits = yield from grep(literal(old), {})
+    files = list(dict.fromkeys(hit.path for hit in hits))
+    if not files:
+        return f"No file here holds {code(old)}, so there is nothing to replace."
+    if len(files) == 1:
+        return (yield from _replace_found(Request(Intent.REPLACE, {}), files[0], old, new, hits))
+    entries = phrases.numbered(f'`replace "{old}" by "{new}" in {path}`' for path in files[:8])
+    more = f"\n\n… and {len(files) - 8} more." if len(files) > 8 else ""
+    head = f"{phrases.count(len(files), 'file holds', 'files hold')} {code(old)}"
+    return f"{head}. In which one?\n\n{entries}{more}"
+
+
+def delete_line(request: Request, memory: Memory) -> Skill:
+    """Deletes lines by number, or the line that holds a text; or just the text."""
+    path = _file(request, memory)
+    if not path:
+        return "In which file? Say for example `delete line 3 of notes.md`."
+    first = request.number("a")
+    if first is not None:
+        return (yield from delete_lines(path, first, request.number("b") or first))
+    wanted = request.get("text")
+    if request.get("inline"):
+        args = {**request.args, "old": wanted, "new": "", "file": path}
+        inner = Request(request.intent, args, request.text)
+        return (yield from replace(inner, memory))
+    try:
+        hits = yield from grep(literal(wanted), {"path": path})
+    except SearchError as problem:
+        return (yield from _search_failed(path, str(problem)))
+    if not hits:
+        return (yield from _not_there(path, wanted))
+    line = request.number("line")
+    if len(hits) > 1 and line is None:
+        question = phrases.WHICH_ONE.format(line=hits[0].line)
+        if request.get("all"):
+            question = f"One at a time, please: `delete line {hits[0].line} of {path}`."
+        head = f"{phrases.count(len(hits), 'line')} of {code(path)} hold {code(wanted)}"
+        return f"{head}:\n\n{list_hits(hits)}\n\n{question}"
+    number = line if line is not None else hits[0].line
+    return (yield from delete_lines(path, number, number))
+
+
+def _search_failed(path: str, problem: str) -> Skill:
+    if _MISSING.search(problem):
+        return phrases.no_such_file(path, (yield from files_named(path))[:5])
+    return phrases.failed(f"{code(path)} could not be searched", problem)
+
+
+def _file(request: Request, memory: Memory) -> str:
+    """The file that is named; for "it", or when a file was edited or read just before, that one."""
+    file = request.get("file")
+    if file and file != IT:
+        return file
+    place = memory.latest() if file == IT else None
+    return place.path if place else ""
+
+
+def _numbers(hits: Sequence[Hit]) -> str:
+    shown = ", ".join(str(hit.line) for hit in hits[:12])
+    return f"{shown} …" if len(hits) > 12 else shown

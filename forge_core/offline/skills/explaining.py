@@ -1,0 +1,243 @@
+"""Outlines of files and folders, and what a definition says about itself."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from forge_core.offline import outline as outlines
+from forge_core.offline import phrases
+from forge_core.offline.grounding import files_named, search_scope, target, the_one
+from forge_core.offline.memory import Memory
+from forge_core.offline.parse import Request
+from forge_core.offline.phrases import code
+from forge_core.offline.skills.reading import block_at, explain_failure, names_in
+from forge_core.offline.skills.search import (
+    definition,
+    find_definitions,
+    list_hits,
+    module,
+    nearest_definitions,
+)
+from forge_core.offline.steps import Call, Outcome, Skill, ask, ask_all, say
+from forge_core.offline.tool_text import Hit, Numbered, has_nothing, numbered_lines, paths, told_total
+
+_PAGE, _MAX_OUTLINED = 400, 2_400
+"""Lines of one read whose text is never cut, and lines of a file that are outlined."""
+_WITNESSES = ("readme.md", "readme.rst", "__init__.py", "mod.rs", "doc.go")
+_KIND = re.compile(r"^(?!.* and ).*\b(class|function)(?:e?s)\b", re.I)
+_WELL_KNOWN = ("README", "LICENSE", "LICENCE", "Makefile", "Dockerfile", "CHANGELOG", "NOTICE")
+
+
+def explain(request: Request, memory: Memory) -> Skill:
+    """The outline of a file or a folder; of a definition where "it" was one."""
+    place = target(request, memory)
+    if place is None:
+        return phrases.needs_target("explain")
+    if place.line is not None:
+        return (yield from _explain_at(Hit(place.path, place.line), ""))
+    name = PurePosixPath(place.path).name
+    if place.path.endswith("/") or place.path in (".", ".."):
+        return (yield from explain_folder(place.path))
+    if "." in name or name.startswith(_WELL_KNOWN):
+        kind = _KIND.match(request.text)
+        return (yield from explain_file(place.path, kind[1].lower() if kind else ""))
+    return (yield from _explain_word(place.path, request, memory))
+
+
+def explain_symbol(request: Request, memory: Memory) -> Skill:
+    """Where a function or class is, its signature and what its documentation says."""
+    name, scope = request.get("name"), search_scope(request.get("path"), memory)
+    hits = yield from find_definitions(name, scope)
+    if not hits and (found := (yield from module(name))):
+        return (yield from explain_file(found))
+    if not hits:
+        hits = yield from nearest_definitions(name)
+        if not hits:
+            sought = Request(request.intent, {**request.args, "sought": name}, request.text)
+            return (yield from definition(sought, memory))
+        yield from say(f"There is no `{name}`; taking the name that is nearest.")
+        name = ""
+    told = yield from _explain_at(hits[0], name)
+    if len(hits) > 1:
+        others = phrases.count(len(hits) - 1, "more definition is", "more definitions are")
+        told += f"\n\n{others} under that name:\n\n{list_hits(hits[1:])}"
+    return told
+
+
+def explain_file(path: str, kind: str = "") -> Skill:
+    """What a file holds, from its own text; only its classes or its functions where they are asked for."""
+    outcome = yield from ask("read", file_path=path)
+    if outcome.failed:
+        return (yield from explain_failure(path, outcome, lambda found: explain_file(found, kind)))
+    lines, total, last = numbered_lines(outcome.text), told_total(outcome.text), 0
+    while lines and last < lines[-1].number < (total or 0) and lines[-1].number < _MAX_OUTLINED:
+        last = lines[-1].number
+        page = yield from ask("read", file_path=path, offset=last + 1, limit=_PAGE)
+        lines += [] if page.failed else numbered_lines(page.text)
+    found = outlines.outline(path, "\n".join(line.text for line in lines))
+    is_partial = bool(total and total > len(lines))
+    return _told(path, found, total or len(lines), lines[-1].number if is_partial and lines else None, kind)
+
+
+def _told(path: str, found: outlines.Outline, total: int, seen_to: int | None, kind: str) -> str:
+    parts = [f"{code(path)} has {phrases.count(total, 'line')}."]
+    if found.summary and not kind:
+        parts.append("It says of itself:\n\n" + "\n".join(f"> {line}" for line in found.summary.split("\n")))
+    if found.imports and not kind:
+        names = ", ".join(code(name) for name in found.imports[:20])
+        parts.append(f"It imports {names}{' …' if len(found.imports) > 20 else ''}.")
+    if found.entries:
+        entries = [entry for entry in found.entries if _is_of(kind, entry.label)] or found.entries
+        if len(entries) > outlines.MAX_ENTRIES:
+            entries = [entry for entry in entries if not entry.depth]
+        shown = entries[: outlines.MAX_ENTRIES]
+        listing = "\n".join(_entry(entry) for entry in shown)
+        rest = len(found.entries) - len(shown) if not kind else 0
+        parts.append(f"Outline (line: what):\n\n{listing}" + (f"\n\n… and {rest} more." if rest else ""))
+    if seen_to:
+        parts.append(f"This covers the lines up to {seen_to:,}; the file is longer than one read gives.")
+    if not found.entries and not found.summary:
+        parts.append(f"I see no headings or definitions in it to outline. `read {path}` shows the text.")
+    return "\n\n".join(parts)
+
+
+def _is_of(kind: str, label: str) -> bool:
+    words = r"class|struct" if kind == "class" else r"(?:async )?def|func|fn"
+    return not kind or bool(re.match(words, label))
+
+
+def _entry(entry: outlines.Entry) -> str:
+    note = f" — {entry.note}" if entry.note else ""
+    return f"{'  ' * min(entry.depth, 5)}- {entry.line}: {code(entry.label)}{note}"
+
+
+def explain_folder(path: str) -> Skill:
+    """What lies in a folder, and what its README or package docstring says."""
+    listing = yield from ask("ls", path=path, depth=2)
+    if listing.failed:
+        return (yield from explain_failure(path, listing, explain_file))
+    folder = path.rstrip("/")
+    names = names_in(listing)
+    witness = next((name for name in names if name.lower() in _WITNESSES), "")
+    parts = [f"{code(folder)} holds:\n\n{phrases.block(listing.text)}"]
+    if witness:
+        text = yield from ask("read", file_path=f"{folder}/{witness}", limit=200)
+        if not text.failed:
+            body = "\n".join(line.text for line in numbered_lines(text.text))
+            summary = outlines.outline(witness, body).summary
+            if summary:
+                quote = "\n".join(f"> {line}" for line in summary.split("\n"))
+                parts.append(f"Its {code(witness)} says:\n\n{quote}")
+    parts.append("`explain FILE` outlines one of the files.")
+    return "\n\n".join(parts)
+
+
+def _explain_word(word: str, request: Request, memory: Memory) -> Skill:
+    """A bare word: a folder or file of that name, else a definition, else nothing."""
+    folder, files = yield from ask_all(
+        Call("glob", {"pattern": f"{word}/**"}), Call("glob", {"pattern": f"**/{PurePosixPath(word).name}.*"})
+    )
+    if any(f"/{word}/" in f"/{path}" for path in _paths(folder)):
+        return (yield from explain_folder(word))
+    named = [path for path in _paths(files) if PurePosixPath(path).stem == PurePosixPath(word).name]
+    if named:
+        return (yield from explain_file(memory.short(named[0])))
+    symbol = Request(request.intent, {"name": word}, request.text)
+    hits = yield from find_definitions(word, {})
+    if hits:
+        return (yield from explain_symbol(symbol, memory))
+    if not request.text.lower().startswith("what"):
+        near = yield from files_named(word)
+        found = the_one(near)
+        return (yield from explain_file(found)) if found else phrases.no_such_file(word, near[:5])
+    return f"I know no {code(word)} in this folder: no file, no folder and no definition is called so."
+
+
+def _paths(outcome: Outcome) -> list[str]:
+    return [] if outcome.failed or has_nothing(outcome.text) else paths(outcome.text)
+
+
+def _explain_at(hit: Hit, name: str) -> Skill:
+    """The definition at a line, described by its own text."""
+    start = max(1, hit.line - 5)
+    outcome = yield from ask("read", file_path=hit.path, offset=start, limit=800)
+    if outcome.failed:
+        return (yield from explain_failure(hit.path, outcome))
+    lines = numbered_lines(outcome.text)
+    position = next((n for n, line in enumerate(lines) if line.number == hit.line), None)
+    if position is None:
+        return f"{code(hit.path)} has no line {hit.line}."
+    block = block_at(lines, position, hit.path)
+    source = textwrap.dedent("\n".join(line.text for line in block))
+    tree = outlines.parse_python(source) if hit.path.endswith((".py", ".pyi")) else None
+    node = tree.body[0] if tree and tree.body else None
+    where = code(f"{hit.path}:{hit.line}")
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return _told_function(node, where, block)
+    if isinstance(node, ast.ClassDef):
+        return _told_class(node, where, block)
+    shown = phrases.fenced_file("\n".join(line.text for line in block[:40]), hit.path)
+    subject = f"`{name}` is" if name else "It is"
+    return f"{subject} at {where}, {phrases.count(len(block), 'line')}:\n\n{shown}"
+
+
+def _told_function(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, where: str, block: Sequence[Numbered]
+) -> str:
+    head = block[: max(node.body[0].lineno - 1, 1)]
+    shown = phrases.fenced(textwrap.dedent("\n".join(line.text for line in head)), "python")
+    parts = [f"`{node.name}` is a function at {where}, {phrases.count(len(block), 'line')}:\n\n{shown}"]
+    parts += _documentation(ast.get_docstring(node))
+    inner = list(ast.walk(node))
+    facts = {
+        "calls": [_shape(n.func) for n in inner if isinstance(n, ast.Call)],
+        "raises": [_shape(n.exc) for n in inner if isinstance(n, ast.Raise) and n.exc],
+        "returns": [_shape(n.value) for n in inner if isinstance(n, ast.Return) and n.value],
+    }
+    told = [f"- {verb} {_listed(names)}" for verb, names in facts.items() if names]
+    if told:
+        parts.append("It\n\n" + "\n".join(told))
+    return "\n\n".join(parts)
+
+
+def _shape(node: ast.expr) -> str:
+    """An expression in short: a call without its arguments, anything long cut."""
+    if isinstance(node, ast.Call):
+        return f"{_shape(node.func)}(…)"
+    text = ast.unparse(node)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _listed(names: Sequence[str]) -> str:
+    unique = list(dict.fromkeys(names))
+    return ", ".join(code(name) for name in unique[:10]) + (" …" if len(unique) > 10 else "")
+
+
+def _told_class(node: ast.ClassDef, where: str, block: Sequence[Numbered]) -> str:
+    bases = ", ".join(code(ast.unparse(base)) for base in node.bases)
+    parts = [
+        f"`{node.name}` is a class at {where}, {phrases.count(len(block), 'line')}"
+        + (f", based on {bases}." if bases else ".")
+    ]
+    parts += _documentation(ast.get_docstring(node))
+    methods = [item for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)]
+    if methods:
+        first = block[0].number
+        listing = "\n".join(
+            f"- {first + item.lineno - 1}: {code(item.name)}"
+            + (f" — {note}" if (note := outlines.first_sentence(ast.get_docstring(item))) else "")
+            for item in methods[:40]
+        )
+        parts.append(f"Its methods (line: name):\n\n{listing}")
+    return "\n\n".join(parts)
+
+
+def _documentation(docstring: str | None) -> list[str]:
+    if not docstring:
+        return ["It has no docstring."]
+    lines = phrases.capped(docstring.strip().split("\n"), 15)
+    return ["Its docstring says:\n\n" + "\n".join(f"> {line}" for line in lines)]

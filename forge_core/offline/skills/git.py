@@ -1,0 +1,193 @@
+"""What changed, the diff, the log, and taking changes back, by plain git commands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Generator
+
+from forge_core.offline import phrases
+from forge_core.offline.grounding import files_named, the_one
+from forge_core.offline.intents import Intent
+from forge_core.offline.memory import Memory
+from forge_core.offline.parse import IT, Request
+from forge_core.offline.phrases import code
+from forge_core.offline.skills.running import MAX_COMMITS, told_run
+from forge_core.offline.steps import Batch, Outcome, Say, Skill, ask, say
+
+_STATUS = "git status --short --branch"
+_WORDS = {
+    "M": "changed", "A": "added", "D": "deleted", "R": "renamed", "C": "copied", "U": "in conflict",
+    "?": "new, not in git", "T": "type changed"
+}  # fmt: skip
+_ENTRY = re.compile(r"^([ MADRCUT?!]{2}) (.+)$", re.MULTILINE)
+_NO_REPO = re.compile(r"not a git repository", re.I)
+_NO_REPO_TOLD = "This folder is no git repository"
+_ALL = ("everything", "all")
+_UNDO_COMMAND = "Type `/undo`: it takes back what the last turn changed, with git or without."
+
+
+def changes(request: Request, memory: Memory) -> Skill:
+    """The changed files, and where git knows them their diff. Two plain commands: a rule can allow each."""
+    status = yield from ask("bash", command=_STATUS, description="List the changed files")
+    if _NO_REPO.search(status.text):
+        return f"{_NO_REPO_TOLD}, so git cannot tell what changed. `run git init` would make it one."
+    if status.failed:
+        return phrases.failed("git could not tell what changed", status.text)
+    branch, entries = split_status(status.text)
+    on = f" on branch {code(branch)}" if branch else ""
+    if not entries:
+        return f"Nothing has changed{on}: the files are as in the last commit."
+    listing = "\n".join(f"- {code(path)}: {_WORDS.get(mark, 'changed')}" for mark, path in entries[:40])
+    rest = f"\n- … and {len(entries) - 40} more" if len(entries) > 40 else ""
+    verb = "file has" if len(entries) == 1 else "files have"
+    told = f"{len(entries)} {verb} changed{on}:\n\n{listing}{rest}"
+    tracked = [path for mark, path in entries if mark != "?"]
+    if not tracked:
+        return told
+    yield from say(told)
+    return f"{yield from diff(Request(Intent.DIFF), memory)}\n\n{_UNDO_COMMAND}"
+
+
+def diff(request: Request, memory: Memory) -> Skill:
+    """The diff of one file, or of all."""
+    path = _path(request, memory)
+    if not path and memory.exchanges and memory.exchanges[-1].answer.startswith("The last commit:"):
+        return (yield from log(Request(Intent.LOG, {"detail": "last"}, request.text), memory))
+    path = path and (yield from _existing(path))
+    command = "git diff HEAD" + (f" -- {shlex.quote(path)}" if path else "")
+    outcome = yield from ask("bash", command=command, description="Show the changes as a diff")
+    if outcome.failed:
+        return _failed("git could not show the diff", outcome)
+    start = outcome.text.find("diff --git")
+    if start < 0:
+        what = f"{code(path)} is" if path else "All files are"
+        return f"No difference: {what} as in the last commit (files that are new to git are not compared)."
+    lines = _without_notes(outcome.text[start:])
+    added = sum(line.startswith("+") and not line.startswith("+++") for line in lines)
+    removed = sum(line.startswith("-") and not line.startswith("---") for line in lines)
+    where = f" in {code(path)}" if path else ""
+    head = f"{phrases.count(added, 'line')} added, {removed:,} removed{where}"
+    return f"{head}:\n\n{phrases.fenced(chr(10).join(phrases.capped(lines, 160)), 'diff')}"
+
+
+def log(request: Request, memory: Memory) -> Skill:
+    """The latest commits, of one file where it is named, at most MAX_COMMITS."""
+    if request.get("detail"):
+        command = "git show --date=short --pretty=format:'%h %ad %an: %s' HEAD"
+        outcome = yield from ask("bash", command=command, description="Show the last commit")
+        if outcome.failed:
+            return _failed("git could not show the commit", outcome)
+        head, *lines = _without_notes(outcome.text)
+        shown = phrases.fenced("\n".join(phrases.capped(lines, 120)), "diff")
+        return f"The last commit:\n\n1. {_plain(head)}\n\n{shown}"
+    path = _path(request, memory)
+    path = path and (yield from _existing(path))
+    is_one = request.get("last") or re.search(r"\b(?:last|latest) commit\b|^when\b", request.text, re.I)
+    number = min(request.number("n") or (1 if is_one else 10), MAX_COMMITS)
+    command = f"git log -n {number} --date=short --pretty=format:'%h %ad %an: %s'"
+    if request.get("first"):
+        command = command.replace(f"-n {number}", "--reverse")
+    since = request.get("since").removeprefix("since ").removeprefix("after ")
+    since = {"today": "midnight"}.get(since, since.replace("this ", "1 ").replace("last ", "1 "))
+    command += f" --since={shlex.quote(since)}" if since else ""
+    command += f" -i --author={shlex.quote(request.get('by'))}" if request.get("by") else ""
+    command += f" -- {shlex.quote(path)}" if path else ""
+    outcome = yield from ask("bash", command=command, description="Show the latest commits")
+    if outcome.failed:
+        return _failed("git could not show the log", outcome)
+    rows = re.findall(r"^([0-9a-f]{6,})\s(.*)$", outcome.text, re.MULTILINE)
+    rows = rows[:1] if request.get("first") else rows
+    of = f" of {code(path)}" if path else ""
+    of += f" by {code(request.get('by'))}" if request.get("by") else ""
+    of += f" since {code(since)}" if since else ""
+    if not rows:
+        return f"git knows no commit{of}." if of else told_run(command, outcome)
+    which = "first" if request.get("first") else "last"
+    head = f"The {which} commit{of}" if len(rows) == 1 else f"The last {len(rows)} commits{of}, newest first"
+    if request.get("who"):
+        names = dict.fromkeys(row[11:].partition(": ")[0] for _, row in rows)
+        head = f"By {phrases.one_of([code(name) for name in names])}. {head}"
+    return f"{head}:\n\n" + phrases.numbered(f"{code(name)} {_plain(row)}" for name, row in rows)
+
+
+def _existing(path: str) -> Generator[Say | Batch, tuple[Outcome, ...], str]:
+    """The one file that `path` may mean, as git wants it; `path` itself where that is not clear."""
+    near = yield from files_named(path)
+    return path if path in near else the_one(near) or path
+
+
+def _plain(text: str) -> str:
+    """A commit's words without what Markdown would read as marks."""
+    return re.sub(r"([\\`*_\[\]<>])", r"\\\1", text)
+
+
+def branch(request: Request, memory: Memory) -> Skill:
+    """The branch that is checked out, and the others."""
+    outcome = yield from ask("bash", command="git branch", description="List the branches")
+    if outcome.failed:
+        return _failed("git could not list the branches", outcome)
+    current = re.search(r"^\* (.+)$", outcome.text, re.MULTILINE)
+    others = re.findall(r"^  (\S.*)$", outcome.text, re.MULTILINE)
+    if not current:
+        return told_run("git branch", outcome)
+    names = ", ".join(code(name) for name in others[:20])
+    rest = f" Others: {names}." if others else " There is no other local branch."
+    return f"You are on {code(current[1])}.{rest}"
+
+
+def undo(request: Request, memory: Memory) -> Skill:
+    """Points to /undo, which only the user can give. git takes a file back only where git is asked for."""
+    path = _path(request, memory)
+    if not (path and request.get("file") != IT and re.search(r"\bgit\b", request.text, re.I)):
+        git = f" To put {code(path)} back as it was committed, say `run git restore {path}`." if path else ""
+        return f"{_UNDO_COMMAND}{git if request.get('file') != IT else ''}"
+    command = f"git restore -- {shlex.quote(path)}"
+    outcome = yield from ask("bash", command=command, description="Undo the changes with git")
+    if re.search(r"did not match any file", outcome.text):
+        return f"git does not know {code(path)}, so it has no earlier version of it. {_UNDO_COMMAND}"
+    if outcome.failed:
+        return _failed(f"git could not undo the change to {code(path)}", outcome)
+    return f"Done: {code(path)} is as git had it last ({code(command)})."
+
+
+def commit(request: Request, memory: Memory) -> Skill:
+    """Commits what changed in files that git knows."""
+    message = request.get("text")
+    if not message:
+        return 'With what message? Say for example `commit with message "Fix a typo"`.'
+    command = f"git commit -am {shlex.quote(message)}"
+    outcome = yield from ask("bash", command=command, description="Commit the changes")
+    return told_run(command, outcome)
+
+
+def split_status(output: str) -> tuple[str, list[tuple[str, str]]]:
+    """The branch, and (mark, path) entries."""
+    name = re.search(r"^## (?:No commits yet on )?(.+?)(?:\.\.\..*)?$", output, re.MULTILINE)
+    found = [entry for line in output.split("\n") if (entry := _ENTRY.match(line.rstrip("\r")))]
+    entries = [(entry[1].strip()[:1], entry[2].split(" -> ")[-1].strip('"')) for entry in found]
+    return (name[1] if name else ""), entries
+
+
+def _path(request: Request, memory: Memory) -> str:
+    file = request.get("file")
+    if file == IT:
+        place = memory.latest()
+        return memory.last_edited() or (place.path if place else "")
+    return "" if file.lower() in _ALL else file
+
+
+def _failed(what: str, outcome: Outcome) -> str:
+    if _NO_REPO.search(outcome.text):
+        return f"{_NO_REPO_TOLD}."
+    return phrases.failed(what, outcome.text)
+
+
+def _without_notes(text: str) -> list[str]:
+    """The lines without the tool's closing line about the exit code."""
+    lines = text.rstrip("\n").split("\n")
+    while lines and (
+        not lines[-1].strip() or re.fullmatch(r"[\[(<]?exit\w*\b.{0,40}", lines[-1].strip(), re.I)
+    ):
+        lines.pop()
+    return lines

@@ -1,0 +1,152 @@
+"""Running commands and tests, and reporting what they printed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from forge_core.offline import phrases
+from forge_core.offline.memory import Memory
+from forge_core.offline.parse import IT, Request
+from forge_core.offline.phrases import code
+from forge_core.offline.skills.reading import names_in
+from forge_core.offline.steps import Argument, Outcome, Skill, ask
+from forge_core.offline.test_commands import install_command, python_of, test_command
+from forge_core.offline.test_report import TestReport, read_report
+from forge_core.offline.tool_text import exit_code
+
+MAX_COMMITS = 20
+"""Commits that a `git log` without a number shows."""
+_LONG_TIMEOUT_S = 600
+_RUNNERS = {
+    ".py": "python3", ".sh": "bash", ".js": "node", ".mjs": "node", ".rb": "ruby", ".pl": "perl",
+    ".php": "php", ".go": "go run", ".lua": "lua"
+}  # fmt: skip
+_NO_MODULE = re.compile(r"No module named ['\"]?([\w.]+)")
+_INSTALLS = re.compile(r"\b(?:pip|uv|npm|yarn|pnpm|cargo|go|poetry|apt|brew|make|docker)\b")
+_NOTE = re.compile(
+    r"\[?exit code -?\d+\b[^\n]{0,30}|\[still running[^\n]*\]|\[changed by the command[^\n]*\]|\(no output\)",
+    re.I,
+)
+_PRONOUN = re.compile(r"(?:it|that|this|that file|this file|the (?:file|script|program))(?: again)?", re.I)
+
+
+def run(request: Request, memory: Memory) -> Skill:
+    """A command line, or a script by its file; the output and how it ended."""
+    command = request.get("command")
+    if _PRONOUN.fullmatch(command):
+        place = memory.latest()
+        if place is None:
+            return phrases.needs_target("run")
+        command = place.path
+    command = _runnable(command)
+    if re.fullmatch(r"git log(?: --?(?!since|until|max)[a-z][a-z-]*)*", command):
+        command += f" -n {MAX_COMMITS}"
+    arguments: dict[str, Argument] = {"command": command, "description": f"Run {command[:60]}"}
+    if _INSTALLS.search(command):
+        arguments["timeout_s"] = _LONG_TIMEOUT_S
+    outcome = yield from ask("bash", **arguments)
+    return told_run(command, outcome)
+
+
+def tests(request: Request, memory: Memory) -> Skill:
+    """The project's tests: finds out how, runs them, reports what the output says."""
+    path = request.get("path")
+    if path == IT:
+        place = memory.latest()
+        path = place.path if place else ""
+    listing = yield from ask("ls")
+    if listing.failed:
+        return phrases.failed("The folder could not be listed", listing.text)
+    names = names_in(listing)
+    only = request.get("only")
+    if path and not re.search(r"[./:]", path) and f"{path}/" not in names:
+        path, only = "", path  # "the tests for urls": no path, but a word in their names
+    command = test_command(names, shlex.quote(path) if path else "", only)
+    if command and request.get("how"):
+        part = " For a part of them add a file or `-k WORD`." if "pytest" in command else ""
+        return f"With {code(command)}, by the files that are here. `run the tests` does it.{part}"
+    if not command:
+        return (
+            "I see no sign of tests here: no pyproject.toml, package.json, go.mod, Cargo.toml, Makefile or "
+            "tests folder. If you know the command, say `run COMMAND`."
+        )
+    outcome = yield from ask("bash", command=command, description="Run the tests", timeout_s=_LONG_TIMEOUT_S)
+    return told_tests(command, outcome, names)
+
+
+def told_run(command: str, outcome: Outcome) -> str:
+    """The outcome of a command in words; a test runner's output as a test report."""
+    report = read_report(outcome.text) if re.search(r"test|tox|nox|spec|check", command) else None
+    if report is not None:
+        return told_tests(command, outcome, ())
+    ended, body = how_it_ended(outcome), _output(outcome)
+    if not body:
+        return f"{code(command)} {ended} and printed nothing."
+    return f"{code(command)} {ended}:\n\n{phrases.block(body)}"
+
+
+def told_tests(command: str, outcome: Outcome, names: Sequence[str]) -> str:
+    """Passed and failed as printed; never "passed" where the exit code says otherwise."""
+    report, status = read_report(outcome.text), exit_code(outcome.text)
+    if report is None:
+        return _told_no_report(command, outcome, names)
+    counts = _counts(report)
+    if report.is_green and outcome.failed and status not in (0, None):
+        verdict = f"No test failed, but {code(command)} ended with exit code {status}"
+    elif report.total == 0:
+        verdict = f"{code(command)} ran no tests"
+    elif report.is_green:
+        verdict = f"The {report.unit}s pass"
+    else:
+        verdict = f"The {report.unit}s do **not** pass"
+    parts = [f"{verdict}: {counts} ({code(command)})." if report.total else f"{verdict}."]
+    if report.failing:
+        shown = phrases.numbered(code(name) for name in report.failing[:20])
+        rest = len(report.failing) - 20
+        parts.append(f"Failing:\n\n{shown}" + (f"\n\n… and {rest} more." if rest > 0 else ""))
+    if not report.is_green:
+        end = "\n".join(_output(outcome).split("\n")[-25:])
+        parts.append(f"The end of the output:\n\n{phrases.fenced(end)}")
+    return "\n\n".join(parts)
+
+
+def how_it_ended(outcome: Outcome) -> str:
+    """`ended well`, `failed with exit code 2`, …"""
+    status = exit_code(outcome.text)
+    if "timed out" in outcome.text.lower()[:300]:
+        return "was stopped because it took too long"
+    if outcome.failed or status not in (0, None):
+        return "failed" + (f" with exit code {status}" if status not in (0, None) else "")
+    return "ended well"
+
+
+def _told_no_report(command: str, outcome: Outcome, names: Sequence[str]) -> str:
+    body = phrases.fenced("\n".join(phrases.capped(_output(outcome).split("\n"), 40)))
+    head = f"{code(command)} {how_it_ended(outcome)}, and its output holds no test report:\n\n{body}\n\n"
+    missing = _NO_MODULE.search(outcome.text)
+    if missing:
+        return head + phrases.module_missing(missing[1], python_of(names), install_command(names))
+    return f"{head}So I can't tell whether the tests pass. If another command runs them, say `run COMMAND`."
+
+
+def _counts(report: TestReport) -> str:
+    told = [f"{report.passed:,} passed"]
+    told += [f"{report.failed:,} failed"] if report.failed else []
+    told += [f"{report.errors:,} {'error' if report.errors == 1 else 'errors'}"] if report.errors else []
+    told += [f"{report.skipped:,} skipped"] if report.skipped else []
+    return ", ".join(told)
+
+
+def _output(outcome: Outcome) -> str:
+    """What was printed, without the tool's own lines about the exit code."""
+    lines = re.sub(r"^\s*error:\s*", "", outcome.text, flags=re.I).strip("\n").split("\n")
+    return "\n".join(line for line in lines if not _NOTE.fullmatch(line.strip())).strip("\n")
+
+
+def _runnable(command: str) -> str:
+    """A lone script becomes the command that runs it; anything else stays as typed."""
+    runner = _RUNNERS.get(PurePosixPath(command).suffix) if re.fullmatch(r"[\w./-]+", command) else None
+    return f"{runner} {shlex.quote(command)}" if runner and not command.startswith("./") else command

@@ -1,0 +1,129 @@
+"""The offline model as httpx transports: `…/chat/completions` and `…/models` are answered in process."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from forge_core.config.models import OFFLINE_MODEL
+from forge_core.offline import protocol
+from forge_core.offline.conversation import read_conversation
+from forge_core.offline.intents import compiled
+from forge_core.offline.model import respond
+from forge_core.offline.steps import Reply
+
+_UNSUPPORTED = 501
+"""Not 500: clients retry that, and the same request would fail the same way."""
+
+
+class OfflineTransport(httpx.AsyncBaseTransport):
+    """Answers chat completions (streamed or not) and the model list without a network.
+
+    `working_dir` only shortens absolute paths in what is said; the model sees nothing but the request.
+    """
+
+    def __init__(self, working_dir: Path | str | None = None) -> None:
+        self._desk = _Desk(working_dir)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        await request.aread()
+        # In a thread: to read a large result takes a while, and the screen must not wait for it.
+        return await asyncio.to_thread(self._desk.answer, request)
+
+
+class OfflineSyncTransport(httpx.BaseTransport):
+    """The same for synchronous clients."""
+
+    def __init__(self, working_dir: Path | str | None = None) -> None:
+        self._desk = _Desk(working_dir)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        request.read()
+        return self._desk.answer(request)
+
+
+class _EventStream(httpx.AsyncByteStream, httpx.SyncByteStream):
+    """Events one by one; the async side lets the loop paint between them."""
+
+    def __init__(self, events: Iterator[bytes]) -> None:
+        self._events = events
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._events
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for event in self._events:
+            yield event
+            await asyncio.sleep(0)
+
+
+class _Desk:
+    """Takes a request, gives the response."""
+
+    def __init__(self, working_dir: Path | str | None) -> None:
+        self._root = str(Path(working_dir).absolute()) if working_dir else ""
+        self._answered = count(1)
+        compiled()  # 0.15 s once in a process, so that the first answer does not wait for it
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path.rstrip("/")
+        if request.method == "GET" and path.endswith("/models"):
+            return _json(request, 200, protocol.models())
+        if not (request.method == "POST" and path.endswith("/chat/completions")):
+            message = (
+                f"The offline model has only chat/completions and models, no {request.method} {path or '/'}."
+            )
+            return _error(request, 404, message, "not_found")
+        try:
+            body = json.loads(request.content)
+        except (ValueError, RecursionError) as problem:
+            return _error(request, 400, f"The request is not JSON: {problem}", "invalid_request")
+        if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
+            return _error(request, 400, "The request has no list of `messages`.", "invalid_request")
+        return self._complete(request, body)
+
+    def _complete(self, request: httpx.Request, body: dict[str, Any]) -> httpx.Response:
+        try:
+            reply = respond(read_conversation(body), self._root)
+        except Exception as problem:
+            # The model's border: a fault of ours must reach the person as a provider's error, not as a hang.
+            message = f"The offline model failed on this ({type(problem).__name__}). Word it differently."
+            return _error(request, _UNSUPPORTED, message, "server")
+        return _response(request, body, reply, self._envelope(request.content, body))
+
+    def _envelope(self, content: bytes, body: Mapping[str, Any]) -> protocol.Envelope:
+        """Ids are unique per transport, so that a conversation started anew never repeats a call's id."""
+        digest = hashlib.sha256(content + str(next(self._answered)).encode()).hexdigest()[:20]
+        model = body.get("model")
+        name = model if isinstance(model, str) and model else OFFLINE_MODEL
+        return protocol.Envelope(f"gen-offline-{digest}", name, protocol.estimate_tokens(len(content)))
+
+
+def _response(
+    request: httpx.Request, body: Mapping[str, Any], reply: Reply, envelope: protocol.Envelope
+) -> httpx.Response:
+    headers = {"X-Generation-Id": envelope.id}
+    if body.get("stream") is not True:
+        document = protocol.completion(reply, envelope)
+        return httpx.Response(200, headers=headers, json=document, request=request)
+    headers |= {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
+    stream = _EventStream(protocol.events(reply, envelope))
+    return httpx.Response(200, headers=headers, stream=stream, request=request)
+
+
+def _error(request: httpx.Request, code: int, message: str, error_type: str) -> httpx.Response:
+    return _json(request, code, protocol.error(code, message, error_type))
+
+
+def _json(request: httpx.Request, code: int, document: Mapping[str, Any]) -> httpx.Response:
+    """A JSON response in ASCII, so that half a surrogate pair in a file cannot break it."""
+    content = json.dumps(document).encode("ascii")
+    headers = {"Content-Type": "application/json"}
+    return httpx.Response(code, headers=headers, content=content, request=request)

@@ -1,0 +1,129 @@
+"""Test runners' outputs are read for what they say, and no more."""
+
+from __future__ import annotations
+
+import pytest
+
+from forge_core.offline.skills.running import told_run, told_tests
+from forge_core.offline.steps import Outcome, Status
+from forge_core.offline.test_commands import install_command
+from forge_core.offline.test_commands import test_command as command_for
+from forge_core.offline.test_report import TestReport, read_report
+
+PYTEST = """..F..E
+=================================== FAILURES ===================================
+E       assert 1 == 2
+=========================== short test summary info ============================
+FAILED tests/test_a.py::test_one[x - y] - assert 1 == 2
+ERROR tests/test_b.py - ImportError: no
+1 failed, 4 passed, 2 skipped, 1 error in 12.34s
+"""
+UNITTEST = """F.s
+======================================================================
+FAIL: test_it (tests.test_a.Case.test_it)
+----------------------------------------------------------------------
+Ran 3 tests in 0.001s
+
+FAILED (failures=1, skipped=1)
+"""
+CARGO = """test a ... ok
+test b::c ... FAILED
+
+test result: FAILED. 1 passed; 1 failed; 2 ignored; 0 measured; 0 filtered out
+test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out
+"""
+GO = """--- FAIL: TestThing (0.00s)
+    thing_test.go:5: no
+FAIL
+FAIL\texample.org/thing\t0.002s
+ok  \texample.org/other\t0.003s
+"""
+JEST = """ ● adds › one
+
+Test Suites: 1 failed, 1 total
+Tests:       1 failed, 5 passed, 6 total
+"""
+NODE = """# tests 3
+# pass 2
+# fail 1
+# skipped 0
+not ok 2 - adds up
+"""
+MOCHA = """  5 passing (12ms)
+  1 failing
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        (PYTEST, TestReport(4, 1, 1, 2, ("tests/test_a.py::test_one[x - y]", "tests/test_b.py"))),
+        ("===== 3 passed, 1 warning in 0.1s =====", TestReport(3)),
+        ("\x1b[32m\x1b[1m3 passed\x1b[0m\x1b[32m in 0.02s\x1b[0m", TestReport(3)),
+        ("no tests ran in 0.01s", TestReport()),
+        (UNITTEST, TestReport(1, 1, 0, 1, ("test_it (tests.test_a.Case.test_it)",))),
+        ("Ran 2 tests in 0.1s\n\nOK", TestReport(2)),
+        (CARGO, TestReport(6, 1, 0, 2, ("b::c",))),
+        (GO, TestReport(1, 1, 0, 0, ("TestThing",), "package")),
+        (JEST, TestReport(5, 1, 0, 0, ("adds › one",))),
+        (NODE, TestReport(2, 1, 0, 0, ("adds up",))),
+        (MOCHA, TestReport(5, 1)),
+    ],
+    ids=("pytest", "green", "coloured", "none", "unittest", "ok", "cargo", "go", "jest", "node", "mocha"),
+)
+def test_a_runners_counts_are_read(output: str, expected: TestReport) -> None:
+    assert read_report(output) == expected
+
+
+@pytest.mark.parametrize(
+    "output", ["", "hello", "I passed 3 in 2s maybe", "FAILED", "Traceback: 5 errors", "5 passed"]
+)
+def test_what_is_no_report_is_not_read_as_one(output: str) -> None:
+    assert read_report(output) is None
+
+
+def test_green_counts_with_a_bad_exit_code_are_not_called_a_pass() -> None:
+    outcome = Outcome("Error: exit code 2\n3 passed in 0.1s", Status.FAILED)
+    told = told_tests("pytest", outcome, ())
+    assert "ended with exit code 2" in told
+    assert "tests pass" not in told
+
+
+def test_a_command_that_is_no_test_is_not_reported_as_one() -> None:
+    told = told_run("cat notes.txt", Outcome("3 passed in 0.1s\n[exit code 0, 0.1 s]"))
+    assert "`cat notes.txt` ended well" in told
+    assert "exit code" not in told
+
+
+def test_a_silent_command_is_said_to_be_silent() -> None:
+    told = told_run("true", Outcome("(no output)\n[exit code 0, 0.0 s]"))
+    assert told == "`true` ended well and printed nothing."
+
+
+def test_a_command_that_ran_too_long_is_said_to_be_stopped() -> None:
+    outcome = Outcome("Error: timed out after 120 s; the command was ended. Its output:\n...", Status.FAILED)
+    assert "took too long" in told_run("sleep 999", outcome)
+
+
+@pytest.mark.parametrize(
+    ("names", "path", "expected"),
+    [
+        (["pyproject.toml"], "", "python3 -m pytest -q"),
+        (["pyproject.toml", ".venv/"], "tests/unit", ".venv/bin/python -m pytest -q tests/unit"),
+        (["package.json"], "", "npm test"),
+        (["go.mod"], "pkg/a", "go test ./pkg/a/..."),
+        (["Cargo.toml"], "", "cargo test"),
+        (["Makefile"], "", "make test"),
+        (["tests/"], "", "python3 -m pytest -q"),
+        (["notes.md"], "", ""),
+        (["notes.md"], "test_a.py", "python3 -m pytest -q test_a.py"),
+    ],
+)
+def test_the_test_command_follows_the_projects_files(names: list[str], path: str, expected: str) -> None:
+    assert command_for(names, path) == expected
+
+
+def test_what_tests_need_is_installed_from_the_projects_own_lists() -> None:
+    assert install_command(["pyproject.toml"]).endswith(".venv/bin/python -m pip install pytest -e .")
+    assert "-r requirements-dev.txt" in install_command(["requirements.txt", "requirements-dev.txt"])
+    assert install_command([".venv/"]) == ".venv/bin/python -m pip install pytest"

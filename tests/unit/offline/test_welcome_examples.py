@@ -1,0 +1,19 @@
+"""What the welcome offers, the offline model does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from forge_tui.widgets.welcome_text import examples
+from tests.unit.offline.driver import Talk
+
+
+async def test_every_request_that_the_welcome_offers_does_something(tmp_path: Path, talk: Talk) -> None:
+    offered = set(examples(talk.folder))
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / ".git").mkdir()
+    offered.update(examples(tmp_path / "empty"))
+    assert len(offered) == 5
+    for request in offered:
+        words = await talk(request)
+        assert talk.calls and "`help` shows" not in words, request
