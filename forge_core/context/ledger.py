@@ -1,7 +1,7 @@
 """What fills the model's window: one item per message, tool and instruction file, in tokens.
 
-Only what the window holds; what calls have cost stands in `forge_core.llm.spending`. Everything here is
-worked out when it is asked for, in time with the number of messages.
+Only what the window holds; `forge_core.llm.account.spending` has what calls have cost. Everything here is
+computed on request, in time linear in the number of messages.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.utils.json import parse_partial_json
 
 from forge_core.langchain.messages import langchain_calls, parse_arguments
-from forge_core.llm.assembly import AnswerAssembler
+from forge_core.llm.account.pricing import Pricer
+from forge_core.llm.http.assembly import AnswerAssembler
 from forge_core.llm.models import (
     CompletionResponse,
     StreamChunk,
@@ -23,9 +24,8 @@ from forge_core.llm.models import (
     ToolCallDelta,
     ToolDefinition,
 )
-from forge_core.llm.pricing import Pricer
-from forge_core.llm.salvage import Salvaged, salvage
-from forge_core.llm.salvage_gate import TextGate
+from forge_core.llm.salvage.gate import TextGate
+from forge_core.llm.salvage.recovery import Salvaged, salvage
 
 MODEL_PROVIDER = "openrouter"
 """The provider name in messages and in traces, whatever the endpoint: middleware compares the two, and

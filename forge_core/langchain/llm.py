@@ -35,11 +35,11 @@ from forge_core.langchain.errors import as_model_error
 from forge_core.langchain.profile import to_profile
 from forge_core.langchain.requests import build_request, recoverable_tools, to_tool_choice
 from forge_core.langchain.structured import StructuredMethod, structured
-from forge_core.llm.catalog import DEFAULT_MODEL, lookup
+from forge_core.llm.account.catalog import DEFAULT_MODEL, lookup
+from forge_core.llm.account.pricing import price
 from forge_core.llm.client import OpenRouterClient
 from forge_core.llm.endpoints import NAMED_KEY_VARIABLE, resolve
 from forge_core.llm.models import CompletionRequest, TokenUsage, ToolDefinition
-from forge_core.llm.pricing import price
 from forge_core.llm.tokenizer import token_ids
 from forge_core.llm.tokens import estimate_tokens
 

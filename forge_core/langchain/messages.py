@@ -24,8 +24,8 @@ from langchain_core.messages import ToolCall as LangChainToolCall
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
 from forge_core.langchain.content import to_wire
+from forge_core.llm.http.wire import new_call_id
 from forge_core.llm.models import Message, MessageRole, ToolCall
-from forge_core.llm.wire import new_call_id
 
 _OWN = "forge"
 """Key in `additional_kwargs` under which extras without a LangChain field travel."""

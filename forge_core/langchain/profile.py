@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from langchain_core.language_models import ModelProfile
 
-from forge_core.llm.catalog import ModelInfo
+from forge_core.llm.account.catalog import ModelInfo
 
 
 def to_profile(model: ModelInfo) -> ModelProfile:

@@ -24,9 +24,9 @@ from forge_core.langchain.outcome import finish_reason_of, model_of, stopped_rea
 from forge_core.langchain.run_control import Deadline, RunClock, StopSignal
 from forge_core.langchain.tool_calls import PendingCall, ToolRound, not_run
 from forge_core.langchain.turn import ModelCall
+from forge_core.llm.http.retry import RetryCount
 from forge_core.llm.marking import tool_output
 from forge_core.llm.models import Message, TokenUsage
-from forge_core.llm.retry import RetryCount
 from forge_core.redact import Redactor
 from forge_core.result import AgentResult, StoppedReason, ToolCallRecord
 from forge_core.tools.awaiting import ended, first

@@ -14,9 +14,9 @@ from langchain_core.outputs import LLMResult
 
 from forge_core.langchain.callback_base import ForgeCallbackHandler
 from forge_core.langchain.usage import answer_of, counted_usage, message_of, model_name_of
+from forge_core.llm.account.pricing import Pricer
+from forge_core.llm.account.spending import Spending, SpendingBook
 from forge_core.llm.models import TokenUsage
-from forge_core.llm.pricing import Pricer
-from forge_core.llm.spending import Spending, SpendingBook
 from forge_core.llm.tokens import estimate_tokens
 
 

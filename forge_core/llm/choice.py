@@ -62,6 +62,6 @@ _OFFLINE = Endpoint("offline", "")
 
 
 def _default_model() -> str:
-    from forge_core.llm.catalog import DEFAULT_MODEL
+    from forge_core.llm.account.catalog import DEFAULT_MODEL
 
     return DEFAULT_MODEL

@@ -19,16 +19,16 @@ import httpx
 
 from forge_core import __version__
 from forge_core.errors import ConfigError, ProviderError
-from forge_core.llm.account_calls import AccountCalls
-from forge_core.llm.connection import Connections
+from forge_core.llm.account.calls import AccountCalls
 from forge_core.llm.endpoints import OPENROUTER_URL, clean_url, identify, is_loopback, shown_url
-from forge_core.llm.exchange import Deadlines, Exchange
-from forge_core.llm.faults import Faults
+from forge_core.llm.http.connection import Connections
+from forge_core.llm.http.exchange import Deadlines, Exchange
+from forge_core.llm.http.faults import Faults
+from forge_core.llm.http.payload import build_body, encode_body
+from forge_core.llm.http.retry import RetryCount, RetryNotice, current_count
+from forge_core.llm.http.streaming import is_token
+from forge_core.llm.http.wire import error_in, parse_json, read_response
 from forge_core.llm.models import CompletionRequest, CompletionResponse, StreamChunk
-from forge_core.llm.payload import build_body, encode_body
-from forge_core.llm.retry import RetryCount, RetryNotice, current_count
-from forge_core.llm.streaming import is_token
-from forge_core.llm.wire import error_in, parse_json, read_response
 from forge_core.redact import Redactor
 
 COMPLETE_TIMEOUT_S = 600.0

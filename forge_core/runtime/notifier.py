@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from forge_core.events import Notice, Retry
 
 if TYPE_CHECKING:
-    from forge_core.llm.retry import RetryNotice
+    from forge_core.llm.http.retry import RetryNotice
     from forge_core.session.session import ForgeSession
 
 

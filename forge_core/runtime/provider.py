@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def build_client(config: ForgeConfig, notify: Notifier) -> OpenRouterClient:
     """The client of the configured endpoint; the offline model is one behind a transport of its own."""
     from forge_core.llm.client import OpenRouterClient
-    from forge_core.llm.connection import warm_up
+    from forge_core.llm.http.connection import warm_up
 
     transport = None
     if config.endpoint.kind == "offline":
@@ -62,7 +62,7 @@ def llm_factory(
 
 
 def _context_window(config: ForgeConfig, told: Callable[[str], int | None]) -> Callable[[str], int | None]:
-    from forge_core.llm.catalog import lookup
+    from forge_core.llm.account.catalog import lookup
     from forge_core.offline.protocol import CONTEXT_LENGTH
 
     def window(model: str) -> int | None:
@@ -80,8 +80,8 @@ def _context_window(config: ForgeConfig, told: Callable[[str], int | None]) -> C
 
 def price_of(config: ForgeConfig) -> Callable[[str, TokenUsage], Decimal | None]:
     """Prices calls that the provider set no price on; its catalogue holds for OpenRouter only."""
-    from forge_core.llm.catalog import lookup
-    from forge_core.llm.pricing import price
+    from forge_core.llm.account.catalog import lookup
+    from forge_core.llm.account.pricing import price
 
     def of(model: str, usage: TokenUsage) -> Decimal | None:
         found = lookup(model) if config.endpoint.kind == "openrouter" else None
@@ -91,14 +91,14 @@ def price_of(config: ForgeConfig) -> Callable[[str, TokenUsage], Decimal | None]
 
 
 def _output_price(config: ForgeConfig, model: str) -> Decimal | None:
-    from forge_core.llm.catalog import lookup
+    from forge_core.llm.account.catalog import lookup
 
     found = lookup(model) if config.endpoint.kind == "openrouter" else None
     return found.prices.completion if found is not None else None
 
 
 def _max_output(config: ForgeConfig, model: str) -> int | None:
-    from forge_core.llm.catalog import lookup
+    from forge_core.llm.account.catalog import lookup
 
     found = lookup(model) if config.endpoint.kind == "openrouter" else None
     return found.max_output_tokens if found is not None else None
@@ -107,7 +107,7 @@ def _max_output(config: ForgeConfig, model: str) -> int | None:
 def provider_facts(config: ForgeConfig, client: OpenRouterClient) -> dict[str, Any]:
     """The fields of `SessionParts` that depend on the provider. The bill of a cut answer and the catalogue
     with prices are what only OpenRouter answers; a custom endpoint may tell how much its models hold."""
-    from forge_core.llm.windows import ContextWindows
+    from forge_core.llm.account.windows import ContextWindows
 
     windows = ContextWindows(client)
     facts: dict[str, Any] = {
@@ -118,7 +118,7 @@ def provider_facts(config: ForgeConfig, client: OpenRouterClient) -> dict[str, A
         "known_models": partial(_known_models, config),
     }
     if config.endpoint.kind == "openrouter":
-        from forge_core.llm.catalog_refresh import refresh_catalogue
+        from forge_core.llm.account.catalog_refresh import refresh_catalogue
 
         facts["bill"] = partial(_bill, client)
         facts["refresh"] = partial(refresh_catalogue, client, config.state_dir / "cache")
@@ -133,7 +133,7 @@ async def _bill(client: OpenRouterClient, generation_id: str) -> TokenUsage | No
 
 
 def _known_models(config: ForgeConfig) -> Sequence[ModelChoice]:
-    from forge_core.llm.catalog import ModelInfo, bundled
+    from forge_core.llm.account.catalog import ModelInfo, bundled
     from forge_core.session.status import ModelChoice
 
     if config.endpoint.kind != "openrouter":

@@ -12,8 +12,8 @@ from typing import TypeAlias
 from forge_core.errors import ForgeError
 from forge_core.events import LLMEnd
 from forge_core.langchain.callbacks import TokenTrackingCallback
+from forge_core.llm.account.spending import Spending
 from forge_core.llm.models import TokenUsage
-from forge_core.llm.spending import Spending
 
 Bill: TypeAlias = Callable[[str], Awaitable[TokenUsage | None]]
 """What a generation that was left has cost, by its id."""

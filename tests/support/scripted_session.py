@@ -21,8 +21,8 @@ from forge_core.approval import (
 from forge_core.config.models import ForgeConfig, PermissionMode
 from forge_core.context.ledger import Composition, Item
 from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, LLMStart, Notice
+from forge_core.llm.account.spending import SpendingBook
 from forge_core.llm.models import TokenUsage
-from forge_core.llm.spending import SpendingBook
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.result import AgentResult, StoppedReason
 from forge_core.session.accounts import SessionSpending, TurnSpending

@@ -28,8 +28,8 @@ from pydantic import BaseModel
 from forge_core.errors import ProviderError, RateLimitError
 from forge_core.langchain import ForgeAgent, OpenRouterLLM
 from forge_core.llm.client import OpenRouterClient
+from forge_core.llm.http.retry import RetryNotice
 from forge_core.llm.models import CompletionRequest, Message
-from forge_core.llm.retry import RetryNotice
 from forge_core.tools.read import ReadTool
 
 KEY = "sk-or-v1-0123456789abcdef"

@@ -10,8 +10,8 @@ from decimal import Decimal
 import pytest
 
 from forge_core.errors import AuthenticationError, ConfigError
-from forge_core.llm.assembly import AnswerAssembler
 from forge_core.llm.client import OpenRouterClient
+from forge_core.llm.http.assembly import AnswerAssembler
 from forge_core.llm.models import CompletionRequest, CompletionResponse, Message
 from tests.support.sse_server import (
     MODEL,

@@ -22,8 +22,8 @@ from forge_core.errors import (
     ServerError,
 )
 from forge_core.llm.client import OpenRouterClient
+from forge_core.llm.http.retry import RetryNotice
 from forge_core.llm.models import CompletionRequest, Message
-from forge_core.llm.retry import RetryNotice
 from tests.support.sse_server import (
     DONE,
     MODEL,

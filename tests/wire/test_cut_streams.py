@@ -20,8 +20,8 @@ from forge_core.errors import ConnectionFailedError
 from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, LLMStart, Retry, ToolStart
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.llm import OpenRouterLLM
-from forge_core.llm import retry
 from forge_core.llm.client import OpenRouterClient
+from forge_core.llm.http import retry
 from forge_core.llm.models import MessageRole
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolParameter, ToolResult
 from tests.support.sse_server import MODEL, Cut, Reply, Reset, Seen, SseServer, Step

@@ -15,7 +15,7 @@ import pytest
 from forge_core.approval import deny_all
 from forge_core.config.models import Endpoint
 from forge_core.events import AgentEvent, LLMChunk, LLMEnd, ToolEnd
-from forge_core.llm.catalog import lookup
+from forge_core.llm.account.catalog import lookup
 from forge_core.runtime import build_session, load_session_config
 from forge_core.session import ForgeSession
 from tests.support.figures import assert_adds_up, bar_text, command_text

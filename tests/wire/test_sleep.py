@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from forge_core.errors import ConnectionFailedError
-from forge_core.llm import connection, watch
 from forge_core.llm.client import OpenRouterClient
-from forge_core.llm.connection import Connections, time_asleep_s, watch_connection
+from forge_core.llm.http import connection, watch
+from forge_core.llm.http.connection import Connections, time_asleep_s, watch_connection
 from forge_core.llm.models import CompletionRequest, Message
 from tests.support.sse_server import (
     MODEL,

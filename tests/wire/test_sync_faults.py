@@ -16,10 +16,10 @@ from forge_core.errors import (
     RateLimitError,
     ServerError,
 )
-from forge_core.llm import exchange
 from forge_core.llm.client import OpenRouterClient
+from forge_core.llm.http import exchange
+from forge_core.llm.http.retry import RetryNotice
 from forge_core.llm.models import CompletionRequest, Message
-from forge_core.llm.retry import RetryNotice
 from tests.support.sse_server import (
     MODEL,
     USAGE,

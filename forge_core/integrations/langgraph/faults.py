@@ -10,7 +10,7 @@ from forge_core.errors import PaymentRequiredError, ProviderTimeoutError, RateLi
 from forge_core.integrations.langgraph.graph_run import shown
 from forge_core.integrations.langgraph.stops import GraphPausedError
 from forge_core.integrations.langgraph.wink_types import wink
-from forge_core.llm.retry import asked_wait_s
+from forge_core.llm.http.retry import asked_wait_s
 
 _QUOTA_WORDS = frozenset(
     {"insufficient_quota", "payment_required", "quota_exceeded", "billing_hard_limit_reached"}

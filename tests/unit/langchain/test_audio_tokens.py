@@ -9,9 +9,9 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 
 from forge_core.langchain import TokenTrackingCallback
 from forge_core.langchain.answers import to_usage_metadata
+from forge_core.llm.account.pricing import ModelPrices, price
+from forge_core.llm.http.wire import read_usage
 from forge_core.llm.models import TokenUsage
-from forge_core.llm.pricing import ModelPrices, price
-from forge_core.llm.wire import read_usage
 
 WIRE = {
     "prompt_tokens": 100,

@@ -17,7 +17,7 @@ from forge_core.langchain.profile import to_profile
 from forge_core.langchain.run_control import StopSignal
 from forge_core.langchain.strict_schema import strict_schema
 from forge_core.langchain.turn import ModelCall, settle
-from forge_core.llm.catalog import ModelInfo
+from forge_core.llm.account.catalog import ModelInfo
 from forge_core.llm.client import OpenRouterClient
 from forge_core.tools.base import ExecutionContext
 from tests.support.agent_tools import Echo

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from forge_core.llm.assembly import AnswerAssembler, CallAssembler, ReasoningAssembler
+from forge_core.llm.http.assembly import AnswerAssembler, CallAssembler, ReasoningAssembler
 from forge_core.llm.models import StreamChunk, TokenUsage
 from forge_core.llm.models import ToolCallDelta as Delta
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from forge_core.llm.assembly import AnswerAssembler
 from forge_core.llm.endpoints import OPENROUTER_URL, identify
-from forge_core.llm.faults import Faults
-from forge_core.llm.salvage import salvage
-from forge_core.llm.streaming import ChunkReader
+from forge_core.llm.http.assembly import AnswerAssembler
+from forge_core.llm.http.faults import Faults
+from forge_core.llm.http.streaming import ChunkReader
+from forge_core.llm.salvage.recovery import salvage
 from tests.support.sse_server import DONE, PROCESSING, chunk, event
 
 FAULTS = Faults(identify(OPENROUTER_URL), OPENROUTER_URL)

@@ -9,8 +9,8 @@ import pytest
 
 from forge_core.errors import InvalidRequestError
 from forge_core.llm.endpoints import PROVIDERS
+from forge_core.llm.http.payload import build_body, encode_body
 from forge_core.llm.models import CompletionRequest, Message, ToolCall, ToolDefinition
-from forge_core.llm.payload import build_body, encode_body
 
 OPENROUTER = PROVIDERS["openrouter"]
 OPENAI = PROVIDERS["openai"]

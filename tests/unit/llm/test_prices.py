@@ -7,9 +7,9 @@ from decimal import Decimal
 
 import pytest
 
-from forge_core.llm.catalog import DEFAULT_MODEL, bundled, bundled_date, lookup, read_model
+from forge_core.llm.account.catalog import DEFAULT_MODEL, bundled, bundled_date, lookup, read_model
+from forge_core.llm.account.pricing import ModelPrices, price
 from forge_core.llm.models import TokenUsage
-from forge_core.llm.pricing import ModelPrices, price
 
 PRICES = ModelPrices(
     prompt=Decimal("0.000003"),

@@ -15,7 +15,7 @@ from forge_core.errors import (
     RateLimitError,
     ServerError,
 )
-from forge_core.llm.retry import (
+from forge_core.llm.http.retry import (
     RETRY_STATUSES,
     RetryCount,
     asked_wait_s,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from forge_core.llm.models import ToolDefinition
-from forge_core.llm.salvage import RECOVERED, salvage
+from forge_core.llm.salvage.recovery import RECOVERED, salvage
 
 TOOLS: list[ToolDefinition | dict[str, Any]] = [
     ToolDefinition(

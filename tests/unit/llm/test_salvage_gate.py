@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forge_core.llm.salvage_gate import TextGate
+from forge_core.llm.salvage.gate import TextGate
 
 NAMES = ("read", "grep")
 

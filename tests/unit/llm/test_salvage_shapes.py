@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from forge_core.llm.models import ToolDefinition
-from forge_core.llm.salvage import salvage
+from forge_core.llm.salvage.recovery import salvage
 
 TOOLS: list[ToolDefinition | dict[str, Any]] = [
     ToolDefinition("ls", "Lists.", {"type": "object", "properties": {}}),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from decimal import Decimal
 
+from forge_core.llm.account.spending import Spending, SpendingBook
 from forge_core.llm.models import TokenUsage
-from forge_core.llm.spending import Spending, SpendingBook
 
 
 def call(tokens: int, usd: str | None = None, *, estimated: bool = False) -> TokenUsage:

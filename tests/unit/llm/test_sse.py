@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from forge_core.errors import MalformedResponseError
-from forge_core.llm.sse import SseEvent, SseReader
+from forge_core.llm.http.sse import SseEvent, SseReader
 
 
 def read(*pieces: bytes, limit: int = 1000) -> list[SseEvent]:

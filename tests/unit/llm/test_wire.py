@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from forge_core.llm.http.wire import error_in, parse_json, read_chunk, read_decimal, read_response, read_usage
 from forge_core.llm.models import TokenUsage, ToolCallDelta
-from forge_core.llm.wire import error_in, parse_json, read_chunk, read_decimal, read_response, read_usage
 
 
 def delta(**fields: Any) -> dict[str, Any]:

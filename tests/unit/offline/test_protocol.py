@@ -207,9 +207,7 @@ def test_half_a_surrogate_pair_in_a_file_breaks_nothing(tmp_path: Path) -> None:
 
 
 def test_the_models_name_costs_no_import() -> None:
-    code = (
-        "import sys, forge_core.config.models as m; m.OFFLINE_MODEL; print('httpx' in sys.modules, m.OFFLINE_MODEL)"
-    )
+    code = "import sys, forge_core.config.models as m; m.OFFLINE_MODEL; print('httpx' in sys.modules, m.OFFLINE_MODEL)"
     done = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "forge/offline"]
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from forge_core.events import Notice
-from forge_core.llm.retry import RetryNotice
+from forge_core.llm.http.retry import RetryNotice
 from forge_core.runtime.notifier import Notifier
 
 

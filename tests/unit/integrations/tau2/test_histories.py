@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from forge_core.langchain.requests import build_request
 from forge_core.llm.endpoints import PROVIDERS
-from forge_core.llm.payload import build_body
+from forge_core.llm.http.payload import build_body
 from tests.support import tau2_shop as shop
 from tests.support.strict_host import violations
 

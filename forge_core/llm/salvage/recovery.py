@@ -18,11 +18,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from forge_core.llm.http.wire import new_call_id
 from forge_core.llm.models import ToolCall, ToolDefinition
-from forge_core.llm.salvage_json import RawCall, calls_in, documents_in
-from forge_core.llm.salvage_markup import find_markup
-from forge_core.llm.salvage_schema import fit
-from forge_core.llm.wire import new_call_id
+from forge_core.llm.salvage.json_text import RawCall, calls_in, documents_in
+from forge_core.llm.salvage.markup import find_markup
+from forge_core.llm.salvage.schema import fit
 
 RECOVERED = "recovered_"
 """Stands in the id of every recovered call."""

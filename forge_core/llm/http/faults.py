@@ -29,7 +29,7 @@ from forge_core.errors import (
     ServerError,
 )
 from forge_core.llm.endpoints import NAMED_KEY_VARIABLE, Provider, shown_url
-from forge_core.llm.retry import MAX_WAIT_S, RETRY_STATUSES, asked_wait_s, shown_wait
+from forge_core.llm.http.retry import MAX_WAIT_S, RETRY_STATUSES, asked_wait_s, shown_wait
 from forge_core.redact import Redactor
 
 MAX_WORDS = 2_000

@@ -12,11 +12,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from forge_core.errors import ProviderError
-from forge_core.llm.catalog import read_model
-from forge_core.llm.client import OpenRouterClient
+from forge_core.llm.account.catalog import read_model
+
+if TYPE_CHECKING:
+    from forge_core.llm.client import OpenRouterClient
 
 _LEAST, _MOST = 256, 10**9
 """Tokens; a figure outside is an error of the server."""

@@ -8,7 +8,8 @@ from typing import Any
 from urllib.parse import quote
 
 from forge_core.errors import MalformedResponseError, ModelNotFoundError
-from forge_core.llm.account import (
+from forge_core.llm.account.catalog import ModelInfo, read_model
+from forge_core.llm.account.records import (
     Credits,
     GenerationInfo,
     KeyInfo,
@@ -16,7 +17,6 @@ from forge_core.llm.account import (
     read_generation,
     read_key,
 )
-from forge_core.llm.catalog import ModelInfo, read_model
 
 _GENERATION_WAITS_S = (0.5, 1.0, 2.0)
 """A generation can be asked for only some moments after its end."""

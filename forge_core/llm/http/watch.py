@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TypeVar
 
-from forge_core.llm.connection import ASLEEP_S, time_asleep_s
+from forge_core.llm.http.connection import ASLEEP_S, time_asleep_s
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from forge_core.llm.http.wire import read_decimal, read_usage
 from forge_core.llm.models import TokenUsage
-from forge_core.llm.wire import read_decimal, read_usage
 
 
 @dataclass(frozen=True, slots=True)

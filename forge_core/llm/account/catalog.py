@@ -11,11 +11,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from forge_core.llm.pricing import ModelPrices
-from forge_core.llm.wire import read_decimal
+from forge_core.llm.account.pricing import ModelPrices
+from forge_core.llm.http.wire import read_decimal
 
 DEFAULT_MODEL = "anthropic/claude-sonnet-5"
-_BUNDLED = Path(__file__).parent / "data" / "models.json"  # importlib.resources would cost a start 20 ms
+_BUNDLED = Path(__file__).parents[1] / "data" / "models.json"  # importlib.resources would cost a start 20 ms
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from forge_core.llm.catalog import learn, read_model
-from forge_core.llm.catalog_cache import cache_file, load_models, save_models
-from forge_core.llm.client import OpenRouterClient
+from forge_core.llm.account.catalog import learn, read_model
+from forge_core.llm.account.catalog_cache import cache_file, load_models, save_models
+
+if TYPE_CHECKING:
+    from forge_core.llm.client import OpenRouterClient
 
 
 async def refresh_catalogue(client: OpenRouterClient, folder: Path) -> None:

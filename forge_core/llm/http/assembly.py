@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from forge_core.llm.http.wire import new_call_id, parse_json
 from forge_core.llm.models import (
     CompletionResponse,
     Message,
@@ -17,7 +18,6 @@ from forge_core.llm.models import (
     ToolCall,
     ToolCallDelta,
 )
-from forge_core.llm.wire import new_call_id, parse_json
 
 
 @dataclass(slots=True)

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from forge_core.llm.catalog import ModelInfo, read_model
-from forge_core.llm.wire import parse_json
+from forge_core.llm.account.catalog import ModelInfo, read_model
+from forge_core.llm.http.wire import parse_json
 
 MAX_AGE_S = 24 * 3600.0
 _VERSION = 1

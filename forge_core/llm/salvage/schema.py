@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from forge_core.llm.wire import parse_json
+from forge_core.llm.http.wire import parse_json
 
 _MISFIT = object()
 _TYPES: Mapping[str, tuple[type, ...]] = {

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from forge_core.llm.http.surrogates import SurrogateJoiner
 from forge_core.llm.models import (
     CompletionResponse,
     Message,
@@ -23,7 +24,6 @@ from forge_core.llm.models import (
     ToolCall,
     ToolCallDelta,
 )
-from forge_core.llm.surrogates import SurrogateJoiner
 
 
 def new_call_id() -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from forge_core.errors import MalformedResponseError, ProviderError
-from forge_core.llm.faults import Faults
+from forge_core.llm.http.faults import Faults
+from forge_core.llm.http.sse import MAX_EVENT_BYTES, SseEvent, SseReader
+from forge_core.llm.http.surrogates import SurrogateJoiner
+from forge_core.llm.http.wire import choice_in, error_in, parse_json, read_chunk
 from forge_core.llm.models import StreamChunk
-from forge_core.llm.sse import MAX_EVENT_BYTES, SseEvent, SseReader
-from forge_core.llm.surrogates import SurrogateJoiner
-from forge_core.llm.wire import choice_in, error_in, parse_json, read_chunk
 
 _DONE = "[DONE]"
 _HEAD_BYTES = 4096

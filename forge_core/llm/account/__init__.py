@@ -1,0 +1,1 @@
+"""What the provider publishes and bills: catalogue, prices, context windows, credits, spending."""

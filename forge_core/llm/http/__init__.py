@@ -1,0 +1,1 @@
+"""Requests to the provider: connections, server-sent events, retries, errors, the wire format."""

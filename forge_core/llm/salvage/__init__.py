@@ -1,0 +1,1 @@
+"""Recovery of tool calls that a model printed as text."""
