@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from forge_core.permissions.policy import PermissionPolicy as PermissionPolicy
     from forge_core.permissions.policy import Policy as Policy
     from forge_core.permissions.policy import Verdict as Verdict
-    from forge_core.permissions.rules import Rule as Rule
-    from forge_core.permissions.rules import parse_rule as parse_rule
+    from forge_core.permissions.rules.rule import Rule as Rule
+    from forge_core.permissions.rules.rule import parse_rule as parse_rule
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
@@ -18,8 +18,8 @@ __getattr__, __dir__ = lazy_exports(
         "Decision": "forge_core.permissions.policy",
         "PermissionPolicy": "forge_core.permissions.policy",
         "Policy": "forge_core.permissions.policy",
-        "Rule": "forge_core.permissions.rules",
+        "Rule": "forge_core.permissions.rules.rule",
         "Verdict": "forge_core.permissions.policy",
-        "parse_rule": "forge_core.permissions.rules",
+        "parse_rule": "forge_core.permissions.rules.rule",
     },
 )

@@ -9,21 +9,34 @@ from dataclasses import replace
 from pathlib import Path
 
 from forge_core.config.models import PermissionMode
-from forge_core.permissions.catastrophe import Doubt, catastrophe, doubt
-from forge_core.permissions.command_rules import Match, covers, forget_places, is_exactly, is_met_by, meets
-from forge_core.permissions.denied_files import may_be_met
-from forge_core.permissions.named_scripts import named_scripts
+from forge_core.permissions.guard.catastrophe import Doubt, catastrophe, doubt
 from forge_core.permissions.paths import place
-from forge_core.permissions.read_only import folders_before, git_runs, is_glue, is_reading, reads_only
-from forge_core.permissions.rule_book import Origin
-from forge_core.permissions.rules import NETWORK, Rule, denies_paths
-from forge_core.permissions.shell_rules import is_destructive
-from forge_core.permissions.shell_syntax import Reading, SimpleCommand, read_line
+from forge_core.permissions.read_only.commands import (
+    folders_before,
+    git_runs,
+    is_glue,
+    is_reading,
+    reads_only,
+)
+from forge_core.permissions.read_only.strays import strays
+from forge_core.permissions.read_only.unmasked_reading import still_asks
+from forge_core.permissions.read_only.word_paths import paths_in
+from forge_core.permissions.rules.command_rules import (
+    Match,
+    covers,
+    forget_places,
+    is_exactly,
+    is_met_by,
+    meets,
+)
+from forge_core.permissions.rules.denied_files import may_be_met
+from forge_core.permissions.rules.named_scripts import named_scripts
+from forge_core.permissions.rules.rule import NETWORK, Rule, denies_paths
+from forge_core.permissions.rules.rule_book import Origin
+from forge_core.permissions.rules.shell_rules import is_destructive
+from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
 from forge_core.permissions.situation import LineVerdict, Part, Situation
-from forge_core.permissions.strays import strays
-from forge_core.permissions.unmasked_reading import still_asks
 from forge_core.permissions.verdict import By, Decision
-from forge_core.permissions.word_paths import paths_in
 
 _UNKNOWN = "what it runs cannot be determined from the line"
 

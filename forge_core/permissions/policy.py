@@ -10,14 +10,13 @@ from forge_core.approval import Effect
 from forge_core.config.models import PermissionMode
 from forge_core.config.project_state import Scripts
 from forge_core.errors import ConfigError
-from forge_core.permissions.command_rules import prefix_of
 from forge_core.permissions.explain import Explanation, explained
-from forge_core.permissions.grants import check_grant, check_session_grant, command_rule, file_rule
 from forge_core.permissions.lines import judge
-from forge_core.permissions.named_scripts import named_scripts
 from forge_core.permissions.paths import Place, place, real_path
-from forge_core.permissions.rule_book import Kind, RuleBook, RuleEntry
-from forge_core.permissions.rules import (
+from forge_core.permissions.rules.command_rules import prefix_of
+from forge_core.permissions.rules.grants import check_grant, check_session_grant, command_rule, file_rule
+from forge_core.permissions.rules.named_scripts import named_scripts
+from forge_core.permissions.rules.rule import (
     EDIT,
     NETWORK,
     SHELL_TOOL,
@@ -29,7 +28,8 @@ from forge_core.permissions.rules import (
     parse_rule,
     rule_for_paths,
 )
-from forge_core.permissions.shell_rules import exact_pattern, session_pattern
+from forge_core.permissions.rules.rule_book import Kind, RuleBook, RuleEntry
+from forge_core.permissions.rules.shell_rules import exact_pattern, session_pattern
 from forge_core.permissions.situation import LineVerdict, Situation, Strength
 from forge_core.permissions.verdict import Decision, Policy, Verdict
 
@@ -300,7 +300,7 @@ class PermissionPolicy:
 
 def warm_up() -> None:
     """Loads the parser, which the first command that is decided would otherwise wait for."""
-    from forge_core.permissions.shell_syntax import read_line
+    from forge_core.permissions.shell.syntax import read_line
 
     read_line("true")
 

@@ -9,9 +9,9 @@ from typing import Literal, TypeAlias
 
 from forge_core.config.models import PermissionMode
 from forge_core.config.project_state import Scripts
-from forge_core.permissions.rule_book import RuleBook
-from forge_core.permissions.rules import SHELL_TOOL
-from forge_core.permissions.shell_syntax import SimpleCommand
+from forge_core.permissions.rules.rule import SHELL_TOOL
+from forge_core.permissions.rules.rule_book import RuleBook
+from forge_core.permissions.shell.syntax import SimpleCommand
 from forge_core.permissions.verdict import By, Decision
 
 Strength: TypeAlias = Literal["full", "weak", "off"]

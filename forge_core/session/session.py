@@ -12,8 +12,8 @@ from forge_core.context.ledger import Composition, reserved_output
 from forge_core.errors import ForgeError
 from forge_core.events import AgentEnd, AgentEvent, LLMEnd, Notice
 from forge_core.langchain.agent import NOTHING_TO_RETRY as NOTHING_TO_RETRY
-from forge_core.permissions.grants import check_grant
 from forge_core.permissions.policy import PermissionPolicy
+from forge_core.permissions.rules.grants import check_grant
 from forge_core.permissions.sandbox.state import SandboxState
 from forge_core.result import AgentResult
 from forge_core.session.accounts import Accounts, SessionSpending

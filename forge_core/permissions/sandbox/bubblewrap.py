@@ -9,9 +9,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.sandbox.presence import is_folder, is_there
 from forge_core.permissions.sandbox.state import SandboxState
-from forge_core.permissions.tables import table
 
 _NAMESPACES = (
     "--die-with-parent",

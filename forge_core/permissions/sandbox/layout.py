@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
+from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.sandbox.presence import is_folder, is_own_folder, is_there
 from forge_core.permissions.sandbox.protected import Protection
-from forge_core.permissions.tables import table
 
 VEILS = ("/tmp", "/var/tmp", "/run", "/var/run", "/mnt/wslg")
 """Replaced by empty private folders: other programs' temporary files, and the sockets of every service."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from forge_core.permissions.paths import is_secret
-from forge_core.permissions.tables import table
+from forge_core.permissions.programs.word_sets import table
 
 MAX_ENTRIES = 20_000
 """About 20 ms the first time, then a stat for each folder. Nearer folders come first, so what is missed in a

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from forge_core.permissions.shell_syntax import SimpleCommand
+from forge_core.permissions.shell.syntax import SimpleCommand
 from forge_core.tools.expected.claims import Claims
 from forge_core.tools.expected.programs import ALSO_FIX, CHECK_ONLY, FORMATTERS
 from forge_core.tools.expected.words import operands, sed_words

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from forge_core.permissions.shell_syntax import SimpleCommand
+from forge_core.permissions.shell.syntax import SimpleCommand
 from forge_core.tools.expected.claims import Claims
 from forge_core.undo.expected import Effect
 

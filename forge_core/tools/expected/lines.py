@@ -7,8 +7,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from forge_core.permissions.shell_syntax import SimpleCommand, read_line
-from forge_core.permissions.tables import table
+from forge_core.permissions.programs.word_sets import table
+from forge_core.permissions.shell.syntax import SimpleCommand, read_line
 from forge_core.tools.expected.claims import Claims
 from forge_core.tools.expected.file_commands import archive, formatter, pack, rewriter, sed, transfer
 from forge_core.tools.expected.git_claims import git_claims

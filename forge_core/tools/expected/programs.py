@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from forge_core.permissions.tables import table
+from forge_core.permissions.programs.word_sets import table
 from forge_core.undo.expected import Effect
 
 READERS = table(

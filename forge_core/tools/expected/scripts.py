@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from forge_core.permissions.shell_syntax import SimpleCommand
+from forge_core.permissions.shell.syntax import SimpleCommand
 from forge_core.tools.expected.claims import Claims
 from forge_core.tools.expected.makefiles import package_scripts, recipes
 from forge_core.tools.expected.node_outputs import node_outputs

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from forge_core.permissions.shell_syntax import SimpleCommand
+from forge_core.permissions.shell.syntax import SimpleCommand
 
 _MAX_COUNTED = 60
 _RANGE = re.compile(r"\{(\d{1,6})\.\.(\d{1,6})(?:\.\.\d+)?\}")

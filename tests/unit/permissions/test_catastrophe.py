@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.permissions.catastrophe import catastrophe, doubt
+from forge_core.permissions.guard.catastrophe import catastrophe, doubt
 
 ROOT = Path("/work/proj")
 HOME = Path("/home/me")

@@ -10,7 +10,7 @@ from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
 from forge_core.errors import ConfigError
 from forge_core.permissions import Decision, PermissionPolicy, Verdict, parse_rule
 from forge_core.permissions.paths import folds_case, place
-from forge_core.permissions.rules import allows_paths, denies_paths
+from forge_core.permissions.rules.rule import allows_paths, denies_paths
 from forge_core.tools import (
     ApplyPatchTool,
     EditTool,

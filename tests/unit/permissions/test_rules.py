@@ -3,10 +3,10 @@ from pathlib import Path
 import pytest
 
 from forge_core.errors import ConfigError
-from forge_core.permissions.command_rules import Match, covers, is_exactly, meets
-from forge_core.permissions.rules import Rule, parse_rule
-from forge_core.permissions.shell_rules import is_destructive, session_pattern
-from forge_core.permissions.shell_syntax import read_line
+from forge_core.permissions.rules.command_rules import Match, covers, is_exactly, meets
+from forge_core.permissions.rules.rule import Rule, parse_rule
+from forge_core.permissions.rules.shell_rules import is_destructive, session_pattern
+from forge_core.permissions.shell.syntax import read_line
 
 
 def allows_command(rule: Rule, command: str, root: Path, *, is_granted: bool = False) -> bool:

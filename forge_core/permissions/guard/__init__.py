@@ -1,0 +1,1 @@
+"""Commands that are denied in every permission mode."""

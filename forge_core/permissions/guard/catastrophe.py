@@ -1,0 +1,231 @@
+"""The guard that stays on in every mode: what can never be made good again is refused, whoever allowed it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from forge_core.permissions.guard.cleaning import cleaning
+from forge_core.permissions.guard.destruction import (
+    DELETERS,
+    destroyed,
+    emptied,
+    finds_and_deletes,
+    is_picky,
+    is_recursive,
+    removed_by_text,
+    starts_of,
+)
+from forge_core.permissions.guard.precious import absolute, is_all_of, is_history, precious
+from forge_core.permissions.guard.pushes import deletes_branches, is_leased, pushed, rewrites_a_remote
+from forge_core.permissions.programs.plain_programs import NEVER_RUN
+from forge_core.permissions.programs.word_sets import table
+from forge_core.permissions.shell.syntax import SimpleCommand, read_line, words_of
+from forge_core.workspace.globs import expand_braces
+
+_DISK = re.compile(
+    r"/dev/(?:[shv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|r?disk\d|mapper/|dm-\d|md\d|mem$|kmem$|port$|sr\d)"
+)
+_FUNCTION = re.compile(
+    r"(?<![\w:.@-])(?:function\s{1,9})?([\w:.@-]{1,64})\s{0,9}\(\)\s{0,9}[{(]([^}]{0,500})"
+    r"|\bfunction\s{1,9}([\w:.@-]{1,64})\s{1,9}[{(]([^}]{0,500})"
+)
+_DISK_WRITERS = table("cp mv tee shred truncate cat install rsync pv badblocks hdparm sgdisk")
+_FORMATTERS = table("wipefs blkdiscard fdisk sfdisk gdisk parted mkswap cryptsetup diskutil")
+_MAX_FOLDERS = 8
+"""In so many folders a deletion that cannot be read is compared with what the line names; it asks anyway."""
+_GUARDED = DELETERS | table("chmod chown dd shred mkfs wipefs")
+_MAX_WORDS = 200
+_FEEDERS = frozenset({"xargs", "gxargs", "parallel"})
+_TEXT_RUNNERS = ("python", "node", "perl", "ruby", "deno", "bun", "php")
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why a person has to look at a command each time, whatever rule would allow it."""
+
+    reason: str
+    is_grave: bool = False
+    """It may destroy anything: where nobody is asked, it is refused."""
+
+
+def catastrophe(command: str, root: Path, home: Path | None = None) -> str | None:
+    """Why `command` must never run, or None. `root` is the folder it would start in."""
+    if _is_fork_bomb(command):
+        return "it is a fork bomb"
+    home = home or Path.home()
+    unread: set[str] = set()
+    for one, folder in _walk(command, root, home):
+        reason = _reason(one, folder, str(root), str(home))
+        is_new = len(unread) < _MAX_FOLDERS and folder not in unread
+        if reason is None and is_new and _may_delete_anything(one, folder, str(home)):
+            unread.add(folder)
+            reason = _named_beside(command, folder, str(root), str(home))
+        if reason is not None:
+            return reason
+    return None
+
+
+def _is_fork_bomb(command: str) -> bool:
+    """Whether a function starts itself twice at once."""
+    for found in _FUNCTION.findall(command):
+        name, body = (found[0], found[1]) if found[0] else (found[2], found[3])
+        again = rf"(?<![\w:.-]){re.escape(name)}(?![\w:.-])"
+        if body.count(name) > 1 and re.search(
+            rf"{again}\s{{0,9}}(?:\|(?!\|)|&(?!&))\s{{0,9}}&?\s{{0,9}}{again}", body
+        ):
+            return True
+    return False
+
+
+def doubt(command: str, root: Path, home: Path | None = None) -> Doubt | None:
+    """Why `command` must be asked about even where a rule allows it, or None: it deletes whole folders and
+    cannot be seen to delete only what it names, or overwrites a remote branch that nobody else has moved."""
+    home = home or Path.home()
+    for one, folder in _walk(command, root, home):
+        if _may_delete_anything(one, folder, str(home)):
+            return Doubt(
+                f"it cannot be told beforehand which folders {one.program} would delete", is_grave=True
+            )
+        targets = destroyed(one.program, one.words[1:])
+        history = next((word for word in targets if re.search(r"(?:^|/)\.git(?:/*|/[*.]+)$", word)), None)
+        if history is not None:
+            return Doubt(f"{one.program} would destroy the history in {history}", is_grave=True)
+        if one.program == "git" and deletes_branches(one.words[1:]):
+            return Doubt("it deletes branches of a remote", is_grave=True)
+        cleaned = cleaning(one.words[1:]) if one.program == "git" else None
+        if cleaned is not None and cleaned.is_deep and cleaned.takes_all:
+            return Doubt(
+                "git clean would delete files that no commit keeps without naming them", is_grave=True
+            )
+        if one.program == "git" and any(is_leased(word) for word in pushed(one.words[1:])):
+            return Doubt("it overwrites a branch of a remote")
+    return None
+
+
+@lru_cache(maxsize=4)
+def _walk(command: str, root: Path, home: Path) -> tuple[tuple[SimpleCommand, str], ...]:
+    return tuple(_commands(command, root, home))
+
+
+def _commands(command: str, root: Path, home: Path) -> Iterator[tuple[SimpleCommand, str]]:
+    """Each command of the line with the folder that it would run in. What a program that Forge does not know
+    names among its words may be a command that it runs."""
+    folders: dict[tuple[int, ...], str] = {}
+    for one in read_line(command).commands:
+        scope = next(
+            (one.scope[:size] for size in range(len(one.scope), -1, -1) if one.scope[:size] in folders), ()
+        )
+        folder = folders.get(scope, str(root))
+        yield one, folder
+        if one.program in ("cd", "pushd", "popd"):
+            target = next((word for word in one.words[1:] if not re.match(r"-[LPe@]|--", word)), "")
+            if target == "-" or one.program == "popd" or not one.is_known:
+                target = "$OLDPWD"
+            folders[one.scope] = absolute(target or "~", folder, str(home))
+        elif one.program not in NEVER_RUN and len(one.words) > 1:
+            for at, word in enumerate(one.words[1:_MAX_WORDS], 1):
+                if word.rpartition("/")[2] in _GUARDED:
+                    yield replace(one, words=one.words[at:], parts=one.parts[at:]), folder
+
+
+def _may_delete_anything(command: SimpleCommand, folder: str, home: str) -> bool:
+    """Whether it deletes folders whose names come from elsewhere: a variable, a substitution, its input."""
+    if command.program not in DELETERS or not is_recursive(command.words[1:]):
+        return False
+    operands = list(destroyed(command.program, command.words[1:]))
+    if not operands or command.is_guessed or not _FEEDERS.isdisjoint(command.wrappers):
+        return True
+    return any(re.search(r"[$`]", absolute(word, folder, home)) for word in operands)
+
+
+def _named_beside(command: str, folder: str, root: str, home: str) -> str | None:
+    """What of value, other than the project, the line names anywhere: a deletion of names that cannot be seen
+    would most likely meet it."""
+    for word in dict.fromkeys(words_of(command)):
+        for part in {word, word.partition("=")[2]} - {""}:
+            named = precious(part, folder, root, home)
+            if named is not None and not named.startswith("the whole project"):
+                return f"it would delete what is in {named}"
+    return None
+
+
+def _reason(command: SimpleCommand, folder: str, root: str, home: str) -> str | None:
+    program, words = command.program, command.words[1:]
+    disk = next((word for word in command.writes if _DISK.match(word)), None)
+    if program in _DISK_WRITERS:
+        disk = disk or next((word for word in words if _DISK.match(word) and program != "cat"), None)
+    if program == "dd":
+        disk = disk or next(
+            (word[3:] for word in words if word.startswith("of=") and _DISK.match(word[3:])), None
+        )
+    if disk is not None:
+        return f"it overwrites the device {disk}"
+    if program.startswith("mkfs") or program in _FORMATTERS:
+        return f"{program} destroys what is on a disk"
+    if program == "git":
+        return rewrites_a_remote(words) or _cleaned_away(command, folder, root, home)
+    if _ends_all(program, words):
+        return "it ends every process of a user"
+    return _loss(command, folder, root, home)
+
+
+def _loss(command: SimpleCommand, folder: str, root: str, home: str) -> str | None:
+    """What of value the command deletes, moves away or overwrites."""
+    program, words = command.program, command.words[1:]
+    for written in (*command.writes, *emptied(program, words)):
+        if is_history(written, folder, root, home):
+            return f"it would overwrite the history in {written}"
+    follows = program not in DELETERS and program not in ("mv", "find")
+    for target in (one for word in destroyed(program, words) for one in expand_braces(word)):
+        named = precious(target, folder, root, home, follows=follows)
+        if named is not None:
+            return f"{program} would destroy {named}"
+        if program in DELETERS and is_all_of(target, folder, root, home):
+            return f"{program} would destroy the whole project ({target})"
+    texts = (*words, *command.fed) if program.startswith(_TEXT_RUNNERS) else ()
+    picked = starts_of(words) if program == "find" and finds_and_deletes(words) and is_picky(words) else ()
+    for target in (*removed_by_text(texts), *picked):
+        named = precious(target, folder, root, home, follows=True)
+        if named is not None and not (picked and named.startswith("the whole project")):
+            return f"{program} would destroy {named}"
+    return None
+
+
+def _cleaned_away(command: SimpleCommand, folder: str, root: str, home: str) -> str | None:
+    """What of value besides the project a `git clean` empties."""
+    found = cleaning(command.words[1:], command.assignments)
+    if found is None:
+        return None
+    for one in found.folders:
+        folder = absolute(one, folder, home)
+    is_own = os.path.realpath(folder) == os.path.realpath(root)
+    for target in found.operands or (".",):
+        named = precious(target, folder, root, home, follows=True)
+        if named is not None and not (is_own and absolute(target, folder, home) == folder):
+            return f"git clean would destroy {named}"
+    return None
+
+
+def _ends_all(program: str, words: tuple[str, ...]) -> bool:
+    """Whether it ends every process, or every one of a user."""
+    if program == "killall5" or (program in ("kill", "pkill") and "-1" in words[1:]):
+        return True
+    if program not in ("pkill", "killall", "skill", "slay"):
+        return False
+    operands: list[str] = []
+    is_user = is_value = False
+    for word in words:
+        if is_value:
+            is_value = False
+        elif re.fullmatch(r"-[uU]|--(?:e?uid|user)", word):
+            is_user = is_value = True
+        elif re.match(r"-[uU].|--(?:e?uid|user)=", word):
+            is_user = True
+        elif not word.startswith("-"):
+            operands.append(word)
+    return (is_user and not operands) or any(word in ("", ".", ".*", "^") for word in operands)

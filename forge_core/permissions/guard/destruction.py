@@ -1,0 +1,122 @@
+"""What a command deletes, moves away, makes inaccessible or empties."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from forge_core.permissions.programs.word_sets import table
+
+DELETERS = frozenset({"rm", "srm", "trash"})
+_RECURSIVE = re.compile(r"-\w*[rR]\w*|--r(?:e(?:c(?:u(?:r(?:s(?:i(?:ve?)?)?)?)?)?)?)?")
+_FIND_TESTS = re.compile(
+    r"-(?:i?name|i?path|i?wholename|i?regex|[acm](?:time|min)|newer\w*|size|empty|user|group|perm)"
+)
+_EMPTIERS = table("tee truncate shred")
+_REMOVALS = re.compile(
+    r"(?:rmtree|remove_tree|rm_rf|rm_r|rmSync|rmdirSync|rimraf)\W[^'\"\n]{0,80}['\"]([^'\"\n]{1,200})['\"]"
+)
+
+
+def is_recursive(words: Sequence[str]) -> bool:
+    """Whether an option says that whole folders are meant."""
+    return any(_RECURSIVE.fullmatch(word) for word in words if word != "-")
+
+
+def destroyed(program: str, words: Sequence[str]) -> Iterator[str]:
+    """What a command deletes, moves away or makes inaccessible with everything below it."""
+    flags = [word for word in words if word.startswith("-") and word != "-"]
+    operands = [word for word in words if not word.startswith("-")]
+    recursive = is_recursive(flags)
+    is_unknown = any(re.search(r"[$`]", word) for word in words)  # it may be the option that matters
+    if (program in DELETERS and (recursive or is_unknown or program == "srm")) or program in (
+        "unlink",
+        "shred",
+    ):
+        yield from operands
+    elif program in ("chmod", "chown", "chgrp") and recursive:
+        yield from operands[1:]
+    elif program == "mv":
+        yield from operands[:-1]
+    elif program == "find" and finds_and_deletes(words) and not is_picky(words):
+        yield from starts_of(words)
+    elif program == "rsync" and any(flag.startswith("--delete") for flag in flags):
+        yield from operands[-1:]
+    elif program in ("tar", "gtar", "bsdtar") and any(flag.startswith("--remove-f") for flag in flags):
+        yield from _archived(words)
+    elif program == "zip" and any(re.fullmatch(r"-\w*m\w*|--move", flag) for flag in flags):
+        yield from operands[1:]
+
+
+def removed_by_text(texts: Sequence[str]) -> Iterator[str]:
+    """The folders that a program given as text removes, where they stand in it plainly."""
+    for text in texts:
+        yield from _REMOVALS.findall(text[:20_000])
+
+
+def emptied(program: str, words: Sequence[str]) -> Iterator[str]:
+    """Files that a command overwrites."""
+    operands = [word for word in words if not word.startswith("-")]
+    if program in _EMPTIERS:
+        yield from operands
+    elif program in ("cp", "mv", "install", "ln"):
+        yield from operands[-1:]
+        yield from operands[:-1] if program == "mv" else ()
+    elif program in ("rm", "unlink"):
+        yield from operands
+    elif program == "dd":
+        yield from (word[3:] for word in words if word.startswith("of="))
+
+
+def _archived(words: Sequence[str]) -> Iterator[str]:
+    folder, is_value = "", False
+    for word in words:
+        if is_value:
+            folder, is_value = word, False
+        elif word in ("-C", "--directory", "--cd"):
+            is_value = True
+        elif word.startswith("--directory="):
+            folder = word.partition("=")[2]
+        elif not word.startswith("-"):
+            yield f"{folder}/{word}" if folder and not word.startswith(("/", "~")) else word
+
+
+def finds_and_deletes(words: Sequence[str]) -> bool:
+    """Whether a find removes what it meets."""
+    return _deletion(words) is not None
+
+
+def _deletion(words: Sequence[str]) -> int | None:
+    for at, word in enumerate(words):
+        runs = word in ("-exec", "-execdir", "-ok", "-okdir")
+        if word == "-delete" or (
+            runs and any(one.rpartition("/")[2] in ("rm", "shred") for one in words[at + 1 : at + 2])
+        ):
+            return at
+    return None
+
+
+def is_picky(words: Sequence[str]) -> bool:
+    """Whether a test before the deletion leaves most of what find meets."""
+    before = list(words[: _deletion(words)])
+    if "(" not in before:
+        last = max((at for at, word in enumerate(before) if word in ("-o", "-or", ",")), default=-1)
+        before = before[last + 1 :]
+    return any(
+        _FIND_TESTS.fullmatch(word)
+        and (not at or before[at - 1] not in ("!", "-not"))
+        and (word == "-empty" or re.search(r"[^*?./]", "".join(before[at + 1 : at + 2])))
+        for at, word in enumerate(before)
+    )
+
+
+def starts_of(words: Sequence[str]) -> list[str]:
+    """The folders where a find begins."""
+    starts: list[str] = []
+    for word in words:
+        if word.startswith(("-", "(", "!")):
+            if word in ("-H", "-L", "-P") and not starts:
+                continue
+            break
+        starts.append(word)
+    return starts or ["."]

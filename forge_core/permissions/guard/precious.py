@@ -1,0 +1,120 @@
+"""What of value a word names, wherever links lead: the system, the home, the project itself, its history."""
+
+from __future__ import annotations
+
+import os
+import re
+from fnmatch import fnmatchcase
+
+from forge_core.permissions.programs.word_sets import table
+
+_SYSTEM = table(
+    "/ /bin /boot /dev /etc /home /lib /lib32 /lib64 /media /mnt /opt /proc /root /run /sbin /srv /sys /usr"
+    " /var /usr/bin /usr/lib /usr/local /usr/share /var/lib /Applications /Library /System /Users /Volumes"
+)
+_ALL = re.compile(r"\*+|\.\*|\?\*|\{\*,\.\*\}|\.?\[[!^]\.\]\*|\.\?\?\*|\.\?\*")
+"""A last part of a path that meets all that lies in the folder, or all that is hidden there."""
+_WILD = re.compile(r"[*?\[{$`]")
+_KEYS = ("/.ssh", "/.gnupg")
+_LIVE = re.compile(r"/proc/(?:self|thread-self)(?:/task/\d+)?/(cwd|root)(?=/|$)")
+
+
+def precious(target: str, folder: str, root: str, home: str, *, follows: bool = False) -> str | None:
+    """What the target names, or None. A link that is named itself counts as what it leads to only when the
+    command `follows` it."""
+    for path in dict.fromkeys((absolute(target, folder, home), _real(target, folder, home, follows))):
+        named = _at(path, target, root, home)
+        if named is not None:
+            return named
+    return None
+
+
+def is_all_of(target: str, folder: str, root: str, home: str) -> bool:
+    """Whether the target is all that the project's folder, or one above it, holds."""
+    for path in (absolute(target, folder, home), _real(target, folder, home, follows=False)):
+        inner = _all_in(path)
+        if inner != path and _holds(inner, root):
+            return True
+    return False
+
+
+def is_history(target: str, folder: str, root: str, home: str) -> bool:
+    """Whether a file that keeps the project's history would be overwritten."""
+    path = _real(target, folder, home, follows=False).removeprefix(root.rstrip("/"))
+    return re.match(r"/\.git/(?:HEAD|index|packed-refs|(?:objects|refs)/.+)$", path) is not None
+
+
+def _at(path: str, target: str, root: str, home: str) -> str | None:
+    inner = _all_in(path)
+    if any(_is_git(one, root) for one in (path, inner)):
+        return f"the history in {target}"
+    first = path.removeprefix("/").partition("/")
+    if not first[2] and re.search(r"[*?\[{]", first[0]):
+        return f"the system ({target})"
+    for one, name in ((home, "the home folder"), (root, "the whole project")):
+        ours = path if name == "the whole project" else inner
+        if _holds(ours, one):
+            return f"{name} ({target})" if ours not in _SYSTEM else f"the system ({target})"
+    if inner.startswith(home) and inner.removeprefix(home) in _KEYS:
+        return f"the keys in {target}"
+    return f"the system ({target})" if inner in _SYSTEM or path in _SYSTEM else None
+
+
+def _holds(folder: str, path: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _all_in(path: str) -> str:
+    """The folder all of whose names the path meets, or the path."""
+    while _ALL.fullmatch(path.rpartition("/")[2]):
+        path = path.rpartition("/")[0] or "/"
+    return path
+
+
+def _is_git(path: str, root: str) -> bool:
+    """Whether it is the project's `.git`, by a glob too, or what the history in it lives by."""
+    below = path.removeprefix(root) if path.startswith(root.rstrip("/") + "/") else path
+    if re.fullmatch(r"/\.git/(?:objects|refs)", below) and below != path:
+        return True
+    name = below.removeprefix("/")
+    if "/" in name:
+        return False
+    return name == ".git" or (name.startswith(".") and not name.startswith("..") and _meets_git(name))
+
+
+def _meets_git(name: str) -> bool:
+    return bool(_WILD.search(name)) and fnmatchcase(".git", name.replace("[^", "[!"))
+
+
+def _real(word: str, folder: str, home: str, follows: bool) -> str:
+    """Where the existing part of the word's path really lies; a link before a `..` behind it."""
+    path = _spelled_out(word, folder, home)
+    parts = path.split("/")
+    known = next((at for at, part in enumerate(parts) if _WILD.search(part)), len(parts))
+    if known == len(parts) and not follows and parts[-1] not in ("", ".", ".."):
+        known -= 1
+    rest = "/".join(parts[known:])
+    try:
+        real = os.path.realpath("/".join(parts[:known]) or "/")
+    except (OSError, ValueError):
+        return absolute(word, folder, home)
+    return "/" + os.path.normpath(f"{real}/{rest}").lstrip("/")
+
+
+def absolute(word: str, folder: str, home: str) -> str:
+    """The path that `word` means, links not resolved."""
+    return "/" + os.path.normpath(_spelled_out(word, folder, home)).lstrip("/")
+
+
+def _spelled_out(word: str, folder: str, home: str) -> str:
+    for spelling, value in (("${HOME}", home), ("$HOME", home), ("${PWD}", folder), ("$PWD", folder)):
+        word = word.replace(spelling, value)
+    word = re.sub(r"^~\+(?=/|$)", lambda _: folder, word)
+    word = re.sub(r"^~-(?=/|$)", "$OLDPWD", word)
+    if word == "~" or word.startswith("~/"):
+        word = home + word[1:]
+    elif word.startswith("~"):
+        user, _, rest = word[1:].partition("/")
+        word = ("/root" if user == "root" else f"/home/{user}") + (f"/{rest}" if rest else "")
+    path = f"{folder}/{word}" if not word.startswith("/") else word
+    return _LIVE.sub(lambda live: folder if live[1] == "cwd" else "/", path)

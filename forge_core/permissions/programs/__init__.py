@@ -1,0 +1,1 @@
+"""What is known about single programs: wrappers, interpreters, git."""

@@ -1,0 +1,1 @@
+"""Recognition of command lines that only read."""

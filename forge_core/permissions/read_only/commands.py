@@ -1,0 +1,308 @@
+"""Whether a command plainly only reads, and only inside the folder: the list of what may run unasked.
+
+A program is on the list with the exact options that it may be given (read_only_tables.py). Whatever is
+spelled otherwise asks: a question too many costs a key, a yes too many the machine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from forge_core.permissions.paths import place, real_path
+from forge_core.permissions.programs.repository_config import running_setting
+from forge_core.permissions.programs.word_sets import table
+from forge_core.permissions.read_only.git import git_paths
+from forge_core.permissions.read_only.option_forms import given
+from forge_core.permissions.read_only.program_tables import (
+    FIND_FILES,
+    FIND_TESTS,
+    FIND_VALUES,
+    LISTINGS,
+    PICKERS,
+    PRINTERS,
+    PROCESS_LISTS,
+    READERS,
+    TEST_OPERATORS,
+    VERSIONS,
+)
+from forge_core.permissions.read_only.word_paths import glob_stays, holds_secret, paths_in
+from forge_core.permissions.shell.syntax import Reading, SimpleCommand
+from forge_core.permissions.shell.words import Word
+
+HARMLESS_WRAPPERS = table("time timeout gtimeout nice command stdbuf !")
+"""They run what follows and nothing else."""
+_WRAPPED = re.compile(
+    r"(?:(?:!|command|time(?: -p)?|nice(?: -n ?-?\d+| --adjustment=-?\d+| -\d+)?"
+    r"|stdbuf(?: -[ioe](?:L|\d+[KM]?))+"
+    r"|g?timeout(?: -s \w+| -k \d+[smhd]?| --signal=\w+| --kill-after=\d+[smhd]?| --preserve-status"
+    r"| --foreground| -v)* \d+(?:\.\d+)?[smhd]?) )*"
+)
+_GLUE = table("cd echo printf true false : test [ exit pwd return")
+_MAX_CD = 3
+_LOOPS = re.compile(r"\b(?:for|while|until|select)\b")
+_SED_ADDRESS = r"(?:\d{1,9}|\$|/[\w #\"'=:<>@%,-]+/)"
+_SED = re.compile(rf"{_SED_ADDRESS}(?:,\s?{_SED_ADDRESS})?\s?p")
+_PRINTF = re.compile(r"(?!-)(?:[^%]|%%|%[-+ 0#]*\d*(?:\.\d+)?[sdiqbcfxou])*", re.DOTALL)
+"""Formats that only print: not `%n`, which sets a variable and evaluates its name."""
+_GREP_ALL = re.compile(r"-[A-Za-z]*r[A-Za-z]*|--recursive")
+_RG_ALL = re.compile(r"-[A-Za-z]*u[A-Za-z]*|--hidden|--no-ignore(?:-vcs)?")
+_SEARCHES = {"grep": _GREP_ALL, "egrep": _GREP_ALL, "fgrep": _GREP_ALL, "rg": _RG_ALL}
+"""Options by which a search reads files that nobody named, hidden ones too."""
+_CODE = re.compile(
+    r"\*\.(?:pyi?|[jt]sx?|go|rs|[ch]|cc|cpp|hpp|java|rb|php|md|txt|toml|ya?ml|css|html|sh|sql|cs|kt|swift|lua)"
+)
+"""Patterns of names that no file with keys has."""
+_MAX_SEARCHED = 20
+_JQ_READS = re.compile(r"\b(?:import|include|modulemeta|get_search_list)\b")
+
+
+def reads_only(reading: Reading, root: Path) -> bool:
+    """Whether every command of the line is on the list, with harmless options, inside `root`."""
+    if reading.problem or reading.functions or reading.features or not reading.commands:
+        return False
+    return all(is_reading(one, reading, root) for one in reading.commands if not one.is_hint)
+
+
+def is_reading(command: SimpleCommand, reading: Reading, root: Path) -> bool:
+    """Whether one command of a line plainly only reads, given where the line may have gone before."""
+    if goes_too_far(reading):
+        return False
+    return is_reader(command, root, folders_before(reading, command, root))
+
+
+def goes_too_far(reading: Reading) -> bool:
+    """Whether the line changes its folder more often than is followed."""
+    moves = sum(one.program == "cd" for one in reading.commands)
+    return moves > _MAX_CD or (moves > 0 and _LOOPS.search(reading.line) is not None)
+
+
+def goes_astray(reading: Reading) -> bool:
+    """Whether the line may run something in a folder that it does not tell."""
+    if goes_too_far(reading):
+        return True
+    for one in reading.commands:
+        if one.program in ("pushd", "popd") or (one.program == "cd" and not _is_plain_cd(one)):
+            return True
+        if not {"-execdir", "-okdir"}.isdisjoint(one.words):
+            return True
+    return False
+
+
+def _is_plain_cd(command: SimpleCommand) -> bool:
+    words = command.parts[1:]
+    return len(words) == 1 and not (
+        words[0].is_dynamic or words[0].has_glob or words[0].text.startswith(("-", "~"))
+    )
+
+
+def is_reader(command: SimpleCommand, root: Path, folders: Sequence[Path] = ()) -> bool:
+    """Whether one command plainly only reads; `folders` are those it may run in."""
+    if command.assignments or command.is_opaque or command.is_guessed or not writes_nothing(command):
+        return False
+    if not is_harmlessly_wrapped(command):
+        return False
+    where = folders or (root,)
+    if not command.words:
+        return not command.writes and not command.reads
+    if any(re.search(r"[*?\[]", path) or not _stays(path, root, where) for path in command.reads):
+        return False
+    return _is_listed(command, root, where) and not git_runs(command, where)
+
+
+def git_runs(command: SimpleCommand, folders: Sequence[Path]) -> str:
+    """The setting of the repository's own config by which this git command may run a program; "" for none."""
+    if command.program != "git" or len(command.words) < 2 or command.words[1:] == ("--version",):
+        return ""
+    places = dict.fromkeys(real_path(folder) for folder in folders)
+    at = 1
+    while (
+        command.words[at : at + 1] == ("-C",) and len(command.words) > at + 1
+    ):  # each from the one before it
+        places = dict.fromkeys(real_path(folder / command.words[at + 1]) for folder in places)
+        at += 2
+    return next(filter(None, (running_setting(one) for one in places)), "")
+
+
+def is_glue(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> bool:
+    """Whether it only moves about, compares or prints between commands that a rule allows."""
+    return command.program in _GLUE and is_reader(command, root, folders)
+
+
+def is_harmlessly_wrapped(command: SimpleCommand) -> bool:
+    """Whether what stands before the program runs it and does nothing else."""
+    taken = command.written[: len(command.written) - len(command.words)]
+    if not set(command.wrappers) <= HARMLESS_WRAPPERS:
+        return False
+    return _WRAPPED.fullmatch("".join(f"{word} " for word in taken)) is not None
+
+
+def writes_nothing(command: SimpleCommand) -> bool:
+    return all(target == "/dev/null" for target in command.writes)
+
+
+def folders_before(reading: Reading, command: SimpleCommand, root: Path) -> tuple[Path, ...]:
+    """The folders that the command may run in: the root, and where a `cd` before it may have led."""
+    folders = [root]
+    for one in reading.commands:
+        if one is command:
+            break
+        if one.program == "cd" and command.scope[: len(one.scope)] == one.scope and len(one.words) > 1:
+            folders += [folder / one.words[-1] for folder in folders[: 2**_MAX_CD]]
+    return tuple(folders)
+
+
+def _is_listed(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> bool:
+    words, program = command.parts, command.words[0]
+    if program in VERSIONS and len(words) == 2 and command.words[1] in VERSIONS[program]:
+        return command.is_known and not any(_picks_programs(folder) for folder in folders)
+    if command.words[:2] in LISTINGS:
+        return command.is_known and all(re.fullmatch(r"\w[\w.-]*", word) for word in command.words[2:])
+    match program:
+        case "[[":
+            return _is_plain_test(words)
+        case "[" | "test":
+            paths = _test_paths(words)
+        case "git":
+            paths = git_paths(words)
+        case "find":
+            paths = _find_paths(words)
+        case "ps":
+            return command.words[1:] in PROCESS_LISTS
+        case "printf":
+            return _is_plain_printf(words) and all(_is_printed(word, root, folders) for word in words[1:])
+        case _ if program in PRINTERS:
+            return all(_is_printed(word, root, folders) for word in words[1:])
+        case _:
+            paths = _paths(program, words)
+    if program in _SEARCHES and paths is not None and _shows_keys(words, paths, folders):
+        return False
+    if program == "diff" and any(
+        word.has_glob or (one / word.text).is_dir() for one in folders for word in paths or ()
+    ):
+        return False  # of folders it compares all files, and follows the links in them
+    return paths is not None and all(_word_stays(word, root, folders) for word in paths)
+
+
+def _picks_programs(folder: Path) -> bool:
+    """Whether a file says which program answers to a name."""
+    here = real_path(folder)
+    return any((one / name).exists() for one in (here, *here.parents) for name in PICKERS)
+
+
+def _paths(program: str, words: Sequence[Word]) -> tuple[Word, ...] | None:
+    """The words that are paths, or None when one of them is not on the list."""
+    allowed = READERS.get(program)
+    if allowed is None:
+        return None
+    if program in ("exit", "return") and [word.text for word in words[1:]] == ["$?"]:
+        return ()
+    found = given(words[1:], allowed)
+    if found is None:
+        return None
+    match program:
+        case "sed":
+            is_plain = not {"-n", "--quiet", "--silent"}.isdisjoint(found.options) and found.operands
+            return found.paths if is_plain and _SED.fullmatch(found.operands[0].text) else None
+        case "jq":
+            return None if any(_JQ_READS.search(word.text) for word in found.operands[:1]) else found.paths
+        case "cd":
+            return found.paths if _is_plain_folder(found.paths) and len(words) == 2 else None
+        case "command":
+            return found.paths if found.options else None
+    return found.paths
+
+
+def _is_plain_folder(paths: Sequence[Word]) -> bool:
+    """Whether `cd` goes down into one folder: bash and the kernel do not agree where `..` behind a link
+    leads."""
+    return len(paths) == 1 and not paths[0].has_glob and ".." not in paths[0].text.split("/")
+
+
+def _find_paths(words: Sequence[Word]) -> tuple[Word, ...] | None:
+    paths: list[Word] = []
+    rest = iter(words[1:])
+    for word in rest:
+        if word.is_dynamic or word.has_glob:  # it may stand for a test that does something
+            return None
+        if word.text in FIND_VALUES or word.text in FIND_FILES:
+            value = next(rest, None)
+            if value is None or value.is_dynamic or value.has_glob:
+                return None
+            paths += [value] if word.text in FIND_FILES else []
+        elif word.text not in FIND_TESTS:
+            if word.text.startswith("-"):
+                return None
+            paths.append(word)
+    return tuple(paths)
+
+
+def _test_paths(words: Sequence[Word]) -> tuple[Word, ...] | None:
+    """The operands of `[ … ]`: none may be another word when it runs, for `-v` evaluates a name."""
+    rest = words[1:]
+    for word in rest:
+        if word.is_dynamic or word.has_glob:
+            return None
+        if word.text.startswith("-") and not (
+            word.text in TEST_OPERATORS or re.fullmatch(r"-\d+", word.text)
+        ):
+            return None
+    return tuple(word for word in rest if not word.text.startswith("-"))
+
+
+def _is_plain_test(words: Sequence[Word]) -> bool:
+    """Whether `[[ … ]]` compares without evaluating: no -v, no arithmetic on anything but numbers."""
+    texts = [word.text for word in words]
+    if any(
+        text in ("-v", "-R") or (word.is_dynamic and not word.is_simple)
+        for text, word in zip(texts, words, strict=True)
+    ):
+        return False
+    return not any(re.fullmatch(r"-(?:eq|ne|lt|le|gt|ge)", text) for text in texts)
+
+
+def _is_plain_printf(words: Sequence[Word]) -> bool:
+    """Whether the format is known, and none that sets a variable."""
+    if len(words) < 2 or words[1].is_dynamic or words[1].has_glob:
+        return False
+    return _PRINTF.fullmatch(words[1].text) is not None
+
+
+def _shows_keys(words: Sequence[Word], paths: Sequence[Word], folders: Sequence[Path]) -> bool:
+    """Whether a search through whole folders would read files with keys."""
+    texts = [word.text for word in words[1:]]
+    if not any(_SEARCHES[words[0].text].fullmatch(text) for text in texts):
+        return False
+    only = [after for before, after in pairwise(texts) if before == "--include"]
+    only += [text.partition("=")[2] for text in texts if text.startswith("--include=")]
+    if words[0].text != "rg" and only and all(_CODE.fullmatch(one) for one in only):
+        return False
+    names = [word.text for word in paths if not word.has_glob] if paths else ["."]
+    if len(names) != max(len(paths), 1):  # whatever a glob meets lies below
+        names.append(".")
+    places = dict.fromkeys(folder / name for folder in folders for name in names)
+    return len(places) > _MAX_SEARCHED or any(holds_secret(one) for one in places)
+
+
+def _is_printed(word: Word, root: Path, folders: Sequence[Path]) -> bool:
+    """Whether the word tells nothing of what lies outside."""
+    return not word.has_glob or (not word.is_dynamic and glob_stays(word, root, folders))
+
+
+def _word_stays(word: Word, root: Path, folders: Sequence[Path]) -> bool:
+    if word.has_glob and not glob_stays(word, root, folders):
+        return False
+    return all(_stays(path, root, folders, has_tilde=word.has_tilde) for path in paths_in(word.text))
+
+
+def _stays(path: str, root: Path, folders: Sequence[Path], *, has_tilde: bool = False) -> bool:
+    """Whether a path lies inside `root`, wherever the command may run, and holds no keys."""
+    if path == "/dev/null":
+        return True
+    if re.search(r"[$`]", path) or (path.startswith("~") and has_tilde):
+        return False
+    return all(
+        one.is_inside and not one.is_secret for one in (place(folder / path, root) for folder in folders)
+    )

@@ -1,0 +1,157 @@
+"""Plain reading where no sandbox hides files with keys: what of it still asks.
+
+A sandbox masks `.env` and key files wherever they lie. Without one, a line may run unasked only when every
+file that it reads can be listed from the line and has been looked at: so nothing that goes through folders
+by itself, nothing that shows what other programs do, and no program that the project may have put there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from forge_core.permissions.paths import is_secret, real_path
+from forge_core.permissions.programs.repository_config import index_files
+from forge_core.permissions.programs.word_sets import table
+from forge_core.permissions.read_only.commands import folders_before
+from forge_core.permissions.read_only.option_forms import given
+from forge_core.permissions.read_only.program_tables import LISTINGS, READERS, VERSIONS
+from forge_core.permissions.shell.syntax import Reading, SimpleCommand
+
+_WHOLE_FOLDERS = table("find fd tree du")
+_RECURSIVE = {
+    **dict.fromkeys(
+        table("grep egrep fgrep"), re.compile(r"-[A-Za-z]*[rR][A-Za-z]*|--(?:dereference-)?recursive")
+    ),
+    "ls": re.compile(r"-[A-Za-z]*R[A-Za-z]*|--recursive"),
+}
+_SHOWS_FILES = table("diff diff-files diff-index status")
+"""Subcommands of git that may show what stands in the working tree."""
+_INSTALLED = re.compile(r"/(?:usr|bin|sbin|opt|nix|snap|System|Library)/")
+_MAY_BE_SECRET = re.compile(
+    rb"\.env|id_rsa|id_dsa|id_ecdsa|id_ed25519|netrc|pgpass|pypirc|npmrc|htpasswd|credentials|vault-token"
+    rb"|client_secret|secring|\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk)\0|\.(?:ssh|gnupg|aws|docker|kube|azure)/",
+    re.IGNORECASE,
+)
+_ENTRY_BYTES = 62
+_MAX_FILE_BYTES = 1_000_000
+
+
+def still_asks(command: SimpleCommand, reading: Reading, root: Path) -> str:
+    """Why a command that plainly only reads asks where nothing is masked; "" when it need not."""
+    if not command.words:
+        return ""
+    program, words = command.program, command.words[1:]
+    folders = folders_before(reading, command, root)
+    if _goes_through_folders(command, reading, folders):
+        return f"{program} reads whole folders, and without a full sandbox keys in them are not hidden"
+    if program == "ps":
+        return "ps shows the arguments of other programs, which may hold keys"
+    if not _is_installed(command, folders, root):
+        return f"{program} may come from the project, not from the system"
+    if program == "git" and not _SHOWS_FILES.isdisjoint(words):
+        changed = next((name for folder in folders for name in _changed_secrets(folder)), "")
+        if changed:
+            return f"git may show {changed}, which may hold keys or passwords"
+    return ""
+
+
+def _goes_through_folders(command: SimpleCommand, reading: Reading, folders: Sequence[Path]) -> bool:
+    program, words = command.program, command.words[1:]
+    if program in _WHOLE_FOLDERS or (program == "git" and "grep" in words):
+        return True
+    if program == "git" and "diff" in words:
+        return _compares_folders(command, folders)
+    if program in _RECURSIVE:
+        return any(_RECURSIVE[program].fullmatch(word) for word in words)
+    if program != "rg":
+        return False
+    # Whatever is no regular file may be a folder, and with none rg searches the current one.
+    found = given(command.parts[1:], READERS["rg"])
+    if found is None or "--files" in found.options or any(word.has_glob for word in found.paths):
+        return True
+    if not found.paths:  # a redirection may take the pipe away, around the command too
+        return not command.is_piped or "<" in reading.line
+    return not all((folder / word.text).is_file() for folder in folders for word in found.paths)
+
+
+def _compares_folders(command: SimpleCommand, folders: Sequence[Path]) -> bool:
+    """Whether `git diff` is given two paths of which one is, or may be, a folder: where git finds no
+    repository that it trusts, or one of them lies outside of it, it compares all that is in them."""
+    words = [word for word in command.parts[1:] if not word.text.startswith("-")]
+    paths = [word for word in words if word.has_glob or any((one / word.text).exists() for one in folders)]
+    if len(paths) < 2 and not any(word.has_glob for word in paths):
+        return False
+    return any(word.has_glob or any((one / word.text).is_dir() for one in folders) for word in paths)
+
+
+def _is_installed(command: SimpleCommand, folders: Sequence[Path], root: Path) -> bool:
+    """Whether the program, where there is one, is not the project's: found through no folder of it, and for
+    one that is asked for its version, no shim either that lets a file of the project choose another."""
+    name = command.words[0]
+    if command.words[:2] in LISTINGS or command.program == "go":
+        return False  # they run code of the folder's environment, or fetch the toolchain that it names
+    must_be_systems = (
+        command.program in VERSIONS and command.words[1:2] and command.words[1] in VERSIONS[command.program]
+    )
+    for path in _candidates(name, folders):
+        if os.access(path, os.X_OK) and path.is_file():
+            real = real_path(path)
+            if path.is_relative_to(root) or real.is_relative_to(root):
+                return False
+            return _INSTALLED.match(str(real)) is not None if must_be_systems else True
+    return "/" not in name
+
+
+def _candidates(name: str, folders: Sequence[Path]) -> Iterator[Path]:
+    if "/" in name:
+        yield from (folder / name for folder in folders)
+        return
+    for entry in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        if entry.startswith("/"):
+            yield real_path(Path(entry)) / name
+        else:
+            yield from (real_path(folder / entry) / name for folder in folders)
+
+
+def _changed_secrets(folder: Path) -> Iterator[str]:
+    """Files with keys that git tracks and whose bytes are not those that it holds. What git holds, it shows
+    by other commands too."""
+    try:
+        for work_tree, index in index_files(folder):
+            data = index.read_bytes()
+            if _MAY_BE_SECRET.search(data):
+                yield from _changed_in(data, work_tree)
+    except (OSError, ValueError):
+        yield "a file"
+
+
+def _changed_in(index: bytes, work_tree: Path) -> Iterator[str]:
+    """Raises ValueError for an index that is not of the usual form.
+
+    Source: git's Documentation/gitformat-index.txt.
+    """
+    if index[:4] != b"DIRC" or index[4:8] not in (b"\0\0\0\2", b"\0\0\0\3"):
+        raise ValueError("an index of another form")
+    at = 12
+    for _ in range(int.from_bytes(index[8:12], "big")):
+        flags = int.from_bytes(index[at + 60 : at + 62], "big")
+        start = at + _ENTRY_BYTES + (2 if flags & 0x4000 else 0)
+        end = index.index(b"\0", start)
+        name = os.fsdecode(index[start:end])
+        if is_secret(name) and _differs(work_tree / name, index[at + 40 : at + 60]):
+            yield name
+        at += (end - at + 8) // 8 * 8
+
+
+def _differs(path: Path, blob: bytes) -> bool:
+    try:
+        if path.stat().st_size > _MAX_FILE_BYTES:
+            return True
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return False
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).digest() != blob

@@ -1,0 +1,94 @@
+"""What a word of a command may name: paths in options and revisions, globs that would meet a file with
+keys."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from glob import iglob
+from itertools import islice
+from pathlib import Path
+
+from forge_core.permissions.paths import is_secret, place
+from forge_core.permissions.shell.words import Word
+
+_MAX_FILES = 2_000
+_MAX_WILD = 2
+"""Folders of wildcards that are looked up; what names more is taken for risky."""
+_MAX_MET = 400
+_WILD = re.compile(r"[*?\[]")
+
+
+def paths_in(word: str) -> set[str]:
+    """The word, and what follows a `=` or `:` in it: `--file=.env`, `HEAD:.env`, or an option's letter:
+    `-f.env`."""
+    parts = {word, *re.split(r"[=:]", word)[1:], *re.findall(r"(?:=|:)(.*)", word, re.DOTALL)}
+    attached = re.match(r"-[A-Za-z]([./~].*)", word, re.DOTALL)
+    if attached:
+        parts.add(attached[1])
+    return {part for part in parts if part}
+
+
+def names_secret(word: str, root: Path, folders: Sequence[Path] = ()) -> bool:
+    """Whether the word names a file with keys, or is a glob that does or may: one that leads out of `root`,
+    or meets too many files."""
+    for part in paths_in(word):
+        here = str(Path.home()) + part[1:] if part == "~" or part.startswith("~/") else part
+        if is_secret(part):
+            return True
+        wild = sum(bool(_WILD.search(one)) for one in here.split("/"))
+        for folder in folders or (root,):
+            where = place(folder / here, root)
+            if where.is_secret or (wild and (wild > _MAX_WILD or not where.is_inside)):
+                return True
+            if wild:
+                found = list(islice(iglob(here, root_dir=folder), _MAX_FILES))  # noqa: PTH207  as the shell: no .files
+                if len(found) == _MAX_FILES or any(place(folder / one, root).is_secret for one in found):
+                    return True
+    return False
+
+
+def glob_stays(word: Word, root: Path, folders: Sequence[Path]) -> bool:
+    """Whether all that a glob meets lies in `root`, links followed, and holds no keys. Only plain stars and
+    question marks, below a name that does not begin with a dot, are looked up at all."""
+    for part in paths_in(word.text):
+        segments = [one for one in part.split("/") if _WILD.search(one)]
+        if not segments:
+            continue
+        if part.startswith("~") or len(segments) > _MAX_WILD:
+            return False
+        if any("[" in one or one.startswith(".") for one in segments):
+            return False
+        for folder in folders:
+            found = list(islice(iglob(part, root_dir=folder), _MAX_MET))  # noqa: PTH207
+            if len(found) == _MAX_MET:
+                return False
+            if not all(_is_ours(folder / one, root) for one in (part, *found)):
+                return False
+    return True
+
+
+def _is_ours(path: Path, root: Path) -> bool:
+    where = place(path, root)
+    return where.is_inside and not where.is_secret
+
+
+def holds_secret(folder: Path) -> bool:
+    """Whether a file with keys lies anywhere below the folder, or more lies there than is looked at."""
+    left = _MAX_FILES
+    todo = [str(folder)]
+    while todo:
+        try:
+            with os.scandir(todo.pop()) as entries:
+                for entry in entries:
+                    left -= 1
+                    if left < 0 or is_secret(entry.name):
+                        return True
+                    if entry.is_dir(follow_symlinks=False):
+                        todo.append(entry.path)
+        except (NotADirectoryError, FileNotFoundError):
+            continue
+        except OSError:
+            return True
+    return False

@@ -1,0 +1,170 @@
+"""What a command says beyond the prefix that a rule allows: harmless words, or a reason to ask again.
+
+A prefix is a promise about a program, not about every option of it: `git log` prints, `git log --output=x`
+writes. So a prefix granted by a "yes, for this session" lets through only what is known to be harmless, and
+one that the person wrote as a rule all but what is known to run programs, to write, or to show keys.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from forge_core.permissions.paths import is_secret, place
+from forge_core.permissions.programs.runners import runner_of
+from forge_core.permissions.programs.word_sets import table
+from forge_core.permissions.read_only.program_tables import HARMLESS_TO_ALL
+from forge_core.permissions.read_only.word_paths import names_secret, paths_in
+from forge_core.permissions.shell.words import Word
+
+_RUNS_OR_WRITES = table(
+    "--output --output-file --output-dir --output-directory --exec --exec-batch --ext-diff --textconv"
+    " --upload-pack --receive-pack --pre --open-files-in-pager --toolexec --to-command --checkpoint-action"
+    " --use-compress-program --compress-program --script-shell --eval --rsh --config --config-file"
+    " --config-env --exec-path --rootdir --basetemp --confcutdir --python-executable --install-types"
+    " --manifest-path --target-dir --prefix --makefile --file --directory --in-place --hostname-bin --git-dir"
+    " --work-tree --no-index --force-with-lease --junit-xml --junitxml --pastebin --report-log"
+    " --override-ini --pdbcls --plugins --inifile --cov-config --tx --log-file --html --benchmark-json"
+    " --node-options --userconfig --globalconfig --rcfile --show-signature --search-zip --files0-from"
+)
+_WHOLE_WORDS = table("--cov --check --target --install --report --work --python --manifest --in --out-dir")
+"""Options in their own right that happen to begin a risky one."""
+_SHORT: dict[str, frozenset[str]] = {
+    "git": table("-o -O -c -x"),
+    "make": table("-f -C -I"),
+    "npm": table("-C -o -O -c"),
+    "pytest": table("-c -p -o"),
+    "go": table("-exec -toolexec -vettool -o -overlay -modfile -C"),
+    "rg": frozenset({"-z"}),
+    "grep": frozenset(),
+    "ls": frozenset(),
+    "ps": frozenset(),
+    "gcc": frozenset(),
+    "cc": frozenset(),
+    "clang": frozenset(),
+    "find": table("-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls"),
+    "fd": table("-x -X"),
+    "curl": table("-o -O -T -d -K -F -x"),
+    "tar": table("-I -F"),
+    "rsync": frozenset({"-e"}),
+    "sed": frozenset({"-i"}),
+    "perl": table("-i -e"),
+    "date": frozenset({"-s"}),
+    "sort": table("-o -T"),
+    "ssh": frozenset({"-o"}),
+}
+_LONG_WITH_ONE_DASH = table("go find java terraform")
+_SHORT_OF_OTHERS = table("-o -O -c")
+_RUNNING_WORDS = {
+    "git": table("foreach run difftool mergetool filter-branch config"),
+    "uv": table("install run"),
+}
+_KEPT_INSIDE = table("pytest diff ruff black gofmt shfmt shellcheck codespell yamllint mkdir touch")
+"""A rule for one of these covers no operand outside of the folder."""
+
+_WARNING_CLASS = re.compile(r"(?:-W|--pythonwarnings=)?\s*[a-z]{1,7}:[^:]*:[^:]*\.")
+"""A filter for warnings whose class Python has to import."""
+_RUNNING_TEXT = re.compile(r"system|getline|[|>@`]|/[gpiI\d]*[ew]|(?:^|[;\d/$}\s])[ewWr](?:\s|$)")
+"""In a program for awk or sed: runs a command, or reads or writes a file."""
+
+
+def is_harmless(words: Sequence[str], added: Sequence[Word], root: Path) -> bool:
+    """Whether what is `added` to a granted command of these `words` may run: only options known to be
+    harmless, no path that leads out of `root`, no file with keys. Everything unknown is not."""
+    runner = runner_of(list(words))
+    if runner is None:
+        return False
+    own = len(runner.words) - (len(words) - len(added))
+    return all(_is_known(word.text, runner.options) and _stays(word, root) for word in added[max(own, 0) :])
+
+
+def is_risky(prefix: Sequence[str], added: Sequence[Word], root: Path) -> bool:
+    """Whether what is `added` to a command that begins with `prefix` runs another program, writes, or names a
+    file with keys, so that a rule which the person wrote does not cover it."""
+    programs = [word.rpartition("/")[2] for word in prefix]
+    return any(
+        _runs_or_writes(word.text, programs)
+        or _shows_keys(word, root)
+        or _may_be_option(word, programs[0])
+        or ("pytest" in programs and (_leaves(word, root) or _WARNING_CLASS.match(word.text) is not None))
+        or (not _KEPT_INSIDE.isdisjoint(programs) and _lies_outside(word, root))
+        for word in added
+    )
+
+
+def _may_be_option(word: Word, program: str) -> bool:
+    """Whether a glob may meet a file that has the name of an option, where options matter."""
+    if not word.has_glob or program in HARMLESS_TO_ALL:
+        return False
+    return re.match(r"[*?\[]|-[^=]*[*?\[]", word.text) is not None
+
+
+def _leaves(word: Word, root: Path) -> bool:
+    """Whether it names code outside of `root`."""
+    parts = (part for part in paths_in(word.text) if re.match(r"/|~|(?:.*/)?\.\.(?:/|$)", part))
+    return any(part.startswith("~") or not place(root / part, root).is_inside for part in parts)
+
+
+def _lies_outside(word: Word, root: Path) -> bool:
+    """Whether an operand is a file outside of `root`, links followed: pytest runs its code, formatters write
+    it, and git compares such files with no repository at all."""
+    if word.text.startswith("-"):
+        return False
+    return word.has_tilde or not place(root / word.text.partition("::")[0], root).is_inside
+
+
+def _is_known(word: str, options: frozenset[str]) -> bool:
+    if not word.startswith("-") or word in options:
+        return True
+    if word.startswith("--"):
+        name, equals, _ = word.partition("=")
+        return bool(equals) and name in options
+    name, equals, _ = word.partition("=")
+    if equals and len(name) > 2:
+        return name in options
+    cluster = re.fullmatch(r"-([A-Za-z]*)\d*", word)
+    return cluster is not None and all(f"-{letter}" in options for letter in cluster[1])
+
+
+def _stays(word: Word, root: Path) -> bool:
+    """Whether no part of the word, read as a path, leads out of `root` or to keys."""
+    if word.text.startswith("@") or word.has_glob or word.has_tilde or "~" in word.text[:1]:
+        return False
+    return all(
+        one.is_inside and not one.is_secret
+        for one in (place(root / part, root) for part in paths_in(word.text))
+    )
+
+
+def _runs_or_writes(word: str, programs: list[str]) -> bool:
+    program = "pytest" if "pytest" in programs else programs[0] if programs else ""
+    name = word.partition("=")[0]
+    if program == "pytest" and word.startswith("@"):  # a file of options
+        return True
+    if program == "git" and re.search(r"%G|%\(signature", word):  # asks the program that gpg.program names
+        return True
+    if program in ("awk", "gawk", "mawk", "sed") and _RUNNING_TEXT.search(word.replace("||", "")):
+        return True
+    if word in _RUNNING_WORDS.get(program, frozenset()) or word.startswith("ext::"):
+        return True
+    if program == "make" and re.match(r"[A-Z_]+[:?+]?=", word):
+        return True
+    if name.startswith("--") and len(name) > 2:  # many programs take an option's beginning for the option
+        return name not in _WHOLE_WORDS and any(option.startswith(name) for option in _RUNS_OR_WRITES)
+    short = _SHORT.get(program, _SHORT_OF_OTHERS)
+    if name in short or program in _LONG_WITH_ONE_DASH or not re.match(r"-[A-Za-z]", word):
+        return name in short
+    cluster = name[1:] if len(name) <= 5 else name[1]  # -pO, or -O./program
+    return any(len(option) == 2 and option[1] in cluster for option in short)
+
+
+def _shows_keys(word: Word, root: Path) -> bool:
+    if not word.has_glob:
+        return any(_is_key(part, root) for part in paths_in(word.text))
+    return names_secret(word.text, root)
+
+
+def _is_key(part: str, root: Path) -> bool:
+    here = str(Path.home()) + part[1:] if part == "~" or part.startswith("~/") else part
+    return is_secret(part) or place(root / here, root).is_secret

@@ -1,0 +1,271 @@
+"""Rules on commands: which a deny or ask rule meets in any spelling, and which an allow rule covers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from pathlib import Path
+
+from forge_core.permissions.paths import is_secret
+from forge_core.permissions.programs.plain_programs import NEVER_RUN, SCRIPT_RUNNERS, WITH_SUBCOMMANDS
+from forge_core.permissions.programs.runners import runner_of
+from forge_core.permissions.programs.word_sets import table
+from forge_core.permissions.programs.wrapper_tables import FEEDERS, INTERPRETERS
+from forge_core.permissions.read_only.commands import is_harmlessly_wrapped, writes_nothing
+from forge_core.permissions.read_only.disguises import is_disguised, look_anew, may_be_git, other_names
+from forge_core.permissions.rules.additions import is_harmless, is_risky
+from forge_core.permissions.rules.rule import Rule
+from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
+from forge_core.permissions.shell.words import Word
+
+
+class Match(IntEnum):
+    NO = 0
+    MAYBE = 1
+    """What the command runs cannot be told; it may be this."""
+    YES = 2
+
+
+_GIT_VALUES = table(
+    "-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix"
+    " --attr-source --shallow-file"
+)
+_LONG = {"-r": "--recursive", "-R": "--recursive", "-f": "--force", "-i": "--interactive", "-v": "--verbose"}
+_CAN_RUN = re.compile(
+    r"system|popen|exec|spawn|subprocess|child_process|fork|eval|compile|__import__|importlib|getattr|base64|qx|`"
+    r"|\bsh\b|\$\(|pty|shell"
+)
+_WORD = re.compile(r"[^\s'\"();,|&<>`{}\[\]]+")
+
+
+def meets(rule: Rule, reading: Reading, folder: Path) -> Match:
+    """Whether a deny or ask rule's command stands anywhere in the line: behind wrappers, in substitutions, in
+    texts that are run in turn, quoted in whatever way. Links to programs are looked up in `folder`."""
+    if rule.pattern is None:
+        return Match.YES
+    matches = _matches(rule.pattern, reading.line, folder)
+    if not matches:
+        return Match.YES if reading.line.strip() == rule.pattern.removeprefix("=") else Match.NO
+    worst = min(max(found, default=Match.NO) for found in matches)
+    is_unsure = reading.problem or is_disguised(reading)
+    return Match.MAYBE if worst is Match.NO and is_unsure else worst
+
+
+def is_met_by(rule: Rule, reading: Reading, number: int, folder: Path) -> bool:
+    """Whether the command of that number in the line is what a deny or ask rule names."""
+    if rule.pattern is None:
+        return True
+    return any(found[number] is Match.YES for found in _matches(rule.pattern, reading.line, folder))
+
+
+def forget_places() -> None:
+    """Forgets what was looked up for earlier lines: links and config files may have changed since."""
+    _matches.cache_clear()
+    look_anew()
+
+
+@lru_cache(maxsize=64)
+def _matches(pattern: str, line: str, folder: Path) -> tuple[tuple[Match, ...], ...]:
+    """For each command that the pattern names, how each command of the line meets it."""
+    reading = read_line(line)
+    return tuple(
+        tuple(_in_command(words, one, reading, folder) for one in reading.commands)
+        for words in _wanted(pattern)
+    )
+
+
+def covers(rule: Rule, command: SimpleCommand, root: Path, *, is_granted: bool = False) -> bool:
+    """Whether an allow rule covers one command. Only what is known word for word is covered; of a rule for a
+    runner that `is_granted` by a "yes, for this session", nothing but harmless words may follow."""
+    if rule.pattern is None:
+        return True
+    prefix = prefix_of(rule.pattern)
+    if prefix is None or not prefix or not _is_plainly_known(command):
+        return False
+    wanted = _split(prefix)
+    own, parts = command.words, command.parts
+    if command.wrappers and wanted[0] == command.written[0]:
+        own = command.written
+        parts = tuple(Word(word) for word in own)
+    elif not is_harmlessly_wrapped(command):
+        return False
+    head = parts[: len(wanted)]
+    if tuple(own[: len(wanted)]) != wanted or any(word.has_glob or word.has_tilde for word in head):
+        return False
+    added = parts[len(wanted) :]
+    if is_granted and runner_of(list(wanted)) is not None:
+        return is_harmless(own, added, root)
+    return not is_risky(wanted, added, root)
+
+
+def is_exactly(rule: Rule, line: str) -> bool:
+    """Whether the rule names this very line."""
+    return (
+        rule.pattern is not None
+        and prefix_of(rule.pattern) is None
+        and line.strip() == rule.pattern.removeprefix("=").strip()
+    )
+
+
+def prefix_of(pattern: str) -> str | None:
+    """The words that the command has to start with, or None for an exact pattern."""
+    if pattern.startswith("=") or not pattern.endswith(":*"):
+        return None
+    return pattern.removesuffix(":*").strip()
+
+
+def _is_plainly_known(command: SimpleCommand) -> bool:
+    return (
+        command.is_known
+        and not command.assignments
+        and not command.fed
+        and writes_nothing(command)
+        and all(_is_plain_input(target) for target in command.reads)
+    )
+
+
+def _is_plain_input(target: str) -> bool:
+    if target == "/dev/null":
+        return True
+    return re.match(r"/|~|.*(?:\.\.|[$`*?\[])", target) is None and not is_secret(target)
+
+
+@lru_cache(maxsize=256)
+def _wanted(pattern: str) -> tuple[tuple[str, ...], ...]:
+    """The commands that the pattern names."""
+    prefix = prefix_of(pattern)
+    text = pattern.removeprefix("=") if prefix is None else prefix
+    found = [one.written for one in read_line(text).commands if one.written and not one.is_nested]
+    trimmed = [words[:-1] if len(words) > 1 and words[-1] == "*" else words for words in found]
+    return tuple(dict.fromkeys(trimmed)) or tuple(words for words in (tuple(text.split()),) if words)
+
+
+@lru_cache(maxsize=256)
+def _split(prefix: str) -> tuple[str, ...]:
+    found = read_line(prefix).commands
+    return found[0].written if len(found) == 1 and found[0].written else tuple(prefix.split())
+
+
+def _in_command(wanted: tuple[str, ...], command: SimpleCommand, reading: Reading, folder: Path) -> Match:
+    is_fed = not FEEDERS.isdisjoint(command.wrappers)
+    best = Match.NO
+    named = list(other_names(command, reading, folder))
+    renamed = ([Word(word) for word in words] for words in named if words is not None)
+    for words in (*_places(command), *renamed):
+        best = max(best, _at(wanted, words, is_fed=is_fed))
+        if best is Match.YES:
+            return best
+    if best is Match.NO and (
+        command.is_opaque or None in named or _runs_text(command) or may_be_git(wanted, command, reading)
+    ):
+        return Match.MAYBE
+    return best
+
+
+def _places(command: SimpleCommand) -> Iterator[Sequence[Word]]:
+    """Where in its words a command may begin: at the front, and for programs that may run others,
+    anywhere."""
+    yield command.parts
+    program = command.program
+    written = tuple(Word(word, "$" in word or "`" in word) for word in command.written)
+    if len(written) != len(command.parts):
+        yield written
+    if program in NEVER_RUN and not command.wrappers:
+        return
+    first = 2 if program in WITH_SUBCOMMANDS else 1
+    if program in SCRIPT_RUNNERS and command.words[1:2] in (("run",), ("run-script",)):
+        first = 3  # a script of the project's, by its name
+    limit = 400
+    for at in range(first, min(len(written), limit)):
+        if not written[at].is_dynamic:
+            yield written[at:]
+        if re.search(r"[\s;&|]", written[at].text):
+            words = [Word(word) for word in _WORD.findall(written[at].text)[:limit]]
+            yield from (words[start:] for start in range(min(len(words), 60)))
+
+
+def _at(wanted: tuple[str, ...], words: Sequence[Word], *, is_fed: bool) -> Match:
+    """Whether the command that begins here is the wanted one."""
+    if not words:
+        return Match.NO
+    program, name = words[0], wanted[0].rpartition("/")[2].casefold()
+    found = program.text.rpartition("/")[2].casefold()
+    if program.is_dynamic:
+        best = Match.MAYBE
+    elif found == name or (program.has_glob and fnmatchcase(name, found)) or fnmatchcase(found, name):
+        best = Match.YES
+    else:
+        return Match.NO
+    return min(best, _rest(wanted[1:], _without_own_options(found, words[1:]), is_fed=is_fed))
+
+
+def _without_own_options(program: str, words: Sequence[Word]) -> Sequence[Word]:
+    """git's words from its subcommand on."""
+    at = 0
+    while program == "git" and at < len(words) and words[at].text.startswith("-"):
+        at += 2 if words[at].text in _GIT_VALUES else 1
+    return words[at:]
+
+
+def _rest(wanted: Sequence[str], words: Sequence[Word], *, is_fed: bool) -> Match:
+    """Whether the wanted words stand there in order, options in between aside; options anywhere."""
+    best = Match.YES
+    at, is_value = 0, False
+    for want in wanted:
+        if want.startswith("-") and len(want) > 1:
+            best = min(best, _option(want, words))
+            continue
+        while True:
+            if at >= len(words):
+                return min(best, Match.MAYBE) if is_fed else Match.NO
+            word = words[at]
+            at += 1
+            if word.is_dynamic:
+                return Match.MAYBE
+            if (
+                word.text == want
+                or (word.has_glob and fnmatchcase(want, word.text))
+                or fnmatchcase(word.text, want)
+            ):
+                is_value = False
+                break
+            if not word.text.startswith("-") and not is_value:
+                return Match.NO
+            is_value = word.text.startswith("-")
+    return best
+
+
+def _option(want: str, words: Sequence[Word]) -> Match:
+    if any(word.is_dynamic for word in words):
+        return Match.MAYBE
+    texts = [word.text for word in words]
+    if want.startswith("--"):
+        short = next((key for key, value in _LONG.items() if value == want), "")
+        name = want.partition("=")[0]
+        return (
+            Match.YES
+            if any(
+                text == want
+                or (len(text) > 3 and name.startswith(text.partition("=")[0]) and text.startswith("--"))
+                or (short and re.match(rf"-\w*{short[1]}", text))
+                for text in texts
+            )
+            else Match.NO
+        )
+    letters = set(want[1:])
+    given = {letter for text in texts if re.match(r"-\w", text) for letter in text[1:]}
+    given |= {
+        short[1] for short, long in _LONG.items() for text in texts if len(text) > 3 and long.startswith(text)
+    }
+    return Match.YES if want in texts or letters <= given else Match.NO
+
+
+def _runs_text(command: SimpleCommand) -> bool:
+    """Whether an interpreter is given a program that may run anything."""
+    program = command.program.rstrip("0123456789.")
+    if program not in INTERPRETERS and command.program not in INTERPRETERS:
+        return False
+    return any(_CAN_RUN.search(word) and re.search(r"[\s(;!'\"]", word) for word in command.words[1:])

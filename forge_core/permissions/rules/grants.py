@@ -1,0 +1,141 @@
+"""What "always in this project" may save: an exact line, bound to the scripts that it names, or the beginning
+of a command of which it is known what it runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from forge_core.errors import ConfigError
+from forge_core.permissions.paths import Place
+from forge_core.permissions.programs.runners import runner_of
+from forge_core.permissions.rules.command_rules import covers, prefix_of
+from forge_core.permissions.rules.rule import NETWORK, SHELL_TOOL, WRITERS, Rule, parse_rule, quoted
+from forge_core.permissions.shell.syntax import SimpleCommand, read_line
+from forge_core.workspace.globs import expand_braces
+
+_PREFIXES = {
+    ("ruff", "check"), ("ruff", "format"), ("black",), ("gofmt",), ("shfmt",), ("shellcheck",),
+    ("codespell",), ("yamllint",), ("mkdir",), ("touch",),
+}  # fmt: skip
+"""Beginnings that may be allowed for good: neither an option nor a file of the project chooses what these
+programs run. Not so make and npm (scripts), interpreters, git (hooks, aliases, filters), pytest (conftest),
+mypy, pylint and eslint (plugins), cargo and go (build scripts, generators, toolchains)."""
+
+
+def command_rule(commands: Sequence[SimpleCommand], root: Path) -> str:
+    """The rule that covers these commands and their like, or "" when they have none in common that is
+    safe."""
+    rules = {_generalised(one, root) for one in commands}
+    return rules.pop() if len(rules) == 1 else ""
+
+
+def file_rule(tool: str, places: list[Place]) -> str:
+    """The rule for the folder that all these files lie in; "" outside, for keys, and for git's and Forge's
+    own."""
+    folders = {Path(one.relative).parent.as_posix() for one in places if one.relative is not None}
+    if len(folders) != 1 or not all(
+        one.is_inside and not one.is_secret and not one.is_protected for one in places
+    ):
+        return ""
+    folder = folders.pop()
+    return f"{tool}(./*)" if folder == "." else f"{tool}({quoted(folder)}/**)"
+
+
+def check_grant(text: str, *, for_session: bool = False) -> Rule:
+    """The rule, when it is one that may be granted in a prompt; raises ConfigError, with the way out, when it
+    would allow any program or any file."""
+    rule = parse_rule(text)
+    if rule.tool in (SHELL_TOOL, NETWORK):
+        _check_command(rule, for_session=for_session)
+    elif rule.tool == "*" or (rule.tool in WRITERS and _is_everything(rule.pattern)):
+        raise ConfigError(
+            f"Rule {text!r} would allow every call. Name a folder or a kind of file: edit(src/**)."
+        )
+    elif rule.speaks_of_secrets:
+        raise ConfigError(
+            f"Rule {text!r} names a file with keys. Allow it once each time, or write it in your config."
+        )
+    return rule
+
+
+def check_session_grant(rule: str) -> Rule:
+    """A rule for the session: one that a prompt offered is fine as it is, one with a beginning is looked
+    at."""
+    parsed = parse_rule(rule)
+    is_command = parsed.tool in (SHELL_TOOL, NETWORK)
+    if (
+        is_command
+        and (parsed.pattern is None or parsed.pattern.endswith(":*"))
+        and not (parsed.pattern or "").startswith("=")
+    ):
+        return check_grant(rule, for_session=True)
+    if parsed.tool == "*":
+        raise ConfigError(f"Rule {rule!r} would allow every call of every tool. Name the tool: edit(src/**).")
+    return parsed
+
+
+def _is_everything(pattern: str | None) -> bool:
+    """Whether the pattern, or one of the alternatives in its braces, means any file or one outside."""
+    if pattern is None:
+        return True
+    return any(
+        one.startswith(("/", "~", "..")) or (one != "./*" and re.fullmatch(r"[/.*]*", one) is not None)
+        for one in (pattern, *expand_braces(pattern))
+    )
+
+
+def _check_command(rule: Rule, *, for_session: bool) -> None:
+    prefix = None if rule.pattern is None else prefix_of(rule.pattern)
+    if rule.pattern is None or prefix == "":
+        raise ConfigError(f"Rule '{rule}' would allow every command. Name the line: bash(npm test).")
+    if prefix is None:
+        if re.fullmatch(r"[\w./-]+\s*\**", rule.pattern) and "*" in rule.pattern:
+            raise ConfigError(
+                f"Rule '{rule}' is not one. Write bash(ruff check:*) for a beginning, or a whole line."
+            )
+        return
+    found = read_line(prefix)
+    words = found.commands[0].written if len(found.commands) == 1 else ()
+    if (
+        found.problem
+        or not words
+        or any(part.is_dynamic or part.has_glob for part in found.commands[0].parts)
+    ):
+        raise ConfigError(f"Rule '{rule}' does not begin with plain words. Write bash(ruff check:*).")
+    if rule.tool == SHELL_TOOL and _prefix_of(words):
+        return
+    if for_session and runner_of(list(words)) is not None:
+        return
+    raise ConfigError(
+        f"Rule '{rule}' would allow too much: an option or a file of the project may choose what "
+        f"{words[0]!r} runs. Grant the whole line, or add the rule yourself with /permissions add allow."
+    )
+
+
+def _prefix_of(words: Sequence[str]) -> tuple[str, ...]:
+    """The beginning of the command that may be allowed for good, or ()."""
+    return next((tuple(words[:size]) for size in (2, 1) if tuple(words[:size]) in _PREFIXES), ())
+
+
+def _generalised(command: SimpleCommand, root: Path) -> str:
+    """The rule for one command and its like; "" when there is none, or none that covers this very command."""
+    is_plain = command.is_known and not command.assignments and not command.wrappers and not command.is_nested
+    prefix = _prefix_of(command.words)
+    if not prefix or not is_plain or _is_in(root, prefix[0]):
+        return ""
+    rule = Rule(SHELL_TOOL, f"{' '.join(prefix)}:*")
+    return str(rule) if covers(rule, command, root) else ""
+
+
+def _is_in(root: Path, program: str) -> bool:
+    """Whether the program is itself a file of the project, as those of a virtual environment in it are."""
+    found = shutil.which(program)
+    return found is not None and (
+        not Path(found).is_absolute()
+        or root in (Path(found).parent, *Path(os.path.realpath(found)).parents)
+        or Path(found).is_relative_to(root)
+    )

@@ -1,0 +1,68 @@
+"""The rules of a session, each with where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple, TypeAlias
+
+from forge_core.permissions.rules.rule import Rule, parse_rule
+
+Kind: TypeAlias = Literal["deny", "ask", "allow"]
+Origin: TypeAlias = Literal["deny", "ask", "allow", "session", "project deny", "project ask", "project allow"]
+_ORDER: tuple[Origin, ...] = (
+    "deny", "project deny", "ask", "project ask", "allow", "session", "project allow",
+)  # fmt: skip
+
+
+class RuleEntry(NamedTuple):
+    origin: Origin
+    rule: str
+
+
+class RuleBook:
+    """Rules by origin. Raises ConfigError for one that cannot be read."""
+
+    def __init__(self, **rules: Iterable[str]) -> None:
+        self._rules: dict[Origin, list[Rule]] = {origin: [] for origin in _ORDER}
+        for origin in _ORDER:
+            self._rules[origin] = [parse_rule(rule) for rule in rules.get(origin.replace(" ", "_"), ())]
+
+    def entries(self) -> tuple[RuleEntry, ...]:
+        """Every rule, in the order they are looked at."""
+        return tuple(RuleEntry(origin, str(rule)) for origin in _ORDER for rule in self._rules[origin])
+
+    def add(self, origin: Origin, rule: Rule) -> None:
+        if rule not in self._rules[origin]:
+            self._rules[origin].append(rule)
+
+    def remove(self, rule: Rule) -> bool:
+        """Whether there was such a rule of the person's own; those of the project stay."""
+        found = False
+        for origin in _ORDER:
+            if not origin.startswith("project") and rule in self._rules[origin]:
+                self._rules[origin].remove(rule)
+                found = True
+        return found
+
+    def set_project(self, allow: Iterable[str], ask: Iterable[str], deny: Iterable[str]) -> None:
+        """Takes these rules in place of the project's. All are read before any is changed."""
+        self._rules |= {
+            "project allow": [parse_rule(rule) for rule in allow],
+            "project ask": [parse_rule(rule) for rule in ask],
+            "project deny": [parse_rule(rule) for rule in deny],
+        }
+
+    def denying(self, tool: str) -> list[Rule]:
+        return [rule for rule in self._of("deny", "project deny") if rule.names(tool, is_strict=True)]
+
+    def asking(self, tool: str) -> list[Rule]:
+        return [rule for rule in self._of("ask", "project ask") if rule.names(tool, is_strict=True)]
+
+    def allowing(self, tool: str) -> Iterator[tuple[Origin, Rule]]:
+        for origin in ("allow", "session", "project allow"):
+            for rule in self._rules[origin]:
+                if rule.names(tool) and not (rule.tool == "*" and tool == "network"):
+                    yield origin, rule
+
+    def _of(self, *origins: Origin) -> list[Rule]:
+        return [rule for origin in origins for rule in self._rules[origin]]

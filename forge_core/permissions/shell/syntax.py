@@ -1,0 +1,295 @@
+"""What a shell line would run: the one place where shell text is read.
+
+`read_line` gives every command of a line, seen through quotes, lists, pipes, functions, substitutions,
+here-documents, wrappers (`sudo`, `env`, `xargs` …) and texts that are run in turn (`sh -c`, `eval`, `git
+-c`). It fails closed: what the parser cannot read for sure has a `problem`, and a cruder reading that finds
+too much.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import islice
+
+from forge_core.permissions.programs.word_sets import table
+from forge_core.permissions.programs.wrapper_tables import FEEDERS, INTERPRETERS, SHELLS
+from forge_core.permissions.shell.bare_commands import BareCommand, Tree
+from forge_core.permissions.shell.fallback import MAX_COMMANDS, crude_commands, crude_writes
+from forge_core.permissions.shell.parser import MAX_NODES
+from forge_core.permissions.shell.tree import read_tree
+from forge_core.permissions.shell.words import Pieces, Word, ansi_c, in_double_quotes, plain, readings
+from forge_core.permissions.shell.wrappers import Unwrapped, literals, unwrap
+
+_MAX_DEPTH = 6
+_MAX_TEXTS = 60
+_MAX_FED_BYTES = 16_000
+_MAX_SHOWN = 500
+_RUNS_INPUT = SHELLS | INTERPRETERS | table(". source eval at batch crontab make gmake")
+_NAMES_PROGRAM = re.compile(
+    r"\w*(?:PAGER|EDITOR|VISUAL|COMMAND|OPEN|CLOSE|ENV|SHELL|CMD|EXEC|ASKPASS|DIFF|SSH|BROWSER)\w*|PS[0-4]"
+)
+"""Variables whose value programs run."""
+_PRESET: dict[str, list[Pieces]] = {"SHELL": [("/bin/bash",)], "BASH": [("/bin/bash",)]}
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleCommand:
+    """One command: its words unquoted, without assignments, wrappers and redirections."""
+
+    words: tuple[str, ...]
+    writes: tuple[str, ...] = ()
+    """Files it redirects its output to."""
+    fed: tuple[str, ...] = ()
+    """Here-documents and here-strings that it reads."""
+    wrappers: tuple[str, ...] = ()
+    """Programs taken off the front: sudo, env, timeout …"""
+    is_guessed: bool = False
+    """Whether it may have other words when it runs: a variable was put in, or it was read crudely."""
+    parts: tuple[Word, ...] = ()
+    """The words with what is known of each."""
+    reads: tuple[str, ...] = ()
+    """Files that it gets as input."""
+    assignments: tuple[str, ...] = ()
+    """What is set for it, or by it: `NAME=value`."""
+    text: str = ""
+    """The command as it is written in the line."""
+    written: tuple[str, ...] = ()
+    """All words, wrappers included."""
+    depth: int = 0
+    """0 in the line itself; more in substitutions and in texts run in turn."""
+    scope: tuple[int, ...] = ()
+    """The shells of their own that it runs in."""
+    is_opaque: bool = False
+    """What it runs cannot be told from the line: `$X y`, `eval "$X"`, `… | sh`."""
+    is_nested: bool = False
+    """It stands in a text that another command of the line runs."""
+    is_hint: bool = False
+    """That text may be no shell text at all: it counts for a no, and is not needed for a yes."""
+    is_piped: bool = False
+
+    @property
+    def program(self) -> str:
+        return self.words[0].rpartition("/")[2] if self.words else ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its words will be exactly these."""
+        return not (self.is_guessed or self.is_opaque or any(part.is_dynamic for part in self.parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A line as it was read."""
+
+    line: str
+    commands: tuple[SimpleCommand, ...]
+    problem: str = ""
+    """Why it could not be read for sure; empty when it was."""
+    functions: frozenset[str] = frozenset()
+    """Functions that it defines."""
+    features: frozenset[str] = frozenset()
+    """What it evaluates besides its commands: arithmetic, expansions with operators."""
+
+
+@dataclass(slots=True)
+class _Reader:
+    commands: list[SimpleCommand] = field(default_factory=list)
+    variables: dict[str, list[Pieces]] = field(default_factory=lambda: dict(_PRESET))
+    functions: set[str] = field(default_factory=set)
+    features: set[str] = field(default_factory=set)
+    seen: set[str] = field(default_factory=set)
+    problem: str = ""
+    is_hint: bool = False
+    texts_left: int = _MAX_TEXTS
+    bytes_left: int = _MAX_FED_BYTES
+    nodes_left: int = MAX_NODES
+
+    def read(self, text: str, depth: int, scope: tuple[int, ...], *, is_nested: bool, is_sure: bool) -> None:
+        """Reads a text; one that may not be shell at all (`is_sure` false) is no problem when it is none."""
+        was_hint = self.is_hint
+        self.is_hint = was_hint or not is_sure
+        try:
+            self._read(text, depth, scope, is_nested)
+        finally:
+            self.is_hint = was_hint
+
+    def _read(self, text: str, depth: int, scope: tuple[int, ...], is_nested: bool) -> None:
+        if text in self.seen or not text.strip():
+            return
+        self.seen.add(text)
+        self.texts_left -= 1
+        self.bytes_left -= len(text) if is_nested else 0
+        if depth > _MAX_DEPTH or self.texts_left < 0 or self.bytes_left < 0:
+            self.problem = self.problem or "it is nested too deeply"
+            return
+        tree = read_tree(text, depth, scope, max(self.nodes_left, 1))
+        self.nodes_left -= tree.nodes
+        if tree.problem:
+            if not self.is_hint:
+                self.problem = self.problem or tree.problem
+            self.crude(text, depth, scope)
+        if not self.is_hint:
+            self.functions |= tree.functions
+            self.features |= tree.features
+        for name, values in () if self.is_hint else tree.variables.items():
+            self.variables[name] = [*self.variables.get(name, []), *values]
+        for bare in tree.commands:
+            self.command(bare, is_nested)
+        self.scripts(tree, is_nested)
+
+    def scripts(self, tree: Tree, is_nested: bool) -> None:
+        for text, depth, scope in tree.scripts:
+            self.read(text, depth, scope, is_nested=is_nested, is_sure=True)
+
+    def command(self, bare: BareCommand, is_nested: bool) -> None:
+        targets = [(sign, _text(pieces)) for sign, pieces in bare.redirects]
+        writes = tuple(text for sign, text in targets if _is_write(sign, text))
+        reads = tuple(
+            text for sign, text in targets if sign == "<" or (sign == "<&" and not _is_descriptor(text))
+        )
+        for name, value in bare.assignments:
+            if _NAMES_PROGRAM.fullmatch(name):
+                self.read(
+                    _text(value).lstrip("!| "), bare.depth + 1, bare.scope, is_nested=True, is_sure=False
+                )
+        for words, is_guessed in readings(bare.words, self.variables):
+            self.add(
+                words,
+                SimpleCommand(
+                    (),
+                    writes,
+                    tuple(bare.fed),
+                    is_guessed=is_guessed,
+                    reads=reads,
+                    assignments=tuple(f"{name}={_text(value)}" for name, value in bare.assignments),
+                    text=bare.text[:_MAX_SHOWN],
+                    depth=bare.depth,
+                    scope=bare.scope,
+                    is_nested=is_nested,
+                    is_hint=self.is_hint,
+                    is_piped=bare.is_piped,
+                ),
+            )
+
+    def add(self, words: tuple[Word, ...], like: SimpleCommand) -> None:
+        found = unwrap(words)
+        self.commands.append(_with(like, words, found))
+        for inner in found.commands:
+            self.add(inner, _fed_by_find(like))
+        for name, _, value in (word.text.partition("=") for word in words[1:20] if "=" in word.text):
+            if _NAMES_PROGRAM.fullmatch(name):
+                self.read(value.lstrip("!| "), like.depth + 1, like.scope, is_nested=True, is_sure=False)
+        for text, is_known in found.scripts:
+            self.read(text, like.depth + 1, like.scope, is_nested=True, is_sure=is_known)
+
+    def crude(self, text: str, depth: int, scope: tuple[int, ...]) -> None:
+        writes = crude_writes(text)
+        found = crude_commands(text)
+        if len(found) > MAX_COMMANDS:
+            self.problem = self.problem or "it has too many parts"
+        like = SimpleCommand((), writes, is_guessed=True, text="", depth=depth, scope=scope, is_nested=True)
+        like = replace(like, is_hint=self.is_hint)
+        for words in islice(found, MAX_COMMANDS):
+            parts = tuple(
+                Word(word, "$" in word, "*" in word or "?" in word, word[:1] == "~") for word in words
+            )
+            unwrapped = unwrap(parts)
+            self.commands.append(_with(like, parts, unwrapped))
+            like = like if not like.writes else _fed_by_find(like)
+            for inner in unwrapped.commands:
+                self.commands.append(_with(like, inner, unwrap(inner)))
+
+    def feed(self) -> None:
+        """Where a shell reads what the line itself prints or writes, that is read too."""
+        programs = {one.program for one in self.commands}
+        written = {target.rpartition("/")[2] for one in self.commands for target in one.writes}
+        if programs.isdisjoint(_RUNS_INPUT) and programs.isdisjoint(written):
+            return
+        for one in list(self.commands):
+            texts = list(one.fed)
+            if one.program in ("echo", "printf", "tee", "cat") and len(one.words) > 1:
+                texts += [" ".join(one.words[1:]), *one.words[1:10]]
+            for text in texts:
+                for variant in dict.fromkeys(
+                    (in_double_quotes(text), ansi_c(text).lstrip("!| "), *literals(text))
+                ):
+                    self.read(variant, one.depth + 1, one.scope, is_nested=True, is_sure=False)
+
+
+@lru_cache(maxsize=8)
+def read_line(line: str) -> Reading:
+    """Reads a line. Pure and bounded: at most some 100 ms, whatever the line."""
+    reader = _Reader()
+    reader.read(line, 0, (), is_nested=False, is_sure=True)
+    reader.feed()
+    if len(reader.commands) > MAX_COMMANDS:
+        reader.problem = reader.problem or "it has too many commands"
+    return Reading(
+        line,
+        tuple(reader.commands),
+        reader.problem,
+        frozenset(reader.functions),
+        frozenset(reader.features),
+    )
+
+
+def simple_commands(line: str) -> list[SimpleCommand]:
+    """The commands that the line would run, in order, those in substitutions and in `sh -c` text included."""
+    return [one for one in read_line(line).commands if not one.is_hint]
+
+
+def words_of(line: str) -> list[str]:
+    """Every word of a line, unquoted, those of substitutions and of quoted scripts after them."""
+    return [word for one in read_line(line).commands for word in (*one.written, *one.assignments, *one.fed)]
+
+
+def _with(like: SimpleCommand, words: tuple[Word, ...], found: Unwrapped) -> SimpleCommand:
+    taken = words[: len(words) - len(found.words)]
+    is_fed = any(word.is_dynamic for word in taken) or not FEEDERS.isdisjoint(found.wrappers)
+    return SimpleCommand(
+        words=tuple(word.text for word in found.words),
+        writes=like.writes,
+        fed=like.fed,
+        wrappers=(*like.wrappers, *found.wrappers),
+        is_guessed=like.is_guessed or is_fed,
+        parts=found.words,
+        reads=like.reads,
+        assignments=like.assignments,
+        text=like.text or " ".join(word.text for word in words)[:_MAX_SHOWN],
+        written=tuple(word.text for word in words),
+        depth=like.depth,
+        scope=like.scope,
+        is_opaque=found.is_opaque,
+        is_nested=like.is_nested,
+        is_hint=like.is_hint,
+        is_piped=like.is_piped,
+    )
+
+
+def _fed_by_find(like: SimpleCommand) -> SimpleCommand:
+    return SimpleCommand(
+        (),
+        wrappers=("find",),
+        is_guessed=True,
+        depth=like.depth + 1,
+        scope=like.scope,
+        is_nested=True,
+        is_hint=like.is_hint,
+    )
+
+
+def _text(pieces: Pieces) -> str:
+    return "".join(plain(one) if isinstance(one, str) else one.raw for one in pieces)
+
+
+def _is_write(sign: str, target: str) -> bool:
+    """Whether a redirection writes a file (or opens a connection)."""
+    if sign in (">&", "<&"):
+        return sign == ">&" and not _is_descriptor(target)
+    return sign in (">", ">>", ">|", "&>", "&>>", "<>")
+
+
+def _is_descriptor(target: str) -> bool:
+    return re.fullmatch(r"\d*-?", target) is not None
