@@ -27,7 +27,7 @@ HEAVY = (
     "forge_core.runtime",
     "forge_core.session.session",
     "forge_core.commands.handlers",
-    "forge_core.langchain.agent",
+    "forge_core.langchain.agent.agent",
     "forge_tui.screens.permission",
     "forge_tui.screens.help",
     "forge_tui.screens.palette",

@@ -10,7 +10,7 @@ from langchain_core.outputs import LLMResult
 
 from forge_core.integrations.langgraph.requirements import require_wink
 from forge_core.integrations.langgraph.wink_types import BudgetTracker, wink
-from forge_core.langchain.token_tracking import TokenTrackingCallback
+from forge_core.langchain.callbacks import TokenTrackingCallback
 
 
 class BudgetTrackingCallback(TokenTrackingCallback):

@@ -13,11 +13,10 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGenerationChunk, LLMResult
 
 from forge_core.events import AgentEvent, LLMEnd, LLMStart, ToolEnd, ToolStart
-from forge_core.langchain.callback_base import ForgeCallbackHandler
-from forge_core.langchain.outcome import finish_reason_of
-from forge_core.langchain.token_tracking import TokenTrackingCallback
-from forge_core.langchain.turn import chunk_events as chunk_events
-from forge_core.langchain.usage import counted_usage, message_of, model_name_of
+from forge_core.langchain.agent.outcome import finish_reason_of
+from forge_core.langchain.agent.turn import chunk_events as chunk_events
+from forge_core.langchain.callbacks import ForgeCallbackHandler, TokenTrackingCallback
+from forge_core.langchain.callbacks.usage import counted_usage, message_of, model_name_of
 from forge_core.llm.models import TokenUsage
 from forge_core.llm.tokens import estimate_tokens
 from forge_core.result import ToolCallRecord, ToolOutcome

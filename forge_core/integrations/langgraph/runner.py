@@ -19,8 +19,8 @@ from forge_core.events import AgentEvent
 from forge_core.integrations.langgraph.configs import LangGraphClientConfig
 from forge_core.integrations.langgraph.graph_run import GraphRun
 from forge_core.integrations.langgraph.requirements import require_langgraph
-from forge_core.langchain.conversation import CANCELLED
-from forge_core.langchain.token_tracking import TokenTrackingCallback
+from forge_core.langchain.callbacks import TokenTrackingCallback
+from forge_core.langchain.memory.conversation import CANCELLED
 from forge_core.langchain.tools import adapt_tools_for_langchain
 from forge_core.result import AgentResult
 from forge_core.tools.base import BaseTool, ExecutionContext

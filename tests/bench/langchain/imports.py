@@ -14,7 +14,7 @@ STEPS = {
     "import httpx, for comparison": "import httpx",
     "import forge_core.llm.client": "import forge_core.llm.client",
     "import langchain_core's chat model, for comparison": "import langchain_core.language_models.chat_models",
-    "import forge_core.langchain.llm": "import forge_core.langchain.llm",
+    "import forge_core.langchain.model.chat_model": "import forge_core.langchain.model.chat_model",
     "import and build OpenRouterLLM": f"from forge_core.langchain import OpenRouterLLM as M; M({_KEYED})",
     "import and build ChatOpenAI": f"from langchain_openai import ChatOpenAI as M; M({_KEYED})",
     "import and build ChatOpenRouter": f"from langchain_openrouter import ChatOpenRouter as M; M({_KEYED})",

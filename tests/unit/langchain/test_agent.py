@@ -24,7 +24,7 @@ from forge_core.events import (
     ToolStart,
 )
 from forge_core.langchain import ConversationMemory, ForgeAgent
-from forge_core.langchain.run_control import RunClock
+from forge_core.langchain.agent.run_control import RunClock
 from forge_core.llm.models import Message, MessageRole
 from forge_core.result import AgentResult
 from forge_core.tools.base import ExecutionContext, ToolCategory, ToolResult

@@ -18,8 +18,8 @@ from langchain_core.messages import (
 )
 
 from forge_core.errors import ConfigError
-from forge_core.langchain.conversation import CANCELLED, MEDIA_TOKENS
 from forge_core.langchain.memory import ConversationMemory, SlidingWindowMemory
+from forge_core.langchain.memory.conversation import CANCELLED, MEDIA_TOKENS
 from forge_core.llm.models import Message, MessageRole
 from tests.unit.langchain.histories import assert_strictly_valid, call, conversation
 

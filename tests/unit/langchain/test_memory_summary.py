@@ -15,7 +15,7 @@ from pydantic import PrivateAttr
 from forge_core.errors import ConfigError
 from forge_core.langchain.callbacks import TokenTrackingCallback
 from forge_core.langchain.memory import SummaryMemory
-from forge_core.langchain.summary import ENTRY_CHARS, PIECE_CHARS, summarize
+from forge_core.langchain.memory.summary import ENTRY_CHARS, PIECE_CHARS, summarize
 from forge_core.llm.models import Message, MessageRole
 from tests.unit.langchain.histories import assert_strictly_valid, call, conversation
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from forge_core.langchain.tool_schema import arguments_model, parameters_of
+from forge_core.langchain.tools.schema import arguments_model, parameters_of
 
 
 def model_for(**properties: Any) -> Any:

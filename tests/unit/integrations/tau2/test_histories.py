@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forge_core.langchain.requests import build_request
+from forge_core.langchain.model.requests import build_request
 from forge_core.llm.endpoints import PROVIDERS
 from forge_core.llm.http.payload import build_body
 from tests.support import tau2_shop as shop

@@ -23,7 +23,7 @@ from langchain_core.messages import (
 from langchain_core.messages import ToolCall as LangChainToolCall
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
-from forge_core.langchain.content import to_wire
+from forge_core.langchain.messages.content import to_wire
 from forge_core.llm.http.wire import new_call_id
 from forge_core.llm.models import Message, MessageRole, ToolCall
 

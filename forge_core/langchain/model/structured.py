@@ -18,10 +18,10 @@ from langchain_core.runnables import Runnable, RunnableMap, RunnablePassthrough
 from langchain_core.utils.function_calling import convert_to_json_schema, convert_to_openai_tool
 from langchain_core.utils.pydantic import is_basemodel_subclass
 
-from forge_core.langchain.strict_schema import strict_schema
+from forge_core.langchain.model.strict_schema import strict_schema
 
 if TYPE_CHECKING:
-    from forge_core.langchain.llm import OpenRouterLLM
+    from forge_core.langchain.model.chat_model import OpenRouterLLM
 
 StructuredMethod: TypeAlias = Literal["function_calling", "json_schema", "json_mode"]
 

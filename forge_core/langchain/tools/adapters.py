@@ -15,9 +15,9 @@ from pydantic import Field, GetPydanticSchema, ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
 from pydantic_core import core_schema
 
-from forge_core.langchain.blocking import run_blocking
-from forge_core.langchain.forge_tool_adapter import ForgeToolAdapter
-from forge_core.langchain.tool_schema import arguments_model, field_name
+from forge_core.langchain.tools.blocking import run_blocking
+from forge_core.langchain.tools.forge_tool_adapter import ForgeToolAdapter
+from forge_core.langchain.tools.schema import arguments_model, field_name
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult
 from forge_core.tools.executor import ToolExecutor
 

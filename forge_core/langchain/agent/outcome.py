@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from forge_core.langchain.turn import ModelCall
-from forge_core.langchain.usage import message_usage
+from forge_core.langchain.agent.turn import ModelCall
+from forge_core.langchain.callbacks.usage import message_usage
 from forge_core.llm.models import TokenUsage
 from forge_core.llm.tokens import estimate_tokens
 from forge_core.result import StoppedReason

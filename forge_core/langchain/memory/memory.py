@@ -7,8 +7,8 @@ from typing import Any, Unpack
 from langchain_core.language_models import BaseLanguageModel
 
 from forge_core.errors import ConfigError
-from forge_core.langchain.conversation import ConversationMemory, MemoryOptions, at_least_one
-from forge_core.langchain.summary import summarize
+from forge_core.langchain.memory.conversation import ConversationMemory, MemoryOptions, at_least_one
+from forge_core.langchain.memory.summary import summarize
 from forge_core.llm.models import Message
 
 __all__ = ["ConversationMemory", "SlidingWindowMemory", "SummaryMemory"]

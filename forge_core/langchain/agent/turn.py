@@ -23,8 +23,8 @@ from langchain_core.runnables import Runnable
 
 from forge_core.errors import NEVER_SENT, ProviderError
 from forge_core.events import LLMChunk
-from forge_core.langchain.messages import langchain_calls
-from forge_core.langchain.run_control import StopSignal
+from forge_core.langchain.agent.run_control import StopSignal
+from forge_core.langchain.messages.conversion import langchain_calls
 from forge_core.llm.http.retry import RetryCount, counting_with
 from forge_core.llm.models import ToolCall as WireToolCall
 

@@ -12,8 +12,8 @@ from uuid import UUID
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
 
-from forge_core.langchain.callback_base import ForgeCallbackHandler
-from forge_core.langchain.usage import answer_of, counted_usage, message_of, model_name_of
+from forge_core.langchain.callbacks.base import ForgeCallbackHandler
+from forge_core.langchain.callbacks.usage import answer_of, counted_usage, message_of, model_name_of
 from forge_core.llm.account.pricing import Pricer
 from forge_core.llm.account.spending import Spending, SpendingBook
 from forge_core.llm.models import TokenUsage

@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.callbacks.manager import handle_event
 
-from forge_core.langchain.callback_base import ForgeCallbackHandler
+from forge_core.langchain.callbacks.base import ForgeCallbackHandler
 
 
 def _forward(event: str, ignored_by: str | None) -> Callable[..., Any]:

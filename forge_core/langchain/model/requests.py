@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from forge_core.langchain.messages import langchain_messages_to_forge
+from forge_core.langchain.messages.conversion import langchain_messages_to_forge
 from forge_core.llm.models import CompletionRequest, ToolDefinition
 
 REQUEST_FIELDS = frozenset(

@@ -12,7 +12,7 @@ from langchain_core.tools import ToolException
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from forge_core.approval import Effect
-from forge_core.langchain.tool_schema import parameters_of
+from forge_core.langchain.tools.schema import parameters_of
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolResult, ToolUse
 
 SHOWN_CHARS = 200

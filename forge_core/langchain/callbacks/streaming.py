@@ -8,11 +8,11 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
 
-from forge_core.langchain.callback_base import ForgeCallbackHandler
-from forge_core.langchain.composite_callback import CompositeCallback
-from forge_core.langchain.logging_callback import LoggingCallback
-from forge_core.langchain.token_tracking import TokenTrackingCallback
-from forge_core.langchain.usage import answer_of, message_of
+from forge_core.langchain.callbacks.base import ForgeCallbackHandler
+from forge_core.langchain.callbacks.composite import CompositeCallback
+from forge_core.langchain.callbacks.logging import LoggingCallback
+from forge_core.langchain.callbacks.token_tracking import TokenTrackingCallback
+from forge_core.langchain.callbacks.usage import answer_of, message_of
 
 __all__ = [
     "CompositeCallback",

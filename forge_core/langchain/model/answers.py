@@ -13,7 +13,7 @@ from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.utils.json import parse_partial_json
 
-from forge_core.langchain.messages import langchain_calls, parse_arguments
+from forge_core.langchain.messages.conversion import langchain_calls, parse_arguments
 from forge_core.llm.account.pricing import Pricer
 from forge_core.llm.http.assembly import AnswerAssembler
 from forge_core.llm.models import (

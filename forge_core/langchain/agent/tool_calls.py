@@ -13,7 +13,7 @@ from langchain_core.callbacks import AsyncCallbackManager
 
 from forge_core.approval import Effect
 from forge_core.events import AgentEvent, Permission, ToolEnd, ToolProgress, ToolStart
-from forge_core.langchain.run_control import StopSignal
+from forge_core.langchain.agent.run_control import StopSignal
 from forge_core.result import ToolCallRecord
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolResult
 from forge_core.tools.executor import ToolExecutor

@@ -11,8 +11,8 @@ from uuid import UUID
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
 
-from forge_core.langchain.callback_base import ForgeCallbackHandler
-from forge_core.langchain.usage import counted_usage, model_name_of
+from forge_core.langchain.callbacks.base import ForgeCallbackHandler
+from forge_core.langchain.callbacks.usage import counted_usage, model_name_of
 from forge_core.redact import Redactor
 from forge_core.sanitize import safe_line
 

@@ -8,8 +8,8 @@ from typing import Protocol, TypedDict
 from langchain_core.messages import BaseMessage
 
 from forge_core.errors import ConfigError
-from forge_core.langchain.messages import forge_to_langchain, langchain_to_forge
-from forge_core.langchain.window import Entry, MessageWindow
+from forge_core.langchain.memory.window import Entry, MessageWindow
+from forge_core.langchain.messages.conversion import forge_to_langchain, langchain_to_forge
 from forge_core.llm.models import Message, MessageRole, ToolCall
 from forge_core.llm.tokens import estimate_tokens
 

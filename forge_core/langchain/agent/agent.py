@@ -16,11 +16,11 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from forge_core.errors import ForgeError
 from forge_core.events import AgentEnd, AgentEvent
-from forge_core.langchain.callbacks import TokenTrackingCallback
-from forge_core.langchain.memory import ConversationMemory
-from forge_core.langchain.run import DEFAULT_RETRIES, AgentRun, FailedStep
-from forge_core.langchain.run_control import RunClock
-from forge_core.langchain.tools import LangChainToolAdapter, adapt_tools_for_forge
+from forge_core.langchain.agent.run import DEFAULT_RETRIES, AgentRun, FailedStep
+from forge_core.langchain.agent.run_control import RunClock
+from forge_core.langchain.callbacks.streaming import TokenTrackingCallback
+from forge_core.langchain.memory.memory import ConversationMemory
+from forge_core.langchain.tools.adapters import LangChainToolAdapter, adapt_tools_for_forge
 from forge_core.result import AgentResult, ToolCallRecord
 from forge_core.tools.base import BaseTool, ExecutionContext
 from forge_core.tools.executor import ToolExecutor

@@ -19,11 +19,11 @@ from langchain_core.messages import AIMessage
 
 from forge_core.errors import ForgeError, ProviderError
 from forge_core.events import AgentEnd, AgentEvent, Error, LLMEnd, LLMStart, Permission, Retry
-from forge_core.langchain.messages import langchain_to_forge
-from forge_core.langchain.outcome import finish_reason_of, model_of, stopped_reason_for, usage_of
-from forge_core.langchain.run_control import Deadline, RunClock, StopSignal
-from forge_core.langchain.tool_calls import PendingCall, ToolRound, not_run
-from forge_core.langchain.turn import ModelCall
+from forge_core.langchain.agent.outcome import finish_reason_of, model_of, stopped_reason_for, usage_of
+from forge_core.langchain.agent.run_control import Deadline, RunClock, StopSignal
+from forge_core.langchain.agent.tool_calls import PendingCall, ToolRound, not_run
+from forge_core.langchain.agent.turn import ModelCall
+from forge_core.langchain.messages.conversion import langchain_to_forge
 from forge_core.llm.http.retry import RetryCount
 from forge_core.llm.marking import tool_output
 from forge_core.llm.models import Message, TokenUsage
@@ -33,7 +33,7 @@ from forge_core.tools.awaiting import ended, first
 from forge_core.tools.base import ExecutionContext, ToolCategory
 
 if TYPE_CHECKING:
-    from forge_core.langchain.agent import CallWatch, ForgeAgent
+    from forge_core.langchain.agent.agent import CallWatch, ForgeAgent
 
 
 _FOREIGN = frozenset({ToolCategory.FILE, ToolCategory.SEARCH, ToolCategory.EXECUTION, ToolCategory.NETWORK})

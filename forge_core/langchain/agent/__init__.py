@@ -1,0 +1,5 @@
+"""The agent: a model and its tools, called in turn until the model has answered."""
+
+from forge_core.langchain.agent.agent import NOTHING_TO_RETRY, CallWatch, ForgeAgent, warm_up
+
+__all__ = ["NOTHING_TO_RETRY", "CallWatch", "ForgeAgent", "warm_up"]

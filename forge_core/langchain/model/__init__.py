@@ -1,0 +1,1 @@
+"""The chat model: requests, answers, structured output, errors. Users import `forge_core.langchain.llm`."""
