@@ -25,10 +25,10 @@ from forge_core.errors import ForgeError
 from forge_core.sanitize import safe_line
 from forge_tui import collecting, workers
 from forge_tui.approval import ModalApprover, ModalQuestioner, PromptQueue
-from forge_tui.screens.attention import Attention, PersonAsked, TurnEnded
-from forge_tui.screens.chat import ChatScreen
-from forge_tui.screens.slash import SaveSetting
-from forge_tui.screens.surroundings import Surroundings
+from forge_tui.screens.chat.attention import Attention, PersonAsked, TurnEnded
+from forge_tui.screens.chat.screen import ChatScreen
+from forge_tui.screens.chat.slash import SaveSetting
+from forge_tui.screens.chat.surroundings import Surroundings
 from forge_tui.terminal import internals
 from forge_tui.terminal.driver import ForgeDriver
 from forge_tui.terminal.output import RowDiffOutput
@@ -230,7 +230,7 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
 
     async def _ask_for_trust(self) -> None:
         """Say what the folder brings that does not count yet; the answer is a command, whenever it suits."""
-        from forge_tui.screens.trust import trust_notice
+        from forge_tui.screens.chat.trust import trust_notice
 
         try:
             question = await in_thread(lambda: self._surroundings.trust_question(self._config))
@@ -264,7 +264,7 @@ def _import_transcript() -> None:
 
 def _import_viewer() -> None:
     """What the first `/diff` needs, so that it opens at once."""
-    import forge_tui.screens.diff  # noqa: F401
+    import forge_tui.screens.diff.screen  # noqa: F401
 
 
 async def in_thread(work: Callable[[], T]) -> T:

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from forge_core.config.models import ForgeConfig
 from forge_core.result import FileDiff
 from forge_core.tools.editing.diff import file_diff
-from forge_tui.screens.diff import DiffScreen
+from forge_tui.screens.diff.screen import DiffScreen
 from tests.snapshots.test_snapshots import tool
 from tests.support.chat_app import make_app, ready, say, shown, until
 from tests.support.scripted_session import Step, answer

@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 from forge_core.config.models import Endpoint, ForgeConfig
 from forge_core.events import Error, LLMChunk, LLMStart, ToolEnd, ToolStart
 from forge_core.result import FileDiff
-from forge_tui.screens.permission import PermissionPrompt
+from forge_tui.screens.prompts.permission import PermissionPrompt
 from tests.support.chat_app import (
     DIFF,
     ChatApp,

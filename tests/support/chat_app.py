@@ -14,7 +14,7 @@ from forge_core.approval import ApprovalRequest, Approver, Effect, Questioner
 from forge_core.config.models import Endpoint, ForgeConfig
 from forge_core.result import FileDiff
 from forge_tui.app import ForgeApp
-from forge_tui.screens.surroundings import Surroundings
+from forge_tui.screens.chat.surroundings import Surroundings
 from forge_tui.terminal.clipboard import Route
 from tests.support.scripted_session import ScriptedSession, Step
 

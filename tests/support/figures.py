@@ -9,7 +9,7 @@ from forge_core.commands.handlers import run_command
 from forge_core.commands.result import Text
 from forge_core.llm.account.spending import Spending
 from forge_core.session.session import ForgeSession
-from forge_tui.screens.figures import LiveFigures
+from forge_tui.screens.chat.figures import LiveFigures
 from forge_tui.widgets.status_text import SEPARATOR, fit
 
 

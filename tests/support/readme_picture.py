@@ -17,8 +17,8 @@ from pathlib import Path
 
 from forge_core.runtime import build_session, load_session_config
 from forge_tui.app import ForgeApp
-from forge_tui.screens.permission import PermissionPrompt
-from forge_tui.screens.surroundings import Surroundings
+from forge_tui.screens.chat.surroundings import Surroundings
+from forge_tui.screens.prompts.permission import PermissionPrompt
 
 SAMPLE = '''"""Greets people."""
 

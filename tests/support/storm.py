@@ -16,7 +16,7 @@ from textual.strip import Strip
 
 from forge_core.approval import Question, QuestionOption, QuestionRequest
 from forge_tui.keymap import KEYS, Where
-from forge_tui.screens.palette import Palette
+from forge_tui.screens.panels.palette import Palette
 from tests.support.chat_app import DEADLINE_S, command_request, edit_request
 from tests.support.endless_session import EndlessSession
 from tests.support.output_stream import check_stream

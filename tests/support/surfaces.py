@@ -21,7 +21,7 @@ from forge_core.events import AgentEvent, Error, LLMChunk, Notice, Permission, T
 from forge_core.llm.models import Message
 from forge_core.result import FileDiff
 from forge_core.workspace.changes import ChangedFile, ChangeList, Counts, FilePatch, Status, header
-from forge_tui.screens.attention import Attention, PersonAsked
+from forge_tui.screens.chat.attention import Attention, PersonAsked
 from forge_tui.terminal.clipboard import Route
 from forge_tui.widgets.activity import Working
 from forge_tui.widgets.todo_panel import Todo
@@ -361,7 +361,7 @@ async def questions(stage: Stage, texts: Sequence[str]) -> str:
 
 
 async def theme_picker(stage: Stage, texts: Sequence[str]) -> str:
-    from forge_tui.screens.theme_picker import ThemePicker
+    from forge_tui.screens.panels.theme_picker import ThemePicker
 
     stage.app.push_screen(ThemePicker(texts, stage.app.theme))
     await stage.until(lambda: len(stage.app.screen_stack) == 2)
@@ -418,7 +418,7 @@ class HostileChanges:
 
 
 async def diff_viewer(stage: Stage, texts: Sequence[str]) -> str:
-    from forge_tui.screens.diff import DiffScreen
+    from forge_tui.screens.diff.screen import DiffScreen
 
     viewer = DiffScreen(lambda source: HostileChanges(texts), "worktree")
     stage.app.push_screen(viewer)

@@ -28,10 +28,10 @@ HEAVY = (
     "forge_core.session.session",
     "forge_core.commands.handlers",
     "forge_core.langchain.agent.agent",
-    "forge_tui.screens.permission",
-    "forge_tui.screens.help",
-    "forge_tui.screens.palette",
-    "forge_tui.screens.theme_picker",
+    "forge_tui.screens.prompts.permission",
+    "forge_tui.screens.panels.help",
+    "forge_tui.screens.panels.palette",
+    "forge_tui.screens.panels.theme_picker",
     "textual.widgets._markdown",
 )
 

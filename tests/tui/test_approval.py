@@ -21,8 +21,8 @@ from forge_core.approval import (
 from forge_core.config.models import ForgeConfig
 from forge_core.events import LLMStart, ToolStart
 from forge_tui.approval import ModalApprover, PromptQueue
-from forge_tui.screens.permission import PermissionPrompt
-from forge_tui.screens.request_text import body_of, options_of, title_of
+from forge_tui.screens.prompts.permission import PermissionPrompt
+from forge_tui.screens.prompts.request_text import body_of, options_of, title_of
 from forge_tui.widgets.exact_text import diff_lines, exact_rows
 from forge_tui.widgets.line_input import LineInput
 from tests.support.chat_app import (

@@ -13,8 +13,14 @@ from forge_core.config.models import ForgeConfig
 from forge_core.result import FileDiff
 from forge_core.tools.base import ExecutionContext
 from forge_core.tools.bash import BashTool
-from forge_tui.screens.permission import PermissionPrompt
-from forge_tui.screens.request_text import all_facts, facts_of, is_only_the_command, options_of, title_of
+from forge_tui.screens.prompts.permission import PermissionPrompt
+from forge_tui.screens.prompts.request_text import (
+    all_facts,
+    facts_of,
+    is_only_the_command,
+    options_of,
+    title_of,
+)
 from tests.support.chat_app import (
     command_request,
     edit_request,

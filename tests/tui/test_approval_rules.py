@@ -7,9 +7,9 @@ from textual import events
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
 from forge_core.config.models import ForgeConfig
-from forge_tui.screens.full_view import FullView
-from forge_tui.screens.permission import PermissionPrompt
-from forge_tui.screens.request_text import body_of, options_of, warning_of
+from forge_tui.screens.prompts.full_view import FullView
+from forge_tui.screens.prompts.permission import PermissionPrompt
+from forge_tui.screens.prompts.request_text import body_of, options_of, warning_of
 from forge_tui.widgets.line_input import LineInput
 from tests.support.chat_app import ChatApp, command_request, edit_request, shown, type_text, until
 from tests.tui.test_approval import ask, asking

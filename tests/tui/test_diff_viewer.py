@@ -15,8 +15,8 @@ from forge_core.config.models import ForgeConfig
 from forge_core.undo import UndoStore
 from forge_core.workspace.changes import ChangedFile, ChangeList, Counts, Status
 from forge_core.workspace.work_tree import WorkTreeChanges
-from forge_tui.screens.diff import DiffScreen
-from forge_tui.screens.help import HelpScreen
+from forge_tui.screens.diff.screen import DiffScreen
+from forge_tui.screens.panels.help import HelpScreen
 from forge_tui.widgets.diff_pane import DiffPane, Place
 from forge_tui.widgets.file_list import cut_path
 from forge_tui.widgets.transcript.diff import read_patch

@@ -14,7 +14,7 @@ from textual.strip import Strip
 from forge_core.config.models import Endpoint, ForgeConfig, PermissionMode
 from forge_tui.app import ForgeApp
 from forge_tui.first_frame import FirstFrame
-from forge_tui.screens.surroundings import Surroundings
+from forge_tui.screens.chat.surroundings import Surroundings
 from forge_tui.terminal.screen_model import render
 from tests.support.terminal import Emulator
 

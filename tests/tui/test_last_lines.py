@@ -16,7 +16,7 @@ BROKEN = """
 import sys
 from forge_tui import cli
 from forge_tui.app import ForgeApp
-from forge_tui.screens.help import HelpScreen
+from forge_tui.screens.panels.help import HelpScreen
 
 def broken(*arguments):
     raise RuntimeError("a fault of ours")

@@ -11,7 +11,7 @@ import pytest
 
 from forge_core.approval import Question, QuestionOption, QuestionReply, QuestionRequest
 from forge_core.config.models import ForgeConfig
-from forge_tui.screens.prompt import Prompt
+from forge_tui.screens.prompts.prompt import Prompt
 from tests.support.chat_app import command_request, edit_request, make_app, ready, type_text, until
 
 HOSTILE = "[red]x[/] [@click=app.quit] \x1b[2J\x1b]52;c;eA==\x07 \u202e [/]\n\u200b日本"

@@ -10,9 +10,9 @@ from textual.pilot import Pilot
 
 from forge_core.approval import Answer, ApprovalReply, QuestionReply
 from forge_core.config.models import ForgeConfig
-from forge_tui.screens.permission import PermissionPrompt
-from forge_tui.screens.prompt import Prompt
-from forge_tui.screens.questionnaire import Questionnaire
+from forge_tui.screens.prompts.permission import PermissionPrompt
+from forge_tui.screens.prompts.prompt import Prompt
+from forge_tui.screens.prompts.questionnaire import Questionnaire
 from forge_tui.widgets.line_input import LineInput
 from tests.support.chat_app import (
     ChatApp,

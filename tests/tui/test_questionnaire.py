@@ -17,9 +17,9 @@ from forge_core.approval import (
 )
 from forge_core.config.models import ForgeConfig
 from forge_core.events import LLMStart
-from forge_tui.screens.answer_sheet import AnswerSheet
-from forge_tui.screens.permission import PermissionPrompt
-from forge_tui.screens.questionnaire import Questionnaire
+from forge_tui.screens.prompts.answer_sheet import AnswerSheet
+from forge_tui.screens.prompts.permission import PermissionPrompt
+from forge_tui.screens.prompts.questionnaire import Questionnaire
 from tests.support.chat_app import (
     ChatApp,
     command_request,

@@ -7,7 +7,7 @@ import pytest
 from forge_core.commands.specs import SPECS
 from forge_core.config.models import ForgeConfig
 from forge_tui.keymap import Where, help_rows
-from forge_tui.screens.help import help_content
+from forge_tui.screens.panels.help import help_content
 from tests.support.chat_app import (
     ChatApp,
     make_app,

@@ -14,8 +14,8 @@ from rich.style import Style
 from forge_core.approval import ApprovalRequest, Effect
 from forge_core.sanitize import safe_line
 from forge_core.workspace.changes import ChangedFile, ChangeList, Counts, Status
-from forge_tui.screens.diff_lines import footer_line, header_line
-from forge_tui.screens.request_text import facts_of
+from forge_tui.screens.diff.diff_lines import footer_line, header_line
+from forge_tui.screens.prompts.request_text import facts_of
 from forge_tui.terminal.typed_line import TypedLine
 from forge_tui.widgets.cells import clip, clip_middle, hard_wrap, whole_parts
 from forge_tui.widgets.exact_text import Line, command_lines, exact_rows

@@ -6,10 +6,10 @@ OpenRouter reports some passing upstream failures so), and a deadline for tokens
 wait is Retry-After, else X-RateLimit-Reset, else 0.5 s doubling, each with jitter. A provider that asks for
 more than 30 s is not waited for: the error then says how long.
 
-Before the first token the client retries, because nobody has seen anything of the answer. After it the client
-raises, since a stream cannot take back what it has yielded; a reader that can drop the text repeats the request
-(`forge_core.langchain.agent.run` repeats the step of a turn). Both count with one `RetryCount`, so that a step is
-sent at most `max_retries + 1` times.
+Before the first token the client retries, because nobody has seen anything of the answer. After it the
+client raises, since a stream cannot take back what it has yielded; a reader that can drop the text repeats
+the request (`forge_core.langchain.agent.run` repeats the step of a turn). Both count with one `RetryCount`,
+so that a step is sent at most `max_retries + 1` times.
 """
 
 from __future__ import annotations

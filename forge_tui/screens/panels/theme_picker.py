@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
 from forge_core.sanitize import safe_line
-from forge_tui.screens.overlay import Overlay
+from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.choices import Choice, ChoiceList
 
 

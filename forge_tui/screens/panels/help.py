@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from forge_core.commands.specs import SPECS
 from forge_tui.keymap import Where, help_rows
-from forge_tui.screens.overlay import Overlay
+from forge_tui.screens.panels.overlay import Overlay
 
 COLUMN = 24
 """Cells of the first column, its indent included."""

@@ -17,8 +17,8 @@ from textual.widgets import Static
 from forge_core.approval import QuestionReply, QuestionRequest
 from forge_core.sanitize import safe_text
 from forge_tui.keymap import Where, bindings
-from forge_tui.screens.answer_sheet import AnswerSheet
-from forge_tui.screens.prompt import (
+from forge_tui.screens.prompts.answer_sheet import AnswerSheet
+from forge_tui.screens.prompts.prompt import (
     BESIDE_ROWS,
     FRAME_CELLS,
     FRAME_ROWS,
@@ -29,7 +29,7 @@ from forge_tui.screens.prompt import (
     first_fitting,
     place,
 )
-from forge_tui.screens.question_text import (
+from forge_tui.screens.prompts.question_text import (
     NOT_ALL,
     READY,
     option_detail,

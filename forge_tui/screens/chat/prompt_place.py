@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from forge_tui.screens.attention import PersonAsked
-from forge_tui.screens.overlay import Overlay
+from forge_tui.screens.chat.attention import PersonAsked
+from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.activity import Working
 
 if TYPE_CHECKING:
     from forge_core.approval import ApprovalReply, ApprovalRequest, QuestionReply, QuestionRequest
-    from forge_tui.screens.chat_keys import ChatKeys
-    from forge_tui.screens.prompt import Prompt
+    from forge_tui.screens.chat.chat_keys import ChatKeys
+    from forge_tui.screens.prompts.prompt import Prompt
 
 Reply = TypeVar("Reply")
 ASKING = "Waiting for your answer"
@@ -55,7 +55,7 @@ class PromptPlace:
 
     async def ask(self, request: ApprovalRequest) -> ApprovalReply:
         """May this be done?"""
-        from forge_tui.screens.permission import PermissionPrompt
+        from forge_tui.screens.prompts.permission import PermissionPrompt
 
         prompt = PermissionPrompt(
             request,
@@ -70,7 +70,7 @@ class PromptPlace:
 
     async def ask_questions(self, request: QuestionRequest) -> QuestionReply:
         """What the model wants to know."""
-        from forge_tui.screens.questionnaire import Questionnaire
+        from forge_tui.screens.prompts.questionnaire import Questionnaire
 
         self._screen.post_message(PersonAsked(""))
         prompt = Questionnaire(request, clock=self._clock, draft=self)
@@ -149,7 +149,7 @@ class PromptPlace:
     async def _take_away(self, prompt: Prompt[Reply]) -> None:
         screen = self._screen
         if prompt.is_attached:
-            from forge_tui.screens.full_view import FullView
+            from forge_tui.screens.prompts.full_view import FullView
 
             self._close_overlays(FullView)  # it showed what that prompt was about
             if prompt.reply.cancelled():

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from forge_core.commands.result import CommandResult
     from forge_core.session.changes import Source
     from forge_core.session.session import ForgeSession
-    from forge_tui.screens.chat import ChatScreen
+    from forge_tui.screens.chat.screen import ChatScreen
 
 SaveSetting = Callable[[str, str], None]
 
@@ -117,7 +117,7 @@ class SlashCommands:
                 self._screen.leave()
 
     def _copy(self, argument: str) -> None:
-        from forge_tui.screens.copying import CannotCopyError, pick
+        from forge_tui.screens.chat.copying import CannotCopyError, pick
 
         try:
             self._screen.app.copy_to_clipboard(pick(self._screen.transcript.answers, argument))
@@ -125,7 +125,7 @@ class SlashCommands:
             self._screen.complain(str(error))
 
     def _pick_theme(self) -> None:
-        from forge_tui.screens.theme_picker import ThemePicker
+        from forge_tui.screens.panels.theme_picker import ThemePicker
 
         def chosen(name: str | None) -> None:
             if name is not None:
@@ -135,7 +135,7 @@ class SlashCommands:
         app.push_screen(ThemePicker(self._themes(), app.theme), chosen)
 
     def _open_diff(self, source: Source, session: ForgeSession) -> None:
-        from forge_tui.screens.diff import DiffScreen
+        from forge_tui.screens.diff.screen import DiffScreen
 
         self._screen.app.push_screen(DiffScreen(session.changes, source))
 

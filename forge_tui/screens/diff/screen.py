@@ -16,8 +16,8 @@ from textual.widgets import Static
 from forge_core.workspace.changes import ChangedFile, ChangeList, Changes, Counts, FilePatch
 from forge_tui import workers
 from forge_tui.keymap import Where, bindings
-from forge_tui.screens.diff_lines import footer_line, header_line
-from forge_tui.screens.overlay import Overlay
+from forge_tui.screens.diff.diff_lines import footer_line, header_line
+from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.activity import MOUSE_LENT
 from forge_tui.widgets.diff_pane import DiffPane, Place
 from forge_tui.widgets.file_list import FileList, list_width
@@ -247,7 +247,7 @@ class DiffScreen(workers.FaultsEndTheApp, Overlay[None]):
             self.action_leave()
 
     def action_keys(self) -> None:
-        from forge_tui.screens.help import HelpScreen
+        from forge_tui.screens.panels.help import HelpScreen
 
         self.app.push_screen(HelpScreen(Where.DIFF))
 

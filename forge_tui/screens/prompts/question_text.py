@@ -6,7 +6,7 @@ from textual.content import Content
 
 from forge_core.approval import Question
 from forge_core.sanitize import safe_line
-from forge_tui.screens.answer_sheet import AnswerSheet
+from forge_tui.screens.prompts.answer_sheet import AnswerSheet
 from forge_tui.widgets.cells import clip
 from forge_tui.widgets.choices import Choice
 

@@ -16,8 +16,8 @@ from textual.widgets import Static
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
 from forge_core.sanitize import safe_line, safe_text
 from forge_tui.keymap import Where, bindings
-from forge_tui.screens.full_view import FullView
-from forge_tui.screens.prompt import (
+from forge_tui.screens.prompts.full_view import FullView
+from forge_tui.screens.prompts.prompt import (
     BESIDE_ROWS,
     FRAME_CELLS,
     FRAME_ROWS,
@@ -28,7 +28,7 @@ from forge_tui.screens.prompt import (
     first_fitting,
     place,
 )
-from forge_tui.screens.request_text import (
+from forge_tui.screens.prompts.request_text import (
     Option,
     all_facts,
     body_of,

@@ -10,7 +10,7 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from forge_core.commands import specs
-from forge_tui.screens.overlay import Overlay
+from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.choices import Choice, ChoiceList
 
 

@@ -11,8 +11,8 @@ from textual import events
 from textual.binding import BindingType
 
 from forge_tui.keymap import Where, bindings
-from forge_tui.screens.prompt_place import PromptPlace
-from forge_tui.screens.reading_keys import ReadingKeys
+from forge_tui.screens.chat.prompt_place import PromptPlace
+from forge_tui.screens.panels.reading_keys import ReadingKeys
 from forge_tui.widgets.composer import LONGEST, Composer, writes
 
 if TYPE_CHECKING:
@@ -155,12 +155,12 @@ class ChatKeys(ReadingKeys, inherit_bindings=False):
         self.open_help()
 
     def open_help(self) -> None:
-        from forge_tui.screens.help import HelpScreen
+        from forge_tui.screens.panels.help import HelpScreen
 
         self.app.push_screen(HelpScreen())
 
     def action_palette(self) -> None:
-        from forge_tui.screens.palette import Palette
+        from forge_tui.screens.panels.palette import Palette
 
         self.app.push_screen(Palette(), self._palette_closed)
 

@@ -18,12 +18,12 @@ from forge_core.config.models import ForgeConfig, PermissionMode
 from forge_core.errors import ForgeError
 from forge_tui import collecting, workers
 from forge_tui.commands import Command, Slip, UserText, read_line
-from forge_tui.screens.attention import TurnEnded
-from forge_tui.screens.chat_keys import ChatKeys
-from forge_tui.screens.figures import LiveFigures, as_todos
-from forge_tui.screens.slash import SaveSetting, SlashCommands
-from forge_tui.screens.surroundings import Surroundings
-from forge_tui.screens.waiting import WaitingLines
+from forge_tui.screens.chat.attention import TurnEnded
+from forge_tui.screens.chat.chat_keys import ChatKeys
+from forge_tui.screens.chat.figures import LiveFigures, as_todos
+from forge_tui.screens.chat.slash import SaveSetting, SlashCommands
+from forge_tui.screens.chat.surroundings import Surroundings
+from forge_tui.screens.chat.waiting import WaitingLines
 from forge_tui.widgets.activity import ActivityLine, Working
 from forge_tui.widgets.completion import CompletionPopup
 from forge_tui.widgets.composer import Composer
@@ -229,7 +229,7 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
 
     async def _turn(self, text: str | None) -> None:
         """Read one turn to its end; a fault of ours leaves through the worker's state."""
-        from forge_tui.screens.turn import read_turn
+        from forge_tui.screens.chat.turn import read_turn
 
         assert self._session is not None
         stopped, started = "error", self._clock()

@@ -1,0 +1,1 @@
+"""Screens over the chat: palette, help, theme picker."""

@@ -1,0 +1,1 @@
+"""The permission prompt and the questionnaire."""
