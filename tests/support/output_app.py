@@ -19,7 +19,8 @@ from textual.widgets import Input, Static
 
 from forge_tui.terminal.compositor import FrugalScreen
 from forge_tui.terminal.output import RowDiffOutput
-from forge_tui.widgets.transcript import Transcript, window
+from forge_tui.widgets.blockview import window
+from forge_tui.widgets.transcript import Transcript
 from tests.bench.script import MARKDOWN, every_block
 from tests.support.at_rest import TellsWhenAtRest
 

@@ -11,12 +11,12 @@ from textual.widgets import Input
 from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, ToolEnd, ToolStart
 from forge_core.llm.models import TokenUsage
 from forge_core.result import AgentResult, FileDiff, Omission, StoppedReason, ToolOutcome
+from forge_tui.widgets.blockview.blocks import Block
+from forge_tui.widgets.blockview.layout import Layout
+from forge_tui.widgets.blockview.rows import Row
+from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.transcript import Transcript
-from forge_tui.widgets.transcript.blocks import Block
 from forge_tui.widgets.transcript.conversation import Conversation
-from forge_tui.widgets.transcript.layout import Layout
-from forge_tui.widgets.transcript.rows import Row
-from forge_tui.widgets.transcript.styles import TranscriptStyles
 
 STYLES = TranscriptStyles.from_theme({}, Color.parse("#101010"))
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from forge_core.events import AgentEnd, AgentEvent, Error, LLMChunk, LLMStart, Retry
 from forge_tui.commands import UserText
+from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.transcript.conversation import RESUMABLE, Conversation
-from forge_tui.widgets.transcript.layout import Layout
 from tests.support.chat_app import make_app, make_config, ready, say, shown, until
 from tests.support.scripted_session import Step, answer, end_of_call, end_of_turn
 from tests.support.transcripts import STYLES, call_ended, tool_started, turn_ended

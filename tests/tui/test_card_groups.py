@@ -8,11 +8,11 @@ import pytest
 from textual.color import Color
 
 from forge_core.events import LLMStart, Permission, ToolProgress, ToolStart
-from forge_tui.widgets.transcript.call_block import CallBlock
-from forge_tui.widgets.transcript.layout import Layout
-from forge_tui.widgets.transcript.styles import TranscriptStyles
-from forge_tui.widgets.transcript.tool_card import ToolCard
-from forge_tui.widgets.transcript.tool_group import ToolGroup
+from forge_tui.widgets.blockview.layout import Layout
+from forge_tui.widgets.blockview.styles import TranscriptStyles
+from forge_tui.widgets.transcript.calls.call_block import CallBlock
+from forge_tui.widgets.transcript.calls.tool_card import ToolCard
+from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
 from tests.support.transcripts import (
     STYLES,
     TranscriptApp,

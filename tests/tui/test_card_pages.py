@@ -10,7 +10,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from forge_core.events import LLMStart, Permission, ToolEnd, ToolProgress, ToolStart
-from forge_tui.widgets.transcript.pages import MOST_PAGES, PAGE_LINES, Pages, Size, lines_of
+from forge_tui.widgets.transcript.calls.pages import MOST_PAGES, PAGE_LINES, Pages, Size, lines_of
 from tests.support.transcripts import (
     TranscriptApp,
     drawn,

@@ -8,13 +8,13 @@ import pytest
 
 from forge_core.config.models import ThinkingSetting
 from forge_core.events import LLMChunk, ToolStart
-from forge_tui.widgets.transcript.blocks import TextBlock
+from forge_tui.widgets.blockview.blocks import TextBlock
+from forge_tui.widgets.blockview.layout import Layout
+from forge_tui.widgets.blockview.rows import Row
+from forge_tui.widgets.transcript.calls.tool_card import ToolCard
+from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
 from forge_tui.widgets.transcript.conversation import Conversation
-from forge_tui.widgets.transcript.layout import Layout
 from forge_tui.widgets.transcript.reasoning import ReasoningBlock
-from forge_tui.widgets.transcript.rows import Row
-from forge_tui.widgets.transcript.tool_card import ToolCard
-from forge_tui.widgets.transcript.tool_group import ToolGroup
 from tests.support.transcripts import (
     STYLES,
     TranscriptApp,

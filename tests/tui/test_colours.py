@@ -17,7 +17,7 @@ from forge_tui.terminal.palette import Palette
 from forge_tui.terminal.screen_model import render
 from forge_tui.terminal.style_codes import StyleCodes
 from forge_tui.theming import COLORS, VARIABLES, load_themes
-from forge_tui.widgets.transcript.styles import TranscriptStyles
+from forge_tui.widgets.blockview.styles import TranscriptStyles
 from tests.support.at_rest import AskedTerminal
 from tests.support.terminal import python
 

@@ -13,17 +13,17 @@ from rich.style import Style
 
 from forge_core.result import FileDiff
 from forge_core.sanitize import safe_text
-from forge_tui.widgets.transcript import selection as selecting
-from forge_tui.widgets.transcript.blocks import Block
-from forge_tui.widgets.transcript.diff import Look, Patch, draw_stretches, read_patch
-from forge_tui.widgets.transcript.diff.colours import code_spans, tokens_of
-from forge_tui.widgets.transcript.diff.patch import Stretch
-from forge_tui.widgets.transcript.diff.words import changed_words, counterparts, row_pairs
-from forge_tui.widgets.transcript.layout import Layout
-from forge_tui.widgets.transcript.rows import NO_LINE, Canvas, Rendered, Row
-from forge_tui.widgets.transcript.selection import Selected
-from forge_tui.widgets.transcript.spots import Spot
-from forge_tui.widgets.transcript.styles import TranscriptStyles
+from forge_tui.widgets.blockview import selection as selecting
+from forge_tui.widgets.blockview.blocks import Block
+from forge_tui.widgets.blockview.layout import Layout
+from forge_tui.widgets.blockview.rows import NO_LINE, Canvas, Rendered, Row
+from forge_tui.widgets.blockview.selection import Selected
+from forge_tui.widgets.blockview.spots import Spot
+from forge_tui.widgets.blockview.styles import TranscriptStyles
+from forge_tui.widgets.diff import Look, Patch, draw_stretches, read_patch
+from forge_tui.widgets.diff.colours import code_spans, tokens_of
+from forge_tui.widgets.diff.patch import Stretch
+from forge_tui.widgets.diff.words import changed_words, counterparts, row_pairs
 from tests.support.chat_app import until
 from tests.support.transcripts import STYLES, TranscriptApp, row_text, tool_ended, tool_started
 

@@ -17,9 +17,9 @@ from forge_core.workspace.changes import ChangedFile, ChangeList, Counts, Status
 from forge_core.workspace.work_tree import WorkTreeChanges
 from forge_tui.screens.diff.screen import DiffScreen
 from forge_tui.screens.panels.help import HelpScreen
-from forge_tui.widgets.diff_pane import DiffPane, Place
-from forge_tui.widgets.file_list import cut_path
-from forge_tui.widgets.transcript.diff import read_patch
+from forge_tui.widgets.diff import read_patch
+from forge_tui.widgets.diff.diff_pane import DiffPane, Place
+from forge_tui.widgets.diff.file_list import cut_path
 from tests.support.chat_app import ChatApp, make_app, ready, say, shown, until
 from tests.support.scripted_session import Gate, answer
 from tests.unit.undo.workspace import shell
@@ -318,7 +318,7 @@ def test_a_path_that_is_cut_keeps_its_file_whole_where_it_fits(path: str, shown_
 
 
 async def test_of_a_long_file_only_what_shows_is_drawn(app: ChatApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    from forge_tui.widgets import diff_pane
+    from forge_tui.widgets.diff import diff_pane
 
     drawn: list[int] = []
     real = diff_pane.draw_stretches

@@ -7,11 +7,11 @@ from textual._xterm_parser import XTermParser
 from textual.pilot import Pilot
 
 from forge_core.config.models import ForgeConfig
+from forge_tui.widgets.blockview.blocks import UserBlock
+from forge_tui.widgets.blockview.find import Finder
+from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.find_bar import FindLine
-from forge_tui.widgets.transcript.answer_blocks import MarkdownBlock
-from forge_tui.widgets.transcript.blocks import UserBlock
-from forge_tui.widgets.transcript.find import Finder
-from forge_tui.widgets.transcript.layout import Layout
+from forge_tui.widgets.transcript.answer.answer_blocks import MarkdownBlock
 from tests.support.chat_app import ChatApp, make_app, ready, shown, type_text, until
 from tests.support.transcripts import STYLES, TranscriptApp, said, tool_ended, tool_started
 

@@ -6,8 +6,8 @@ import pytest
 
 from forge_core.events import AgentEvent, Error, LLMChunk, LLMStart, Notice, Retry, ToolStart
 from forge_core.result import StoppedReason
+from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.transcript.conversation import Conversation
-from forge_tui.widgets.transcript.layout import Layout
 from tests.support.transcripts import (
     STYLES,
     call_ended,

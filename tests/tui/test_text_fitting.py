@@ -17,14 +17,8 @@ from forge_core.workspace.changes import ChangedFile, ChangeList, Counts, Status
 from forge_tui.screens.diff.diff_lines import footer_line, header_line
 from forge_tui.screens.prompts.request_text import facts_of
 from forge_tui.terminal.typed_line import TypedLine
-from forge_tui.widgets.cells import clip, clip_middle, hard_wrap, whole_parts
-from forge_tui.widgets.exact_text import Line, command_lines, exact_rows
-from forge_tui.widgets.status_text import DROP_ORDER, Figures, fit
-from forge_tui.widgets.status_text import cells as cells_of_parts
-from forge_tui.widgets.transcript.card_header import Header
-from forge_tui.widgets.transcript.rows import Canvas
-from forge_tui.widgets.transcript.table import Table, draw_table
-from forge_tui.widgets.transcript.wrapping import (
+from forge_tui.widgets.blockview.rows import Canvas
+from forge_tui.widgets.blockview.wrapping import (
     crop,
     cut_end,
     cut_middle,
@@ -32,6 +26,12 @@ from forge_tui.widgets.transcript.wrapping import (
     wrap_cells,
     wrap_words,
 )
+from forge_tui.widgets.cells import clip, clip_middle, hard_wrap, whole_parts
+from forge_tui.widgets.exact_text import Line, command_lines, exact_rows
+from forge_tui.widgets.status_text import DROP_ORDER, Figures, fit
+from forge_tui.widgets.status_text import cells as cells_of_parts
+from forge_tui.widgets.transcript.calls.card_header import Header
+from forge_tui.widgets.transcript.markdown.table import Table, draw_table
 from forge_tui.widgets.welcome_text import Facts, lines
 from tests.support.transcripts import STYLES, row_text
 

@@ -12,8 +12,8 @@ from forge_core.tools import BashTool, ExecutionContext, ToolExecutor, ToolResul
 from forge_core.tools.job_output import JobOutputTool
 from forge_core.tools.output import OutputStore
 from forge_core.tools.shell.jobs import JobTable
-from forge_tui.widgets.transcript.tool_card import ToolCard
-from forge_tui.widgets.transcript.tool_words import describe_call
+from forge_tui.widgets.transcript.calls.tool_card import ToolCard
+from forge_tui.widgets.transcript.calls.tool_words import describe_call
 from tests.support.transcripts import drawn, layout_of, tool_ended, tool_started
 
 HOSTILE = "[red]x[/] [@click=app.quit]\x1b[2J\u202e\x07"

@@ -16,12 +16,12 @@ from forge_core.events import (
     ToolStart,
 )
 from forge_core.result import FileDiff, ToolOutcome
-from forge_tui.widgets.transcript.blocks import UserBlock
+from forge_tui.widgets.blockview.blocks import UserBlock
+from forge_tui.widgets.blockview.layout import Layout
+from forge_tui.widgets.transcript.calls.tool_card import ToolCard
+from forge_tui.widgets.transcript.calls.tool_words import describe_call
 from forge_tui.widgets.transcript.conversation import Conversation
-from forge_tui.widgets.transcript.layout import Layout
 from forge_tui.widgets.transcript.reasoning import ReasoningBlock
-from forge_tui.widgets.transcript.tool_card import ToolCard
-from forge_tui.widgets.transcript.tool_words import describe_call
 from tests.support.transcripts import (
     STYLES,
     call_ended,

@@ -10,9 +10,9 @@ from typing import Literal
 import pytest
 
 from forge_core.events import LLMChunk
-from forge_tui.widgets.transcript.blocks import UserBlock
+from forge_tui.widgets.blockview.blocks import UserBlock
+from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.transcript.conversation import Conversation
-from forge_tui.widgets.transcript.layout import Layout
 from tests.bench.script import add_history, pieces
 from tests.support.transcripts import STYLES, call_ended, said, tool_ended, tool_started
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forge_tui.widgets.transcript import answer as cutting
-from forge_tui.widgets.transcript.answer import Answer
-from forge_tui.widgets.transcript.answer_blocks import AnswerBlock, CodeBlock, MarkdownBlock
+from forge_tui.widgets.transcript.answer import answer as cutting
+from forge_tui.widgets.transcript.answer.answer import Answer
+from forge_tui.widgets.transcript.answer.answer_blocks import AnswerBlock, CodeBlock, MarkdownBlock
 from tests.support.transcripts import drawn
 
 EXAMPLES = 1_000 if os.environ.get("FORGE_FULL") else 50

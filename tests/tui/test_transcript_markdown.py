@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 
 from forge_core.sanitize import safe_text
-from forge_tui.widgets.transcript.answer_blocks import MarkdownBlock
+from forge_tui.widgets.transcript.answer.answer_blocks import MarkdownBlock
 from tests.support.transcripts import STYLES, drawn, row_text
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from forge_tui.terminal.input import TerminalInput
-from forge_tui.widgets.transcript.answer_blocks import AnswerBlock
-from forge_tui.widgets.transcript.blocks import UserBlock
+from forge_tui.widgets.blockview.blocks import UserBlock
+from forge_tui.widgets.blockview.layout import Layout
+from forge_tui.widgets.transcript.answer.answer_blocks import AnswerBlock
 from forge_tui.widgets.transcript.conversation import Conversation
-from forge_tui.widgets.transcript.layout import Layout
 from tests.support.chat_app import make_app, make_config, ready, say, until
 from tests.support.scripted_session import answer
 from tests.support.transcripts import STYLES, TranscriptApp, call_ended, drawn, said

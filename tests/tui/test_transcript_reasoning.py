@@ -8,9 +8,9 @@ import pytest
 
 from forge_core.config.models import ThinkingSetting
 from forge_core.events import LLMChunk
+from forge_tui.widgets.blockview.folding import Folding
+from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.transcript.conversation import Conversation
-from forge_tui.widgets.transcript.folding import Folding
-from forge_tui.widgets.transcript.layout import Layout
 from forge_tui.widgets.transcript.reasoning import ReasoningBlock
 from tests.support.chat_app import make_app, make_config, ready, say, until
 from tests.support.scripted_session import answer
@@ -189,7 +189,7 @@ def test_the_setting_changes_what_is_there_and_what_comes() -> None:
 def test_a_long_one_wraps_no_more_than_what_is_new(
     thinking: ThinkingSetting, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from forge_tui.widgets.transcript import rows
+    from forge_tui.widgets.blockview import rows
 
     wrapped: list[int] = []
     original = rows._wrap

@@ -7,11 +7,11 @@ import random
 
 import pytest
 
-from forge_tui.widgets.transcript.blocks import Block, NoticeBlock, UserBlock
+from forge_tui.widgets.blockview.blocks import Block, NoticeBlock, UserBlock
+from forge_tui.widgets.blockview.layout import Layout
+from forge_tui.widgets.blockview.rows import Canvas
+from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.transcript.conversation import Conversation
-from forge_tui.widgets.transcript.layout import Layout
-from forge_tui.widgets.transcript.rows import Canvas
-from forge_tui.widgets.transcript.styles import TranscriptStyles
 from tests.bench.script import MARKDOWN
 from tests.support.transcripts import STYLES, row_text, said, tool_ended, tool_started
 

@@ -6,7 +6,7 @@ from textual.content import Content
 
 from forge_core.sanitize import safe_line
 from forge_core.workspace.changes import ChangedFile, ChangeList, Counts
-from forge_tui.widgets.transcript.wrapping import cells, cut_end, cut_middle
+from forge_tui.widgets.blockview.wrapping import cells, cut_end, cut_middle
 
 _KEYS = (
     ("] [", "hunk"),

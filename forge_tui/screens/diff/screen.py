@@ -19,10 +19,10 @@ from forge_tui.keymap import Where, bindings
 from forge_tui.screens.diff.diff_lines import footer_line, header_line
 from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.activity import MOUSE_LENT
-from forge_tui.widgets.diff_pane import DiffPane, Place
-from forge_tui.widgets.file_list import FileList, list_width
-from forge_tui.widgets.transcript.diff import Patch, language_of_file, read_patch
-from forge_tui.widgets.transcript.wrapping import cells, cut_end
+from forge_tui.widgets.blockview.wrapping import cells, cut_end
+from forge_tui.widgets.diff import Patch, language_of_file, read_patch
+from forge_tui.widgets.diff.diff_pane import DiffPane, Place
+from forge_tui.widgets.diff.file_list import FileList, list_width
 
 if TYPE_CHECKING:
     from forge_core.session.changes import Source

@@ -21,16 +21,16 @@ from forge_core.events import (
     ToolStart,
 )
 from forge_core.sanitize import safe_text
-from forge_tui.widgets.transcript.answer import Answer
-from forge_tui.widgets.transcript.answer_text import AnswerText
-from forge_tui.widgets.transcript.blocks import Block, Level, NoticeBlock
+from forge_tui.widgets.blockview.blocks import Block, Level, NoticeBlock
+from forge_tui.widgets.blockview.layout import Layout
+from forge_tui.widgets.transcript.answer.answer import Answer
+from forge_tui.widgets.transcript.answer.answer_text import AnswerText
 from forge_tui.widgets.transcript.broken_answer import BrokenAnswer
-from forge_tui.widgets.transcript.call_block import CallBlock
-from forge_tui.widgets.transcript.layout import Layout
+from forge_tui.widgets.transcript.calls.call_block import CallBlock
+from forge_tui.widgets.transcript.calls.tool_calls import ToolCalls
+from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
 from forge_tui.widgets.transcript.reasoning import ReasoningBlock
 from forge_tui.widgets.transcript.retry_line import RetryLine
-from forge_tui.widgets.transcript.tool_calls import ToolCalls
-from forge_tui.widgets.transcript.tool_group import ToolGroup
 
 _REASONS = {
     "max_iterations": "Stopped: the limit of model calls for one turn is reached.",

@@ -7,10 +7,10 @@ from rich.style import Style
 
 from forge_core.config.models import ThinkingSetting
 from forge_core.durations import time_taken
-from forge_tui.widgets.transcript.blocks import GUTTER, MARGIN, Passage, estimate_rows
-from forge_tui.widgets.transcript.folding import Fold, Folding, FoldingBlock
-from forge_tui.widgets.transcript.rows import Canvas, Rendered
-from forge_tui.widgets.transcript.styles import TranscriptStyles
+from forge_tui.widgets.blockview.blocks import GUTTER, MARGIN, Passage, estimate_rows
+from forge_tui.widgets.blockview.folding import Fold, Folding, FoldingBlock
+from forge_tui.widgets.blockview.rows import Canvas, Rendered
+from forge_tui.widgets.blockview.styles import TranscriptStyles
 
 _TAIL_ROWS = 4
 _WORTH_TELLING_S = 0.05

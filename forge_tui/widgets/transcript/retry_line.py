@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from forge_core.events import LLMChunk, LLMStart, Retry
-from forge_tui.widgets.transcript.blocks import Level, NoticeBlock
+from forge_tui.widgets.blockview.blocks import Level, NoticeBlock
 
 
 class RetryLine:

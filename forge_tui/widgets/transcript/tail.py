@@ -11,9 +11,9 @@ from forge_tui.terminal.colours import Depth, parse_rgb
 from forge_tui.terminal.palette import Palette
 from forge_tui.terminal.screen_model import render
 from forge_tui.terminal.style_codes import StyleCodes, rgb
-from forge_tui.widgets.transcript.blocks import UserBlock
-from forge_tui.widgets.transcript.layout import Layout
-from forge_tui.widgets.transcript.rows import Row
+from forge_tui.widgets.blockview.blocks import UserBlock
+from forge_tui.widgets.blockview.layout import Layout
+from forge_tui.widgets.blockview.rows import Row
 
 _CODES = {
     "diff-added": "32",

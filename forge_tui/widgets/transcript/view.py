@@ -8,18 +8,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from forge_tui.terminal.internals import report_fault
+from forge_tui.widgets.blockview.blocks import Block, Level, NoticeBlock, TextBlock, UserBlock
+from forge_tui.widgets.blockview.finding import Finding
 from forge_tui.widgets.pacing import FramePacer
-from forge_tui.widgets.transcript.answer_blocks import AnswerBlock
-from forge_tui.widgets.transcript.blocks import Block, Level, NoticeBlock, TextBlock, UserBlock
+from forge_tui.widgets.transcript.answer.answer_blocks import AnswerBlock
 from forge_tui.widgets.transcript.conversation import Conversation
-from forge_tui.widgets.transcript.finding import Finding
 
 if TYPE_CHECKING:
     from textual.timer import Timer
 
     from forge_core.config.models import ThinkingSetting
     from forge_core.events import AgentEvent
-    from forge_tui.widgets.transcript.answer_text import AnswerText
+    from forge_tui.widgets.transcript.answer.answer_text import AnswerText
 
 _TICK_S = 0.25
 """Between two looks at the running cards' times."""
@@ -144,7 +144,7 @@ class Transcript(Finding):
     @staticmethod
     def warm() -> None:
         """Imports the Markdown parser and the lexers; meant for a thread, after the first frame."""
-        from forge_tui.widgets.transcript import markdown
+        from forge_tui.widgets.transcript.markdown import markdown
 
         markdown.warm()
 

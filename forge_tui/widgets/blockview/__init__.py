@@ -1,0 +1,1 @@
+"""A view over blocks: layout, window, rows, selection, search and mouse."""

@@ -1,0 +1,202 @@
+"""The kinds of blocks a transcript is made of. A block draws itself; it knows nothing of the screen."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from rich.segment import Segment
+from rich.style import Style
+
+from forge_core.sanitize import safe_line, safe_text
+from forge_tui.widgets.blockview.rows import Canvas, Rendered
+from forge_tui.widgets.blockview.styles import TranscriptStyles
+
+MARGIN = " "
+TEXT_INDENT = 3
+"""Cells before text: the margin, a column for bars and signs, a blank."""
+GUTTER = [Segment(" " * TEXT_INDENT)]
+
+_NO_LETTER = re.compile(r"[\W_]+")
+_UNWRAPPED = 100_000
+"""Cells of a canvas on which nothing is broken into rows."""
+
+Level = Literal["info", "warning", "error"]
+
+
+class Block(ABC):
+    """One thing in the transcript."""
+
+    is_landmark: ClassVar[bool] = False
+    """Whether the person may want to come back to it: what they sent."""
+
+    def __init__(self) -> None:
+        self.revision = 0
+        """Grows with every change that shows."""
+        self.gap = 1
+        """Empty rows before it."""
+
+    def changed(self) -> None:
+        self.revision += 1
+
+    def render(self, width: int, styles: TranscriptStyles) -> Rendered:
+        """The block's rows at `width` cells."""
+        canvas = Canvas(width - 1)
+        canvas.gap(self.gap)
+        self.draw(canvas, styles)
+        return canvas.rendered
+
+    @abstractmethod
+    def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        """Adds the rows to `canvas`."""
+
+    @abstractmethod
+    def estimate(self, width: int) -> int:
+        """About how many rows it takes, without drawing it."""
+
+    def toggle(self, row: int) -> bool:
+        """Folds or unfolds, after a click on `row`; whether anything changed."""
+        return False
+
+    def passages(self) -> Iterator[tuple[Passage, str]]:
+        """Its text for searching, in order, with what is folded where it folds; a logical line a line."""
+        yield Passage(self), self.find_text()
+
+    def find_text(self) -> str:
+        """Its text for searching, where all of it shows or hides as one."""
+        canvas = Canvas(_UNWRAPPED)
+        self.draw(canvas, TranscriptStyles.bare())
+        return "\n".join(canvas.rendered.lines)
+
+    def may_hold(self, letters: str) -> bool:
+        """Whether a text with these `letters_of` can be in its passages: a look at the source, where the
+        text is dear."""
+        return True
+
+    def lines_of(self, passage: Passage, rendered: Rendered) -> range:
+        """The logical lines of a passage in what was rendered last; none where it is hidden."""
+        return range(len(rendered.lines))
+
+    def reveal(self, passage: Passage) -> bool:
+        """Unfolds as much as that passage needs to show; whether anything changed."""
+        return False
+
+    def end_reveal(self, *, is_kept: bool) -> None:  # noqa: B027 - most blocks fold nothing
+        """Folds again what `reveal` unfolded, or leaves it so for good."""
+
+    def fold_at(self, row: int) -> bool:
+        """Folds or unfolds what can be at `row`; whether anything changed."""
+        return self.toggle(row)
+
+    def page_at(self, row: int) -> int:
+        """Whether `toggle` would show one page more there: 1 for the next, -1 for the one before, else 0."""
+        return 0
+
+    def toggle_back(self) -> bool:
+        """Takes back what the last click did, where it was the first of two."""
+        return self.toggle(0)
+
+    def kept_row(self, row: int) -> int:
+        """The row that is now to stand where `row` stood before it folded or unfolded."""
+        return row
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of a block's text that shows or hides as one."""
+
+    block: Block
+    """What it stands in: a block of the transcript, or one within it."""
+    number: int = 0
+
+
+class TextBlock(Block):
+    """Plain text as it is, under a title where there is one: the output of a command."""
+
+    def __init__(self, text: str, title: str = "") -> None:
+        super().__init__()
+        self._lines = safe_text(text).rstrip("\n").split("\n")
+        self._title = safe_line(title)
+
+    def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        with canvas.indented(GUTTER):
+            if self._title:
+                canvas.text([(self._title, styles.heading)])
+            for line in self._lines:
+                canvas.text([(line.expandtabs(8), styles.text)], original=line)
+
+    def find_text(self) -> str:
+        return "\n".join([self._title, *self._lines] if self._title else self._lines)
+
+    def estimate(self, width: int) -> int:
+        return self.gap + bool(self._title) + estimate_rows(self._lines, width)
+
+
+class UserBlock(Block):
+    """What the person sent: an accent bar on a quiet ground."""
+
+    is_landmark = True
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._lines = safe_text(text).rstrip().split("\n")
+
+    def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        bar = [Segment(MARGIN), Segment("▎", styles.user_bar), Segment(" ", styles.user)]
+        with canvas.indented(bar):
+            for line in self._lines:
+                canvas.text([(line.expandtabs(4), styles.user)], fill=styles.user, original=line)
+
+    def find_text(self) -> str:
+        return "\n".join(self._lines)
+
+    def estimate(self, width: int) -> int:
+        return self.gap + estimate_rows(self._lines, width)
+
+
+class NoticeBlock(Block):
+    """A line from Forge itself: a retry's wait, a limit near, a failed turn."""
+
+    def __init__(self, text: str, level: Level, is_final: bool = False) -> None:
+        super().__init__()
+        self.say(text, level)
+        self._is_final = is_final
+        """Whether the turn ended by it; only then an error stands out."""
+
+    def say(self, text: str, level: Level) -> None:
+        """Says this from now on."""
+        self._lines = safe_text(text).rstrip("\n").split("\n")
+        self.level: Level = level
+        self.changed()
+
+    def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        sign, colour = {
+            "info": ("·", styles.muted),
+            "warning": ("!", styles.warning),
+            "error": ("✗", styles.error),
+        }[self.level]
+        first = [Segment(MARGIN), Segment(sign, colour + Style(bold=True)), Segment(" ")]
+        text = colour if self.level == "info" or self._is_final else styles.text
+        with canvas.indented(GUTTER, first):
+            for line in self._lines:
+                canvas.text([(line.expandtabs(4), text)])
+
+    def find_text(self) -> str:
+        return "\n".join(self._lines)
+
+    def estimate(self, width: int) -> int:
+        return self.gap + estimate_rows(self._lines, width)
+
+
+def letters_of(text: str) -> str:
+    """Its letters and digits, small: what is left of a text however it is marked up."""
+    return _NO_LETTER.sub("", text.lower())
+
+
+def estimate_rows(lines: list[str], width: int) -> int:
+    """About the rows that `lines` take in `width` cells."""
+    room = max(8, width - TEXT_INDENT - 1)
+    return sum(1 + len(line) // room for line in lines)

@@ -1,0 +1,182 @@
+"""Highlighting of code, in pieces: a long file costs per piece that is looked at, not per file.
+
+Pygments is imported on first use; `warm()` does it ahead of time, off the event loop. Its `_TokenType` is the
+class of every kind of token, and has no public name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
+
+from rich.style import Style
+
+from forge_tui.widgets.blockview.wrapping import Span
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer  # type: ignore[import-untyped]
+    from pygments.token import _TokenType  # type: ignore[import-untyped]
+
+Token: TypeAlias = tuple[str, str]
+"""Kind (a key of `TranscriptStyles.syntax`, or "") and text."""
+State: TypeAlias = tuple[str, ...]
+"""Where a lexer stands between two pieces (inside a docstring, say)."""
+
+START: State = ("root",)
+LONGEST_LINE = 2_000
+"""Characters; longer lines are shown plain: some lexers take quadratic time on them."""
+
+_KINDS: tuple[tuple[str, str], ...] = (
+    ("Comment", "comment"),
+    ("Keyword.Type", "builtin"),
+    ("Keyword", "keyword"),
+    ("Name.Function", "function"),
+    ("Name.Class", "class"),
+    ("Name.Decorator", "function"),
+    ("Name.Tag", "keyword"),
+    ("Name.Attribute", "function"),
+    ("Name.Builtin", "builtin"),
+    ("Name.Exception", "class"),
+    ("Literal.String", "string"),
+    ("Literal.Number", "number"),
+    ("Operator.Word", "keyword"),
+    ("Operator", "operator"),
+    ("Generic.Inserted", "added"),
+    ("Generic.Deleted", "removed"),
+    ("Generic.Subheading", "comment"),
+    ("Generic.Heading", "comment"),
+)
+_ALIASES = {"console": "bash", "shell": "bash", "py": "python", "jsonc": "json", "tsx": "typescript"}
+
+
+def warm() -> None:
+    """Imports the lexers that answers use most."""
+    for language in ("python", "bash", "json", "javascript", "diff", "toml"):
+        highlight("x = 1", language)
+
+
+def highlight(text: str, language: str, state: State = START) -> tuple[list[list[Token]], State]:
+    """The tokens of each line of `text`, and the state to go on from; plain where the language is unknown."""
+    lines = text.split("\n")
+    lexer = _lexer(language.strip().lower())
+    if lexer is None or any(len(line) > LONGEST_LINE for line in lines):
+        return [[("", line)] for line in lines], state
+    stack = list(state)
+    tokens = list(_tokens(lexer, text + "\n", stack))
+    return _by_line(tokens)[: len(lines)], tuple(stack)
+
+
+def language_of(path: str) -> str:
+    """The language that a file's name tells, or ""."""
+    from pygments.lexers import find_lexer_class_for_filename  # type: ignore[import-untyped]
+    from pygments.util import ClassNotFound  # type: ignore[import-untyped]
+
+    try:
+        found = find_lexer_class_for_filename(path.rpartition("/")[2])
+    except (ClassNotFound, ValueError):
+        return ""
+    return str(found.aliases[0]) if found is not None and found.aliases else ""
+
+
+def styled(tokens: list[Token], syntax: Mapping[str, Style], under: Style) -> list[Span]:
+    """Tokens as spans, each over the style `under`."""
+    return [(text, under + syntax[kind] if kind else under) for kind, text in tokens]
+
+
+@lru_cache(maxsize=64)
+def _lexer(language: str) -> Lexer | None:
+    from pygments.lexers import get_lexer_by_name
+    from pygments.util import ClassNotFound
+
+    if not language:
+        return None
+    try:
+        return get_lexer_by_name(_ALIASES.get(language, language), stripnl=False, ensurenl=False)
+    except (ClassNotFound, ValueError):
+        return None
+
+
+def _tokens(lexer: Lexer, text: str, stack: list[str]) -> Iterator[tuple[_TokenType, str]]:
+    """Like `lexer.get_tokens_unprocessed`, but leaves the end state in `stack`.
+
+    Pygments 2.x keeps the compiled rules of a RegexLexer in `_tokens` and offers no way to learn the state it
+    ended in; a lexer of another kind, or one whose callbacks need more, starts each piece afresh.
+    """
+    from pygments.lexer import ExtendedRegexLexer, LexerContext, RegexLexer
+
+    if not isinstance(lexer, RegexLexer) or any(name not in lexer._tokens for name in stack):
+        yield from lexer.get_tokens(text)
+        return
+    if isinstance(lexer, ExtendedRegexLexer):
+        context = LexerContext(text, 0, stack=stack, end=len(text))
+        for _, kind, value in lexer.get_tokens_unprocessed(context=context):
+            yield kind, value
+        return
+    yield from _regex_tokens(lexer, text, stack)
+
+
+def _regex_tokens(lexer: Lexer, text: str, stack: list[str]) -> Iterator[tuple[_TokenType, str]]:
+    from pygments.token import Error, Text, Whitespace, _TokenType
+
+    rules = lexer._tokens
+    at = 0
+    while at < len(text):
+        for matches, action, new_state in rules[stack[-1]]:
+            match = matches(text, at)
+            if match is None:
+                continue
+            if isinstance(action, _TokenType):
+                yield action, match.group()
+            elif action is not None:
+                for _, kind, value in action(lexer, match):
+                    yield kind, value
+            at = match.end()
+            _move(stack, new_state)
+            break
+        else:
+            is_line_end = text[at] == "\n"
+            if is_line_end:
+                stack[:] = ["root"]
+            yield (Whitespace if is_line_end else Error if text[at].strip() else Text), text[at]
+            at += 1
+
+
+def _move(stack: list[str], new_state: tuple[str, ...] | int | str | None) -> None:
+    """Applies a rule's state change, as `RegexLexer.get_tokens_unprocessed` does."""
+    if new_state is None:
+        return
+    if new_state == "#push":
+        stack.append(stack[-1])
+    elif isinstance(new_state, int):
+        if abs(new_state) >= len(stack):
+            del stack[1:]
+        else:
+            del stack[new_state:]
+    else:
+        for state in (new_state,) if isinstance(new_state, str) else new_state:
+            if state == "#pop":
+                if len(stack) > 1:
+                    stack.pop()
+            elif state == "#push":
+                stack.append(stack[-1])
+            else:
+                stack.append(state)
+
+
+def _by_line(tokens: list[tuple[_TokenType, str]]) -> list[list[Token]]:
+    lines: list[list[Token]] = [[]]
+    for kind, text in tokens:
+        name = _kind(kind)
+        first, *rest = text.split("\n")
+        if first:
+            lines[-1].append((name, first))
+        for part in rest:
+            lines.append([(name, part)] if part else [])
+    return lines
+
+
+@lru_cache(maxsize=512)
+def _kind(token: _TokenType) -> str:
+    name = str(token).removeprefix("Token.")
+    return next((kind for prefix, kind in _KINDS if name.startswith(prefix)), "")

@@ -1,0 +1,288 @@
+"""What a block renders to: rows for the screen, and the logical lines that selection and copy work on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from forge_tui.widgets.blockview.wrapping import Span, cells, slice_spans, wrap_cells, wrap_words
+
+Side: TypeAlias = Literal["", "old", "new"]
+"""Which version of a file a line belongs to; "" where it is no line of a diff, or one of both versions."""
+NO_LINE = -1
+"""`Row.line` of a row that holds no text of its own (a gap, a rule)."""
+_LEAST_ROOM = 16
+"""Cells for text that deep nesting leaves."""
+_INDENTS_KEPT = 2
+"""Indents that are kept however narrow it is."""
+
+
+class Row:
+    """One row of the screen: segments without the widget's base style, and where its text comes from."""
+
+    __slots__ = ("beside", "column", "end", "final", "line", "segments", "side", "skip", "start")
+
+    def __init__(self, segments: list[Segment], line: int, start: int, end: int, skip: int) -> None:
+        self.segments = segments
+        self.line = line
+        """Index of the logical line in `Rendered.lines`, or NO_LINE."""
+        self.start = start
+        self.end = end
+        """The characters of the logical line that this row shows."""
+        self.skip = skip
+        """Characters of decoration before them."""
+        self.side: Side = ""
+        self.column = 0
+        """Characters before the column that it stands in."""
+        self.beside: Row | None = None
+        """Another logical line that the same segments show in a column further right."""
+        self.final: Strip | None = None
+        """The row as painted: of the text's full width, base style laid under."""
+
+    @property
+    def parts(self) -> tuple[Row, ...]:
+        """The logical lines that it shows, from the left: one, or two in columns."""
+        return (self,) if self.beside is None else (self, self.beside)
+
+    def is_like(self, other: Row) -> bool:
+        """Whether both show the same; then the old one is kept, and its row is not painted again."""
+        return (
+            self.line == other.line
+            and self.start == other.start
+            and self.skip == other.skip
+            and self.segments == other.segments
+            and [part.line for part in self.parts] == [part.line for part in other.parts]
+        )
+
+
+def keep_rows(old: list[Row], new: list[Row]) -> None:
+    """Puts the old row wherever the new one shows the same: only what differs is painted again."""
+    for number, (before, after) in enumerate(zip(old, new, strict=False)):
+        if after is not before and after.is_like(before):
+            before.end = after.end
+            new[number] = before
+
+
+@dataclass(slots=True)
+class Rendered:
+    """A block at one width in one theme."""
+
+    rows: list[Row] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    """Logical lines: unwrapped, without decoration."""
+    leads: dict[int, str] = field(default_factory=dict)
+    """What a copy puts before a line that is copied from its start: a list's marker."""
+    originals: dict[int, str] = field(default_factory=dict)
+    """What a copy gives for a whole line where the shown text differs (tabs)."""
+    sides: dict[int, Side] = field(default_factory=dict)
+    """The lines that belong to one version of a file alone; a selection takes those of one side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One of two texts beside each other; without `spans` its place stays empty."""
+
+    width: int
+    """Cells, its gutter included."""
+    spans: Sequence[Span] | None = None
+    first: Segment = Segment("")  # noqa: RUF009 - immutable
+    rest: Segment = Segment("")  # noqa: RUF009
+    """Its gutter in the first row and in the others."""
+    fill: Style | None = None
+    original: str | None = None
+    side: Side = ""
+
+
+class _Prefix:
+    """Decoration before the rows of a nested part: once a marker, then blanks of the same width."""
+
+    def __init__(self, first: Sequence[Segment], rest: Sequence[Segment]) -> None:
+        self._first: Sequence[Segment] | None = first
+        self.rest = rest
+        self.width = sum(cells(segment.text) for segment in rest)
+
+    def take(self) -> Sequence[Segment]:
+        segments = self.rest if self._first is None else self._first
+        self._first = None
+        return segments
+
+
+class Canvas:
+    """Collects the rows of one block."""
+
+    def __init__(self, width: int, gutter: Sequence[Segment] = (), measure: int | None = None) -> None:
+        """`measure`: cells beyond which text is wrapped though there is room; filled rows are not."""
+        self.rendered = Rendered()
+        self.handles: list[tuple[int, object]] = []
+        """From which row on the rows belong to what: see `mark`."""
+        self._width = width
+        self._measure = measure or max(8, width)
+        self._prefixes: list[_Prefix] = []
+        if gutter:
+            self._prefixes.append(_Prefix(gutter, gutter))
+
+    @property
+    def width(self) -> int:
+        """Cells left for text beside the decoration."""
+        return max(8, self._width - sum(prefix.width for prefix in self._prefixes))
+
+    @property
+    def full_width(self) -> int:
+        """All cells, those of the decoration included."""
+        return self._width
+
+    @property
+    def text_width(self) -> int:
+        """Cells in which text is wrapped."""
+        return min(self.width, self._measure)
+
+    @property
+    def place(self) -> object:
+        """What rows depend on that are added now, besides what they show."""
+        return (
+            self._width,
+            self._measure,
+            len(self.rendered.lines),
+            [prefix.rest for prefix in self._prefixes],
+        )
+
+    @contextmanager
+    def indented(self, rest: Sequence[Segment], first: Sequence[Segment] | None = None) -> Iterator[None]:
+        """Rows added inside carry `rest` before them, the first of them `first`.
+
+        Where hardly any room is left for text, it takes the place of the prefix around it instead.
+        """
+        prefix = _Prefix(rest if first is None else first, rest)
+        room = self._width - sum(part.width for part in self._prefixes) - prefix.width
+        is_deep = len(self._prefixes) > _INDENTS_KEPT and room < _LEAST_ROOM
+        around = self._prefixes.pop() if is_deep else None
+        self._prefixes.append(prefix)
+        try:
+            yield
+        finally:
+            self._prefixes.pop()
+            if around is not None:
+                self._prefixes.append(around)
+
+    def mark(self, handle: object) -> None:
+        """The rows from here on belong to `handle`: what a click on them means."""
+        self.handles.append((len(self.rendered.rows), handle))
+
+    def gap(self, count: int = 1) -> None:
+        """Adds empty rows (with the decoration of the part they stand in)."""
+        for _ in range(count):
+            segments = [segment for prefix in self._prefixes for segment in prefix.take()]
+            self.rendered.rows.append(Row(segments, NO_LINE, 0, 0, 0))
+
+    def adopt(self, other: Canvas) -> None:
+        """Adds what another canvas collected; it must hold the decoration already."""
+        offset = len(self.rendered.lines)
+        for row in other.rendered.rows:
+            for part in row.parts:
+                if part.line != NO_LINE:
+                    part.line += offset
+        self.rendered.rows += other.rendered.rows
+        self.rendered.lines += other.rendered.lines
+        self.rendered.leads |= {line + offset: lead for line, lead in other.rendered.leads.items()}
+        self.rendered.originals |= {line + offset: text for line, text in other.rendered.originals.items()}
+        self.rendered.sides |= {line + offset: side for line, side in other.rendered.sides.items()}
+
+    def decoration(self, spans: Sequence[Span]) -> None:
+        """Adds a row that no selection touches."""
+        prefix = [segment for part in self._prefixes for segment in part.take()]
+        body = [Segment(text, style) for text, style in spans]
+        self.rendered.rows.append(Row(prefix + body, NO_LINE, 0, 0, 0))
+
+    def text(
+        self,
+        spans: Sequence[Span],
+        *,
+        wrap: Callable[[str, int], list[tuple[int, int]]] = wrap_words,
+        fill: Style | None = None,
+        lead: str = "",
+        original: str | None = None,
+        hanging: int = 0,
+        side: Side = "",
+    ) -> None:
+        """Adds one logical line.
+
+        `fill` paints the rows to the full width in that style; `lead` and `original` are for copying
+        (see `Rendered`); `hanging` indents wrapped rows by that many cells.
+        """
+        line, text = self._line(spans, original, side)
+        if lead:
+            self.rendered.leads[line] = lead
+        width = self.width if fill is not None else min(self.width, self._measure)
+        for number, (start, end) in enumerate(_wrap(wrap, text, width, hanging)):
+            segments = [segment for part in self._prefixes for segment in part.take()]
+            if number and hanging:
+                segments.append(Segment(" " * hanging, fill))
+            skip = sum(len(segment.text) for segment in segments)
+            segments.extend(slice_spans(spans, start, end))
+            if fill is not None:
+                used = cells(text[start:end]) + (hanging if number else 0)
+                if used < width:
+                    segments.append(Segment(" " * (width - used), fill))
+            row = Row(segments, line, start, end, skip)
+            row.side = side
+            self.rendered.rows.append(row)
+
+    def columns(self, left: Column, right: Column, between: Segment) -> None:
+        """Adds two logical lines beside each other, each wrapped (as code) in its column."""
+        columns = (left, right)
+        cut = [self._wrapped_column(column) for column in columns]
+        for number in range(max(len(ranges) for _, ranges in cut)):
+            segments = [segment for part in self._prefixes for segment in part.take()]
+            parts: list[Row] = []
+            for column, (line, ranges) in zip(columns, cut, strict=True):
+                if column is right:
+                    segments.append(between)
+                begin = sum(len(segment.text) for segment in segments)
+                if number >= len(ranges):
+                    segments.append(Segment(" " * column.width, column.fill))
+                    continue
+                start, end = ranges[number]
+                gutter = column.rest if number else column.first
+                text = list(slice_spans(column.spans or (), start, end))
+                used = cells(gutter.text) + sum(cells(segment.text) for segment in text)
+                segments += [gutter, *text, Segment(" " * max(0, column.width - used), column.fill)]
+                row = Row(segments, line, start, end, begin + len(gutter.text))
+                row.side, row.column = column.side, begin if parts else 0
+                parts.append(row)
+            parts[0].beside = parts[1] if len(parts) > 1 else None
+            self.rendered.rows.append(parts[0])
+
+    def _wrapped_column(self, column: Column) -> tuple[int, list[tuple[int, int]]]:
+        if column.spans is None:
+            return NO_LINE, []
+        line, text = self._line(column.spans, column.original, column.side)
+        return line, wrap_cells(text, max(2, column.width - cells(column.first.text)))
+
+    def _line(self, spans: Sequence[Span], original: str | None, side: Side) -> tuple[int, str]:
+        """Notes a logical line; gives its index and text."""
+        line = len(self.rendered.lines)
+        text = "".join(part for part, _ in spans)
+        self.rendered.lines.append(text)
+        if original is not None and original != text:
+            self.rendered.originals[line] = original
+        if side:
+            self.rendered.sides[line] = side
+        return line, text
+
+
+def _wrap(
+    wrap: Callable[[str, int], list[tuple[int, int]]], text: str, width: int, hanging: int
+) -> list[tuple[int, int]]:
+    if not hanging:
+        return wrap(text, width)
+    first = wrap(text, width)
+    if len(first) == 1:
+        return first
+    start = first[1][0]
+    return [first[0], *((a + start, b + start) for a, b in wrap(text[start:], max(4, width - hanging)))]

@@ -1,0 +1,162 @@
+"""What is selected in a transcript: between two characters of its text, whatever rows they stand in.
+
+Textual's own way of selecting asks for the text behind every cell and knows widgets by their lines on the
+screen. Here both ends are spots that the layout moves with their text: rows above may change, the width may,
+and an answer may still be growing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.segment import Segment
+from rich.style import Style
+
+from forge_tui.widgets.blockview.layout import Layout
+from forge_tui.widgets.blockview.rows import NO_LINE, Rendered, Row, Side
+from forge_tui.widgets.blockview.spots import Spot
+from forge_tui.widgets.blockview.wrapping import cells, crop
+
+_WORD = re.compile(r"[\w./:@~+-]+|\S")
+"""What a double click takes: paths, addresses and names in one piece."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The text from one spot to another, the later one's character not included."""
+
+    anchor: Spot
+    """Where the selecting began."""
+    head: Spot
+
+    @property
+    def ends(self) -> tuple[Spot, Spot]:
+        """Both spots, the first one first."""
+        ordered = self.anchor.order <= self.head.order
+        return (self.anchor, self.head) if ordered else (self.head, self.anchor)
+
+    @property
+    def is_empty(self) -> bool:
+        return self.anchor.order == self.head.order
+
+    def span(self, block: int, line: int, length: int) -> tuple[int, int] | None:
+        """The selected characters of a line that has `length`, or None."""
+        first, last = self.ends
+        if not first.order[:2] <= (block, line) <= last.order[:2]:
+            return None
+        start = first.at if (block, line) == first.order[:2] else 0
+        end = last.at if (block, line) == last.order[:2] else length
+        return start, end
+
+
+def spot_at(layout: Layout, block: int, number: int, x: int, *, behind: bool = False) -> Spot:
+    """The character at cell `x` of a row, or the one behind it; where the row has no text of its own, the
+    nearest after it."""
+    rendered = layout.rendered(block)
+    row = rendered.rows[number]
+    if row.line == NO_LINE:
+        after = next((later for later in rendered.rows[number:] if later.line != NO_LINE), None)
+        return end_of(layout, block) if after is None else Spot(block, after.line, after.start)
+    before = len(crop("".join(segment.text for segment in row.segments), x))
+    part = row if row.beside is None or before < row.beside.column else row.beside
+    at = max(part.start, part.start + before - part.skip)
+    if behind:
+        at += 1
+        while at < part.end and not cells(rendered.lines[part.line][at]):
+            at += 1  # marks on the character before
+    return Spot(block, part.line, min(at, part.end))
+
+
+def end_of(layout: Layout, block: int) -> Spot:
+    """Behind the last character of a block."""
+    lines = layout.rendered(block).lines
+    return Spot(block, max(0, len(lines) - 1), len(lines[-1]) if lines else 0)
+
+
+def side_of(layout: Layout, chosen: Selected) -> Side:
+    """The version of a file whose lines a selection takes: the old one where it began in a line of it."""
+    if not layout.blocks:
+        return "new"
+    block = min(chosen.anchor.block, len(layout.blocks) - 1)
+    return layout.rendered(block).sides.get(chosen.anchor.line) or "new"
+
+
+def highlighted(row: Row, block: int, chosen: Selected, side: Side, style: Style) -> list[Segment]:
+    """The row's segments with the selected characters in `style`; `side` as of `side_of`."""
+    segments = row.segments
+    for part in row.parts:
+        span = None if part.line == NO_LINE else chosen.span(block, part.line, part.end)
+        if span is not None and part.side in ("", side):
+            segments = overlaid(segments, part, *span, style)
+    return segments
+
+
+def overlaid(segments: list[Segment], part: Row, start: int, end: int, style: Style) -> list[Segment]:
+    """A row's segments with these characters of one of its lines in `style`, as far as it shows them."""
+    first, last = max(start, part.start), min(end, part.end)
+    if first >= last:
+        return segments
+    shift = part.skip - part.start
+    return list(_overlaid(segments, first + shift, last + shift, style))
+
+
+def selected_text(layout: Layout, chosen: Selected) -> str:
+    """The selected text as logical lines: unwrapped, without decoration; a list keeps its markers."""
+    if not layout.blocks or chosen.is_empty:
+        return ""
+    first, last = chosen.ends
+    side = side_of(layout, chosen)
+    parts: list[str] = []
+    for block in range(first.block, min(last.block, len(layout.blocks) - 1) + 1):
+        text = "\n".join(_selected_lines(layout.rendered(block), block, chosen, side))
+        if parts and layout.blocks[block].gap:
+            parts.append("")
+        parts.append(text)
+    return "\n".join(parts)
+
+
+def word_at(layout: Layout, spot: Spot) -> Selected | None:
+    """The word at a character, or None where there is none."""
+    lines = layout.rendered(spot.block).lines
+    for match in _WORD.finditer(lines[spot.line] if spot.line < len(lines) else ""):
+        if match.start() <= spot.at < match.end():
+            return _part_of_line(layout, spot, match.start(), match.end())
+    return None
+
+
+def line_at(layout: Layout, spot: Spot) -> Selected:
+    """A whole logical line: a paragraph."""
+    lines = layout.rendered(spot.block).lines
+    return _part_of_line(layout, spot, 0, len(lines[spot.line]) if spot.line < len(lines) else 0)
+
+
+def _part_of_line(layout: Layout, spot: Spot, start: int, end: int) -> Selected:
+    anchor, head = Spot(spot.block, spot.line, start), Spot(spot.block, spot.line, end)
+    return Selected(layout.keep(anchor), layout.keep(head))
+
+
+def _selected_lines(rendered: Rendered, block: int, chosen: Selected, side: Side) -> Iterator[str]:
+    for number, shown in enumerate(rendered.lines):
+        span = chosen.span(block, number, len(shown))
+        if span is None or rendered.sides.get(number, side) != side:
+            continue
+        start, end = span
+        lead = rendered.leads.get(number, "") if start == 0 and end > 0 else ""
+        if start == 0 and end >= len(shown):
+            yield lead + rendered.originals.get(number, shown)
+        else:
+            yield lead + shown[start:end]
+
+
+def _overlaid(segments: Sequence[Segment], start: int, end: int, style: Style) -> Iterator[Segment]:
+    at = 0
+    for segment in segments:
+        stop = at + len(segment.text)
+        for a, b, over in ((at, start, None), (max(at, start), min(stop, end), style), (end, stop, None)):
+            text = segment.text[max(0, a - at) : max(0, min(b, stop) - at)]
+            if text:
+                under = segment.style or Style.null()
+                yield Segment(text, under + over if over is not None else segment.style)
+        at = stop

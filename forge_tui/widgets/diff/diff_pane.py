@@ -1,0 +1,241 @@
+"""One file's changes to read at leisure: hunks that keys go through, side by side or stacked, or raw text."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.segment import Segment
+
+from forge_core.sanitize import safe_text
+from forge_tui.widgets.blockview.blocks import Block
+from forge_tui.widgets.blockview.pointing import Pointing
+from forge_tui.widgets.blockview.rows import Canvas
+from forge_tui.widgets.blockview.styles import TranscriptStyles
+from forge_tui.widgets.blockview.wrapping import cut_end, wrap_cells
+from forge_tui.widgets.diff import Look, Patch, Stretch, draw_stretches
+
+_BLOCK_LINES = 100
+"""Lines that are drawn at once; only blocks that show are."""
+_MARGIN = [Segment(" ")]
+_CONTEXT = 3
+"""Unchanged lines around a change; a longer stretch between two parts them for the keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where somebody reads."""
+
+    line: int
+    """On the new side, about."""
+    is_at_hunk: bool
+    """Whether it is the beginning of the hunk that the keys are at."""
+
+
+class HunkBlock(Block):
+    """Some lines of a hunk; the first ones of it under its heading."""
+
+    def __init__(self, stretches: Sequence[Stretch], look: Look, heading: str | None = None) -> None:
+        super().__init__()
+        self.gap = 0
+        self.is_current = False
+        self.first = stretches[0].new_from
+        """Its first line's number on the new side."""
+        self._stretches = stretches
+        self._look = look
+        self._heading = heading
+
+    def mark(self, is_current: bool) -> None:
+        """Shows whether the keys are at this hunk."""
+        if is_current != self.is_current:
+            self.is_current = is_current
+            self.changed()
+
+    def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        if self._heading is not None:
+            digits = self._look.old_digits or self._look.new_digits
+            sign = "▸" if self.is_current else "⋮"
+            text = cut_end(self._heading, max(0, canvas.width - digits - 4))
+            colour = styles.accent if self.is_current else styles.faint
+            canvas.decoration([(f" {sign.rjust(digits)}   ", colour), (text, styles.muted)])
+        with canvas.indented(_MARGIN):
+            draw_stretches(self._stretches, canvas, styles, self._look)
+
+    def estimate(self, width: int) -> int:
+        rows = (
+            max(len(one.old), len(one.new)) if self._look.is_split else len(one) for one in self._stretches
+        )
+        return sum(rows) + (self._heading is not None)
+
+
+class RawBlock(Block):
+    """Lines of a patch as they are."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        super().__init__()
+        self.gap = 0
+        self._lines = lines
+
+    def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        for line in self._lines:
+            fill = {"+": styles.added, "-": styles.removed}.get(line[:1])
+            if line.startswith(("+++ ", "--- ", "diff --git ")):
+                fill = None
+            style = fill or (styles.text if line.startswith(" ") else styles.muted)
+            with canvas.indented(_MARGIN):
+                canvas.text([(line.expandtabs(8), style)], wrap=wrap_cells, fill=fill, original=line)
+
+    def estimate(self, width: int) -> int:
+        return len(self._lines)
+
+
+class WordsBlock(Block):
+    """Why there is nothing to see, in the middle of nothing."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        super().__init__()
+        self._lines = lines
+
+    def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        with canvas.indented([Segment("  ")]):
+            for number, line in enumerate(self._lines):
+                canvas.text([(line, styles.muted if number else styles.text)])
+
+    def estimate(self, width: int) -> int:
+        return self.gap + len(self._lines)
+
+
+class DiffPane(Pointing):
+    """The window that shows it. Keys come from the screen."""
+
+    DEFAULT_CSS = "DiffPane { width: 1fr; height: 1fr; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._heads: list[int] = []
+        """The first block of each hunk."""
+        self._hunk = 0
+
+    @property
+    def place(self) -> Place | None:
+        """What is looked at, to be found in another picture of the file; None where there are no lines."""
+        if not self._heads or not self._frame.places:
+            return None
+        is_at_hunk = self._is_current_visible()
+        block, row = (self._heads[self._hunk], 0) if is_at_hunk else self._frame.places[0]
+        top = self.model.blocks[block]
+        return Place(top.first + row, is_at_hunk) if isinstance(top, HunkBlock) else None
+
+    def show_patch(
+        self, patch: Patch, language: str, *, is_split: bool, place: Place | None, is_last: bool = False
+    ) -> None:
+        """Shows these hunks, from the beginning, from a place on, or from the last hunk."""
+        look = Look.of(patch, language, is_split=is_split)
+        self._clear()
+        below = 1
+        for hunk in patch.hunks:
+            for number, section in enumerate(_sections(hunk.stretches)):
+                self._heads.append(len(self.model.blocks))
+                first = section[0].new_from
+                heading = None if number else _heading(first - below, hunk.heading)
+                if not heading and len(patch.hunks) == 1:
+                    heading = None  # with nothing to say, and nothing to tell it from
+                for part in _parts(section, look.is_split):
+                    self.model.append(HunkBlock(part, look, heading))
+                    heading = None
+                below = section[-1].new_from + len(section[-1].new)
+        if patch.remarks:
+            self.model.append(WordsBlock(patch.remarks))
+        self._begin(place, is_last)
+
+    def show_raw(self, text: str) -> None:
+        """Shows a patch as text."""
+        lines = safe_text(text).removesuffix("\n").split("\n")
+        self._clear()
+        for at in range(0, len(lines), _BLOCK_LINES):
+            self.model.append(RawBlock(lines[at : at + _BLOCK_LINES]))
+        self._begin(None, False)
+
+    def show_words(self, *lines: str) -> None:
+        """Says something instead."""
+        self._clear()
+        self.model.append(WordsBlock([line for line in lines if line]))
+        self._begin(None, False)
+
+    def step(self, direction: int) -> bool:
+        """Goes to the next hunk (1) or the one before (-1); False where there is none."""
+        wanted = self._hunk + direction
+        if self._is_current_visible():
+            if not 0 <= wanted < len(self._heads):
+                return False
+        else:  # somebody scrolled away: from what is at the top
+            top = self._frame.places[0][0] if self._frame.places else 0
+            passed = bisect_right(self._heads, top)
+            wanted = min(passed, len(self._heads) - 1) if direction > 0 else max(0, passed - 1)
+            if not self._heads:
+                return False
+        self._go_to(wanted)
+        return True
+
+    def _clear(self) -> None:
+        self.start_over()
+        self._heads, self._hunk = [], 0
+
+    def _begin(self, place: Place | None, is_last: bool) -> None:
+        self.model.follows_end = False
+        if not self._heads:
+            self._move(lambda: self.model.move_to(0, 0))
+        elif place is None:
+            self._go_to(len(self._heads) - 1 if is_last else 0)
+        else:
+            blocks = [block.first for block in self.model.blocks if isinstance(block, HunkBlock)]
+            block = max(0, bisect_right(blocks, place.line) - 1)
+            self._go_to(max(0, bisect_right(self._heads, block) - 1))
+            if not place.is_at_hunk:
+                self._move(lambda: self.model.move_to(block, max(0, place.line - blocks[block])))
+        self.show()
+
+    def _go_to(self, hunk: int) -> None:
+        for number in (self._hunk, hunk):
+            block = self.model.blocks[self._heads[number]]
+            assert isinstance(block, HunkBlock)
+            block.mark(number == hunk)
+        self._hunk = hunk
+        self._move(lambda: self.model.move_to(self._heads[hunk], 0))
+
+    def _is_current_visible(self) -> bool:
+        return bool(self._heads) and any(block == self._heads[self._hunk] for block, _ in self._frame.places)
+
+
+def _heading(hidden: int, heading: str) -> str:
+    """What lies above a hunk, and where it is."""
+    lines = f"{hidden:,} unchanged line{'s'[: hidden != 1]}" if hidden > 0 else ""
+    return "  ".join(text for text in (lines, heading) if text)
+
+
+def _sections(stretches: Sequence[Stretch]) -> Iterator[list[Stretch]]:
+    """The changes of a hunk that long unchanged stretches part: of a whole file, what its hunks would be."""
+    section: list[Stretch] = []
+    for stretch in stretches:
+        if stretch.is_same and len(stretch) > 2 * _CONTEXT and any(not one.is_same for one in section):
+            head, tail = stretch.cut(len(stretch) - _CONTEXT)
+            yield [*section, head]
+            section = [tail]
+        else:
+            section.append(stretch)
+    if section:
+        yield section
+
+
+def _parts(section: Sequence[Stretch], is_split: bool) -> Iterator[list[Stretch]]:
+    """A section in pieces that are quick to draw."""
+    part: list[Stretch] = []
+    for stretch in section:
+        for piece in stretch.parts(_BLOCK_LINES, is_split=is_split):
+            part.append(piece)
+            if sum(map(len, part)) >= _BLOCK_LINES:
+                yield part
+                part = []
+    if part:
+        yield part

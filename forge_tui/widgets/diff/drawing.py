@@ -1,0 +1,265 @@
+"""Stretches of a diff as rows: stacked, or side by side where there is room.
+
+Colour is never alone: each changed line has its sign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.segment import Segment
+from rich.style import Style
+
+from forge_tui.widgets.blockview.code import Token
+from forge_tui.widgets.blockview.rows import Canvas, Column, Side
+from forge_tui.widgets.blockview.styles import TranscriptStyles
+from forge_tui.widgets.blockview.wrapping import Span, cut_end, without_tabs, wrap_cells
+from forge_tui.widgets.diff.colours import code_spans, tokens_of
+from forge_tui.widgets.diff.patch import Hunk, Patch, Stretch
+from forge_tui.widgets.diff.words import Ranges, changed_words, counterparts, row_pairs
+
+SPLIT_FROM = 118
+"""Cells of a block from which a diff in it is drawn side by side: a screen of 120 columns without the scroll
+bar and a margin."""
+OPEN_END = "no newline at end of file"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a file's lines are laid out."""
+
+    is_split: bool = False
+    old_digits: int = 0
+    """Cells of the old line numbers; 0 where there is no old side, and so for the new."""
+    new_digits: int = 0
+    language: str = ""
+
+    @classmethod
+    def of(cls, patch: Patch, language: str = "", *, is_split: bool = False) -> Look:
+        """Side by side only where both sides hold something: a new file has no use for an empty column."""
+        old, new = patch.last_numbers
+        has_old, has_new = patch.has_old, patch.has_new
+        return cls(
+            is_split and has_old and has_new,
+            len(str(old)) if has_old or not has_new else 0,
+            len(str(new)) if has_new else 0,
+            language,
+        )
+
+
+def draw_patch(
+    patch: Patch,
+    canvas: Canvas,
+    styles: TranscriptStyles,
+    language: str,
+    room: int,
+    whole: Patch | None = None,
+) -> int:
+    """Adds the first `room` lines (or rows of two) of `patch`; gives how many lines are left out.
+
+    `whole`: what it is a part of; all its parts are laid out alike.
+    """
+    look = Look.of(whole or patch, language, is_split=canvas.full_width >= SPLIT_FROM)
+    hidden = len(patch)
+    for number, hunk in enumerate(patch.hunks):
+        if room <= 0:
+            break
+        if number:
+            draw_gap(canvas, styles, look)
+        shown = list(_head(hunk, room, look.is_split))
+        draw_stretches(shown, canvas, styles, look)
+        hidden -= sum(map(len, shown))
+        room -= sum(_rows(stretch, look.is_split) for stretch in shown)
+    for remark in patch.remarks if not hidden else ():
+        canvas.decoration([(cut_end(remark, canvas.width), styles.muted)])
+    return hidden
+
+
+def draw_gap(canvas: Canvas, styles: TranscriptStyles, look: Look, text: str = "") -> None:
+    """The quiet row between two hunks, with a word about what lies there."""
+    dots = "⋮".rjust(look.old_digits or look.new_digits)
+    canvas.decoration([(cut_end(f"{dots}   {text}".rstrip(), canvas.width), styles.faint)])
+
+
+def draw_stretches(
+    stretches: Sequence[Stretch], canvas: Canvas, styles: TranscriptStyles, look: Look
+) -> None:
+    """Adds the rows of these stretches of one hunk."""
+    painter = _Painter(canvas, styles, look)
+    draw = painter.split if look.is_split else painter.stacked
+    for stretch, code in zip(stretches, _code(stretches, look.language), strict=True):
+        draw(stretch, code)
+
+
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """A stretch's lines in tokens."""
+
+    old: list[list[Token]]
+    new: list[list[Token]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """What is drawn of one line on one side."""
+
+    number: int
+    text: str
+    tokens: list[Token]
+    side: Side
+    changed: Ranges = ()
+    is_open: bool = False
+
+
+class _Painter:
+    def __init__(self, canvas: Canvas, styles: TranscriptStyles, look: Look) -> None:
+        self._canvas = canvas
+        self._styles = styles
+        self._look = look
+
+    def stacked(self, stretch: Stretch, code: _Code) -> None:
+        """All that went, then all that came."""
+        marks = _marks(stretch, counterparts(stretch) if not stretch.is_same else ())
+        if stretch.is_same:
+            for at in range(len(stretch.new)):
+                self._line(_new_cell(stretch, code, at, ()), str(stretch.old_from + at))
+            return
+        for at in range(len(stretch.old)):
+            self._line(_old_cell(stretch, code, at, marks[0].get(at, ())))
+        for at in range(len(stretch.new)):
+            self._line(_new_cell(stretch, code, at, marks[1].get(at, ())))
+
+    def split(self, stretch: Stretch, code: _Code) -> None:
+        """The old side left, the new one right."""
+        alike = counterparts(stretch)
+        marks = _marks(stretch, () if stretch.is_same else alike)
+        room = self._canvas.width - 1
+        for old, new in row_pairs(stretch, alike):
+            left = None if old is None else _old_cell(stretch, code, old, marks[0].get(old, ()))
+            right = None if new is None else _new_cell(stretch, code, new, marks[1].get(new, ()))
+            columns = (
+                self._column(left, room // 2, self._look.old_digits, stretch.is_same),
+                self._column(right, room - room // 2, self._look.new_digits, stretch.is_same),
+            )
+            self._canvas.columns(*columns, Segment("│", self._styles.faint))
+            self._tell_open_ends(left, right, room // 2)
+
+    def _line(self, cell: _Cell, old_number: str = "") -> None:
+        look = self._look
+        is_same = bool(old_number)
+        new_number = "" if cell.side == "old" else str(cell.number)
+        if cell.side == "old":
+            old_number = str(cell.number)
+        numbers = [
+            number.rjust(digits)
+            for number, digits in ((old_number, look.old_digits), (new_number, look.new_digits))
+            if digits
+        ]
+        sign, fill, strong = self._colours(cell.side, is_same)
+        gutter = f"{' '.join(numbers)} {sign} "
+        with self._canvas.indented(
+            [Segment(" " * len(gutter), fill)],
+            [Segment(gutter, self._styles.faint if fill is None else self._sign_style(cell.side))],
+        ):
+            self._canvas.text(
+                self._spans(cell, fill, strong),
+                wrap=wrap_cells,
+                fill=fill,
+                original=cell.text,
+                side="" if is_same else cell.side,
+            )
+        if cell.is_open:
+            self._canvas.decoration([(" " * len(gutter) + OPEN_END, self._styles.faint)])
+
+    def _column(self, cell: _Cell | None, width: int, digits: int, is_same: bool) -> Column:
+        if cell is None:
+            return Column(width)
+        sign, fill, strong = self._colours(cell.side, is_same)
+        margin = " " if cell.side == "new" else ""  # off the bar between the columns
+        gutter = f"{margin}{cell.number:>{digits}} {sign} "
+        return Column(
+            width,
+            self._spans(cell, fill, strong),
+            Segment(gutter, self._styles.faint if fill is None else self._sign_style(cell.side)),
+            Segment(" " * len(gutter), fill),
+            fill,
+            cell.text,
+            cell.side,
+        )
+
+    def _tell_open_ends(self, left: _Cell | None, right: _Cell | None, width: int) -> None:
+        if not any(cell is not None and cell.is_open for cell in (left, right)):
+            return
+        texts = [
+            " " * (gutter + 3) + OPEN_END if cell is not None and cell.is_open else ""
+            for cell, gutter in ((left, self._look.old_digits), (right, self._look.new_digits + 1))
+        ]
+        first = cut_end(texts[0], width).ljust(width)
+        self._canvas.decoration([(cut_end(f"{first}│{texts[1]}", self._canvas.width), self._styles.faint)])
+
+    def _spans(self, cell: _Cell, fill: Style | None, strong: Style) -> list[Span]:
+        under = self._styles.text if fill is None else fill
+        return without_tabs(code_spans(cell.tokens, cell.changed, under, strong, self._styles))
+
+    def _colours(self, side: Side, is_same: bool) -> tuple[str, Style | None, Style]:
+        if is_same:
+            return " ", None, Style.null()
+        styles = self._styles
+        if side == "old":
+            return "-", styles.removed, styles.removed_strong
+        return "+", styles.added, styles.added_strong
+
+    def _sign_style(self, side: Side) -> Style:
+        return self._styles.removed_sign if side == "old" else self._styles.added_sign
+
+
+def _code(stretches: Sequence[Stretch], language: str) -> Iterator[_Code]:
+    """The tokens of each stretch; either side is read as one piece, so that a string may span lines."""
+    sides = [
+        iter(tokens_of([line for stretch in stretches for line in lines(stretch)], language))
+        for lines in (_old_lines, _new_lines)
+    ]
+    for stretch in stretches:
+        yield _Code([next(sides[0]) for _ in stretch.old], [next(sides[1]) for _ in stretch.new])
+
+
+def _old_lines(stretch: Stretch) -> Sequence[str]:
+    return stretch.old
+
+
+def _new_lines(stretch: Stretch) -> Sequence[str]:
+    return stretch.new
+
+
+def _old_cell(stretch: Stretch, code: _Code, at: int, changed: Ranges) -> _Cell:
+    is_open = stretch.old_is_open and at == len(stretch.old) - 1
+    return _Cell(stretch.old_from + at, stretch.old[at], code.old[at], "old", changed, is_open)
+
+
+def _new_cell(stretch: Stretch, code: _Code, at: int, changed: Ranges) -> _Cell:
+    is_open = stretch.new_is_open and at == len(stretch.new) - 1
+    return _Cell(stretch.new_from + at, stretch.new[at], code.new[at], "new", changed, is_open)
+
+
+def _marks(stretch: Stretch, alike: Iterable[tuple[int, int]]) -> tuple[dict[int, Ranges], dict[int, Ranges]]:
+    """The words that differ, by line of either side."""
+    removed: dict[int, Ranges] = {}
+    added: dict[int, Ranges] = {}
+    for old, new in alike:
+        removed[old], added[new] = changed_words(stretch.old[old], stretch.new[new])
+    return removed, added
+
+
+def _head(hunk: Hunk, room: int, is_split: bool) -> Iterator[Stretch]:
+    for stretch in hunk.stretches:
+        if room <= 0:
+            return
+        head = stretch.head(room, is_split=is_split)
+        yield head
+        room -= _rows(head, is_split)
+
+
+def _rows(stretch: Stretch, is_split: bool) -> int:
+    """About the rows it takes, unwrapped."""
+    return max(len(stretch.old), len(stretch.new)) if is_split else len(stretch)

@@ -1,0 +1,145 @@
+"""The files of a list of changes, one a row with its figures; draws only the rows that show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from rich.segment import Segment
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from forge_core.sanitize import safe_line
+from forge_core.workspace.changes import ChangedFile, Counts, Status
+from forge_tui.widgets.blockview.wrapping import cells, cut_end, cut_middle
+
+_LETTERS = {
+    Status.ADDED: "A",
+    Status.UNTRACKED: "?",
+    Status.CHANGED: "M",
+    Status.DELETED: "D",
+    Status.RENAMED: "R",
+    Status.CONFLICT: "!",
+}
+
+
+def list_width(columns: int) -> int:
+    """Cells for the list on a screen of so many columns: names can be told apart, the diff has most of it."""
+    return min(46, max(28, columns // 4))
+
+
+def cut_path(path: str, room: int) -> str:
+    """`path` in so many cells, its last part whole where that fits."""
+    head, slash, last = path.rpartition("/")
+    if cells(path) <= room or not slash or cells(last) + 2 > room:
+        return cut_middle(path, room)
+    return f"{cut_end(head, room - cells(last) - 1)}/{last}"
+
+
+class FileList(ScrollView):
+    """Keys come from the screen; a click chooses."""
+
+    DEFAULT_CSS = """
+    FileList {
+        height: 1fr;
+        overflow-x: hidden;
+        overflow-y: auto;
+        scrollbar-size-vertical: 1;
+        scrollbar-background: $background;
+        scrollbar-background-hover: $background;
+        scrollbar-background-active: $background;
+        scrollbar-color: $foreground 15%;
+        border-right: solid $forge-faint;
+        & > .files--chosen { background: $panel; text-style: bold; }
+        & > .files--muted { color: $forge-muted; }
+        & > .files--added { color: $diff-added; }
+        & > .files--removed { color: $diff-removed; }
+    }
+    """
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "files--chosen",
+        "files--muted",
+        "files--added",
+        "files--removed",
+    }
+    can_focus = False
+
+    class Clicked(Message):
+        """A row was clicked."""
+
+        def __init__(self, index: int) -> None:
+            super().__init__()
+            self.index = index
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._files: Sequence[ChangedFile] = ()
+        self._counts: Mapping[str, Counts] = {}
+        self._chosen = 0
+
+    def show(self, files: Sequence[ChangedFile], counts: Mapping[str, Counts], chosen: int) -> None:
+        """Puts other files in."""
+        self._files, self._counts = files, counts
+        self.virtual_size = Size(1, len(files))
+        self.choose(chosen)
+
+    def show_counts(self, counts: Mapping[str, Counts]) -> None:
+        """Puts figures beside the files that show; the list stays where it was scrolled to."""
+        self._counts = counts
+        self.refresh()
+
+    def choose(self, index: int) -> None:
+        """Marks a row, and brings it into view."""
+        self._chosen = index
+        self.scroll_to_region(Region(0, index, 1, 1), animate=False, force=True)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        index = y + round(self.scroll_y)
+        width = self.scrollable_content_region.width
+        if not 0 <= index < len(self._files):
+            return Strip.blank(width, self.rich_style)
+        file = self._files[index]
+        muted = self.get_component_rich_style("files--muted", partial=True)
+        base = self.rich_style
+        if index == self._chosen:
+            base += self.get_component_rich_style("files--chosen", partial=True)
+        figures = self._figures(file)
+        room = max(4, width - 3 - sum(cells(text) for text, _ in figures))
+        name = safe_line(file.path)
+        _, slash, last = name.rpartition("/")
+        shown = cut_path(name, room)
+        # The last part is what one looks for; where it is whole, what leads to it is quiet.
+        tail = last if slash and shown.endswith("/" + last) else shown
+        segments = [
+            Segment(f" {_LETTERS[file.status]} ", base + muted),
+            Segment(shown[: len(shown) - len(tail)], base + muted),
+            Segment(tail, base),
+            Segment(" " * max(0, room - cells(shown)), base),
+            *(
+                Segment(text, base + self.get_component_rich_style(f"files--{name}", partial=True))
+                for text, name in figures
+            ),
+        ]
+        return Strip(segments).adjust_cell_length(width, base)
+
+    def _figures(self, file: ChangedFile) -> list[tuple[str, str]]:
+        counts = self._counts.get(file.path)
+        if counts is None:
+            return []
+        if counts.added is None or counts.removed is None:
+            return [(" binary ", "muted")]
+        parts = []
+        if counts.added:
+            parts.append((f" +{counts.added}", "added"))
+        if counts.removed:
+            parts.append((f" −{counts.removed}", "removed"))
+        return [*parts, (" ", "muted")]
+
+    async def _on_click(self, event: events.Click) -> None:
+        index = event.y + round(self.scroll_y)
+        if 0 <= index < len(self._files):
+            self.post_message(self.Clicked(index))

@@ -1,0 +1,1 @@
+"""The model's answer while it streams and after."""

@@ -1,0 +1,267 @@
+"""A streamed answer cut into blocks: what is finished is frozen, only the last open part is parsed again.
+
+CommonMark closes a top-level block when the next one begins, so everything but the last top-level block of
+the open tail is final. A block that stays open for long is cut (`answer_cut`), a long fence every few lines
+with the lexer's state carried over: the cost of a frame stays flat however long either grows. Only complete
+lines decide, so that the blocks are the same in whatever fragments the answer came.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from forge_core.sanitize import safe_text
+from forge_tui.widgets.transcript.answer import answer_cut
+from forge_tui.widgets.transcript.answer.answer_blocks import AnswerBlock, MarkdownBlock
+from forge_tui.widgets.transcript.answer.answer_text import AnswerText
+from forge_tui.widgets.transcript.answer.fence import Fence, open_fence
+from forge_tui.widgets.transcript.markdown.containers import (
+    Container,
+    Item,
+    Quote,
+    enter,
+    markers,
+    open_item,
+    spaced,
+)
+from forge_tui.widgets.transcript.markdown.lead import WHOLE, Lead
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+_UNDECIDED = re.compile(
+    r"(?:\A|(?<=\n))[ \t]*(?:> ?)*(?:[-=*_+#|~`:]+|\d{1,9}[.)]?|(?:`{3,}|~{3,})[^\n]*)?[ \t]*\Z"
+)
+"""A last line that may still become a list, a rule, a heading or a fence. It is shown when more has come, or
+`Title\\n-` would flash as a heading on its way to a list."""
+_CODE_SPAN = re.compile(r"`[^`]*`")
+_ENDED_BY_BLANK = frozenset({"paragraph_open", "heading_open", "hr", "table_open", "blockquote_open"})
+"""Blocks that nothing can be added to after an empty line."""
+
+
+class Answer:
+    """Takes fragments; gives the blocks they make."""
+
+    def __init__(self) -> None:
+        self.text = AnswerText()
+        self._tail = ""
+        """Sanitised source that is not in a finished block yet."""
+        self._held = ""
+        self._fence: Fence | None = None
+        self._lead = WHOLE
+        """How the tail goes on inside what was cut."""
+        self._left: tuple[Container, ...] = ()
+        """What may still be open where a piece ended; the line that comes next tells."""
+        self._gap = 1
+        """Empty rows before the next block."""
+        self._start = 0
+        """Where the next block's part of `text` begins."""
+        self._seen = ""
+        """The window that was parsed last, in vain."""
+        self._finished: list[AnswerBlock] = []
+
+    def feed(self, fragment: str) -> None:
+        """Adds a fragment as it came; a carriage return at its end waits for what follows."""
+        text = self._held + fragment
+        self._held = "\r" if text.endswith("\r") else ""
+        self._take_in(text[: len(text) - len(self._held)])
+
+    def take(self, is_final: bool = False) -> tuple[list[AnswerBlock], AnswerBlock | None]:
+        """The blocks finished since the last call, and the open one (None when there is none)."""
+        if is_final:
+            self._take_in(self._held)
+            self._held = ""
+            self.text.join()
+        while self._advance(is_final):
+            pass
+        if is_final and self._fence is not None:
+            self._fence.piece.close()
+            self._finish(self._fence.piece, len(self._tail))
+            self._fence = None
+        finished, self._finished = self._finished, []
+        return finished, None if is_final else self._open()
+
+    def _take_in(self, text: str) -> None:
+        safe = safe_text(text)
+        self.text.append(safe)
+        self._tail += safe
+
+    def _advance(self, is_final: bool) -> bool:
+        """Takes one step through the tail; whether another may follow."""
+        if self._fence is not None:
+            return self._take_code(self._fence, is_final)
+        if self._left or self._lead == WHOLE:
+            if not self._settle(is_final):
+                return False
+            if self._lead == WHOLE and (opened := open_fence(self._tail, self._gap)) is not None:
+                self._fence, taken = opened
+                self._drop(taken)
+                return True
+        window, is_full = answer_cut.window_of(self._tail, is_final)
+        if not window.strip() or (window == self._seen and not is_full and not is_final):
+            return False
+        self._seen = window
+        source = self._lead.source(window)
+        tokens = _outline(source)
+        if self._freeze(source, tokens, is_final and not is_full):
+            return True
+        if is_full:
+            self._cut(source, tokens, window)
+        return is_full
+
+    def _take_code(self, fence: Fence, is_final: bool) -> bool:
+        self._drop(fence.take(self._tail, is_final, self._finish))
+        if not fence.is_closed:
+            return False
+        self._fence, self._left, self._gap = None, fence.containers, 1
+        return True
+
+    def _settle(self, is_final: bool) -> bool:
+        """Steps over empty lines; where a piece ended in containers, finds which go on. False: not known."""
+        lead, gap, blank = self._outlook()
+        line_end = self._tail.find("\n", blank)
+        rest = len(self._tail) - blank
+        is_known = line_end >= 0 or rest >= answer_cut.WINDOW_CHARS or (is_final and rest > 0)
+        if not self._left:
+            self._drop(blank)
+            return rest > 0
+        if is_known:
+            self._drop(blank)
+            self._lead, self._gap, self._left = lead, gap, ()
+        return is_known
+
+    def _outlook(self) -> tuple[Lead, int, int]:
+        """What the tail seems to go on in, the gap before it, and the characters of the empty lines."""
+        blank = _blank_lines(self._tail)
+        if not self._left:
+            return self._lead, self._gap, blank
+        line = self._tail[blank:].partition("\n")[0]
+        depth, inside = enter(line, self._left)
+        containers = self._left[:depth]
+        following = open_item(inside)
+        number = None
+        is_next_item = False
+        if (
+            following is not None
+            and depth < len(self._left)
+            and isinstance(before := self._left[depth], Item)
+        ):
+            is_next_item = (before.number is None) == (following.number is None)
+            number = before.number + 1 if before.number is not None and is_next_item else None
+        is_close = is_next_item or (bool(containers) and not isinstance(containers[-1], Quote))
+        return Lead(containers, number=number), int(blank > 0 or not is_close), blank
+
+    def _freeze(self, source: str, tokens: list[Token], is_all: bool) -> bool:
+        """Moves the top-level blocks that are final into blocks; whether there were any."""
+        tops = [token for token in tokens if token.level == 0 and token.nesting >= 0 and token.map]
+        starts = [token.map[0] for token in tops if token.map]
+        starts[:1] = [0] if starts else []
+        lines = source.split("\n")
+        count = len(lines) - (not lines[-1])
+        fences = [start for start, token in zip(starts, tops, strict=True) if token.type == "fence" and start]
+        if fences:
+            starts = starts[: starts.index(fences[0]) + 1]
+        elif tops and (is_all or (not lines[count - 1].strip() and tops[-1].type in _ENDED_BY_BLANK)):
+            starts.append(count)
+        offset = self._lead.added_lines
+        for start, end in pairwise(starts):
+            piece = "\n".join(lines[start:end]).rstrip()
+            taken = _line_start(self._tail, end - max(start, offset))
+            self._finish(MarkdownBlock(piece, self._gap, self._lead), taken)
+            self._drop(taken)
+            self._lead, self._gap, offset = WHOLE, 1, 0
+        return len(starts) > 1
+
+    def _cut(self, source: str, tokens: list[Token], window: str) -> None:
+        """Moves the beginning of a block that does not end into a block of its own."""
+        cut = answer_cut.find_cut(source, tokens, self._lead)
+        lines = source.split("\n")
+        if cut.is_fence:
+            if self._open_fence_inside(lines[0], cut.lead.containers):
+                return
+            cut = answer_cut.Cut(0, len(lines[0]), Lead(is_mid_line=True), 1)
+        added = self._lead.added_lines
+        taken = _line_start(window, cut.line - added)
+        kept = "\n".join(lines[: cut.line])
+        if cut.column:
+            raw_line = window[taken:].partition("\n")[0]
+            taken += max(1, cut.column - len(lines[cut.line]) + len(raw_line))
+            kept = "\n".join([*lines[: cut.line], lines[cut.line][: cut.column]])
+        self._finish(MarkdownBlock(kept.rstrip(), self._gap, self._lead), taken)
+        self._drop(taken)
+        self._gap, self._lead = cut.gap, cut.lead
+        if cut.line >= len(lines) - (not lines[-1]):
+            self._left, self._lead = cut.lead.containers, WHOLE
+
+    def _open_fence_inside(self, opening_line: str, containers: tuple[Container, ...]) -> bool:
+        inside = spaced(opening_line)[len(markers(containers)) :]
+        opened = open_fence(f"{inside}\n", self._gap, containers)
+        if opened is None:
+            return False
+        self._fence = opened[0]
+        self._lead = WHOLE
+        self._drop(_line_start(self._tail, 1))
+        return True
+
+    def _finish(self, block: AnswerBlock, taken: int) -> None:
+        """Adds a finished block that ends after `taken` characters of the tail."""
+        end = self.text.length - len(self._tail) + taken
+        block.belongs_to(self.text, self._start, end)
+        self._start = end
+        self._finished.append(block)
+
+    def _drop(self, count: int) -> None:
+        if count:
+            self._tail = self._tail[count:]
+            self._seen = ""
+
+    def _open(self) -> AnswerBlock | None:
+        block: AnswerBlock
+        if self._fence is not None:
+            block = self._fence.piece
+        else:
+            lead, gap, blank = self._outlook()
+            shown = _UNDECIDED.sub("", self._tail[blank:]).rstrip()
+            if not shown:
+                return None
+            block = MarkdownBlock(_balanced(lead.source(shown)), gap, lead)
+        block.belongs_to(self.text, self._start, None)
+        return block
+
+
+def _balanced(source: str) -> str:
+    """`source` with the code span or the bold text closed that is still open at its end, so that marks do not
+    stand there until the closing ones arrive."""
+    paragraph = source[source.rfind("\n\n") + 1 :]
+    if paragraph.count("`") % 2:
+        has_begun = not source.endswith("`") or source.endswith("``")
+        return source + "`" if has_begun else source[:-1]
+    if _CODE_SPAN.sub("", paragraph).count("**") % 2:
+        return source.removesuffix("**") if source.endswith("**") else source + "**"
+    return source
+
+
+def _blank_lines(text: str) -> int:
+    """The characters of the empty lines that `text` begins with."""
+    at = 0
+    while (end := text.find("\n", at)) >= 0 and not text[at:end].strip():
+        at = end + 1
+    return at
+
+
+def _line_start(text: str, line: int) -> int:
+    """The offset at which a line begins; the end of the text where there are fewer lines."""
+    at = 0
+    for _ in range(line):
+        at = text.find("\n", at) + 1
+        if at == 0:
+            return len(text)
+    return at
+
+
+def _outline(source: str) -> list[Token]:
+    from forge_tui.widgets.transcript.markdown.markdown import outline
+
+    return outline(source)

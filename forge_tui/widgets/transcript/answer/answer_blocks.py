@@ -1,0 +1,201 @@
+"""The blocks an answer is made of: parts of Markdown, and pieces of fenced code."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Sequence
+
+from rich.segment import Segment
+
+from forge_tui.widgets.blockview import code
+from forge_tui.widgets.blockview.blocks import GUTTER, TEXT_INDENT, Block, estimate_rows, letters_of
+from forge_tui.widgets.blockview.rows import Canvas, Rendered
+from forge_tui.widgets.blockview.styles import TranscriptStyles
+from forge_tui.widgets.blockview.wrapping import without_tabs, wrap_cells
+from forge_tui.widgets.transcript.answer.answer_text import AnswerText
+from forge_tui.widgets.transcript.markdown.containers import Container, Quote
+from forge_tui.widgets.transcript.markdown.lead import WHOLE, Lead
+
+_PROSE_WIDTH = 112
+"""Cells beyond which prose is no longer broken wider: long lines are hard to read."""
+_NOT_AS_WRITTEN = re.compile(r"[\[&<]")
+
+
+class AnswerBlock(Block):
+    """A part of an answer, shown as what it means or, in the raw view, as it was written."""
+
+    def __init__(self, gap: int) -> None:
+        self.answer = AnswerText()
+        """The answer it is a part of."""
+        self._revision = 0
+        super().__init__()
+        self.gap = gap
+        self.start = 0
+        self.end: int | None = 0
+        """Its part of the answer's source; None: up to what has come."""
+
+    @property
+    def revision(self) -> int:
+        """Grows too when the whole answer is turned or dimmed."""
+        return self._revision + (self.answer.looks << 32)
+
+    @revision.setter
+    def revision(self, value: int) -> None:
+        self._revision = value - (self.answer.looks << 32)
+
+    def belongs_to(self, answer: AnswerText, start: int, end: int | None) -> None:
+        self.answer, self.start, self.end = answer, start, end
+
+    def render(self, width: int, styles: TranscriptStyles) -> Rendered:
+        rendered = self._render(width, styles)
+        if self.answer.is_void:
+            for row in rendered.rows:
+                row.segments = [Segment(segment.text, styles.muted) for segment in row.segments]
+        return rendered
+
+    def _render(self, width: int, styles: TranscriptStyles) -> Rendered:
+        canvas = Canvas(width - 1)
+        if not self.answer.is_raw:
+            canvas.gap(self.gap)
+            self.draw(canvas, styles)
+            return canvas.rendered
+        canvas.gap(self.gap if self.start == 0 else 0)
+        with canvas.indented(GUTTER):
+            for line in self.raw_lines():
+                spans = without_tabs([(line, styles.raw)])
+                canvas.text(spans, wrap=wrap_cells, original=line)
+        return canvas.rendered
+
+    def raw_lines(self) -> list[str]:
+        """Its part of the source. Blank lines between two blocks belong to the second."""
+        source = self.answer.source[self.start : self.end]
+        if self.end is None or self.end == self.answer.length:
+            source = source.rstrip("\n")
+        return source.removesuffix("\n").split("\n")
+
+    def find_text(self) -> str:
+        return "\n".join(self.raw_lines()) if self.answer.is_raw else super().find_text()
+
+    def estimate(self, width: int) -> int:
+        if self.answer.is_raw:
+            return estimate_rows(self.raw_lines(), width)
+        return self.estimate_shown(width)
+
+    @abstractmethod
+    def estimate_shown(self, width: int) -> int:
+        """About how many rows it takes outside the raw view."""
+
+
+class MarkdownBlock(AnswerBlock):
+    """A finished part of an answer, or its open tail. The source is sanitised."""
+
+    def __init__(self, source: str, gap: int = 1, lead: Lead = WHOLE) -> None:
+        super().__init__(gap)
+        self.source = source
+        self._lead = lead
+        self._letters: str | None = None
+
+    def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        from forge_tui.widgets.transcript.markdown.markdown import draw_markdown
+
+        prose = Canvas(canvas.width, GUTTER, measure=_PROSE_WIDTH)
+        draw_markdown(self.source, prose, styles, lead=self._lead)
+        canvas.adopt(prose)
+
+    def may_hold(self, letters: str) -> bool:
+        if self._letters is None:  # what a link or an entity shows is not simply a part of the source
+            is_plain = not _NOT_AS_WRITTEN.search(self.source)
+            self._letters = letters_of(self.source) if is_plain else ""
+        return not self._letters or letters in self._letters
+
+    def estimate_shown(self, width: int) -> int:
+        return self.gap + estimate_rows(self.source.split("\n"), min(width, _PROSE_WIDTH + TEXT_INDENT + 1))
+
+
+class CodeBlock(AnswerBlock):
+    """A piece of a fenced code block. A long fence is several pieces, each drawn on its own."""
+
+    def __init__(
+        self,
+        language: str,
+        label: str = "",
+        state: code.State = code.START,
+        gap: int = 1,
+        containers: Sequence[Container] = (),
+    ) -> None:
+        super().__init__(gap)
+        self.lines: list[str] = []
+        """Complete lines."""
+        self._partial = ""
+        self._language = language
+        self._label = label
+        self._containers = containers
+        """The quotes and list items it stands in."""
+        self._start = state
+        self._lexed: list[list[code.Token]] = []
+        self._state = state
+        """The tokens of the first lines while the piece is open, and the state after them."""
+        self._is_open = True
+
+    def add(self, line: str) -> None:
+        """Adds a complete line."""
+        self.lines.append(line)
+        self._partial = ""
+        self.changed()
+
+    def set_partial(self, text: str) -> None:
+        """The line that is still coming."""
+        if text != self._partial:
+            self._partial = text
+            self.changed()
+
+    def close(self) -> None:
+        """No more lines: highlighted once more as a whole, which mends what spanned lines."""
+        self._is_open = False
+        self._lexed = []
+        self.changed()
+
+    def following(self) -> CodeBlock:
+        """The next piece of the same fence; this one is closed."""
+        self._lex_new_lines()
+        state = self._state
+        self.close()
+        return CodeBlock(self._language, state=state, gap=0, containers=self._containers)
+
+    def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        from forge_tui.widgets.transcript.markdown.code_rows import draw_code
+
+        lines = self._tokens() or ([] if self._label else [[]])
+        with canvas.indented(GUTTER), canvas.indented(self._prefix(styles)):
+            draw_code(lines, canvas, styles, self._label)
+
+    def find_text(self) -> str:
+        if self.answer.is_raw:
+            return super().find_text()
+        return "\n".join([*self.lines, self._partial] if self._is_open else self.lines)
+
+    def estimate_shown(self, width: int) -> int:
+        return self.gap + bool(self._label) + estimate_rows(self.lines, width)
+
+    def _prefix(self, styles: TranscriptStyles) -> list[Segment]:
+        return [
+            Segment("▎ ", styles.faint)
+            if isinstance(container, Quote)
+            else Segment(" " * container.shown_width)
+            for container in self._containers
+        ]
+
+    def _tokens(self) -> list[list[code.Token]]:
+        if not self._is_open:
+            return code.highlight("\n".join(self.lines), self._language, self._start)[0]
+        self._lex_new_lines()
+        if not self._partial:
+            return self._lexed
+        return [*self._lexed, *code.highlight(self._partial, self._language, self._state)[0]]
+
+    def _lex_new_lines(self) -> None:
+        new = self.lines[len(self._lexed) :]
+        if new and self._is_open:
+            tokens, self._state = code.highlight("\n".join(new), self._language, self._state)
+            self._lexed += tokens

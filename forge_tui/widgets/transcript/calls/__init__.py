@@ -1,0 +1,1 @@
+"""Tool calls in the transcript: cards, groups, their headers and bodies."""

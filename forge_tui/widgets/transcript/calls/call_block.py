@@ -1,0 +1,232 @@
+"""What a card of one tool call and a group of them share: folding, what a click means, the gap before."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+from forge_tui.widgets.blockview.blocks import Passage
+from forge_tui.widgets.blockview.folding import Fold, FoldingBlock
+from forge_tui.widgets.blockview.rows import NO_LINE, Canvas, Rendered
+from forge_tui.widgets.blockview.styles import TranscriptStyles
+
+if TYPE_CHECKING:
+    from forge_tui.widgets.transcript.calls.call_list import CallList
+
+Part = Literal["header", "text", "calls", "earlier", "back", "on", "fold", "held"]
+
+_ON, _BACK = ("on", "calls"), ("back", "earlier")
+"""Parts that stand for more of the body or of the calls."""
+HEADER, PREVIEW = 0, -1
+"""Numbers of passages: the header, and what shows of a folded body. A body's pages are counted from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """What the rows from some row on belong to."""
+
+    block: CallBlock
+    part: Part
+
+
+class CallBlock(FoldingBlock):
+    """A block of a call, alone in the transcript or within another one."""
+
+    calls: CallList
+    """The calls that stand in it."""
+
+    def __init__(self, fold: Fold) -> None:
+        self.owner: CallBlock | None = None
+        """The block it stands in."""
+        self._gap = 1
+        self._neighbour: CallBlock | None = None
+        self._handles: list[tuple[int, Handle]] = []
+        self._held: Handle | None = None
+        self._passages: list[tuple[int, Passage]] = []
+        """From which row on what stands there that can be found."""
+        self._revealed: dict[CallBlock, _Stand] = {}
+        """How what was unfolded for somebody who looks for something stood before."""
+        super().__init__(fold)
+
+    @property
+    def gap(self) -> int:
+        """None after another call, unless that one has a body."""
+        return self._gap if self._neighbour is None else int(self._neighbour.has_body)
+
+    @gap.setter
+    def gap(self, value: int) -> None:
+        self._gap, self._neighbour = value, None
+
+    @property
+    def is_open(self) -> bool:
+        return self.fold.is_open
+
+    @property
+    @abstractmethod
+    def has_body(self) -> bool:
+        """Whether rows stand below the header."""
+
+    @property
+    @abstractmethod
+    def can_unfold(self) -> bool:
+        """Whether there is anything to unfold."""
+
+    @abstractmethod
+    def passages(self) -> Iterator[tuple[Passage, str]]:
+        """Its text for searching, folded or not: the header, the calls in it, the body's pages."""
+
+    def lines_of(self, passage: Passage, rendered: Rendered) -> range:
+        at = next((at for at, (_, mark) in enumerate(self._passages) if mark == passage), None)
+        if at is None:
+            return range(0)
+        end = self._passages[at + 1][0] if at + 1 < len(self._passages) else None
+        rows = rendered.rows[self._passages[at][0] : end]
+        lines = [part.line for row in rows for part in row.parts if part.line != NO_LINE]
+        return range(min(lines), max(lines) + 1) if lines else range(0)
+
+    def reveal(self, passage: Passage) -> bool:
+        path: list[CallBlock] = []
+        block = passage.block if isinstance(passage.block, CallBlock) else None
+        while block is not None:
+            path.append(block)
+            block = block.owner
+        if path[-1:] != [self]:
+            return False  # it has gone into another block meanwhile
+        before = self._revision
+        for left in [left for left in self._revealed if left not in path]:
+            left._stand_as(self._revealed.pop(left))
+        for block in path:
+            self._revealed.setdefault(block, block._stand())
+        for inner, outer in reversed(list(pairwise(path))):
+            outer.set_open(True)
+            if outer.calls.show(inner):
+                outer.changed()
+        path[0].show_passage(passage.number)
+        return self._revision != before
+
+    def end_reveal(self, *, is_kept: bool) -> None:
+        revealed, self._revealed = self._revealed, {}
+        for block, stand in revealed.items() if not is_kept else ():
+            block._stand_as(stand)
+
+    def show_passage(self, number: int) -> None:
+        """Unfolds itself for what it says, not for what stands in it."""
+
+    @property
+    def pages_shown(self) -> range:
+        """Which pages of its body show where it is unfolded."""
+        return range(1)
+
+    @pages_shown.setter
+    def pages_shown(self, numbers: range) -> None:
+        pass
+
+    def _stand(self) -> _Stand:
+        return _Stand(self.is_open, self.calls.shown, self.pages_shown)
+
+    def _stand_as(self, stand: _Stand) -> None:
+        if stand != self._stand():
+            self.set_open(stand.is_open)
+            self.calls.shown, self.pages_shown = stand.calls, stand.pages
+            self.changed()
+
+    @abstractmethod
+    def turn_page(self, part: Part) -> Handle | None:
+        """Shows one page more, on or back; gives what it begins with."""
+
+    @abstractmethod
+    def draw_header(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        """Adds the one row that says what it is."""
+
+    @abstractmethod
+    def draw_in_list(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        """Adds the rows it takes within another block."""
+
+    def call_ended(self, call: CallBlock) -> None:
+        """Called when a call within it has ended."""
+
+    def follow(self, neighbour: CallBlock) -> None:
+        """Stands right behind another call's block."""
+        self._neighbour = neighbour
+
+    def take_place_of(self, other: CallBlock) -> None:
+        """Stands where `other` stood."""
+        self._gap, self._neighbour = other._gap, other._neighbour
+
+    def changed(self) -> None:
+        super().changed()
+        if self.owner is not None:
+            self.owner.changed()
+
+    def set_open(self, is_open: bool) -> bool:
+        """Unfolds or folds; whether that changed anything."""
+        if (is_open and not self.can_unfold) or not self.fold.set(is_open):
+            return False
+        self.changed()
+        return True
+
+    def render(self, width: int, styles: TranscriptStyles) -> Rendered:
+        canvas = Canvas(width - 1)
+        canvas.gap(self.gap)
+        self.draw(canvas, styles)
+        self._handles = [(row, handle) for row, handle in canvas.handles if isinstance(handle, Handle)]
+        self._passages = [(row, mark) for row, mark in canvas.handles if isinstance(mark, Passage)]
+        return canvas.rendered
+
+    def toggle(self, row: int) -> bool:
+        """A click: on a header it folds or unfolds, on a row that says so it turns the page; the text of
+        what is unfolded stays as it is."""
+        handle = self._handle_at(row)
+        if handle is None:
+            return False
+        block = handle.block
+        if handle.part in (*_ON, *_BACK):
+            self._held = block.turn_page(handle.part)
+            if self._held is not None:
+                block.changed()
+            return self._held is not None
+        self._held = Handle(block, "header")
+        if handle.part in ("text", "held") and block.is_open:
+            return False
+        return block.set_open(not block.is_open)
+
+    def fold_at(self, row: int) -> bool:
+        """Folds or unfolds the innermost block at `row` that can be."""
+        handle = self._handle_at(row)
+        block: CallBlock | None = self if handle is None else handle.block
+        while block is not None and not block.can_unfold:
+            block = block.owner
+        if block is None:
+            return False
+        self._held = Handle(block, "header")
+        return block.set_open(not block.is_open)
+
+    def page_at(self, row: int) -> int:
+        handle = self._handle_at(row)
+        return 0 if handle is None else (handle.part in _ON) - (handle.part in _BACK)
+
+    def toggle_back(self) -> bool:
+        held = self._held
+        if held is None or held.part != "header":  # a page that was turned stays turned
+            return False
+        return held.block.set_open(not held.block.is_open)
+
+    def kept_row(self, row: int) -> int:
+        return next((at for at, handle in self._handles if handle == self._held), row)
+
+    def _handle_at(self, row: int) -> Handle | None:
+        if not self._handles:
+            return Handle(self, "header")
+        return next((handle for at, handle in reversed(self._handles) if at <= row), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stand:
+    """How much of a block shows."""
+
+    is_open: bool
+    calls: range
+    pages: range

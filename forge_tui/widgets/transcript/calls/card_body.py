@@ -1,0 +1,217 @@
+"""What stands below a card's header: changes and output; a few rows of them, or all a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import TYPE_CHECKING
+
+from forge_core.result import FileDiff, Omission
+from forge_core.sanitize import safe_line
+from forge_tui.widgets.blockview.blocks import Passage
+from forge_tui.widgets.blockview.rows import Canvas
+from forge_tui.widgets.blockview.wrapping import cells, cut_end
+from forge_tui.widgets.transcript.calls.call_block import PREVIEW, CallBlock, Handle
+from forge_tui.widgets.transcript.calls.changes import Changes
+from forge_tui.widgets.transcript.calls.pages import Pages, lines_of
+
+if TYPE_CHECKING:
+    from forge_tui.widgets.blockview.styles import TranscriptStyles
+
+_TAIL_ROWS = 5
+_OPEN_TAIL_ROWS = 30
+_TAIL_CHARS = 4_000
+_FOLDED_DIFF_ROWS = 24
+_FOLD_ROW_FROM = 30
+"""Lines of an unfolded body from which on a row at its end folds it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """What the result leaves out of a long output, as the person reads it."""
+
+    row: str
+    """The line that says so, safe to show."""
+    lines: int
+    """Lines left out."""
+
+    @classmethod
+    def of(cls, omission: Omission) -> Gap:
+        what = f"{omission.lines:,} line{'s'[: omission.lines != 1]}" if omission.lines else "part of a line"
+        where = f"; the whole output is in {omission.kept_in}" if omission.kept_in else ""
+        return cls(safe_line(f"… {what} left out{where}"), omission.lines)
+
+
+class CardBody:
+    """Text that comes while a call runs, then its result and the changes it made."""
+
+    def __init__(self, preview_rows: int = 0) -> None:
+        """`preview_rows`: how many of the last lines of the result show while the card is folded."""
+        self.preview_rows = preview_rows
+        self.is_wrapped = False
+        """Whether lines are wrapped while the card is folded, not cut at their end."""
+        self._is_live = True
+        self._is_cut = False
+        """Whether a line was cut at its end where the card was drawn folded last."""
+        self._text = ""
+        self._gap: Gap | None = None
+        self._changes = Changes()
+        self._pages: Pages | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._text.strip() and not len(self._changes)
+
+    @property
+    def is_whole_in_preview(self) -> bool:
+        """Whether unfolding would show nothing more."""
+        if len(self._changes):
+            return not self._text and self._changes.lines <= _FOLDED_DIFF_ROWS
+        has_all_lines = self._text.count("\n") < self.preview_rows and "\t" not in self._text
+        return has_all_lines and not self._is_cut
+
+    def feed(self, text: str, *, again: bool = False) -> None:
+        """Adds sanitised live output, with `again` in the place of the last line; only its tail is kept."""
+        before = self._text[: self._text.rfind("\n") + 1] if again else self._text
+        self._text = (before + text)[-_TAIL_CHARS:]
+
+    def finish(self, text: str, diffs: tuple[FileDiff, ...], gap: Gap | None = None) -> None:
+        """The result, sanitised, in the place of the live output; `gap` where it does not hold all of it."""
+        self._is_live = False
+        self._text = text
+        self._gap = gap
+        self._changes = Changes(diffs)
+
+    @property
+    def line_count(self) -> int:
+        """Lines of the result, without the changes."""
+        return self._text.count("\n") + 1 if self._text else 0
+
+    def find_texts(self) -> Iterator[str]:
+        """What can be found in it, a page each."""
+        if self._is_live:
+            yield self._text
+            return
+        changes, lines = len(self._changes), self._lines()
+        pages = self._pages or self._all_pages()
+        for number in range(len(pages)):
+            items = pages.items(number)
+            texts = self._changes.texts(items.start, min(items.stop, changes))
+            yield "\n".join([*texts, *lines[max(0, items.start - changes) : max(0, items.stop - changes)]])
+
+    def rows_when_folded(self) -> int:
+        """About how many rows show while it is folded."""
+        if self._is_live:
+            return len(self._tail(_TAIL_ROWS))
+        if len(self._changes):
+            return min(_FOLDED_DIFF_ROWS, self._changes.lines)
+        return min(self.preview_rows, self.line_count)
+
+    def turn_page(self, is_on: bool) -> bool:
+        """Shows one page more; whether there was one."""
+        pages = self._paged()
+        return pages.go_on() if is_on else pages.go_back()
+
+    def show_page(self, number: int) -> bool:
+        """Shows that page, counted from 0; whether it did not show before."""
+        return not self._is_live and self._paged().show(number)
+
+    @property
+    def pages_shown(self) -> range:
+        """The pages that show where it is unfolded."""
+        return range(1) if self._pages is None else self._pages.numbers
+
+    @pages_shown.setter
+    def pages_shown(self, numbers: range) -> None:
+        if numbers != self.pages_shown:
+            self._paged().numbers = numbers
+
+    def start_again(self) -> None:
+        """Forgets how far it was read."""
+        self._pages = None
+
+    def draw(self, canvas: Canvas, styles: TranscriptStyles, card: CallBlock, *, is_preview: bool) -> None:
+        """Adds its rows; `is_preview` where the card is folded."""
+        canvas.mark(Handle(card, "text"))
+        if is_preview and not self._is_live:
+            rows = self.preview_rows
+            lines = self._text.rsplit("\n", rows)[-rows:] if rows else []
+            is_long = any(cells(line[: 4 * canvas.width]) > canvas.width for line in lines)
+            self._is_cut = is_long and not self.is_wrapped
+        if self._is_live or is_preview:
+            is_all = self._is_live or self.is_whole_in_preview
+            canvas.mark(Passage(card, 1 if is_all else PREVIEW))
+        if self._is_live:
+            for line in self._tail(_TAIL_ROWS if is_preview else _OPEN_TAIL_ROWS):
+                self._draw_cut(line, canvas, styles)
+        elif is_preview:
+            self._preview(canvas, styles)
+        else:
+            self._draw_all(canvas, styles, card)
+
+    def _lines(self) -> list[str]:
+        return lines_of(self._text) if self._text else []
+
+    def _paged(self) -> Pages:
+        if self._pages is None:
+            self._pages = self._all_pages()
+        return self._pages
+
+    def _all_pages(self) -> Pages:
+        return Pages([*self._changes.sizes(), *zip(repeat(1), map(len, self._lines()))])
+
+    def _tail(self, rows: int) -> list[str]:
+        return [line for line in self._text.split("\n") if line.strip()][-rows:]
+
+    def _preview(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        if len(self._changes):
+            if hidden := self._changes.draw_first(_FOLDED_DIFF_ROWS, canvas, styles):
+                canvas.decoration([(f"… {_count(hidden)} (Ctrl+O)", styles.muted)])
+            return
+        lines = self._text.split("\n") if self._text else []
+        shown = lines[-self.preview_rows :] if self.preview_rows else []
+        if shown and len(lines) > len(shown):
+            hidden = len(lines) - len(shown) + self._more_than_rows(lines[: len(lines) - len(shown)])
+            canvas.decoration([(f"… {_count(hidden)} (Ctrl+O)", styles.muted)])
+        for line in shown:
+            if self.is_wrapped:
+                canvas.text([(line.expandtabs(8), styles.muted)], original=line)
+            else:
+                self._draw_cut(line, canvas, styles)
+
+    def _more_than_rows(self, lines: Sequence[str]) -> int:
+        """How many more lines of output these rows stand for than they are: one may stand for many."""
+        return self._gap.lines - 1 if self._gap is not None and self._gap.row in lines else 0
+
+    def _draw_cut(self, line: str, canvas: Canvas, styles: TranscriptStyles) -> None:
+        shown = cut_end(line[: 4 * canvas.width].expandtabs(8), canvas.width)
+        canvas.text([(shown, styles.muted)], original=line)
+
+    def _draw_all(self, canvas: Canvas, styles: TranscriptStyles, card: CallBlock) -> None:
+        changes = len(self._changes)
+        lines = self._lines()
+        pages = self._paged()
+        if pages.first:
+            canvas.mark(Handle(card, "back"))
+            hidden = pages.lines_before + self._more_than_rows(lines[: max(0, pages.first - changes)])
+            canvas.decoration([(f"… {_count(hidden, 'earlier')} (PageUp)", styles.accent)])
+        canvas.mark(Handle(card, "text"))
+        for number, items, is_new in pages.parts():
+            if is_new:
+                canvas.mark(Handle(card, "held"))
+            canvas.mark(Passage(card, 1 + number))
+            self._changes.draw(items.start, min(items.stop, changes), canvas, styles)
+            for line in lines[max(0, items.start - changes) : max(0, items.stop - changes)]:
+                canvas.text([(line.expandtabs(8), styles.muted)], original=line)
+        if pages.end < pages.count:
+            canvas.mark(Handle(card, "on"))
+            hidden = pages.lines_after + self._more_than_rows(lines[max(0, pages.end - changes) :])
+            canvas.decoration([(f"… {_count(hidden)} (PageDown)", styles.accent)])
+        if pages.lines >= _FOLD_ROW_FROM:
+            canvas.mark(Handle(card, "fold"))
+            canvas.decoration([("▴ fold", styles.accent)])
+
+
+def _count(count: int, which: str = "more") -> str:
+    return f"{count:,} {which} line{'s'[: count != 1]}"

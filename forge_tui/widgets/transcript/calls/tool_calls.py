@@ -1,0 +1,184 @@
+"""The running turn's calls: events in, cards out, grouped and nested."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from forge_core.events import AgentEnd, Permission, ToolEnd, ToolProgress, ToolStart
+from forge_tui.widgets.blockview.blocks import Block
+from forge_tui.widgets.blockview.folding import Fold, Folding
+from forge_tui.widgets.blockview.layout import Layout
+from forge_tui.widgets.transcript.calls.tool_card import ToolCard
+from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
+from forge_tui.widgets.transcript.reasoning import ReasoningBlock
+
+_ENDED_BY_A_CALL = frozenset({"loop", "denied"})
+"""Reasons to stop for which the last failed calls are to blame."""
+
+
+class ToolCalls:
+    """Places cards at the end of a layout, in a group, or within the call that they belong to."""
+
+    def __init__(self, layout: Layout, add: Callable[[Block], None]) -> None:
+        self._layout = layout
+        self._add = add
+        self.folding = Folding()
+        """What all cards, and what else folds beside them, fold together with."""
+        self._cards: dict[str, ToolCard] = {}
+        """The turn's calls by id."""
+        self._running: dict[str, ToolCard] = {}
+        self._waiting: set[str] = set()
+        """Calls that wait for the person."""
+        self._parents: dict[str, str] = {}
+        self._failed: list[ToolCard] = []
+        """Those that failed since the model was last asked."""
+
+    @property
+    def running(self) -> list[ToolCard]:
+        return list(self._running.values())
+
+    def start(self, event: ToolStart) -> None:
+        before = self._running.pop(event.call_id, None)
+        if before is not None:  # a second start of the same call: the first one's end will never come
+            before.interrupt()
+        self._place(ToolCard(event.name, event.arguments, event.timestamp, Fold(self.folding)), event)
+
+    def progress(self, event: ToolProgress) -> None:
+        if event.call_id in self._running:
+            self._running[event.call_id].progress(event.text)
+
+    def denied(self, event: Permission) -> None:
+        if event.call_id in self._running:
+            card = self._running[event.call_id]
+            if event.by == "person":
+                card.refuse(event.reason)
+            else:
+                card.deny(event.rule)
+
+    def end(self, event: ToolEnd) -> None:
+        card = self._running.pop(event.call_id, None)
+        if card is None:
+            if event.call_id in self._cards:  # it has ended already
+                return
+            card = ToolCard(event.name, {}, event.timestamp - event.duration_s, Fold(self.folding))
+            self._place(card, event)
+            del self._running[event.call_id]
+        self._end_calls_of(event.call_id)
+        card.finish(event)
+        if card.state in ("failed", "denied"):
+            self._failed.append(card)
+
+    def turn_went_on(self) -> None:
+        """The model was asked again: what had failed did not end the turn."""
+        for card in self._failed:
+            card.settle("recovered")
+        self._failed.clear()
+
+    def turn_ended(self, event: AgentEnd) -> None:
+        for card in self._running.values():
+            card.interrupt()
+        if event.result.stopped_reason in _ENDED_BY_A_CALL:
+            for card in self._failed:
+                card.settle("final")
+            self._failed.clear()
+        self.turn_went_on()
+        self._forget()
+
+    def tick(self, now: float) -> bool:
+        """Moves the running cards' times on; whether any shows."""
+        going = [card for call_id, card in self._running.items() if call_id not in self._waiting]
+        return sum(card.tick(now) for card in going) > 0
+
+    def stop_clock(self, call_id: str) -> None:
+        """The call waits for the person; it may not have begun here yet."""
+        self._waiting.add(call_id)
+
+    def go_on_clock(self, call_id: str, now: float) -> None:
+        """The person has answered: the card's time goes on where it stopped."""
+        self._waiting.discard(call_id)
+        if call_id in self._running:
+            self._running[call_id].go_on(now)
+
+    def toggle_all(self) -> None:
+        """Unfolds all that folds, or folds all when all is unfolded, however much it is."""
+        self.folding.toggle_all()
+
+    def clear(self) -> None:
+        self._failed.clear()
+        self._forget()
+        self.folding = Folding()
+
+    def _forget(self) -> None:
+        self._cards.clear()
+        self._running.clear()
+        self._waiting.clear()
+        self._parents.clear()
+
+    def _place(self, card: ToolCard, event: ToolStart | ToolEnd) -> None:
+        parent = self._cards.get(event.parent_id) if event.parent_id else None
+        self._cards[event.call_id] = self._running[event.call_id] = card
+        if parent is None or parent is card:
+            self._place_at_end(card)
+        else:
+            self._parents[event.call_id] = event.parent_id or ""
+            self._place_in(parent, card)
+
+    def _place_at_end(self, card: ToolCard) -> None:
+        blocks = self._layout.blocks
+        thoughts = _thoughts_at_end(blocks)
+        last = blocks[-1 - len(thoughts)] if len(blocks) > len(thoughts) else None
+        group = _group_for(last, card) if not thoughts or self._layout.can_lose(len(thoughts)) else None
+        if group is None:
+            self._add(card)
+            return
+        for _ in thoughts:
+            self._layout.replace(len(blocks) - 1, [])
+        if group is not last:
+            assert isinstance(last, ToolCard)
+            group.take_place_of(last)
+            self._layout.replace(len(blocks) - 1, [group])
+        for thought in thoughts:
+            group.take_in(thought)
+        group.add(card)
+
+    def _place_in(self, parent: ToolCard, card: ToolCard) -> None:
+        card.fold.leave()
+        last = parent.calls.last
+        group = _group_for(last, card)
+        if group is None:
+            parent.calls.append(card)
+        else:
+            if group is not last:
+                group.fold.leave()
+                parent.calls.replace_last(group)
+            group.add(card)
+        parent.calls.count += 1
+        parent.changed()
+
+    def _end_calls_of(self, call_id: str) -> None:
+        """A call's own calls do not outlive it, though their ends were lost."""
+        for inner in [inner for inner in self._running if self._parents.get(inner) == call_id]:
+            self._running.pop(inner).interrupt()
+            self._end_calls_of(inner)
+
+
+def _thoughts_at_end(blocks: Sequence[Block]) -> list[ReasoningBlock]:
+    """The folded reasoning behind the last other block, the oldest first."""
+    thoughts: list[ReasoningBlock] = []
+    for block in reversed(blocks):
+        if not isinstance(block, ReasoningBlock) or block.is_running or block.is_open:
+            break
+        thoughts.append(block)
+    return thoughts[::-1]
+
+
+def _group_for(last: Block | None, card: ToolCard) -> ToolGroup | None:
+    """The group that `card` belongs to: the one before it, or a new one with the card before it in it. What
+    the person has unfolded stays as it is."""
+    if card.subject is None:
+        return None
+    if isinstance(last, ToolGroup):
+        return last
+    if isinstance(last, ToolCard) and last.subject is not None and not last.is_open and not last.calls.count:
+        return ToolGroup(last, last.fold.another())
+    return None

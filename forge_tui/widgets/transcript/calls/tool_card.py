@@ -1,0 +1,310 @@
+"""A tool call: one header line, a live tail while it runs, what came of it, folded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from rich.segment import Segment
+
+from forge_core.events import ToolEnd
+from forge_core.result import ToolOutcome
+from forge_core.sanitize import safe_line, safe_text
+from forge_tui.widgets.blockview.blocks import MARGIN, Passage
+from forge_tui.widgets.blockview.folding import Fold
+from forge_tui.widgets.blockview.rows import Canvas
+from forge_tui.widgets.transcript.calls.call_block import HEADER, CallBlock, Handle, Part
+from forge_tui.widgets.transcript.calls.call_list import CallList
+from forge_tui.widgets.transcript.calls.card_body import CardBody, Gap
+from forge_tui.widgets.transcript.calls.card_header import Header, time_so_far, time_taken
+from forge_tui.widgets.transcript.calls.changes import beyond_changes
+from forge_tui.widgets.transcript.calls.tool_words import Subject, checklist, describe_call, subject_of
+
+if TYPE_CHECKING:
+    from rich.style import Style
+
+    from forge_tui.widgets.blockview.styles import TranscriptStyles
+
+_PREVIEWS: Mapping[str, int] = {"bash": 5, "job_output": 5, "ask_user": 12}
+"""Tools whose output shows without unfolding, and how many rows of it; the others' summary says enough."""
+
+State = Literal["running", "done", "background", "failed", "denied", "interrupted"]
+SIGNS: Mapping[State, str] = {
+    "running": "●",
+    "done": "✓",
+    "background": "↷",
+    "failed": "✗",
+    "denied": "⊘",
+    "interrupted": "◌",
+}
+_STATES: Mapping[ToolOutcome, State] = {
+    "done": "done",
+    "background": "background",
+    "failed": "failed",
+    "timed_out": "failed",
+    "unknown_tool": "failed",
+    "unreadable": "failed",
+    "denied": "denied",
+    "interrupted": "interrupted",
+}
+Failure = Literal["fresh", "recovered", "final"]
+"""What became of the turn after a call had failed: not known yet, it went on, it ended by it."""
+
+_REFUSED = "not allowed"
+_REASON_LINES = 8
+"""The most that show of the user's reason while the card is folded."""
+
+
+class ToolCard(CallBlock):
+    """One tool call, from its start to its end, with the calls that it made itself."""
+
+    def __init__(
+        self, name: str, arguments: Mapping[str, Any], started: float, fold: Fold | None = None
+    ) -> None:
+        super().__init__(fold or Fold())
+        self.state: State = "running"
+        self.failure: Failure = "fresh"
+        self.subject: Subject | None = subject_of(name, arguments)
+        self.calls = CallList(self)
+        self.elapsed_s = 0.0
+        self.started = started
+        self._name = name
+        self._verb, self._target = describe_call(name, arguments)
+        self._plan = checklist(arguments) if name == "todo" else ""
+        self._summary = ""
+        self._refusal = _REFUSED
+        self._reason: str | None = None
+        """Why the user refused it, empty without a reason; None where they did not."""
+        self._body = CardBody(_PREVIEWS.get(name, 0))
+
+    @property
+    def is_running(self) -> bool:
+        return self.state == "running"
+
+    @property
+    def has_body(self) -> bool:
+        return self.is_open or (self.is_running and bool(self.calls.count)) or self._preview_rows() > 0
+
+    @property
+    def can_unfold(self) -> bool:
+        return bool(self.calls.count) or not (self._body.is_empty or self._shows_all_when_folded())
+
+    def progress(self, text: str) -> None:
+        """Adds live output; what begins with \\r, in the place of the last line. What comes after the end is
+        not shown."""
+        if self.is_running:
+            self._body.feed(safe_text(text.removeprefix("\r")), again=text.startswith("\r"))
+            self.changed()
+
+    def tick(self, now: float) -> bool:
+        """Moves the time on; whether it shows."""
+        before = self._time()
+        self.elapsed_s = max(0.0, now - self.started)
+        if self._time() == before:
+            return False
+        self.changed()
+        return True
+
+    def go_on(self, now: float) -> None:
+        """Lets the time go on from where it stood."""
+        self.started = now - self.elapsed_s
+
+    def finish(self, end: ToolEnd) -> None:
+        """Shows how it ended; a second end is not heard."""
+        if self.state not in ("running", "denied"):
+            return
+        outcome = end.outcome or ("done" if end.success else "failed")
+        self.state = "denied" if self.state == "denied" and not end.success else _STATES[outcome]
+        self.elapsed_s = max(0.0, end.duration_s)
+        self._summary = self._summarised(end, outcome)
+        left_out = Gap.of(end.omission) if end.omission else None
+        self._body.finish(self._told(end), end.diffs, left_out)
+        self._close()
+
+    def deny(self, why: str = "") -> None:
+        """It may not run; `why` names what decided it: a rule, the mode, a guard."""
+        if self.is_running:
+            self.state = "denied"
+            self._refusal = f"{_REFUSED}: {safe_line(why)}" if why else _REFUSED
+            self.changed()
+
+    def refuse(self, reason: str) -> None:
+        """The user did not allow it, for the reason that they gave, if any."""
+        if self.is_running:
+            self._reason = safe_text(reason).strip()
+            self._body.preview_rows, self._body.is_wrapped = _REASON_LINES, True
+            self.deny()
+
+    def interrupt(self) -> None:
+        """The turn ended without this call's end."""
+        if self.is_running:
+            self.state = "interrupted"
+        self._close()
+
+    def settle(self, failure: Failure) -> None:
+        """Tells what became of the turn after this call had failed."""
+        if self.failure != failure:
+            self.failure = failure
+            self.changed()
+
+    def turn_page(self, part: Part) -> Handle | None:
+        if part in ("calls", "earlier"):
+            block = self.calls.turn_page(is_on=part == "calls")
+            return None if block is None else Handle(block, "header")
+        return Handle(self, "held") if self._body.turn_page(is_on=part == "on") else None
+
+    def passages(self) -> Iterator[tuple[Passage, str]]:
+        yield Passage(self, HEADER), f"{self._verb} {self._target}  {self._result()}".rstrip()
+        yield from self.calls.passages()
+        for number, text in enumerate(self._body.find_texts(), 1):
+            yield Passage(self, number), text
+
+    def show_passage(self, number: int) -> None:
+        if number != HEADER:
+            self.set_open(True)
+            if self._body.show_page(number - 1):
+                self.changed()
+
+    @property
+    def pages_shown(self) -> range:
+        return self._body.pages_shown
+
+    @pages_shown.setter
+    def pages_shown(self, numbers: range) -> None:
+        self._body.pages_shown = numbers
+
+    def set_open(self, is_open: bool) -> bool:
+        if not is_open:
+            self._body.start_again()
+        return super().set_open(is_open)
+
+    def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        with canvas.indented([Segment(MARGIN)]):
+            self._draw(canvas, styles, is_alone=True)
+
+    def draw_in_list(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        self._draw(canvas, styles, is_alone=False)
+
+    def draw_header(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        canvas.mark(Handle(self, "header"))
+        canvas.mark(Passage(self, HEADER))
+        sign, verb, target, result = self._looks(styles)
+        with canvas.indented([Segment("  ")], [Segment(SIGNS[self.state], sign), Segment(" ")]):
+            header = Header(self._verb, self._target, self._result(), self._time())
+            header.draw(canvas, styles, verb=verb, target=target, result=result)
+
+    def _draw(self, canvas: Canvas, styles: TranscriptStyles, *, is_alone: bool) -> None:
+        self.draw_header(canvas, styles)
+        with canvas.indented([Segment("│ ", styles.faint)]):
+            if self.is_open:
+                self.calls.draw(canvas, styles)
+                self._body.draw(canvas, styles, self, is_preview=False)
+            elif is_alone:
+                if self.is_running:
+                    self.calls.draw_latest(canvas, styles)
+                if self._preview_rows():
+                    self._body.draw(canvas, styles, self, is_preview=True)
+
+    def _looks(self, styles: TranscriptStyles) -> tuple[Style, Style, Style, Style]:
+        """The styles of sign, verb, target and result."""
+        strong = styles.text + styles.strong
+        match self.state:
+            case "running":
+                return styles.accent, strong, styles.text, styles.muted
+            case "done":
+                return styles.success, strong, styles.text, styles.muted
+            case "background":
+                return styles.accent, strong, styles.text, styles.muted
+            case "interrupted":
+                return styles.muted, styles.muted, styles.muted, styles.muted
+        match self.failure:
+            case "final":
+                return styles.error, strong, styles.text, styles.error
+            case "fresh":
+                return styles.text, strong, styles.text, styles.muted
+        return styles.muted, styles.muted, styles.muted, styles.muted
+
+    def _result(self) -> str:
+        words = {"denied": self._refusal, "interrupted": "interrupted"}.get(self.state, self._summary)
+        if self._reason and self.owner is not None:  # in a list there is only the header
+            words = f"{words}: {safe_line(self._reason)}"
+        if not self.calls.count:
+            return words
+        calls = f"{self.calls.count:,} call{'s'[: self.calls.count != 1]}"
+        return f"{calls}, {words}" if words else calls
+
+    def _time(self) -> str:
+        if self.is_running:
+            return time_so_far(self.elapsed_s)
+        return time_taken(self.elapsed_s) if self.state in ("done", "failed", "background") else ""
+
+    def _summarised(self, end: ToolEnd, outcome: ToolOutcome) -> str:
+        """A few words; what never ran says only that."""
+        summary = safe_line(end.summary)
+        if outcome == "unknown_tool":
+            self._verb, self._target = "Unknown tool", safe_line(self._name)
+            return ""
+        if outcome == "unreadable":
+            return "unreadable arguments"
+        if not self._said(summary) and not end.success:
+            line = self._said(safe_line(end.result.removeprefix("Error: ").split("\n", 1)[0]))
+            return line.partition(". ")[0].removesuffix(".")  # what follows is advice to the model
+        return self._said(summary)
+
+    def _said(self, summary: str) -> str:
+        """What it says beyond the target: the header names the job, the file or "2 files" already."""
+        if not self._target:
+            return summary
+        told = summary.removeprefix(f"{self._target}: ").removeprefix(f"{self._target!r} ")
+        told = told.replace(f": {self._target}: ", ": ", 1)
+        return "" if summary == self._target else told
+
+    def _told(self, end: ToolEnd) -> str:
+        """What the person is shown of the result."""
+        if self._reason is not None:  # the result is worded for the model
+            return self._reason
+        if self._plan and end.success:
+            return self._plan
+        text = end.result
+        if end.aside:
+            text = text.removeprefix(end.aside).removesuffix(end.aside)
+        for note in end.model_notes:
+            text = without_part(text, note)
+        if end.omission is not None:
+            text = text.replace(f"\n{end.omission.line}\n", f"\n{Gap.of(end.omission).row}\n", 1)
+        if not end.success:
+            text = text.removeprefix("Error: ")
+        if self.state == "interrupted" and text.startswith("interrupted") and "\n" not in text:
+            return ""  # the header says so
+        return safe_text(beyond_changes(text, end.diffs)).strip("\n")
+
+    def _close(self) -> None:
+        self.changed()
+        if self.owner is not None:
+            self.owner.call_ended(self)
+
+    def _preview_rows(self) -> int:
+        if self.state == "denied":
+            return self._body.rows_when_folded() if self._reason else 0
+        if self.state == "background" or self._is_said_in_header():
+            return 0
+        return self._body.rows_when_folded()
+
+    def _is_said_in_header(self) -> bool:
+        """Whether question and answer stand in the header already."""
+        return self._name == "ask_user" and self.state == "done" and self._body.line_count <= 2
+
+    def _shows_all_when_folded(self) -> bool:
+        return self.owner is None and self._preview_rows() > 0 and self._body.is_whole_in_preview
+
+    def estimate(self, width: int) -> int:
+        return self.gap + 1 + self._preview_rows()
+
+
+def without_part(text: str, part: str) -> str:
+    """`text` without the last place where `part` is whole lines of it."""
+    framed = f"\n{text}\n"
+    at = framed.rfind(f"\n{part}\n")
+    if at < 0:
+        return text
+    return (framed[: at + 1] + framed[at + len(part) + 2 :])[1:].removesuffix("\n")

@@ -1,0 +1,216 @@
+"""Reads and searches in a row as one card: what was looked at, counted; unfolded, each call by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.segment import Segment
+
+from forge_core import durations
+from forge_tui.widgets.blockview.blocks import MARGIN, Passage
+from forge_tui.widgets.blockview.folding import Fold
+from forge_tui.widgets.blockview.rows import Canvas
+from forge_tui.widgets.transcript.calls.call_block import HEADER, CallBlock, Handle, Part
+from forge_tui.widgets.transcript.calls.call_list import CallList
+from forge_tui.widgets.transcript.calls.card_header import WORTH_TELLING_S, Header, time_so_far, time_taken
+from forge_tui.widgets.transcript.calls.thought import Thought
+from forge_tui.widgets.transcript.calls.tool_card import SIGNS, State, ToolCard
+from forge_tui.widgets.transcript.calls.tool_words import Look
+
+if TYPE_CHECKING:
+    from forge_core.config.models import ThinkingSetting
+    from forge_tui.widgets.blockview.styles import TranscriptStyles
+    from forge_tui.widgets.transcript.reasoning import ReasoningBlock
+
+_FAILED_ROWS = 3
+"""Failed calls that show while the group is folded; the others are counted."""
+_NAMES = 24
+"""Targets that are named behind the counts, as far as there is room."""
+
+
+class ToolGroup(CallBlock):
+    """Two calls or more that only look, with nothing but folded reasoning between them."""
+
+    def __init__(self, first: ToolCard, fold: Fold) -> None:
+        super().__init__(fold)
+        self.calls = CallList(self)
+        self._seen: dict[Look, _Seen] = {}
+        self._names: dict[str, int] = {}
+        """How many calls that have not failed stand behind each of the first names."""
+        self._thoughts: list[Thought] = []
+        self._thought_s = 0.0
+        self._is_open_for_thoughts = False
+        self._running: dict[ToolCard, None] = {}
+        self._failed: list[ToolCard] = []
+        self._busy_s = 0.0
+        self._busy_until = 0.0
+        self._last_ended: ToolCard | None = None
+        self.add(first)
+
+    @property
+    def has_body(self) -> bool:
+        return self.is_open or bool(self._failed)
+
+    @property
+    def can_unfold(self) -> bool:
+        return True
+
+    def add(self, card: ToolCard) -> None:
+        """Takes one more call in."""
+        assert card.subject is not None, "only calls that look are grouped"
+        card.fold.leave()
+        self.calls.append(card)
+        self.calls.count += 1
+        self._seen.setdefault(card.subject.look, _Seen()).begin(card.subject.target)
+        name = card.subject.name
+        if name in self._names or len(self._names) < _NAMES:
+            self._names[name] = self._names.get(name, 0) + 1
+        if card.is_running:
+            self._running[card] = None
+        else:
+            self._note_end(card)
+        self.changed()
+
+    def take_in(self, reasoning: ReasoningBlock) -> None:
+        """Takes in what was thought between two calls."""
+        thought = Thought(reasoning)
+        self.calls.append(thought)
+        self._thoughts.append(thought)
+        self._thought_s += thought.duration_s
+        self.changed()
+
+    def show_as(self, thinking: ThinkingSetting) -> None:
+        """Shows the reasoning in it in this way."""
+        for thought in self._thoughts:
+            thought.show_as(thinking)
+        if self._thoughts and thinking == "full":
+            self._is_open_for_thoughts |= self.set_open(True)
+        elif self._is_open_for_thoughts:
+            self._is_open_for_thoughts = False
+            self.set_open(False)
+
+    def call_ended(self, call: CallBlock) -> None:
+        if isinstance(call, ToolCard) and call in self._running:
+            del self._running[call]
+            self._note_end(call)
+            self.changed()
+
+    def turn_page(self, part: Part) -> Handle | None:
+        block = self.calls.turn_page(is_on=part == "calls")
+        return None if block is None else Handle(block, "header")
+
+    def passages(self) -> Iterator[tuple[Passage, str]]:
+        yield Passage(self, HEADER), f"{self._counts()}  {self._result()}"
+        yield from self.calls.passages()
+
+    def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        with canvas.indented([Segment(MARGIN)]):
+            self.draw_in_list(canvas, styles)
+
+    def draw_in_list(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        self.draw_header(canvas, styles)
+        with canvas.indented([Segment("│ ", styles.faint)]):
+            if self.is_open:
+                self.calls.draw(canvas, styles)
+            else:
+                self._draw_failed(canvas, styles)
+
+    def draw_header(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        canvas.mark(Handle(self, "header"))
+        canvas.mark(Passage(self, HEADER))
+        state = self._state()
+        colours = {"running": styles.accent, "done": styles.success}
+        sign, colour = SIGNS[state], colours.get(state, styles.muted)
+        verb, _, counts = self._counts().partition(" ")
+        header = Header(verb, counts, self._result(), self._time(), self._note(), is_target_kept=True)
+        with canvas.indented([Segment("  ")], [Segment(sign, colour), Segment(" ")]):
+            header.draw(
+                canvas,
+                styles,
+                verb=styles.text + styles.strong,
+                target=styles.text,
+                result=styles.muted,
+            )
+
+    def _state(self) -> State:
+        if self._running:
+            return "running"
+        if self._last_ended is not None and self._last_ended.state == "interrupted":
+            return "interrupted"
+        if len(self._failed) < self.calls.count:
+            return "done"
+        return "denied" if all(card.state == "denied" for card in self._failed) else "failed"
+
+    def _counts(self) -> str:
+        """ "Read 4 files, searched 2 patterns", in the order in which they began. What failed does not count,
+        unless all did: then the sign before it says so."""
+        parts = [look.counted(seen.count) for look, seen in self._seen.items() if seen.count]
+        tried = [look.counted(len(seen.targets)) for look, seen in self._seen.items()]
+        return _sentence(", ".join(parts or tried))
+
+    def _result(self) -> str:
+        """What it looks at now; afterwards, what it has looked at."""
+        if self._running:
+            last = next(reversed(self._running))
+            return "" if last.subject is None else last.subject.name
+        names = [name for name, calls in self._names.items() if name and calls]
+        return ", ".join(names or filter(None, self._names))
+
+    def _note(self) -> str:
+        """For how long the model thought between the calls."""
+        is_told = self._thought_s >= WORTH_TELLING_S and not self._thoughts[-1].is_hidden
+        return f"thought {durations.time_taken(self._thought_s)}" if is_told else ""
+
+    def _time(self) -> str:
+        if self._running:
+            card = next(iter(self._running))
+            since = max(card.started, self._busy_until)
+            return time_so_far(self._busy_s + max(0.0, card.started + card.elapsed_s - since))
+        return time_taken(self._busy_s)
+
+    def _note_end(self, card: ToolCard) -> None:
+        """Adds the time in which none of the others ran, and the call to those that failed."""
+        end = card.started + card.elapsed_s
+        self._busy_s += max(0.0, end - max(card.started, self._busy_until))
+        self._busy_until = max(self._busy_until, end)
+        self._last_ended = card
+        if card.state in ("failed", "denied"):
+            self._failed.append(card)
+        if card.state in ("failed", "denied", "interrupted") and card.subject is not None:
+            self._seen[card.subject.look].fail(card.subject.target)
+            if card.subject.name in self._names:
+                self._names[card.subject.name] -= 1
+
+    def _draw_failed(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        for card in self._failed[:_FAILED_ROWS]:
+            card.draw_header(canvas, styles)
+        if (more := len(self._failed) - _FAILED_ROWS) > 0:
+            canvas.mark(Handle(self, "text"))
+            canvas.decoration([(f"… {more:,} more failed (Ctrl+O)", styles.muted)])
+
+    def estimate(self, width: int) -> int:
+        return self.gap + 1 + min(len(self._failed), _FAILED_ROWS + 1)
+
+
+class _Seen:
+    """What was looked at in one way, counted."""
+
+    def __init__(self) -> None:
+        self.targets: dict[str, int] = {}
+        """How many calls that have not failed look at each."""
+        self.count = 0
+        """Targets with such a call."""
+
+    def begin(self, target: str) -> None:
+        calls = self.targets.get(target, 0)
+        self.targets[target] = calls + 1
+        self.count += not calls
+
+    def fail(self, target: str) -> None:
+        self.targets[target] -= 1
+        self.count -= not self.targets[target]
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,1 @@
+"""Markdown tokens to rows."""

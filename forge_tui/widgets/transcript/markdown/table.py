@@ -1,0 +1,121 @@
+"""Markdown tables as aligned columns that fit the width: cells wrap before the table breaks out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from forge_tui.widgets.blockview.rows import Canvas
+from forge_tui.widgets.blockview.styles import TranscriptStyles
+from forge_tui.widgets.blockview.wrapping import Span, cells, slice_spans, wrap_words
+
+Cell: TypeAlias = list[Span]
+Align: TypeAlias = Literal["left", "center", "right"]
+
+_BETWEEN = 3
+"""Cells between two columns: a rule with a blank on either side."""
+_NARROWEST = 10
+"""Cells below which a column is no longer readable."""
+
+
+@dataclass(slots=True)
+class Table:
+    header: list[Cell] = field(default_factory=list)
+    rows: list[list[Cell]] = field(default_factory=list)
+    aligns: list[Align] = field(default_factory=list)
+    has_header: bool = True
+    """False for the rows that go on below an earlier piece."""
+    natural: Sequence[int] = ()
+    """The cells each column would like to have, where an earlier piece has settled that."""
+
+
+def draw_table(table: Table, canvas: Canvas, styles: TranscriptStyles) -> None:
+    """Adds the table to `canvas`; where even narrow columns do not fit, as one record per row."""
+    count = len(table.header)
+    natural = list(table.natural) or _natural_widths(table)
+    widths = _column_widths(natural, canvas.width - _BETWEEN * (count - 1))
+    if widths is None:
+        _draw_records(table, canvas, styles)
+        return
+    rule = [("─┼─".join("─" * width for width in widths), styles.faint)]
+    if table.has_header:
+        _draw_row(table.header, widths, table.aligns, canvas, styles)
+        canvas.decoration(rule)
+    for number, row in enumerate(table.rows):
+        if widths != natural and (number or not table.has_header):
+            canvas.decoration(rule)  # where cells wrap, rows would run into one another
+        _draw_row(row, widths, table.aligns, canvas, styles)
+
+
+def _natural_widths(table: Table) -> list[int]:
+    return [
+        max(1, *(_size(row[at]) for row in (table.header, *table.rows) if at < len(row)))
+        for at in range(len(table.header))
+    ]
+
+
+def _column_widths(natural: Sequence[int], room: int) -> list[int] | None:
+    """Each column's width, the widest ones giving way first; None where it cannot be done."""
+    columns = range(len(natural))
+    widths = list(natural)
+    excess = sum(widths) - room
+    if excess <= 0:
+        return widths
+    if room < sum(min(_NARROWEST, width) for width in widths):
+        return None
+    while excess > 0:
+        widest = max(widths)
+        second = max((width for width in widths if width < widest), default=_NARROWEST)
+        wide = [at for at in columns if widths[at] == widest]
+        step = max(1, min(widest - max(second, _NARROWEST), -(-excess // len(wide))))
+        for at in wide:
+            if excess > 0:
+                widths[at] -= min(step, excess)
+                excess -= min(step, excess)
+    return widths
+
+
+def _draw_row(
+    row: Sequence[Cell],
+    widths: Sequence[int],
+    aligns: Sequence[Align],
+    canvas: Canvas,
+    styles: TranscriptStyles,
+) -> None:
+    wrapped = [_wrap(row[at] if at < len(row) else [], width) for at, width in enumerate(widths)]
+    for number in range(max(len(lines) for lines in wrapped)):
+        spans: list[Span] = []
+        for at, width in enumerate(widths):
+            cell = wrapped[at][number] if number < len(wrapped[at]) else []
+            if at:
+                spans.append((" │ ", styles.faint))
+            spans.extend(_aligned(cell, width, aligns[at] if at < len(aligns) else "left", styles))
+        canvas.text(spans, wrap=lambda text, _: [(0, len(text.rstrip()))])  # cut to columns already
+
+
+def _wrap(cell: Cell, width: int) -> list[Cell]:
+    text = "".join(part for part, _ in cell)
+    return [
+        [(segment.text, segment.style or cell[0][1]) for segment in slice_spans(cell, start, end)]
+        for start, end in wrap_words(text, width)
+    ]
+
+
+def _aligned(cell: Cell, width: int, align: Align, styles: TranscriptStyles) -> list[Span]:
+    free = max(0, width - _size(cell))
+    left = {"left": 0, "right": free, "center": free // 2}[align]
+    pad = [(" " * left, styles.text)] if left else []
+    return [*pad, *cell, (" " * (free - left), styles.text)]
+
+
+def _draw_records(table: Table, canvas: Canvas, styles: TranscriptStyles) -> None:
+    for number, row in enumerate(table.rows):
+        if number:
+            canvas.decoration([("─" * min(12, canvas.width), styles.faint)])
+        for name, cell in zip(table.header, row, strict=False):
+            canvas.text([*name, (": ", styles.muted), *cell], hanging=2)
+
+
+def _size(cell: Cell) -> int:
+    return cells("".join(text for text, _ in cell))
