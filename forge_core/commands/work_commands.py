@@ -6,7 +6,7 @@ from forge_core.commands.columns import columns
 from forge_core.commands.result import CommandResult, Text
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
-from forge_core.tools.todo import TodoItem, TodoStatus
+from forge_core.tools.builtin.todo import TodoItem, TodoStatus
 
 _MARKS = {TodoStatus.COMPLETED: "✓", TodoStatus.IN_PROGRESS: "▸", TodoStatus.PENDING: "○"}
 

@@ -23,9 +23,9 @@ from forge_core.session.outlet import Outlet, end_reading
 from forge_core.session.parts import SessionParts
 from forge_core.session.record import TurnRecorder, crash_events
 from forge_core.session.status import ModelChoice, SessionStatus
+from forge_core.tools.builtin.todo import TodoList
 from forge_core.tools.registry import ToolRegistry
 from forge_core.tools.shell.jobs import JobTable
-from forge_core.tools.todo import TodoList
 from forge_core.undo.store import UndoStore
 from forge_core.workspace.changes import Changes
 

@@ -11,8 +11,8 @@ from forge_core.permissions.policy import PermissionPolicy
 from forge_core.permissions.sandbox.state import SandboxKind, SandboxState
 from forge_core.session.person import Person
 from forge_core.tools.base import ExecutionContext
+from forge_core.tools.builtin.todo import TodoList
 from forge_core.tools.shell.jobs import JobTable
-from forge_core.tools.todo import TodoList
 
 if TYPE_CHECKING:
     from forge_core.permissions.sandbox import Sandbox

@@ -45,19 +45,19 @@ class ToolRegistry:
 
 def builtin_tools() -> list[BaseTool]:
     """A fresh set of the built-in tools, those that only read first."""
-    from forge_core.tools.apply_patch import ApplyPatchTool
-    from forge_core.tools.ask_user import AskUserTool
-    from forge_core.tools.bash import BashTool
-    from forge_core.tools.edit import EditTool
-    from forge_core.tools.glob import GlobTool
-    from forge_core.tools.grep import GrepTool
-    from forge_core.tools.job_output import JobOutputTool
-    from forge_core.tools.job_stop import JobStopTool
-    from forge_core.tools.ls import LsTool
-    from forge_core.tools.multi_edit import MultiEditTool
-    from forge_core.tools.read import ReadTool
-    from forge_core.tools.todo import TodoTool
-    from forge_core.tools.write import WriteTool
+    from forge_core.tools.builtin.apply_patch import ApplyPatchTool
+    from forge_core.tools.builtin.ask_user import AskUserTool
+    from forge_core.tools.builtin.bash import BashTool
+    from forge_core.tools.builtin.edit import EditTool
+    from forge_core.tools.builtin.glob import GlobTool
+    from forge_core.tools.builtin.grep import GrepTool
+    from forge_core.tools.builtin.job_output import JobOutputTool
+    from forge_core.tools.builtin.job_stop import JobStopTool
+    from forge_core.tools.builtin.ls import LsTool
+    from forge_core.tools.builtin.multi_edit import MultiEditTool
+    from forge_core.tools.builtin.read import ReadTool
+    from forge_core.tools.builtin.todo import TodoTool
+    from forge_core.tools.builtin.write import WriteTool
 
     looking: list[BaseTool] = [ReadTool(), GlobTool(), GrepTool(), LsTool()]
     running: list[BaseTool] = [BashTool(), JobOutputTool(), JobStopTool()]

@@ -22,7 +22,7 @@ def watch(event, args):
 sys.addaudithook(watch)
 
 from forge_core.langchain import ConversationMemory, ForgeAgent, LoggingCallback, OpenRouterLLM
-from forge_core.tools.read import ReadTool
+from forge_core.tools.builtin.read import ReadTool
 
 async def main():
     llm = OpenRouterLLM(model="test/model", api_key="sk-or-test", base_url=sys.argv[1])

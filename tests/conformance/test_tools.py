@@ -18,7 +18,7 @@ from langchain_tests.integration_tests import ToolsIntegrationTests
 from langchain_tests.unit_tests import ToolsUnitTests
 
 from forge_core.langchain import ForgeToolAdapter, LangChainToolAdapter
-from forge_core.tools.read import ReadTool
+from forge_core.tools.builtin.read import ReadTool
 
 
 class ReadAdapter(LangChainToolAdapter):

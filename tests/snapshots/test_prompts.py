@@ -16,7 +16,7 @@ from forge_core.approval import Question, QuestionOption, QuestionRequest
 from forge_core.config.models import ForgeConfig, PermissionMode
 from forge_core.events import LLMStart, ToolEnd, ToolStart
 from forge_core.result import FileDiff
-from forge_core.tools.todo import TodoItem, TodoStatus
+from forge_core.tools.builtin.todo import TodoItem, TodoStatus
 from forge_core.workspace.trust import TrustQuestion
 from forge_tui.screens.chat.trust import trust_notice
 from forge_tui.screens.prompts.prompt import Prompt

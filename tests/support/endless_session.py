@@ -10,7 +10,7 @@ from typing import Any, cast
 from forge_core.approval import ApprovalRequest, QuestionRequest
 from forge_core.config.models import ForgeConfig
 from forge_core.events import AgentEvent, LLMStart, Notice, ToolProgress
-from forge_core.tools.todo import TodoItem, TodoStatus
+from forge_core.tools.builtin.todo import TodoItem, TodoStatus
 from tests.bench.script import MARKDOWN, every_block
 from tests.support.scripted_session import ScriptedSession, end_of_call, end_of_turn
 from tests.support.surfaces import SHOWN, HostileChanges

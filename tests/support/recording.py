@@ -25,7 +25,7 @@ from forge_core.events import (
 )
 from forge_core.llm.models import TokenUsage
 from forge_core.result import FileDiff
-from forge_core.tools.todo import TodoItem, TodoStatus
+from forge_core.tools.builtin.todo import TodoItem, TodoStatus
 from tests.bench.script import DIFF, MARKDOWN
 from tests.support.chat_app import command_request, edit_request
 from tests.support.scripted_session import Gate, Step

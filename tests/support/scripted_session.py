@@ -28,8 +28,8 @@ from forge_core.result import AgentResult, StoppedReason
 from forge_core.session.accounts import SessionSpending, TurnSpending
 from forge_core.session.changes import Source, changes_of
 from forge_core.session.status import ModelChoice, SessionStatus
+from forge_core.tools.builtin.todo import TodoItem, TodoList
 from forge_core.tools.shell.jobs import JobTable
-from forge_core.tools.todo import TodoItem, TodoList
 from forge_core.undo import UndoStore
 from forge_core.workspace.changes import Changes
 

@@ -12,7 +12,7 @@ from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
 from forge_core.config.models import ForgeConfig
 from forge_core.result import FileDiff
 from forge_core.tools.base import ExecutionContext
-from forge_core.tools.bash import BashTool
+from forge_core.tools.builtin.bash import BashTool
 from forge_tui.screens.prompts.permission import PermissionPrompt
 from forge_tui.screens.prompts.request_text import (
     all_facts,

@@ -30,7 +30,7 @@ from forge_core.langchain import ForgeAgent, OpenRouterLLM
 from forge_core.llm.client import OpenRouterClient
 from forge_core.llm.http.retry import RetryNotice
 from forge_core.llm.models import CompletionRequest, Message
-from forge_core.tools.read import ReadTool
+from forge_core.tools.builtin.read import ReadTool
 
 KEY = "sk-or-v1-0123456789abcdef"
 MODEL = "anthropic/claude-sonnet-4.5"

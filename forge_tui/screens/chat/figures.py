@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from forge_core.llm.models import TokenUsage
     from forge_core.session.status import SessionStatus
-    from forge_core.tools.todo import TodoItem
+    from forge_core.tools.builtin.todo import TodoItem
     from forge_tui.widgets.todo_panel import Todo
 
 CHARACTERS_PER_TOKEN = 4

@@ -26,9 +26,9 @@ from forge_core.langchain.tools import (
     adapt_tools_for_langchain,
 )
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolError, ToolParameter, ToolResult
-from forge_core.tools.bash import BashTool
+from forge_core.tools.builtin.bash import BashTool
+from forge_core.tools.builtin.read import ReadTool
 from forge_core.tools.executor import ToolExecutor
-from forge_core.tools.read import ReadTool
 
 
 class Recorder(BaseTool):

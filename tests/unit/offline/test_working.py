@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from forge_core.approval import QuestionReply, QuestionRequest
-from forge_core.tools.todo import TodoStatus
+from forge_core.tools.builtin.todo import TodoStatus
 from tests.unit.offline.driver import Talk
 
 SERVER = f"{sys.executable} -uc \"import time; print('listening'); time.sleep(60)\""

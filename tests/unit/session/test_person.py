@@ -14,8 +14,8 @@ from forge_core.approval import (
 )
 from forge_core.events import AgentEnd, ToolEnd
 from forge_core.llm.models import MessageRole
-from forge_core.tools.ask_user import AskUserTool
-from forge_core.tools.bash import BashTool
+from forge_core.tools.builtin.ask_user import AskUserTool
+from forge_core.tools.builtin.bash import BashTool
 from tests.support.scripted_llm import Call
 from tests.support.sessions import Answering, scripted_session
 

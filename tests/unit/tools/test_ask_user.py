@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from forge_core.approval import Question, Questioner, QuestionOption, QuestionReply, QuestionRequest
-from forge_core.tools import ask_user as module
-from forge_core.tools.ask_user import AskUserTool
 from forge_core.tools.base import ExecutionContext, ToolResult
+from forge_core.tools.builtin import ask_user as module
+from forge_core.tools.builtin.ask_user import AskUserTool
 from forge_core.tools.executor import ToolExecutor
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from forge_core.tools import BashTool, ExecutionContext, ReadTool, ToolExecutor, ToolResult
-from forge_core.tools.bash import MAX_COMMAND_BYTES
+from forge_core.tools.builtin.bash import MAX_COMMAND_BYTES
 from forge_core.tools.output import OutputStore
 from forge_core.tools.shell import process
 from forge_core.tools.shell.capture import Capture

@@ -282,7 +282,7 @@ async def test_a_job_is_one_only_when_its_sandbox_stands(
     monkeypatch.setattr(
         "forge_core.permissions.sandbox.sandbox.listening_sockets", lambda: gone.pop() if gone else []
     )
-    monkeypatch.setattr("forge_core.tools.bash.START_GRACE_S", 0.0)
+    monkeypatch.setattr("forge_core.tools.builtin.bash.START_GRACE_S", 0.0)
     sandbox = sandbox_in(tmp_path, bubblewrap)
     result = await bash(
         "echo ran; exec sleep 100", folder, sandbox=sandbox, jobs=jobs, run_in_background=True

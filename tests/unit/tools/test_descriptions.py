@@ -10,15 +10,15 @@ import pytest
 from forge_core.approval import Effect
 from forge_core.permissions.policy import HARMLESS_TOOLS, READ_TOOLS, WRITE_TOOLS
 from forge_core.tools import BaseTool, ExecutionContext, ToolRegistry, builtin_tools
-from forge_core.tools import ask_user as ask_user_module
-from forge_core.tools import bash as bash_module
-from forge_core.tools import glob as glob_module
-from forge_core.tools import grep as grep_module
-from forge_core.tools import job_output as job_output_module
-from forge_core.tools import ls as ls_module
-from forge_core.tools import multi_edit as multi_edit_module
-from forge_core.tools import read as read_module
-from forge_core.tools import todo as todo_module
+from forge_core.tools.builtin import ask_user as ask_user_module
+from forge_core.tools.builtin import bash as bash_module
+from forge_core.tools.builtin import glob as glob_module
+from forge_core.tools.builtin import grep as grep_module
+from forge_core.tools.builtin import job_output as job_output_module
+from forge_core.tools.builtin import ls as ls_module
+from forge_core.tools.builtin import multi_edit as multi_edit_module
+from forge_core.tools.builtin import read as read_module
+from forge_core.tools.builtin import todo as todo_module
 from forge_core.tools.output import OUTPUT_LIMIT
 
 TOOLS = {tool.name: tool for tool in builtin_tools()}

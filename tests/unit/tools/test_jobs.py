@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from forge_core.tools import BashTool, ExecutionContext, ToolExecutor, ToolResult
-from forge_core.tools import bash as bash_module
 from forge_core.tools.base import BaseTool
-from forge_core.tools.job_output import JobOutputTool
-from forge_core.tools.job_stop import JobStopTool
+from forge_core.tools.builtin import bash as bash_module
+from forge_core.tools.builtin.job_output import JobOutputTool
+from forge_core.tools.builtin.job_stop import JobStopTool
 from forge_core.tools.shell.job import JobState
 from forge_core.tools.shell.jobs import MAX_ENDED_KEPT, JobTable
 from forge_core.tools.shell.process_tree import descendants

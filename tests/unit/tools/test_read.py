@@ -7,8 +7,8 @@ import pytest
 
 from forge_core.permissions import PermissionPolicy
 from forge_core.tools import ExecutionContext, ReadTool, ToolExecutor, ToolResult
+from forge_core.tools.builtin.read import CONTINUED, MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
 from forge_core.tools.editing.text import sha256
-from forge_core.tools.read import CONTINUED, MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from forge_core.tools import (
     ToolExecutor,
     ToolResult,
 )
-from forge_core.tools.glob import MAX_RESULTS
+from forge_core.tools.builtin.glob import MAX_RESULTS
 from forge_core.tools.searching.engine import Engine
 from tests.support.promptness import assert_prompt
 

@@ -9,7 +9,7 @@ import pytest
 from forge_core.approval import Effect
 from forge_core.permissions.sandbox import Sandbox, SandboxKind, probe_now
 from forge_core.tools import BashTool, ExecutionContext, ReadTool, ToolExecutor
-from forge_core.tools import bash as bash_module
+from forge_core.tools.builtin import bash as bash_module
 from forge_core.tools.shell import effects as effects_module
 from forge_core.tools.shell.jobs import JobTable
 from forge_core.undo.expected import UNKNOWN, ExpectedEffects

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from forge_core.tools import todo as module
 from forge_core.tools.base import ExecutionContext, ToolResult
+from forge_core.tools.builtin import todo as module
+from forge_core.tools.builtin.todo import TodoItem, TodoList, TodoStatus, TodoTool
 from forge_core.tools.executor import ToolExecutor
-from forge_core.tools.todo import TodoItem, TodoList, TodoStatus, TodoTool
 
 
 async def call(todos: TodoList | None, items: object) -> ToolResult:

@@ -20,7 +20,7 @@ import pytest
 
 from forge_core.errors import ForgeError
 from forge_core.tools import BashTool, ExecutionContext, ToolExecutor, ToolResult
-from forge_core.tools import bash as bash_module
+from forge_core.tools.builtin import bash as bash_module
 from forge_core.tools.expected.lines import expected_effects
 from forge_core.tools.shell.jobs import JobTable
 from forge_core.undo import UndoStore

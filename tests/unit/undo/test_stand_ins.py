@@ -16,7 +16,7 @@ import pytest
 
 from forge_core.permissions.sandbox import MountedPaths, Sandbox, SandboxKind, clear_leftovers, probe_now
 from forge_core.tools import BashTool, EditTool, ExecutionContext, ToolExecutor, WriteTool
-from forge_core.tools import bash as bash_module
+from forge_core.tools.builtin import bash as bash_module
 from forge_core.tools.shell.jobs import JobTable
 from forge_core.undo import UndoStore
 from tests.unit.undo.workspace import shapes, shell

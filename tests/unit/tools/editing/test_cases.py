@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from forge_core.tools import EditTool, ExecutionContext, ReadTool, ToolExecutor, ToolResult, WriteTool
-from forge_core.tools.apply_patch import ApplyPatchTool
-from forge_core.tools.multi_edit import MultiEditTool
+from forge_core.tools.builtin.apply_patch import ApplyPatchTool
+from forge_core.tools.builtin.multi_edit import MultiEditTool
 
 NAMES = r"""
 LF; CRLF; mixed (untouched lines byte-identical); lone CR; no final newline both ways;

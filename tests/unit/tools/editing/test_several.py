@@ -7,9 +7,9 @@ import pytest
 
 from forge_core.errors import ToolError
 from forge_core.tools import ExecutionContext, ToolExecutor, ToolResult
-from forge_core.tools.apply_patch import ApplyPatchTool
+from forge_core.tools.builtin.apply_patch import ApplyPatchTool
+from forge_core.tools.builtin.multi_edit import MultiEditTool
 from forge_core.tools.editing.patch import parse_patch
-from forge_core.tools.multi_edit import MultiEditTool
 
 
 @pytest.fixture

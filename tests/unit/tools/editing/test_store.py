@@ -14,10 +14,10 @@ from forge_core.config.models import PermissionMode
 from forge_core.errors import ToolError
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.tools import EditTool, ExecutionContext, ToolExecutor, ToolResult, WriteTool
-from forge_core.tools.apply_patch import ApplyPatchTool
+from forge_core.tools.builtin.apply_patch import ApplyPatchTool
+from forge_core.tools.builtin.multi_edit import MultiEditTool
 from forge_core.tools.editing.store import Target, remove_file, write_file
 from forge_core.tools.editing.text import sha256
-from forge_core.tools.multi_edit import MultiEditTool
 
 RACES = 3_000 if os.environ.get("FORGE_FULL") else 300
 KILLS = 100 if os.environ.get("FORGE_FULL") else 8

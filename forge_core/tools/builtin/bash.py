@@ -19,7 +19,7 @@ from forge_core.tools.base import (
     ToolResult,
     ToolUse,
 )
-from forge_core.tools.job_output import jobs_of
+from forge_core.tools.builtin.job_output import jobs_of
 from forge_core.tools.output import OUTPUT_LIMIT, OutputStore
 from forge_core.tools.shell.answer import answer
 from forge_core.tools.shell.capture import Capture

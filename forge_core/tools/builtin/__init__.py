@@ -1,0 +1,1 @@
+"""The tools that Forge brings, one a file."""
