@@ -6,6 +6,8 @@ import argparse
 import os
 import sys
 
+from forge_core.config.settings import SETTINGS, check_value
+
 TYPE_CHECKING = False  # importing typing for it would cost 10 ms
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,10 +16,6 @@ if TYPE_CHECKING:
 USAGE_ERROR = 1
 """argparse's own 2 means "provider failed" here, so usage errors end with 1."""
 COMMANDS = ("chat", "run", "tau2")
-MODES = ("ask", "accept-edits", "plan", "auto", "yolo")
-LOG_LEVELS = ("debug", "info", "warning", "error")
-SANDBOX_SETTINGS = ("auto", "strict", "off")
-"""The values of PermissionMode, log_level and sandbox, written out: imports would double --help's time."""
 PIPE_WAIT_S = 3.0
 
 
@@ -72,22 +70,16 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def config_flags(options: argparse.Namespace) -> dict[str, Any]:
-    """What the command line sets, by the name of the setting; None where it sets nothing.
+    """Return what the command line sets, by the name of the setting; None where it sets nothing.
 
     Raises:
         ConfigError: a value is unusable.
     """
-    from forge_core.config.fields import check_value
-    from forge_core.config.models import PermissionMode
-
-    plain = ("base_url", "model", "context_window", "theme", "max_iterations", "log_level", "sandbox")
-    raw = {name: getattr(options, name) for name in plain}
-    flags = {name: None if value is None else check_value(name, value) for name, value in raw.items()}
-    if options.permission_mode is not None:
-        flags["permission_mode"] = PermissionMode(options.permission_mode)
-    for name in ("allow", "deny"):
-        flags[name] = check_value(name, getattr(options, name)) or None
-    return flags
+    given = {name: getattr(options, name) or None for name, setting in SETTINGS.items() if setting.option}
+    return {
+        name: None if value is None else check_value(name, value, from_option=True)
+        for name, value in given.items()
+    }
 
 
 def read_prompt(options: argparse.Namespace, stdin: IO[str] | None = None) -> str:
@@ -127,47 +119,29 @@ def _read_file(path: str) -> str:
     from forge_core.errors import ConfigError
 
     try:
-        with open(path, encoding="utf-8-sig") as file:  # noqa: PTH123 (see MODES: no pathlib here)
+        with open(path, encoding="utf-8-sig") as file:  # noqa: PTH123 (pathlib would double the time of --help)
             return file.read()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"The prompt file {path!r} cannot be read: {error}.") from error
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-m", "--model", help="the model's id; `offline` for the built-in one")
-    parser.add_argument("--base-url", help="an OpenAI-compatible endpoint, e.g. http://localhost:11434/v1")
+    for name, setting in SETTINGS.items():
+        if setting.option:
+            is_hidden = name == "theme" and parser.prog.endswith("run")
+            parser.add_argument(
+                *filter(None, (setting.short_option, setting.option)),
+                dest=name,
+                action="append" if setting.is_list else "store",
+                choices=setting.choices,
+                metavar=setting.metavar,
+                help=argparse.SUPPRESS if is_hidden else setting.summary,
+            )
     parser.add_argument(
-        "--context-window",
-        type=int,
-        metavar="TOKENS",
-        help="the model's context window in tokens (default: what the provider reports)",
+        "--trust",
+        action="store_true",
+        help="apply the folder's own rules and instructions, for this session only",
     )
-    parser.add_argument(
-        "--permission-mode",
-        choices=MODES,
-        help="how much runs without asking",
-    )
-    parser.add_argument(
-        "--allow",
-        action="append",
-        default=[],
-        metavar="RULE",
-        help="let tool(pattern) run unasked, e.g. 'bash(pytest:*)'",
-    )
-    parser.add_argument("--deny", action="append", default=[], metavar="RULE", help="never run tool(pattern)")
-    parser.add_argument(
-        "--sandbox",
-        choices=SANDBOX_SETTINGS,
-        help="what confines commands: auto (the best there is), strict (a full one or no start), off",
-    )
-    parser.add_argument(
-        "--trust", action="store_true", help="let the folder's own rules and instructions count, this once"
-    )
-    parser.add_argument(
-        "--theme", help=argparse.SUPPRESS if parser.prog.endswith("run") else "the theme's name"
-    )
-    parser.add_argument("--log-level", choices=LOG_LEVELS, help="how much the log file holds (default info)")
-    parser.add_argument("--max-iterations", type=int, metavar="N", help="model calls per turn (default 200)")
 
 
 def _help_width() -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.commands.specs import SPECS
-from forge_core.config.fields import FIELDS
+from forge_core.config.settings import SETTINGS
 from forge_core.headless.exit_codes import ExitCode
 from forge_tui.keymap import Where, help_rows
 
@@ -26,7 +26,7 @@ def test_every_key_stands_in_it_as_the_key_table_says(where: Where) -> None:
 def test_every_command_and_every_variable_stands_in_it() -> None:
     for spec in SPECS:
         assert f"`/{spec.name}`" in README
-    for field in FIELDS.values():
+    for field in SETTINGS.values():
         assert (
             field.variable is None or f"`{field.variable}`" in README or field.variable == "FORGE_LOG_LEVEL"
         )

@@ -6,7 +6,7 @@ import shlex
 
 from forge_core.commands.columns import columns
 from forge_core.commands.result import CommandResult, Failure, Text
-from forge_core.config.models import ForgeConfig, Origin, PermissionMode
+from forge_core.config.models import ForgeConfig, Origin
 from forge_core.config.project_state import (
     ABSENT,
     RULE_KINDS,
@@ -16,6 +16,7 @@ from forge_core.config.project_state import (
     read_project_state,
 )
 from forge_core.config.save import forget_project_rule, save_project_rule
+from forge_core.config.settings import PermissionMode
 from forge_core.errors import ConfigError
 from forge_core.permissions.sandbox.state import SandboxKind, SandboxState
 from forge_core.sanitize import safe_line

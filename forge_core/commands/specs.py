@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from forge_core.config.models import THINKING_SETTINGS, PermissionMode
+from forge_core.config.settings import PermissionMode, choices
 from forge_core.sanitize import safe_line
 
 
@@ -102,7 +102,7 @@ SPECS: tuple[CommandSpec, ...] = (
     CommandSpec(
         "thinking",
         "How much of the reasoning shows; without a word: the next",
-        ("|".join(THINKING_SETTINGS),),
+        ("|".join(choices("thinking")),),
         keywords=("reasoning", "thoughts"),
     ),
     CommandSpec("raw", "Show the last answer as it was written, and back", keywords=("markdown", "source")),

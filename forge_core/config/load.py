@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from forge_core.config.fields import FIELDS, PROJECT_FIELDS, TRUSTED_PROJECT_FIELDS, check_value
 from forge_core.config.models import Endpoint, ForgeConfig, Origin
 from forge_core.config.paths import config_dir, state_dir
 from forge_core.config.project_state import RULE_KINDS, ProjectState, read_project_state, state_file
+from forge_core.config.settings import SETTINGS, check_value
 from forge_core.errors import ConfigError, WorkspaceError
 
 USER_FILE = "config.toml"
@@ -67,16 +67,14 @@ def load_config(
     is_trusted = trust or bool(decided.trusted)
     project = read_project_settings(root, notices, is_trusted=is_trusted)
     layers = [
-        _Layer(Origin.USER, _read_file(user_file, tuple(FIELDS), notices)),
+        _Layer(Origin.USER, _read_file(user_file, tuple(SETTINGS), notices)),
         _Layer(Origin.PROJECT, {name: value for name, value in project.items() if name not in RULE_KINDS}),
         _Layer(Origin.ENVIRONMENT, _read_environment(environ)),
         _Layer(Origin.FLAG, {name: value for name, value in (flags or {}).items() if value is not None}),
     ]
     values, origins = _merged(layers)
     saved = _saved_rules(decided, state_dir(environ), root, notices)
-    endpoint, model = choose_endpoint(
-        values.pop("base_url", None), values.pop("model", None), environ, origins
-    )
+    endpoint, model = choose_endpoint(values.get("base_url"), values.pop("model", None), environ, origins)
     return ForgeConfig(
         working_dir=root,
         endpoint=endpoint,
@@ -95,8 +93,9 @@ def load_config(
 def read_project_settings(root: Path, notices: list[str], *, is_trusted: bool) -> dict[str, Any]:
     """What the folder's own file may set now, checked; what is wrong with it is added to `notices`. Settings
     that only wait for the person's trust are left out without a word: the trust question names them."""
-    values = _read_file(root / PROJECT_FILE, TRUSTED_PROJECT_FIELDS, notices)
-    return values if is_trusted else {name: values[name] for name in PROJECT_FIELDS if name in values}
+    allowed = [name for name, setting in SETTINGS.items() if setting.project != "never"]
+    values = _read_file(root / PROJECT_FILE, allowed, notices)
+    return {name: value for name, value in values.items() if is_trusted or SETTINGS[name].project == "always"}
 
 
 def _saved_rules(decided: ProjectState, state_dir: Path, root: Path, notices: list[str]) -> dict[str, Any]:
@@ -115,7 +114,7 @@ def _merged(layers: Sequence[_Layer]) -> tuple[dict[str, Any], dict[str, Origin]
     origins: dict[str, Origin] = {}
     for layer in layers:
         for name, value in layer.values.items():
-            values[name] = (*values.get(name, ()), *value) if FIELDS[name].is_list else value
+            values[name] = (*values.get(name, ()), *value) if SETTINGS[name].is_list else value
             origins[name] = layer.origin
     return values, origins
 
@@ -157,7 +156,7 @@ def _read_file(path: Path, allowed: Sequence[str], notices: list[str]) -> dict[s
     wrong: list[str] = []
     for name, value in raw.items():
         field = name.replace("-", "_")
-        if field not in FIELDS:
+        if field not in SETTINGS:
             wrong.append(f"{str(path)!r} has an unknown setting {name[:80]!r}; it was ignored.")
         elif field not in allowed:
             wrong.append(f"{str(path)!r} may not set {name!r}: that is for the person alone. It was ignored.")
@@ -184,7 +183,7 @@ def _toml(path: Path) -> dict[str, Any]:
 def _checked(path: Path, field: str, value: Any, notices: list[str]) -> dict[str, Any]:
     """The setting, when it is usable. Of a list each element counts for itself: one that is wrong must not
     take a deny rule beside it away."""
-    single = not FIELDS[field].is_list or not isinstance(value, list)
+    single = not SETTINGS[field].is_list or not isinstance(value, list)
     good: list[Any] = []
     for one in [value] if single else [[one] for one in value]:
         try:
@@ -198,7 +197,7 @@ def _checked(path: Path, field: str, value: Any, notices: list[str]) -> dict[str
 
 def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    for name, field in FIELDS.items():
+    for name, field in SETTINGS.items():
         if field.variable and (text := environ.get(field.variable)):
             try:
                 values[name] = check_value(name, text)

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from forge_core.config.fields import check_value
 from forge_core.config.load import USER_FILE
 from forge_core.config.project_state import RULE_KINDS, ProjectState, RuleKind, Scripts, change_project_state
+from forge_core.config.settings import check_value
 from forge_core.errors import ConfigError
 
 

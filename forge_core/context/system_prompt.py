@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from forge_core.config.models import PermissionMode
+from forge_core.config.settings import PermissionMode
 from forge_core.context.instructions import Instructions, as_prompt
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from forge_core.config.models import PermissionMode
+from forge_core.config.settings import PermissionMode
 from forge_core.permissions.guard.catastrophe import Doubt, catastrophe, doubt
 from forge_core.permissions.paths import place
 from forge_core.permissions.read_only.commands import (

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from forge_core.approval import Effect
-from forge_core.config.models import PermissionMode
 from forge_core.config.project_state import Scripts
+from forge_core.config.settings import PermissionMode
 from forge_core.errors import ConfigError
 from forge_core.permissions.explain import Explanation, explained
 from forge_core.permissions.lines import judge

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from forge_core.config.models import PermissionMode
 from forge_core.config.project_state import Scripts
+from forge_core.config.settings import PermissionMode
 from forge_core.permissions.rules.rule import SHELL_TOOL
 from forge_core.permissions.rules.rule_book import RuleBook
 from forge_core.permissions.shell.syntax import SimpleCommand

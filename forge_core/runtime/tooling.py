@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     from forge_core.approval import Approver, Questioner
-    from forge_core.config.models import ForgeConfig, PermissionMode
+    from forge_core.config.models import ForgeConfig
     from forge_core.config.project_state import Scripts
+    from forge_core.config.settings import PermissionMode
     from forge_core.context.system_prompt import SystemPrompt
     from forge_core.langchain.agent import ForgeAgent
     from forge_core.permissions.policy import PermissionPolicy

@@ -9,7 +9,8 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from forge_core.config.models import ForgeConfig, PermissionMode
+from forge_core.config.models import ForgeConfig
+from forge_core.config.settings import PermissionMode
 from forge_core.context.system_prompt import SystemPrompt
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.callbacks import TokenTrackingCallback

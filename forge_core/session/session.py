@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 
-from forge_core.config.models import PermissionMode
+from forge_core.config.settings import PermissionMode
 from forge_core.context.ledger import Composition, reserved_output
 from forge_core.errors import ForgeError
 from forge_core.events import AgentEnd, AgentEvent, LLMEnd, Notice

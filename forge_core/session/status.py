@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from forge_core.config.models import PermissionMode
+from forge_core.config.settings import PermissionMode
 from forge_core.llm.models import TokenUsage
 
 ProviderLabel: TypeAlias = Literal["offline", "local", "openrouter", "custom"]

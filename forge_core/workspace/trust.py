@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from forge_core.config.fields import PROJECT_FIELDS
 from forge_core.config.load import PROJECT_FILE, read_project_settings
 from forge_core.config.models import ForgeConfig
 from forge_core.config.project_state import ProjectState, change_project_state, read_project_state
+from forge_core.config.settings import SETTINGS
 from forge_core.sanitize import safe_line
 from forge_core.workspace.project_files import find_instructions, read_project_file
 
@@ -77,7 +77,7 @@ def what_would_act(root: Path) -> tuple[str, ...]:
 
 def _settings(root: Path) -> tuple[str, ...]:
     settings = read_project_settings(root, [], is_trusted=True)
-    steering = [name for name in settings if name not in PROJECT_FIELDS]
+    steering = [name for name in settings if SETTINGS[name].project != "always"]
     if not steering:
         return ()
     parts = [_told(name, settings[name]) for name in steering]

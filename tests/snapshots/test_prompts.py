@@ -13,7 +13,8 @@ import pytest
 from textual.pilot import Pilot
 
 from forge_core.approval import Question, QuestionOption, QuestionRequest
-from forge_core.config.models import ForgeConfig, PermissionMode
+from forge_core.config.models import ForgeConfig
+from forge_core.config.settings import PermissionMode
 from forge_core.events import LLMStart, ToolEnd, ToolStart
 from forge_core.result import FileDiff
 from forge_core.tools.builtin.todo import TodoItem, TodoStatus

@@ -18,7 +18,8 @@ from forge_core.approval import (
     QuestionRequest,
     deny_all,
 )
-from forge_core.config.models import ForgeConfig, PermissionMode
+from forge_core.config.models import ForgeConfig
+from forge_core.config.settings import PermissionMode
 from forge_core.context.ledger import Composition, Item
 from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, LLMStart, Notice
 from forge_core.llm.account.spending import SpendingBook

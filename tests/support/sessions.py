@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Approver, Questioner
-from forge_core.config.models import Endpoint, ForgeConfig, PermissionMode
+from forge_core.config.models import Endpoint, ForgeConfig
+from forge_core.config.settings import PermissionMode
 from forge_core.context.system_prompt import SystemPrompt
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.callbacks import TokenTrackingCallback

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from textual.widgets import Static
 
-from forge_core.config.models import Endpoint, ForgeConfig, PermissionMode
+from forge_core.config.models import Endpoint, ForgeConfig
+from forge_core.config.settings import PermissionMode
 from forge_core.errors import ConfigError, ForgeError
 from forge_core.events import Error, LLMChunk, LLMStart, Notice, ToolEnd, ToolStart
 from forge_tui import workers

@@ -48,7 +48,7 @@ class FirstFrame(ForgeApp):
 async def main():
     folder = Path(sys.argv[1])
     endpoint = Endpoint("offline", "")
-    config = ForgeConfig(folder, endpoint, "forge/offline", config_dir=folder, state_dir=folder)
+    config = ForgeConfig(working_dir=folder, endpoint=endpoint, model="forge/offline", config_dir=folder, state_dir=folder)
     app = FirstFrame(config, lambda approver: None)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("h", "i")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from forge_core.config.models import ThinkingSetting
+from forge_core.config.settings import ThinkingSetting
 from forge_core.events import LLMChunk, ToolStart
 from forge_tui.widgets.blockview.blocks import TextBlock
 from forge_tui.widgets.blockview.layout import Layout

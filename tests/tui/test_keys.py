@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 from textual import events
 
-from forge_core.config.models import ForgeConfig, PermissionMode
+from forge_core.config.models import ForgeConfig
+from forge_core.config.settings import PermissionMode
 from forge_core.events import LLMStart
 from forge_tui.keymap import KEYS, Where, bindings, help_rows
 from tests.support.chat_app import make_app, ready, say, shown, type_text, until

@@ -6,7 +6,8 @@ from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
-from forge_core.config.models import ForgeConfig, PermissionMode
+from forge_core.config.models import ForgeConfig
+from forge_core.config.settings import PermissionMode
 from forge_core.events import LLMChunk, LLMStart, Notice
 from forge_core.llm.models import TokenUsage
 from forge_core.session.status import SessionStatus

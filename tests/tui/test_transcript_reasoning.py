@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.config.models import ThinkingSetting
+from forge_core.config.settings import ThinkingSetting
 from forge_core.events import LLMChunk
 from forge_tui.widgets.blockview.folding import Folding
 from forge_tui.widgets.blockview.layout import Layout

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from forge_core.approval import Effect
-from forge_core.config.models import ForgeConfig, PermissionMode
+from forge_core.config.models import ForgeConfig
+from forge_core.config.settings import PermissionMode
 from forge_core.permissions.policy import Decision, PermissionPolicy
 from forge_core.permissions.sandbox.state import SandboxKind, SandboxState
 from forge_core.tools.base import ToolUse

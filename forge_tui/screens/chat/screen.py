@@ -14,7 +14,8 @@ from textual.containers import Vertical
 from textual.message import Message
 
 from forge_core.commands.specs import Tier
-from forge_core.config.models import ForgeConfig, PermissionMode
+from forge_core.config.models import ForgeConfig
+from forge_core.config.settings import PermissionMode
 from forge_core.errors import ForgeError
 from forge_tui import collecting, workers
 from forge_tui.commands import Command, Slip, UserText, read_line

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from forge_core.commands.specs import Tier
-from forge_core.config.models import THINKING_SETTINGS, PermissionMode
+from forge_core.config.settings import PermissionMode, ThinkingSetting, check_value, choices
 from forge_core.sanitize import safe_line
 from forge_tui.commands import LOCAL_COMMANDS, Command
 from forge_tui.widgets.completion import Value
@@ -57,9 +57,9 @@ class SlashCommands:
     def _choose_thinking(self, word: str) -> None:
         """Show so much of the reasoning, else the next of the three ways, and keep the choice."""
         transcript = self._screen.transcript
-        following = THINKING_SETTINGS.index(transcript.thinking) + 1
-        at = THINKING_SETTINGS.index(word.lower()) if word else following % len(THINKING_SETTINGS)
-        chosen = THINKING_SETTINGS[at]
+        values = choices("thinking")
+        following = values.index(transcript.thinking) + 1
+        chosen: ThinkingSetting = check_value("thinking", word or values[following % len(values)])
         transcript.show_thinking(chosen)
         self._screen.activity.note(f"Reasoning: {chosen}")
         self._keep("thinking", chosen)
@@ -78,7 +78,7 @@ class SlashCommands:
             case "theme":
                 return _values(self._themes(), self._screen.app.theme)
             case "thinking":
-                return _values(THINKING_SETTINGS, self._screen.transcript.thinking)
+                return _values(choices("thinking"), self._screen.transcript.thinking)
             case "mode":  # yolo is for the command line alone
                 return _values([mode for mode in PermissionMode if mode != "yolo"], figures.mode)
             case "model":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from forge_core.config.models import ThinkingSetting
+from forge_core.config.settings import ThinkingSetting
 from forge_core.events import (
     AgentEnd,
     AgentEvent,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.segment import Segment
 from rich.style import Style
 
-from forge_core.config.models import ThinkingSetting
+from forge_core.config.settings import ThinkingSetting
 from forge_core.durations import time_taken
 from forge_tui.widgets.blockview.blocks import GUTTER, MARGIN, Passage, estimate_rows
 from forge_tui.widgets.blockview.folding import Fold, Folding, FoldingBlock

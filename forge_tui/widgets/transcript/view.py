@@ -17,7 +17,7 @@ from forge_tui.widgets.transcript.conversation import Conversation
 if TYPE_CHECKING:
     from textual.timer import Timer
 
-    from forge_core.config.models import ThinkingSetting
+    from forge_core.config.settings import ThinkingSetting
     from forge_core.events import AgentEvent
     from forge_tui.widgets.transcript.answer.answer_text import AnswerText
 

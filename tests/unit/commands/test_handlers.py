@@ -9,7 +9,7 @@ import pytest
 from forge_core.commands.handlers import run_command
 from forge_core.commands.result import ChangeSetting, Cleared, Failure, OpenScreen, Quit, Text
 from forge_core.commands.specs import SPECS
-from forge_core.config.models import PermissionMode
+from forge_core.config.settings import PermissionMode
 from forge_core.tools.registry import builtin_tools
 from tests.support.sessions import scripted_session
 

@@ -10,7 +10,8 @@ import pytest
 from forge_core.approval import Answer, deny_all
 from forge_core.commands.handlers import run_command
 from forge_core.commands.result import CommandResult, Failure, Text
-from forge_core.config.models import Origin, PermissionMode, SandboxSetting
+from forge_core.config.models import Origin
+from forge_core.config.settings import PermissionMode, SandboxSetting
 from forge_core.permissions.policy import Decision
 from forge_core.permissions.sandbox import SandboxKind, SandboxState
 from forge_core.runtime import build_session, load_session_config

@@ -6,13 +6,15 @@ import argparse
 import io
 import os
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from forge_core.config import fields
-from forge_core.config.models import PermissionMode
+from forge_core.config.load import read_project_settings
+from forge_core.config.settings import SETTINGS, OneOf, PermissionMode, Setting
 from forge_core.errors import ConfigError
-from forge_tui.arguments import LOG_LEVELS, MODES, SANDBOX_SETTINGS, config_flags, parse, read_prompt
+from forge_core.runtime import load_session_config
+from forge_tui.arguments import USAGE_ERROR, config_flags, parse, read_prompt
 
 
 def parsed(*arguments: str) -> argparse.Namespace:
@@ -87,10 +89,33 @@ def test_no_prompt_is_an_error_that_says_how(tmp_path: Path) -> None:
         read_prompt(parsed("run", "-f", str(tmp_path / "gone.txt")))
 
 
-def test_the_modes_on_the_command_line_are_those_of_the_settings() -> None:
-    assert tuple(PermissionMode) == MODES
-    assert fields.LOG_LEVELS == LOG_LEVELS
-    assert fields.SANDBOX_SETTINGS == SANDBOX_SETTINGS
+def test_a_new_setting_needs_its_declaration_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    colour = Setting(
+        default="red",
+        check=OneOf("red", "blue"),
+        summary="a throw-away setting",
+        variable="FORGE_COLOUR",
+        option="--colour",
+        project="always",
+    )
+    monkeypatch.setitem(cast("dict[str, Setting]", SETTINGS), "colour", colour)
+    assert parse(["run", "--help"]) == 0
+    assert "--colour {red,blue}" in capsys.readouterr().out
+    assert config_flags(parsed("run", "x", "--colour", "blue"))["colour"] == "blue"
+    assert parse(["run", "x", "--colour", "green"]) == USAGE_ERROR
+    with pytest.raises(ConfigError, match="FORGE_COLOUR: colour is 'green'; it must be one of red, blue"):
+        load_session_config(tmp_path, environ={"FORGE_COLOUR": "green"})
+    (tmp_path / ".forge").mkdir()
+    (tmp_path / ".forge" / "config.toml").write_text('colour = "green"\n')
+    assert "colour is 'green'" in read_notices(tmp_path)
+
+
+def read_notices(folder: Path) -> str:
+    notices: list[str] = []
+    read_project_settings(folder, notices, is_trusted=False)
+    return " ".join(notices)
 
 
 @pytest.mark.parametrize("flag", ["--allow", "--deny"])

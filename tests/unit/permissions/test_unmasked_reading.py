@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.approval import Effect
-from forge_core.config.models import PermissionMode
+from forge_core.config.settings import PermissionMode
 from forge_core.permissions import Decision, PermissionPolicy, Verdict
 from forge_core.permissions.situation import Strength
 from forge_core.tools import BashTool, ExecutionContext, ToolExecutor

@@ -9,7 +9,7 @@ import pytest
 
 from forge_core.commands.handlers import run_command
 from forge_core.commands.result import Failure, Text
-from forge_core.config.models import PermissionMode
+from forge_core.config.settings import PermissionMode
 from forge_core.events import ToolEnd
 from forge_core.permissions.sandbox import MountedPaths, Sandbox, SandboxKind, probe_now
 from forge_core.session.session import ForgeSession

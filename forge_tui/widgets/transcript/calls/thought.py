@@ -12,7 +12,7 @@ from forge_tui.widgets.transcript.calls.call_block import CallBlock, Handle, Par
 from forge_tui.widgets.transcript.calls.call_list import CallList
 
 if TYPE_CHECKING:
-    from forge_core.config.models import ThinkingSetting
+    from forge_core.config.settings import ThinkingSetting
     from forge_tui.widgets.blockview.styles import TranscriptStyles
     from forge_tui.widgets.transcript.reasoning import ReasoningBlock
 

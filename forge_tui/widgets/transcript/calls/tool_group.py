@@ -19,7 +19,7 @@ from forge_tui.widgets.transcript.calls.tool_card import SIGNS, State, ToolCard
 from forge_tui.widgets.transcript.calls.tool_words import Look
 
 if TYPE_CHECKING:
-    from forge_core.config.models import ThinkingSetting
+    from forge_core.config.settings import ThinkingSetting
     from forge_tui.widgets.blockview.styles import TranscriptStyles
     from forge_tui.widgets.transcript.reasoning import ReasoningBlock
 

@@ -1,0 +1,309 @@
+"""Every setting, declared once: its type, default, check, environment variable, option and help text.
+
+The loader, the command line and the generated documentation read `SETTINGS`; `ForgeConfig` inherits the
+fields. To add a setting, add a line to `Settings` and read it where it takes effect.
+
+`forge --help` imports this module, so it does without dataclasses and typing, which take 20 ms to import.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, Literal, TypeAlias, TypeVar, dataclass_transform
+
+    Declared = TypeVar("Declared")
+    LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
+    NotifySetting: TypeAlias = Literal["auto", "bell", "off"]
+    ProjectAccess: TypeAlias = Literal["always", "trusted", "never"]
+    SandboxSetting: TypeAlias = Literal["auto", "strict", "off"]
+    ThinkingSetting: TypeAlias = Literal["hidden", "folded", "full"]
+else:
+    LogLevel = NotifySetting = SandboxSetting = ThinkingSetting = str
+
+    def dataclass_transform(**_options):
+        return lambda decorator: decorator
+
+
+class PermissionMode(StrEnum):
+    """How much runs without asking."""
+
+    ASK = "ask"
+    ACCEPT_EDITS = "accept-edits"
+    PLAN = "plan"
+    AUTO = "auto"
+    YOLO = "yolo"
+
+
+class OneOf:
+    """The check of a setting with a fixed list of values."""
+
+    def __init__(self, *choices: str, option_only: str | None = None) -> None:
+        self.choices = choices
+        self.option_only = option_only
+        """A value that only the command line may set."""
+
+    def __call__(self, value: Any) -> str:
+        text = _text(value).lower()
+        if text not in self.choices:
+            raise ValueError("one of " + ", ".join(self.choices))
+        return next(choice for choice in self.choices if choice == text)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("a text that is not empty")
+    return value.strip()
+
+
+def _url(value: Any) -> str:
+    text = _text(value).rstrip("/")
+    if not text.startswith(("http://", "https://")) or len(text) < len("http://a"):
+        raise ValueError("a URL that starts with http:// or https://")
+    return text
+
+
+def _whole_number(value: Any) -> int:
+    if isinstance(value, bool):
+        raise ValueError("a whole number")
+    try:
+        number = int(str(value), 10)
+    except ValueError as error:
+        raise ValueError("a whole number") from error
+    if number < 0:
+        raise ValueError("0 or more")
+    return number
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, bool):
+        raise ValueError("a number of seconds")
+    try:
+        number = float(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError("a number of seconds") from error
+    if not 0 < number < 1e6:
+        raise ValueError("more than 0 seconds")
+    return number
+
+
+_RULE = re.compile(r"(?s)\s*(?:[A-Za-z_][\w.-]*|\*)\s*(?:\(\s*\S.*\))?\s*")
+
+
+def _rules(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple):
+        raise ValueError('a list of rules like ["bash(pytest:*)"]')
+    for rule in value:
+        if not isinstance(rule, str) or not _RULE.fullmatch(rule):
+            raise ValueError(f'a list of rules like ["bash(pytest:*)"]; {rule!r} is not a rule')
+    return tuple(value)
+
+
+class Setting:
+    """How one setting is declared."""
+
+    __slots__ = ("check", "default", "metavar", "option", "project", "short_option", "summary", "variable")
+
+    def __init__(
+        self,
+        *,
+        default: Any,
+        check: Callable[[Any], Any],
+        summary: str,
+        variable: str | None = None,
+        option: str | None = None,
+        short_option: str | None = None,
+        metavar: str | None = None,
+        project: ProjectAccess = "never",
+    ) -> None:
+        self.default = default
+        self.check = check
+        """Return the value in the setting's type. Raises ValueError whose text completes "it must be …"."""
+        self.summary = summary
+        self.variable = variable
+        """Environment variable."""
+        self.option = option
+        """Option of `forge chat` and `forge run`."""
+        self.short_option = short_option
+        self.metavar = metavar
+        self.project = project
+        """When a project's own file may set it: always, only in a trusted folder, or never."""
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the values of all sources are joined. Otherwise the strongest source wins."""
+        return self.check is _rules
+
+    @property
+    def choices(self) -> tuple[str, ...] | None:
+        return self.check.choices if isinstance(self.check, OneOf) else None
+
+
+def setting(**declaration: Any) -> Any:
+    """Declare a field of `Settings`; the arguments are those of `Setting`."""
+    return Setting(**declaration)
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(setting,))
+def _declares_fields(cls: type[Declared]) -> type[Declared]:
+    """Tell type checkers that the class becomes a dataclass, which `config.models` makes of it."""
+    return cls
+
+
+@_declares_fields
+class Settings:
+    """The settings, in the order of `--help` and the documentation. `ForgeConfig` inherits the fields."""
+
+    model: str | None = setting(
+        default=None,
+        check=_text,
+        variable="FORGE_MODEL",
+        option="--model",
+        short_option="-m",
+        project="trusted",
+        summary="the model's id; `offline` for the built-in one",
+    )
+    base_url: str | None = setting(
+        default=None,
+        check=_url,
+        variable="FORGE_BASE_URL",
+        option="--base-url",
+        metavar="URL",
+        summary="an OpenAI-compatible endpoint, e.g. http://localhost:11434/v1",
+    )
+    context_window: int | None = setting(
+        default=None,
+        check=_whole_number,
+        variable="FORGE_CONTEXT_WINDOW",
+        option="--context-window",
+        metavar="TOKENS",
+        summary="the model's context window in tokens (default: what the provider reports)",
+    )
+    permission_mode: PermissionMode = setting(
+        default=PermissionMode.ASK,
+        check=OneOf(*PermissionMode, option_only=PermissionMode.YOLO),
+        variable="FORGE_PERMISSION_MODE",
+        option="--permission-mode",
+        project="trusted",
+        summary="how much runs without asking",
+    )
+    allow: tuple[str, ...] = setting(
+        default=(),
+        check=_rules,
+        option="--allow",
+        metavar="RULE",
+        project="trusted",
+        summary="calls that run without asking, as tool(pattern), e.g. 'bash(pytest:*)'",
+    )
+    ask: tuple[str, ...] = setting(
+        default=(),
+        check=_rules,
+        project="trusted",
+        summary="calls that always ask, as tool(pattern); stronger than `allow`, weaker than `deny`",
+    )
+    deny: tuple[str, ...] = setting(
+        default=(),
+        check=_rules,
+        option="--deny",
+        metavar="RULE",
+        project="trusted",
+        summary="calls that never run, as tool(pattern)",
+    )
+    sandbox: SandboxSetting = setting(
+        default="auto",
+        check=OneOf("auto", "strict", "off"),
+        variable="FORGE_SANDBOX",
+        option="--sandbox",
+        summary="how commands are confined: auto (the best sandbox available), strict (a full sandbox or no "
+        "start), off",
+    )
+    theme: str = setting(
+        default="forge-dark",
+        check=_text,
+        variable="FORGE_THEME",
+        option="--theme",
+        project="always",
+        summary="the name of the color theme",
+    )
+    thinking: ThinkingSetting = setting(
+        default="folded",
+        check=OneOf("hidden", "folded", "full"),
+        variable="FORGE_THINKING",
+        project="always",
+        summary="how the model's reasoning is displayed: hidden, folded, full",
+    )
+    notify: NotifySetting = setting(
+        default="auto",
+        check=OneOf("auto", "bell", "off"),
+        variable="FORGE_NOTIFY",
+        summary="how Forge calls you when its window is not focused: auto (a desktop notification where the "
+        "terminal supports it, else the bell), bell, off",
+    )
+    log_level: LogLevel = setting(
+        default="info",
+        check=OneOf("debug", "info", "warning", "error"),
+        variable="FORGE_LOG_LEVEL",
+        option="--log-level",
+        summary="the level of detail in the log file (default: info)",
+    )
+    max_iterations: int = setting(
+        default=200,
+        check=_whole_number,
+        variable="FORGE_MAX_ITERATIONS",
+        option="--max-iterations",
+        metavar="N",
+        summary="the maximum number of model calls per turn (default: 200)",
+    )
+    max_retries: int = setting(
+        default=2,
+        check=_whole_number,
+        variable="FORGE_MAX_RETRIES",
+        summary="how often a failed model call is retried",
+    )
+    first_token_timeout_s: float = setting(
+        default=60.0, check=_seconds, summary="seconds to wait for the first token of an answer"
+    )
+    idle_timeout_s: float = setting(
+        default=60.0, check=_seconds, summary="seconds without data after which a stream counts as broken"
+    )
+    connect_timeout_s: float = setting(
+        default=10.0, check=_seconds, summary="seconds to wait for a connection to the provider"
+    )
+
+
+SETTINGS: Mapping[str, Setting] = {
+    name: declared for name, declared in vars(Settings).items() if isinstance(declared, Setting)
+}
+
+
+def choices(name: str) -> tuple[str, ...]:
+    """Return the values that the setting accepts. Raises KeyError for a setting without a fixed list."""
+    accepted = SETTINGS[name].choices
+    if accepted is None:
+        raise KeyError(name)
+    return accepted
+
+
+def check_value(name: str, value: Any, *, from_option: bool = False) -> Any:
+    """Return `value` in the type of the setting `name`.
+
+    Raises:
+        ConfigError: with the setting, the value and what is accepted.
+    """
+    declared = SETTINGS[name]
+    from forge_core.errors import ConfigError
+
+    try:
+        checked = declared.check(value)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{name} is {value!r}; it must be {error}.") from error
+    option_only = declared.check.option_only if isinstance(declared.check, OneOf) else None
+    if not from_option and checked == option_only is not None:
+        raise ConfigError(
+            f"{name} is {str(checked)!r}; that value can only be set with {declared.option} {checked}."
+        )
+    return checked
