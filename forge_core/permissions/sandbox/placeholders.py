@@ -82,7 +82,7 @@ class MountedPaths:
         """The mount points of sandboxes that are alive, those of the record `besides` left out."""
         found: set[Path] = set()
         for record in self._records():
-            if record != besides and _is_locked(record):
+            if record != besides and self.is_alive(record):
                 notes = _read(record)
                 found |= notes.stand_ins | notes.mounted
         return frozenset(found)
@@ -92,14 +92,32 @@ class MountedPaths:
         """While it is held no sandbox is set up and no stand-in is created or removed. Not reentrant. Raises
         OSError when the folder can't be written to."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(
-            self.folder / "mounts.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-        )
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with _locked(self.folder / "mounts.lock"):
             yield
+
+    def is_alive(self, record: Path) -> bool:
+        """Return whether a sandbox that noted something in `record` is alive, or may be.
+
+        Sandboxes share the lock of their record, so only an attempt to take it exclusively shows whether
+        there is one. Two simultaneous attempts would take each other for a sandbox: a second lock admits one
+        at a time. The record's lock is released at once, because whoever shares it from then on notes nothing
+        before it is given `settled`.
+        """
+        try:
+            descriptor = os.open(record, os.O_RDWR | os.O_CLOEXEC)  # NFS locks only what is open for writing
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+        try:
+            with _locked(self.folder / "probe.lock"):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+        except OSError:
+            return True
         finally:
             os.close(descriptor)
+        return False
 
     def _records(self) -> list[Path]:
         try:
@@ -167,24 +185,17 @@ class Placeholders:
         """
         give_up = time.monotonic() + patience_s
         while True:
-            try:
-                record = os.open(self._record, os.O_RDWR | os.O_CLOEXEC)
-            except OSError:
+            if not _has_notes(self._record):
                 return True
-            try:
-                if os.fstat(record).st_size == 0:
+            with self.mounted.settled():
+                if not self.mounted.is_alive(self._record):
+                    self._clear()
                     return True
-                with self.mounted.settled():
-                    if _is_taken(record):
-                        self._clear(record)
-                        return True
-            finally:
-                os.close(record)
             if time.monotonic() >= give_up:
                 return False
             time.sleep(_POLL_S)
 
-    def _clear(self, record: int) -> None:
+    def _clear(self) -> None:
         """Removes the stand-ins. One that a sandbox over another workspace is mounted over as well becomes
         that one's to remove."""
         notes = _read(self._record)
@@ -196,12 +207,14 @@ class Placeholders:
                 self._hand_over(path)
             else:
                 _remove(path)
-        os.ftruncate(record, 0)
+        os.truncate(self._record, 0)
 
     def _hand_over(self, path: Path) -> None:
         for record in self.mounted._records():
             notes = _read(record)
-            if record != self._record and path in notes.stand_ins | notes.mounted and _is_locked(record):
+            if record == self._record or path not in notes.stand_ins | notes.mounted:
+                continue
+            if self.mounted.is_alive(record):
                 with contextlib.suppress(OSError), _appending(record) as note:
                     note([(b"%s%d:" % (_MADE, path.lstat().st_ino), path)])
 
@@ -245,25 +258,24 @@ def _read(record: Path) -> _Notes:
     return notes
 
 
-def _is_locked(record: Path) -> bool:
-    """Whether a sandbox that noted something in the record is alive."""
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the exclusive lock of the file at `path`, which is created if necessary."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        descriptor = os.open(record, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        return not _is_taken(descriptor)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
     finally:
+        # Closing is not enough: a process that another thread has just forked has a copy until it calls exec.
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
 
 
-def _is_taken(descriptor: int) -> bool:
-    """Takes the lock for this descriptor alone, if nobody else has it; whether that worked."""
+def _has_notes(record: Path) -> bool:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        return record.stat().st_size > 0
+    except OSError:
         return False
-    return True
 
 
 def _create(path: Path, kind: PlaceholderKind) -> int:

@@ -87,6 +87,58 @@ def test_a_folder_that_is_not_ours_to_write_needs_no_stand_in(stand: Placeholder
     os.close(held)
 
 
+PROBES = """
+import sys
+from pathlib import Path
+from forge_core.permissions.sandbox.placeholders import MountedPaths
+mounted = MountedPaths(Path(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.readline()
+found = [mounted.in_use() for _ in range(2000)]
+print(sorted({str(path) for one in found for path in one}), flush=True)
+"""
+
+
+def test_processes_that_look_at_once_do_not_take_each_other_for_a_sandbox(work: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    mounted = MountedPaths(tmp_path / "state")
+    left, alive = Placeholders(work, mounted), Placeholders(other.resolve(), mounted)
+    ended, held = left.join(), alive.join()
+    left.put_up({work / ".forge": "folder"})
+    alive.put_up({other / ".forge": "folder"})
+    os.close(ended)
+    words = [sys.executable, "-c", PROBES, str(tmp_path / "state")]
+    probes = [
+        subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    for one in probes:
+        assert one.stdout and one.stdout.readline() == "ready\n"
+    for one in probes:
+        assert one.stdin
+        one.stdin.write("\n")
+        one.stdin.flush()
+    assert [one.communicate()[0] for one in probes] == [f"{[str(other / '.forge')]}\n"] * 2
+    os.close(held)
+
+
+def test_what_is_left_is_cleared_while_another_process_looks(
+    stand: Placeholders, work: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "state").mkdir()
+    words = [sys.executable, "-c", PROBES, str(tmp_path / "state")]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as probe:
+        assert probe.stdin and probe.stdout and probe.stdout.readline() == "ready\n"
+        probe.stdin.write("\n")
+        probe.stdin.flush()
+        while probe.poll() is None:
+            held = stand.join()
+            stand.put_up({work / ".forge": "folder"})
+            os.close(held)
+            assert stand.take_down()
+            assert everything_in(work) == {}
+
+
 def test_a_missing_parent_is_held_instead_of_what_would_lie_in_it(work: Path) -> None:
     subprocess.run(["git", "init", "-q"], cwd=work, check=True)
     subprocess.run(["git", "config", "core.hooksPath", "tools/git/hooks"], cwd=work, check=True)
