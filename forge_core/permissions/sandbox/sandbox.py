@@ -111,6 +111,11 @@ class Sandbox:
         mount."""
         return self._placeholders.mounted.in_use()
 
+    def settled(self) -> contextlib.AbstractContextManager[None]:
+        """Keep every sandbox on this machine from being set up or cleared: `in_use` only gets smaller. Raises
+        OSError when the state folder can't be written to."""
+        return self._placeholders.mounted.settled()
+
     def tidy(self) -> bool:
         """Removes stand-ins that no running command needs any more, waiting a moment for one that is about
         to be gone. False when one still needs them."""

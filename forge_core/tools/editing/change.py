@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+import contextlib
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from forge_core.errors import ToolError
 from forge_core.permissions.paths import real_path
@@ -17,6 +18,9 @@ from forge_core.tools.editing.diff import file_diff
 from forge_core.tools.editing.store import Looks, Target, check_writable, read_file, remove_file, write_file
 from forge_core.tools.editing.text import sha256
 from forge_core.tools.paths import MAX_TEXT_BYTES, file_status, read_bytes, shown
+
+if TYPE_CHECKING:
+    from forge_core.permissions.sandbox import Sandbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,6 @@ async def commit(changes: Sequence[Change], context: ExecutionContext) -> ToolRe
     for change in changes:
         _check_agreed(change, context)
         await asyncio.to_thread(check_writable, change.path)
-    await asyncio.to_thread(_check_mounts, changes, context)
     if context.before_images is not None:
         for change in changes:
             await context.before_images.capture(change.path)
@@ -112,7 +115,7 @@ async def commit(changes: Sequence[Change], context: ExecutionContext) -> ToolRe
 
 
 async def _made(changes: Sequence[Change], context: ExecutionContext) -> ToolResult:
-    await asyncio.to_thread(_write_all, changes)
+    await asyncio.to_thread(_write_protected, changes, context.sandbox)
     for change in changes:
         if change.data is None:
             context.files.pop(str(change.path), None)
@@ -139,20 +142,6 @@ def _check_agreed(change: Change, context: ExecutionContext) -> None:
         )
 
 
-def _check_mounts(changes: Sequence[Change], context: ExecutionContext) -> None:
-    """Raises ToolError where a running sandbox is mounted over a file: replacing it would lift that mount,
-    and with it what keeps the command from the file."""
-    if context.sandbox is None:
-        return
-    in_use = context.sandbox.in_use()
-    for change in changes:
-        if change.path in in_use:
-            raise ToolError(
-                f"{change.name!r} is protected from a background job that is running, and would lose that "
-                "protection. Nothing was written. Stop the job first, or wait for its end."
-            )
-
-
 async def _to_the_end(making: Coroutine[Any, Any, ToolResult], context: ExecutionContext) -> ToolResult:
     """Writes without being torn away from it. After an interrupt the call then ends as if there had been
     none, so that what is told is what happened; a hard cancel goes on once the files are whole."""
@@ -167,6 +156,27 @@ async def _to_the_end(making: Coroutine[Any, Any, ToolResult], context: Executio
             raise
         task.uncancel()
         return writing.result()
+
+
+def _write_protected(changes: Sequence[Change], sandbox: Sandbox | None) -> None:
+    """Write the files, unless a running sandbox is mounted over one of them. None can be set up meanwhile."""
+    with contextlib.ExitStack() as stack:
+        if sandbox is not None:
+            with contextlib.suppress(OSError):  # then nobody can set up a sandbox either
+                stack.enter_context(sandbox.settled())
+            _check_mounts(changes, sandbox.in_use())
+        _write_all(changes)
+
+
+def _check_mounts(changes: Sequence[Change], in_use: Collection[Path]) -> None:
+    """Raise ToolError for a file that a running sandbox is mounted over: replacing it would lift that mount,
+    and with it what keeps the command from the file."""
+    for change in changes:
+        if change.path in in_use:
+            raise ToolError(
+                f"{change.name!r} is protected from a background job that is running, and would lose that "
+                "protection. Nothing was written. Stop the job first, or wait for its end."
+            )
 
 
 def _write_all(changes: Sequence[Change]) -> None:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from forge_core.permissions.sandbox import MountedPaths, Sandbox, SandboxKind, clear_leftovers, probe_now
+from forge_core.permissions.sandbox import (
+    MountedPaths,
+    Sandbox,
+    SandboxKind,
+    SandboxState,
+    clear_leftovers,
+    probe_now,
+)
 from forge_core.tools import BashTool, EditTool, ExecutionContext, ToolExecutor, WriteTool
 from forge_core.tools.builtin import bash as bash_module
 from forge_core.tools.shell.jobs import JobTable
@@ -182,6 +190,74 @@ async def test_a_file_tool_does_not_replace_what_a_running_job_is_kept_from(
     await bench.cleared()
     done = await ToolExecutor().execute(EditTool(), edit, bench.context)
     assert done.success, done.error
+
+
+class StartsJob:
+    """Before-images of a session in which a job starts while a file tool is at work."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+
+    async def capture(self, path: Path) -> None:
+        await self._bench.store.capture(path)
+        await self._bench.job("touch begun; while [ ! -e go ]; do sleep 0.02; done; cat .env > seen")
+        await reached(self._bench.root / "begun")
+
+    async def settle(self) -> None:
+        await self._bench.store.settle()
+
+
+async def test_a_file_tool_does_not_replace_what_a_job_is_kept_from_that_starts_meanwhile(
+    make: Callable[..., Bench],
+) -> None:
+    bench = make()
+    (bench.root / ".env").write_text("SECRET=1\n")
+    await bench.store.begin_turn("change the secret")
+    edit = {"file_path": ".env", "old_string": "SECRET=1", "new_string": "SECRET=2"}
+    context = replace(bench.context, before_images=StartsJob(bench))  # type: ignore[arg-type]
+    done = await ToolExecutor().execute(EditTool(), edit, context)
+    assert not done.success and "job" in done.for_model()
+    assert (bench.root / ".env").read_text() == "SECRET=1\n"
+    (bench.root / "go").touch()
+    await bench.jobs.output(1, wait_s=20)
+    assert "SECRET" not in (bench.root / "seen").read_text()
+    await bench.store.end_turn()
+    assert [name for view in bench.store.turns() for name, _ in view.changes if "env" in name] == []
+
+
+class RecordsSettled(Sandbox):
+    """Records a file's content where no sandbox can be set up from, and where one can again."""
+
+    recorded: tuple[str, ...] = ()
+
+    @contextlib.contextmanager
+    def settled(self) -> Iterator[None]:
+        with super().settled():
+            self._record()
+            yield
+            self._record()
+
+    def _record(self) -> None:
+        self.recorded = (*self.recorded, (self._root / "a.txt").read_text())
+
+
+async def test_no_sandbox_is_set_up_while_a_file_tool_writes(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    sandbox = RecordsSettled(SandboxState(SandboxKind.OFF), tmp_path, state_dir=tmp_path / "state")
+    edit = {"file_path": "a.txt", "old_string": "one", "new_string": "two"}
+    done = await ToolExecutor().execute(EditTool(), edit, ExecutionContext(tmp_path, sandbox=sandbox))
+    assert done.success
+    assert sandbox.recorded == ("one\n", "two\n")
+
+
+async def test_a_file_tool_writes_without_a_state_folder(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("not a folder")
+    (tmp_path / "a.txt").write_text("one\n")
+    sandbox = Sandbox(SandboxState(SandboxKind.OFF), tmp_path, state_dir=tmp_path / "state")
+    edit = {"file_path": "a.txt", "old_string": "one", "new_string": "two"}
+    done = await ToolExecutor().execute(EditTool(), edit, ExecutionContext(tmp_path, sandbox=sandbox))
+    assert done.success
+    assert (tmp_path / "a.txt").read_text() == "two\n"
 
 
 async def test_two_jobs_share_a_stand_in_that_stays_until_both_have_ended(make: Callable[..., Bench]) -> None:
