@@ -2,12 +2,19 @@
 
 Whoever writes `.git/config` or a hook has a program run the next time the person calls git. So these are held
 read-only, also when they do not exist yet. `.git/commondir` belongs to them: that one file moves config and
-hooks of a repository elsewhere. The folders around them are pinned (bound onto themselves), because a folder
-that is merely the parent of a mount could be renamed and put up anew.
+hooks of a repository elsewhere. So does `config.worktree`, which git reads once `extensions.worktreeConfig`
+is set, and `git sparse-checkout` sets that by itself (git-config, git-sparse-checkout). The folders around
+them are pinned (bound onto themselves), because a folder that is merely the parent of a mount could be
+renamed and created again.
 
 Not held: a *new* repository further down. A command may clone or make one, and git runs what its config
 names once the person calls git there, or in the workspace when the new one was added to its index. Forge's
-own calls of git run nothing.
+own calls of git run nothing. Nor are these held:
+
+- `info/attributes`, `info/exclude` and `info/sparse-checkout`: they name no program. Like `.gitattributes` in
+  the workspace, they can only choose among those that a config names (gitattributes).
+- The git directory of a linked working tree inside the workspace, which a command may remove and whose `.git`
+  file it may rewrite. It is for the command what a new repository is.
 """
 
 from __future__ import annotations
@@ -92,20 +99,20 @@ def protection(root: Path, nested: Iterable[Path] = (), homes: Iterable[Path] = 
 def _hold_repository(found: Protection, git_dir: Path, work_tree: Path) -> None:
     """Config, hooks and what leads to them, of a repository with all its submodules and worktrees."""
     found.pinned.append(git_dir)
-    config = git_dir / "config"
     found.hold(git_dir / "hooks", "folder")
-    found.hold(config, "file")
     found.hold(git_dir / "commondir", "commondir")
-    if (
-        mode_of(git_dir / "config.worktree") is not None
-        or "worktreeconfig" in (read_small(config) or "").lower()
-    ):
-        found.hold(git_dir / "config.worktree", "file")
+    for name in ("config", "config.worktree"):
+        _hold_config(found, git_dir / name, work_tree)
+    _hold_modules(found, git_dir / "modules")
+    _hold_worktrees(found, git_dir / "worktrees", work_tree)
+
+
+def _hold_config(found: Protection, config: Path, work_tree: Path) -> None:
+    """A config file and what it names in the working tree."""
+    found.hold(config, "file")
     for path, kind in named_paths(config, work_tree):
         if path.is_relative_to(work_tree) and path != work_tree:
             found.hold(path, kind)
-    _hold_modules(found, git_dir / "modules")
-    _hold_worktrees(found, git_dir / "worktrees", work_tree)
 
 
 def _hold_modules(found: Protection, modules: Path) -> None:
@@ -131,13 +138,18 @@ def _hold_worktrees(found: Protection, worktrees: Path, work_tree: Path) -> None
         for folder in sorted(_children(worktrees))[: MAX_REPOSITORIES * 4]
         if (back := read_small(folder / "gitdir")) and not Path(back.strip()).is_relative_to(work_tree)
     ][:MAX_REPOSITORIES]
-    if elsewhere:
-        found.pinned.append(worktrees)
     for folder in elsewhere:
-        found.pinned.append(folder)
-        for name in ("commondir", "gitdir", "config.worktree"):
-            if mode_of(folder / name) is not None:
-                found.hold(folder / name, "file")
+        _hold_linked_git_dir(found, folder, work_tree)
+
+
+def _hold_linked_git_dir(found: Protection, git_dir: Path, work_tree: Path) -> None:
+    """What a linked working tree has of its own, in `worktrees/NAME` of the repository."""
+    found.pinned += [git_dir.parent, git_dir]
+    for name in ("commondir", "gitdir"):
+        if mode_of(git_dir / name) is not None:
+            found.hold(git_dir / name, "file")
+    _hold_config(found, git_dir / "config.worktree", work_tree)
+    _hold_modules(found, git_dir / "modules")
 
 
 def _hold_linked(found: Protection, dot_git: Path, root: Path) -> None:
@@ -154,10 +166,7 @@ def _hold_linked(found: Protection, dot_git: Path, root: Path) -> None:
             return
         found.writable.append(common)
         _hold_repository(found, common, root)
-        found.pinned += [git_dir.parent, git_dir]
-        for name in ("commondir", "gitdir", "config.worktree"):
-            if mode_of(git_dir / name) is not None:
-                found.hold(git_dir / name, "file")
+        _hold_linked_git_dir(found, git_dir, root)
     elif any(path == root for path, kind in named_paths(git_dir / "config", root) if kind == "folder"):
         found.writable.append(git_dir)
         _hold_repository(found, git_dir, root)
@@ -166,8 +175,10 @@ def _hold_linked(found: Protection, dot_git: Path, root: Path) -> None:
 def _hold_nested(found: Protection, entry: Path) -> None:
     mode = mode_of(entry)
     if mode is not None and stat.S_ISDIR(mode) and is_there(entry / "HEAD"):
-        for name, kind in (("hooks", "folder"), ("config", "file"), ("commondir", "commondir")):
-            found.hold(entry / name, kind)  # type: ignore[arg-type]
+        found.hold(entry / "hooks", "folder")
+        found.hold(entry / "commondir", "commondir")
+        for name in ("config", "config.worktree"):
+            found.hold(entry / name, "file")
     elif mode is not None and stat.S_ISREG(mode) and "/modules/" in (read_small(entry) or ""):
         found.read_only.append(entry)
 

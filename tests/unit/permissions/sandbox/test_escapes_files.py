@@ -16,6 +16,7 @@ import pytest
 from tests.unit.permissions.sandbox.world import SECRET, World, everything_in
 
 EVIL = "#!/bin/sh\\ntouch owned\\n"
+FSMONITOR = "[core]\\n\\tfsmonitor = touch owned\\n"
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,10 @@ def exists(*names: str) -> Callable[[World, str], bool]:
 
 def holds(name: str, text: str) -> Callable[[World, str], bool]:
     return lambda world, _: text in (world.base / name).read_text()
+
+
+def holds_owned(name: str) -> Callable[[World, str], bool]:
+    return lambda world, _: "owned" in _text(world.work / name)
 
 
 def said(text: str) -> Callable[[World, str], bool]:
@@ -70,6 +75,20 @@ def linked_hooks(world: World) -> None:
         config.write("[core]\n\thooksPath = tools/hooks\n[include]\n\tpath = ../shared.gitconfig\n")
 
 
+def linked_worktree(world: World) -> None:
+    """One outside the workspace, with a submodule."""
+    assert world.bare('git worktree add -q "$OUTSIDE/linked" -b linked').code == 0
+    git_dir = world.work / ".git/worktrees/linked/modules/lib"
+    world.write(git_dir / "HEAD", "ref: refs/heads/main\n")
+    world.write(git_dir / "config", "[core]\n\tbare = false\n")
+    world.write(git_dir / "hooks" / "README", "none\n")
+
+
+def nested_repository(world: World) -> None:
+    for name in ("HEAD", "config", "hooks/a"):
+        world.write(world.work / "sub/.git" / name, "x")
+
+
 W = "home/my work"
 ATTEMPTS = [
     Attempt("a file at home", 'echo x > "$HOME/new"', exists("home/new")),
@@ -95,6 +114,13 @@ ATTEMPTS = [
     Attempt("the hooks folder replaced", "rm -rf .git/hooks; mkdir -p new/; touch new/pre-commit; mv new .git/hooks; touch .git/hooks/pre-commit", exists(f"{W}/.git/hooks/pre-commit")),
     Attempt("a hook through a link", "ln -s .git/hooks h; mkdir -p .git/hooks; touch h/pre-push", exists(f"{W}/.git/hooks/pre-push")),
     Attempt("another common directory", "mkdir evil; echo ../evil > .git/commondir", lambda w, _: "evil" in _text(w.work / ".git/commondir")),
+    Attempt("the working tree's config, new", f"printf '{FSMONITOR}' > .git/config.worktree", holds_owned(".git/config.worktree")),
+    Attempt("the working tree's config, there", f"printf '{FSMONITOR}' > .git/config.worktree", holds_owned(".git/config.worktree"), lambda w: w.write(w.work / ".git/config.worktree", "")),
+    Attempt("the working tree's config moved in", f"printf '{FSMONITOR}' > c; mv -f c .git/config.worktree", holds_owned(".git/config.worktree")),
+    Attempt("hooks that the working tree's config names", "mkdir -p tools/hooks; touch tools/hooks/pre-commit", exists(f"{W}/tools/hooks/pre-commit"), lambda w: w.write(w.work / ".git/config.worktree", "[core]\n\thooksPath = tools/hooks\n")),
+    Attempt("the config of a linked working tree", f"printf '{FSMONITOR}' > .git/worktrees/linked/config.worktree", holds_owned(".git/worktrees/linked/config.worktree"), linked_worktree),
+    Attempt("the config of a linked working tree's submodule", f"printf '{FSMONITOR}' > .git/worktrees/linked/modules/lib/config", holds_owned(".git/worktrees/linked/modules/lib/config"), linked_worktree),
+    Attempt("a hook of a linked working tree's submodule", "touch .git/worktrees/linked/modules/lib/hooks/post-checkout", exists(f"{W}/.git/worktrees/linked/modules/lib/hooks/post-checkout"), linked_worktree),
     Attempt("the .git folder renamed", "mv .git .git2; mkdir -p .git/hooks; touch .git/hooks/pre-commit", exists(f"{W}/.git/hooks/pre-commit")),
     Attempt("the .git folder removed", "rm -rf .git; mkdir -p .git/hooks; touch .git/hooks/pre-commit; git init -q; printf owned >> .git/config", holds(f"{W}/.git/config", "owned")),
     Attempt("the .git folder exchanged", "cp -r .git g; touch g/owned; $PYTHON -c \"import ctypes,os; ctypes.CDLL(None).syscall({'x86_64':316}.get(os.uname().machine,276), -100, b'g', -100, b'.git', 2)\"; true", exists(f"{W}/.git/owned")),
@@ -105,9 +131,11 @@ ATTEMPTS = [
     Attempt("Forge's folder as a link", "mkdir f; ln -s f .forge; echo owned > .forge/config.toml", exists(f"{W}/.forge/config.toml")),
     Attempt("a submodule's hook", "touch .git/modules/lib/core/hooks/post-checkout", exists(f"{W}/.git/modules/lib/core/hooks/post-checkout"), submodule),
     Attempt("a submodule's parent renamed", "cd .git; for d in modules modules/lib modules/lib/core; do mv $d old; mkdir -p modules/lib/core/hooks; touch modules/lib/core/hooks/post-checkout; done", exists(f"{W}/.git/modules/lib/core/hooks/post-checkout"), submodule),
+    Attempt("a submodule's config for its working tree", f"printf '{FSMONITOR}' > .git/modules/lib/core/config.worktree", holds_owned(".git/modules/lib/core/config.worktree"), submodule),
     Attempt("hooks that the config names", "mkdir -p tools/hooks; touch tools/hooks/pre-commit", exists(f"{W}/tools/hooks/pre-commit"), linked_hooks),
     Attempt("a config that the config includes", "echo '[alias] st = !owned' > shared.gitconfig", lambda w, _: "owned" in _text(w.work / "shared.gitconfig"), linked_hooks),
-    Attempt("a nested repository's hook", "touch sub/.git/hooks/pre-commit", exists(f"{W}/sub/.git/hooks/pre-commit"), lambda w: [w.write(w.work / "sub/.git" / one, "x") for one in ("HEAD", "config", "hooks/a")]),
+    Attempt("a nested repository's hook", "touch sub/.git/hooks/pre-commit", exists(f"{W}/sub/.git/hooks/pre-commit"), nested_repository),
+    Attempt("a nested repository's config for its working tree", f"printf '{FSMONITOR}' > sub/.git/config.worktree", holds_owned("sub/.git/config.worktree"), nested_repository),
     Attempt("a private key", 'cat "$HOME/.ssh/id_ed25519"', said(SECRET)),
     Attempt("a key through a link", 'ln -s "$HOME/.ssh" s; cat s/id_ed25519', said(SECRET)),
     Attempt("a key that a link at home leads to", 'cat "$OUTSIDE/netrc"', said(SECRET), lambda w: [w.write(w.outside / "netrc"), (w.home / ".netrc").symlink_to(w.outside / "netrc")]),
@@ -138,7 +166,8 @@ def _text(path: Path) -> str:
 
 def held(world: World) -> dict[str, str]:
     """Everything that git and Forge would act on."""
-    names = (".forge", ".git/hooks", ".git/config", ".git/commondir", ".git/modules/lib/core/hooks")
+    git = ("hooks", "config", "commondir", "modules/lib/core/hooks", "modules/lib/core/config", "worktrees")
+    names = (".forge", "sub/.git", *(f".git/{name}" for name in git))
     everything = everything_in(world.work)
     return {path: bytes_ for path, bytes_ in everything.items() if path.startswith(names)}
 
