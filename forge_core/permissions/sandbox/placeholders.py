@@ -119,6 +119,39 @@ class MountedPaths:
             os.close(descriptor)
         return False
 
+    def clear(self, record: Path) -> bool:
+        """Remove the stand-ins noted in `record` unless a sandbox still needs them. False when one does."""
+        if not _has_notes(record):
+            return True
+        with self.settled():
+            if self.is_alive(record):
+                return False
+            self._remove_all(record)
+        return True
+
+    def _remove_all(self, record: Path) -> None:
+        """Removes the stand-ins. One that a sandbox over another workspace is mounted over as well becomes
+        that one's to remove."""
+        notes = _read(record)
+        needed = self.in_use(besides=record)
+        for path in reversed(notes.planned | dict.fromkeys(one for one, _ in notes.made)):
+            if not notes.is_ours(path):
+                continue
+            if path in needed:
+                self._hand_over(path, record)
+            else:
+                _remove(path)
+        os.truncate(record, 0)
+
+    def _hand_over(self, path: Path, former: Path) -> None:
+        for record in self._records():
+            notes = _read(record)
+            if record == former or path not in notes.stand_ins | notes.mounted:
+                continue
+            if self.is_alive(record):
+                with contextlib.suppress(OSError), _appending(record) as note:
+                    note([(b"%s%d:" % (_MADE, path.lstat().st_ino), path)])
+
     def _records(self) -> list[Path]:
         try:
             with os.scandir(self.folder) as entries:
@@ -184,39 +217,11 @@ class Placeholders:
         lock: `patience_s` is for that moment.
         """
         give_up = time.monotonic() + patience_s
-        while True:
-            if not _has_notes(self._record):
-                return True
-            with self.mounted.settled():
-                if not self.mounted.is_alive(self._record):
-                    self._clear()
-                    return True
+        while not self.mounted.clear(self._record):
             if time.monotonic() >= give_up:
                 return False
             time.sleep(_POLL_S)
-
-    def _clear(self) -> None:
-        """Removes the stand-ins. One that a sandbox over another workspace is mounted over as well becomes
-        that one's to remove."""
-        notes = _read(self._record)
-        needed = self.mounted.in_use(besides=self._record)
-        for path in reversed(notes.planned | dict.fromkeys(one for one, _ in notes.made)):
-            if not notes.is_ours(path):
-                continue
-            if path in needed:
-                self._hand_over(path)
-            else:
-                _remove(path)
-        os.truncate(self._record, 0)
-
-    def _hand_over(self, path: Path) -> None:
-        for record in self.mounted._records():
-            notes = _read(record)
-            if record == self._record or path not in notes.stand_ins | notes.mounted:
-                continue
-            if self.mounted.is_alive(record):
-                with contextlib.suppress(OSError), _appending(record) as note:
-                    note([(b"%s%d:" % (_MADE, path.lstat().st_ino), path)])
+        return True
 
 
 @contextlib.contextmanager
