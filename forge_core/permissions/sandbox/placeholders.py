@@ -129,6 +129,23 @@ class MountedPaths:
             self._remove_all(record)
         return True
 
+    def has_notes(self) -> bool:
+        """Return whether there are stand-ins anywhere, or may be."""
+        return bool(self._records())
+
+    def clear_reachable(self) -> None:
+        """Remove the stand-ins of every sandbox that has ended, in any workspace.
+
+        A record of which no folder can be found now is kept: its workspace may be on a disk that is not
+        mounted. That is looked up before `settled` is held, since a network file system may never answer.
+        """
+        for record in self._records():
+            stand_ins = _read(record).stand_ins
+            if stand_ins and not any(path.parent.is_dir() for path in stand_ins):
+                continue
+            with contextlib.suppress(OSError):
+                self.clear(record)
+
     def _remove_all(self, record: Path) -> None:
         """Removes the stand-ins. One that a sandbox over another workspace is mounted over as well becomes
         that one's to remove."""

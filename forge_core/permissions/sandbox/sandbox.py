@@ -306,10 +306,24 @@ class Sandbox:
 
 
 def clear_leftovers(root: Path, state_dir: Path) -> None:
-    """Removes the stand-ins that a killed Forge has left in the workspace `root`, unless another one runs
-    commands there."""
+    """Remove the stand-ins that killed Forge processes have left, except those that a sandbox still needs.
+
+    On return those in the workspace `root` are gone. What is left then, in other workspaces or because the
+    sandbox of the killed process is just about to end, is removed by a thread: a workspace may be on a file
+    system that does not answer.
+    """
+    mounted = MountedPaths(state_dir)
+    own = Placeholders(Path(os.path.realpath(root)), mounted)
+
+    def clear_rest() -> None:
+        with contextlib.suppress(OSError):
+            own.take_down(_PATIENCE_S)
+        mounted.clear_reachable()
+
     with contextlib.suppress(OSError):
-        Placeholders(Path(os.path.realpath(root)), MountedPaths(state_dir)).take_down()
+        own.take_down()
+    if mounted.has_notes():
+        threading.Thread(target=clear_rest, name="forge-clear", daemon=True).start()
 
 
 def _is_setuid(program: str) -> bool:

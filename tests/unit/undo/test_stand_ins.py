@@ -9,12 +9,15 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
+from forge_core.approval import deny_all
 from forge_core.permissions.sandbox import (
     MountedPaths,
     Sandbox,
@@ -23,6 +26,8 @@ from forge_core.permissions.sandbox import (
     clear_leftovers,
     probe_now,
 )
+from forge_core.permissions.sandbox.placeholders import Placeholders
+from forge_core.runtime import build_session, load_session_config
 from forge_core.tools import BashTool, EditTool, ExecutionContext, ToolExecutor, WriteTool
 from forge_core.tools.builtin import bash as bash_module
 from forge_core.tools.shell.jobs import JobTable
@@ -323,8 +328,6 @@ async def test_a_folder_that_the_user_makes_meanwhile_stays(make: Callable[..., 
 
 
 def test_an_empty_folder_that_the_user_made_first_is_not_taken_for_a_stand_in(tmp_path: Path) -> None:
-    from forge_core.permissions.sandbox.placeholders import Placeholders
-
     root = (tmp_path / "ws").resolve()
     root.mkdir()
     stand = Placeholders(root, MountedPaths(tmp_path / "state"))
@@ -369,3 +372,77 @@ async def test_what_a_killed_forge_has_left_is_nobodys_change_and_cleared_at_the
     await store.end_turn()
     assert store.turns() == ()
     assert shapes(bench.root) == {}
+
+
+def kill_forge_in(root: Path, state_dir: Path) -> None:
+    """Leave stand-ins in `root`, with nothing alive that needs them."""
+    words = [sys.executable, "-c", KILLED, str(root), str(state_dir)]
+    assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
+    assert (root / ".forge").is_dir()
+    while MountedPaths(state_dir).in_use():
+        time.sleep(0.01)  # the killed sandbox itself takes a moment to be gone
+
+
+def wait_until_cleared() -> None:
+    """Wait for the thread that `clear_leftovers` may have started."""
+    for thread in threading.enumerate():
+        if thread.name == "forge-clear":
+            thread.join()
+
+
+async def start_session(root: Path, state_dir: Path) -> None:
+    """Start a session and end it, once all that it does at the start is done."""
+    session = build_session(replace(load_session_config(root, environ={}), state_dir=state_dir), deny_all)
+    await asyncio.to_thread(wait_until_cleared)
+    await session.aclose()
+
+
+@pytest.mark.parametrize("start_in", ["ws", "elsewhere", "ws/sub", "."])
+async def test_a_session_clears_what_a_killed_forge_has_left_in_any_workspace(
+    make: Callable[..., Bench], tmp_path: Path, start_in: str
+) -> None:
+    bench = make()
+    (tmp_path / start_in).mkdir(exist_ok=True)
+    before = shapes(bench.root)
+    kill_forge_in(bench.root, tmp_path / "state")
+    await start_session(tmp_path / start_in, tmp_path / "state")
+    assert shapes(bench.root) == before
+
+
+async def test_a_session_leaves_the_stand_ins_of_a_running_job_elsewhere(
+    make: Callable[..., Bench], tmp_path: Path
+) -> None:
+    bench = make()
+    (tmp_path / "elsewhere").mkdir()
+    await bench.turn(job=WRITES_EVER)
+    await reached(bench.root / "begun")
+    await start_session(tmp_path / "elsewhere", tmp_path / "state")
+    assert (bench.root / ".forge").is_dir()
+    assert planted(bench.root) == []
+
+
+async def test_a_workspace_that_is_out_of_reach_is_cleared_by_a_later_session(
+    make: Callable[..., Bench], tmp_path: Path
+) -> None:
+    bench = make()
+    (tmp_path / "elsewhere").mkdir()
+    kill_forge_in(bench.root, tmp_path / "state")
+    bench.root.rename(tmp_path / "away")  # as a disk that is not mounted
+    await start_session(tmp_path / "elsewhere", tmp_path / "state")
+    (tmp_path / "away").rename(bench.root)
+    await start_session(tmp_path / "elsewhere", tmp_path / "state")
+    assert shapes(bench.root) == {}
+
+
+def test_what_a_sandbox_leaves_that_is_about_to_end_is_cleared_at_the_start(tmp_path: Path) -> None:
+    root, state_dir = (tmp_path / "ws").resolve(), tmp_path / "state"
+    root.mkdir()
+    stand = Placeholders(root, MountedPaths(state_dir))
+    held = stand.join()
+    with stand.mounted.settled():
+        stand.put_up({root / ".forge": "folder"})
+    clear_leftovers(root, state_dir)
+    assert (root / ".forge").is_dir()
+    os.close(held)
+    wait_until_cleared()
+    assert not (root / ".forge").exists()

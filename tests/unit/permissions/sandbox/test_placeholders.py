@@ -139,6 +139,14 @@ def test_what_is_left_is_cleared_while_another_process_looks(
             assert everything_in(work) == {}
 
 
+def test_a_record_of_mounts_alone_is_cleared_too(stand: Placeholders, work: Path) -> None:
+    held = stand.join()
+    stand.put_up({}, [work / ".env"])
+    os.close(held)
+    stand.mounted.clear_reachable()
+    assert not stand.mounted.has_notes()
+
+
 def test_a_missing_parent_is_held_instead_of_what_would_lie_in_it(work: Path) -> None:
     subprocess.run(["git", "init", "-q"], cwd=work, check=True)
     subprocess.run(["git", "config", "core.hooksPath", "tools/git/hooks"], cwd=work, check=True)
