@@ -20,7 +20,7 @@ import httpx
 from forge_core import __version__
 from forge_core.errors import ConfigError, ProviderError
 from forge_core.llm.account.calls import AccountCalls
-from forge_core.llm.endpoints import OPENROUTER_URL, clean_url, identify, is_loopback, shown_url
+from forge_core.llm.endpoints import OPENROUTER_URL, bypasses_proxy, clean_url, identify, shown_url
 from forge_core.llm.http.connection import Connections
 from forge_core.llm.http.exchange import Deadlines, Exchange
 from forge_core.llm.http.faults import Faults
@@ -97,10 +97,10 @@ class OpenRouterClient(AccountCalls):
             sends_key=any(name.lower() == "authorization" for name in self._headers),
             key_variable=key_variable,
         )
-        is_local = is_loopback(_connected_host(self.base_url))
+        is_direct = bypasses_proxy(_connected_host(self.base_url))
         self._connections = Connections(
-            trust_env=not is_local,
-            needs_tls=self.base_url.startswith("https:") or not is_local,
+            trust_env=not is_direct,
+            needs_tls=self.base_url.startswith("https:") or not is_direct,
             transport=transport,
             sync_transport=sync_transport,
         )

@@ -168,8 +168,15 @@ def shown_url(base_url: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether `host` names this machine."""
-    if host == "localhost" or host.endswith(".localhost"):
+    """Return whether `host` names this machine, so that a local provider's key may go there.
+
+    Of the localhost names only `localhost` itself, which every system's hosts file defines. RFC 6761 section
+    6.3 reserves the names below it too, but resolvers only SHOULD answer them with a loopback address, and an
+    application MAY pass them on: glibc without nss-myhostname asks the network's DNS server for
+    `vllm.localhost`, which may name any host.
+    """
+    host = host.lower().removesuffix(".")
+    if host == "localhost":
         return True
     import ipaddress  # 9 ms, and only a custom URL needs it
 
@@ -177,6 +184,12 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def bypasses_proxy(host: str) -> bool:
+    """Return whether requests to `host` never go through a proxy: it would look up a localhost name, those
+    below `localhost` included, from its own machine."""
+    return host.lower().removesuffix(".").endswith(".localhost") or is_loopback(host)
 
 
 def _is_private(host: str) -> bool:

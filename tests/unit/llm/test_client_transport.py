@@ -81,3 +81,17 @@ def test_the_synchronous_paths_have_a_transport_of_their_own() -> None:
     assert [found.text for found in client.stream_sync(REQUEST)] == ["ok"]
     client.close()
     assert len(recording.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("url", "trusts_environment"),
+    [
+        ("http://vllm.localhost:8000/v1", False),
+        ("http://localhost.:8000/v1", False),
+        ("http://llm.example.com/v1", True),
+    ],
+)
+def test_no_request_to_a_localhost_name_goes_to_the_proxy_of_the_environment(
+    url: str, trusts_environment: bool
+) -> None:
+    assert OpenRouterClient(base_url=url)._connections._trust_env is trusts_environment

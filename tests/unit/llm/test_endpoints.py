@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from forge_core.config.models import Origin
 from forge_core.errors import ConfigError
+from forge_core.llm.choice import choose_endpoint
 from forge_core.llm.endpoints import (
     OPENROUTER_URL,
     PROVIDERS,
+    bypasses_proxy,
     clean_url,
     identify,
     is_local,
@@ -34,6 +37,9 @@ ENVIRON = {
         ("http://[::1]:8080/v1", "llamacpp", True),
         ("http://127.0.0.1:8000/v1", "vllm", True),
         ("http://127.0.0.1:9999/v1", "custom", True),
+        ("http://LOCALHOST.:11434/v1", "ollama", True),
+        ("http://ollama.localhost:11434/v1", "custom", False),
+        ("http://ollama.localhost.:11434/v1", "custom", False),
         ("http://192.168.1.5:8000/v1", "custom", True),
         ("https://llm.example.com/v1", "custom", False),
         ("https://openrouter.ai.evil.test/api/v1", "custom", False),
@@ -105,6 +111,37 @@ def test_every_spelling_of_a_providers_host_is_that_provider(url: str) -> None:
     assert resolve(url, ENVIRON).key_variable == "OPENROUTER_API_KEY"
     with pytest.raises(ConfigError, match="https"):
         resolve(url.replace("https:", "http:"), ENVIRON)
+
+
+@pytest.mark.parametrize("host", ["vllm.localhost", "vllm.localhost.", "VLLM.LOCALHOST", "a.b.localhost"])
+def test_a_name_below_localhost_gets_no_local_providers_key(host: str) -> None:
+    environ = {"VLLM_API_KEY": "v", "LLAMA_API_KEY": "l"}
+    for port in (8000, 8080):
+        assert resolve(f"http://{host}:{port}/v1", environ).api_key is None
+        assert resolve(f"http://localhost:{port}/v1", environ).api_key is not None
+
+
+def test_a_key_that_is_named_for_a_host_below_localhost_is_shown_as_unencrypted() -> None:
+    url = "http://vllm.localhost:8000/v1"
+    endpoint, _ = choose_endpoint(url, "m", {"FORGE_API_KEY": "named"}, {"base_url": Origin.FLAG})
+    assert endpoint.key_notice == f"The API key in FORGE_API_KEY is sent to {url}, unencrypted."
+
+
+@pytest.mark.parametrize(
+    ("host", "is_direct"),
+    [
+        ("localhost", True),
+        ("localhost.", True),
+        ("vllm.localhost", True),
+        ("Vllm.Localhost.", True),
+        ("127.0.0.2", True),
+        ("evillocalhost", False),
+        ("localhost.evil.test", False),
+        ("192.168.1.5", False),
+    ],
+)
+def test_no_localhost_name_is_looked_up_by_a_proxy(host: str, is_direct: bool) -> None:
+    assert bypasses_proxy(host) is is_direct
 
 
 def test_every_host_of_a_services_domain_gets_its_key() -> None:
