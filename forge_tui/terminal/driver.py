@@ -222,6 +222,13 @@ class ForgeDriver(LinuxDriver):
             signals.pause()  # another program has the terminal: Ctrl-C is meant for it
         launcher.left()
 
+    def close(self) -> None:
+        """Stop the writer thread. Called at the end and whenever another program gets the terminal."""
+        try:
+            super().close()
+        finally:
+            self._output.release()
+
     def _give_back(self) -> None:
         self._output.close()  # else the writer thread might still switch something on
         launcher.restore()

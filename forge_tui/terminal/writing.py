@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import threading
+import weakref
 from collections.abc import Callable
 
 _CLOSE_S = 0.2
@@ -31,7 +32,7 @@ class TerminalFile:
     of it, and the app wait for ever for room in the thread's queue.
 
     `write_now` writes without that thread what the terminal takes at once: handing a frame to another thread
-    takes longer than writing it.
+    takes longer than writing it. It has a descriptor of its own, which `release` and `close` close.
     """
 
     def __init__(self, fd: int, encoding: str, all_written: Callable[[], None] = lambda: None) -> None:
@@ -40,7 +41,10 @@ class TerminalFile:
         self._encoding = encoding
         self._is_gone = False
         self._writing = threading.Lock()
+        self._direct = threading.Lock()
+        """Held while the second descriptor is opened, written to or closed; never for long."""
         self._direct_fd: int | None = None
+        self._closing_direct: Callable[[], object] | None = None
         self._has_tried = False
         self.written = 0
         """Writes by the thread that are over."""
@@ -50,21 +54,35 @@ class TerminalFile:
 
         Only while the thread has nothing to write: else the order is lost.
         """
-        if not self._has_tried:
-            self._has_tried = True
-            self._direct_fd = _nonblocking(self._fd)
-        if self._is_gone:
-            return b""
-        if self._direct_fd is None:
-            return text
-        data = text.encode(self._encoding, "replace")
-        try:
-            return data[os.write(self._direct_fd, data) :]
-        except BlockingIOError:
-            return data
-        except OSError:
-            self._is_gone = True
-            return b""
+        with self._direct:
+            if self._is_gone:
+                return b""
+            if not self._has_tried:
+                self._has_tried = True
+                self._direct_fd = _nonblocking(self._fd)
+                if self._direct_fd is not None:
+                    # Called by `release`, or after a crash when this file is dropped or Python ends; once.
+                    self._closing_direct = weakref.finalize(self, os.close, self._direct_fd)
+            if self._direct_fd is None:
+                return text
+            data = text.encode(self._encoding, "replace")
+            try:
+                return data[os.write(self._direct_fd, data) :]
+            except BlockingIOError:
+                return data
+            except OSError:
+                self._is_gone = True
+                return b""
+
+    def release(self) -> None:
+        """Close the second descriptor. `write_now` opens another one if it is called again."""
+        with self._direct:
+            self._close_direct()
+
+    def _close_direct(self) -> None:
+        self._direct_fd, self._has_tried = None, False
+        if self._closing_direct is not None:
+            self._closing_direct()
 
     def fileno(self) -> int:
         return self._fd
@@ -83,7 +101,10 @@ class TerminalFile:
 
     def close(self) -> None:
         """From now on it takes everything and writes nothing. What is being written may take a moment."""
-        self._is_gone = True  # a write by `write_now` is over: it does not wait
+        self._is_gone = True
+        if self._direct.acquire(timeout=_CLOSE_S):
+            self._close_direct()
+            self._direct.release()
         if self._writing.acquire(timeout=_CLOSE_S):
             self._writing.release()
 

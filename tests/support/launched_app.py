@@ -9,6 +9,7 @@
 - `endless` never ends by itself once a signal has asked it to
 - in `deaf` other threads than the main one take signals
 - `late` signals itself once the app has ended
+- `left` and `left-by-crash` end the app at once and print how many descriptors it has left on the terminal
 - `locked NUMBER` sends itself that signal while its main thread holds locks that cannot be taken twice
 """
 
@@ -54,6 +55,7 @@ def main() -> int:
         if mode in ("patient", "endless"):
             signals.GRACE_S = 3600.0
         from tests.support.output_app import OutputApp
+        from tests.support.terminal import descriptors_on
 
         class Deaf(OutputApp):
             def on_ready(self) -> None:
@@ -68,6 +70,12 @@ def main() -> int:
             async def on_unmount(self) -> None:
                 await asyncio.Event().wait()
 
+        class Left(OutputApp):
+            def on_ready(self) -> None:
+                if mode == "left-by-crash":
+                    raise RuntimeError("failed on purpose")
+                self.exit()
+
         class Locked(OutputApp):
             def on_ready(self) -> None:
                 self.call_later(self._signal_itself)
@@ -80,8 +88,12 @@ def main() -> int:
                     signal.raise_signal(int(sys.argv[2]))
 
         apps = {"deaf": Deaf, "patient": Wordy, "endless": Endless, "locked": Locked}
+        apps |= {"left": Left, "left-by-crash": Left}
+        before = descriptors_on(0)
         app = apps.get(mode, OutputApp)()
         app.run()
+        if app.__class__ is Left:
+            print(f"left {descriptors_on(0) - before}")
         if mode == "late":
             signal.raise_signal(signal.SIGTERM)
             time.sleep(60)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import pty
@@ -263,6 +264,15 @@ def _become(command: Sequence[str], environment: Mapping[str, str] | None, folde
         os.execvpe(command[0], list(command), {**base, **(environment or {})})
     finally:
         os._exit(127)
+
+
+def descriptors_on(terminal: int) -> int:
+    """How many descriptors this process has open on the terminal of the descriptor `terminal`."""
+    device, found = os.fstat(terminal).st_rdev, 0
+    for descriptor in range(256):
+        with contextlib.suppress(OSError):
+            found += os.fstat(descriptor).st_rdev == device
+    return found
 
 
 def python(*arguments: str) -> list[str]:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.terminal import Terminal, python
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,6 +44,13 @@ def test_keys_typed_from_the_first_moment_reach_the_app() -> None:
         terminal.wait_for("typed early")
         assert "\x1b[?1049h" in terminal.output.decode()
         assert terminal.output.decode().count("\x1b[?1049h") == 1
+
+
+@pytest.mark.parametrize("mode", ["left", "left-by-crash"])
+def test_the_app_closes_every_descriptor_that_it_has_opened_on_the_terminal(mode: str) -> None:
+    with Terminal([*LAUNCHED, mode], folder=ROOT) as terminal:
+        assert terminal.wait_for_exit() == (1 if mode == "left-by-crash" else 0)
+        assert "left 0" in terminal.text
 
 
 def test_without_a_terminal_nothing_is_painted() -> None:

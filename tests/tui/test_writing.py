@@ -10,6 +10,7 @@ import tty
 import pytest
 
 from forge_tui.terminal.writing import TerminalFile, write_all
+from tests.support.terminal import descriptors_on
 
 
 def test_a_terminal_that_another_program_made_non_blocking_gets_all_of_it() -> None:
@@ -114,3 +115,55 @@ def test_what_is_no_terminal_is_left_to_the_thread() -> None:
     assert file.write_now("one") == "one"
     os.close(reader)
     os.close(writer)
+
+
+def test_the_second_descriptor_is_closed_and_opened_again_when_it_is_needed() -> None:
+    main, side = os.openpty()
+    tty.setraw(side)
+    file = TerminalFile(side, "utf-8")
+    file.release()
+    for text in ("one", "two"):
+        assert file.write_now(text) == b""
+        assert descriptors_on(side) == 2
+        assert os.read(main, 100) == text.encode()
+        file.release()
+        file.release()
+        assert descriptors_on(side) == 1
+    os.close(side)
+    os.close(main)
+
+
+def test_once_closed_it_has_no_second_descriptor_and_opens_none() -> None:
+    main, side = os.openpty()
+    file = TerminalFile(side, "utf-8")
+    assert file.write_now("one") == b""
+    file.close()
+    assert descriptors_on(side) == 1
+    assert file.write_now("two") == b""
+    assert descriptors_on(side) == 1
+    os.close(side)
+    os.close(main)
+
+
+def test_closing_does_not_wait_for_ever_for_the_second_descriptor() -> None:
+    main, side = os.openpty()
+    file = TerminalFile(side, "utf-8")
+    assert file.write_now("one") == b""
+    with file._direct:
+        file.close()
+        assert descriptors_on(side) == 2
+    file.release()
+    assert descriptors_on(side) == 1
+    os.close(side)
+    os.close(main)
+
+
+def test_a_file_that_a_crash_drops_closes_its_second_descriptor() -> None:
+    main, side = os.openpty()
+    file = TerminalFile(side, "utf-8")
+    assert file.write_now("one") == b""
+    assert descriptors_on(side) == 2
+    del file
+    assert descriptors_on(side) == 1
+    os.close(side)
+    os.close(main)
