@@ -1,0 +1,70 @@
+"""The exceptions of tests/test_layout.py.
+
+`NOT_YET_…`: source that offends today. Delete an entry when its cause is gone; the test fails while one is left
+that no longer offends. The other tables are exceptions by design, each with its reason.
+"""
+
+from __future__ import annotations
+
+NOT_YET_SHORTENED: set[str] = set()
+"""Files and functions over the limits: `module` or `module.function`."""
+
+NOT_YET_JOINED = {
+    "forge_core.config.paths",
+    "forge_core.langchain.blocking",
+    "forge_core.langchain.profile",
+    "forge_core.llm.http.bursts",
+    "forge_core.permissions.guard.pushes",
+    "forge_core.permissions.sandbox.git_config",
+    "forge_core.permissions.sandbox.reasons",
+    "forge_core.permissions.sandbox.tracked",
+    "forge_core.permissions.shell.fallback",
+    "forge_core.permissions.shell.here_documents",
+    "forge_core.tools.expected.git_claims",
+    "forge_core.tools.refusal",
+    "forge_core.tools.searching.lines",
+    "forge_tui.screens.copying",
+    "forge_tui.screens.diff_lines",
+    "forge_tui.screens.theme_picker",
+    "forge_tui.screens.turn",
+    "forge_tui.widgets.transcript.piece",
+}
+"""Small modules that only one sibling imports."""
+
+NOT_YET_MERGED = {
+    "forge_core.llm.account.calls.AccountCalls",
+    "forge_core.permissions.shell.word_pieces.WordReader",
+    "forge_tui.screens.chat_keys.ChatKeys",
+    "forge_tui.screens.reading_keys.ReadingKeys",
+    "forge_tui.widgets.transcript.finding.Finding",
+    "forge_tui.widgets.transcript.window.Window",
+}
+"""Base classes that serve one subclass."""
+
+NOT_YET_UNTANGLED = {
+    "forge_core.offline.intent_table",
+    "forge_core.offline.intents",
+}
+"""Modules that import each other in a circle."""
+
+NOT_YET_SPLIT = {
+    "forge_core.langchain",
+    "forge_tui.screens",
+    "forge_tui.widgets",
+    "forge_tui.widgets.transcript",
+}
+"""Packages with too many units or too long chains of imports."""
+
+BASES_BY_DESIGN = {
+    "forge_tui.terminal.compositor.FrugalScreen": "keeps Textual's private parts out of the screens",
+    "forge_tui.terminal.output.RowDiffOutput": "keeps Textual's private parts out of the app",
+}
+"""Base classes with one subclass that stay: fences around private parts, and public extension points."""
+
+REGISTRIES = {
+    "forge_core.commands.handlers": "lists the modules of the slash commands",
+}
+"""Modules that list others in a table: what only they import is an entry, whatever its size."""
+
+SMALL_BY_DESIGN: dict[str, str] = {}
+"""Small modules that stay: they keep a public import path, or hold the constants of a package."""
