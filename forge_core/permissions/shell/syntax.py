@@ -15,10 +15,8 @@ from itertools import islice
 
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.programs.wrapper_tables import FEEDERS, INTERPRETERS, SHELLS
-from forge_core.permissions.shell.bare_commands import BareCommand, Tree
-from forge_core.permissions.shell.fallback import MAX_COMMANDS, crude_commands, crude_writes
 from forge_core.permissions.shell.parser import MAX_NODES
-from forge_core.permissions.shell.tree import read_tree
+from forge_core.permissions.shell.tree import BareCommand, Tree, read_tree
 from forge_core.permissions.shell.words import Pieces, Word, ansi_c, in_double_quotes, plain, readings
 from forge_core.permissions.shell.wrappers import Unwrapped, literals, unwrap
 
@@ -31,6 +29,14 @@ _NAMES_PROGRAM = re.compile(
     r"\w*(?:PAGER|EDITOR|VISUAL|COMMAND|OPEN|CLOSE|ENV|SHELL|CMD|EXEC|ASKPASS|DIFF|SSH|BROWSER)\w*|PS[0-4]"
 )
 """Variables whose value programs run."""
+_MAX_COMMANDS = 250
+"""Different commands that are looked at; a line with more is in doubt anyway."""
+_MAX_CRUDE_WORDS = 100
+_BREAK = re.compile(r"[;&|()\r\n`{}<>]+|\$\(|&&")
+_ANSI = re.compile(r"\$'((?:\\.|[^'\\])*)'", re.DOTALL)
+_GRAVE = re.compile(r"(?:^|[ /])(?:rm|srm|dd|mkfs|git|find|mv|chmod|chown|shred|kill|cd)\b|/dev/")
+"""Looked at first where there are more than can be looked at."""
+_REDIRECT = re.compile(r">[>|&]?\s*([^\s;&|()<>]+)")
 _PRESET: dict[str, list[Pieces]] = {"SHELL": [("/bin/bash",)], "BASH": [("/bin/bash",)]}
 
 
@@ -185,13 +191,13 @@ class _Reader:
             self.read(text, like.depth + 1, like.scope, is_nested=True, is_sure=is_known)
 
     def crude(self, text: str, depth: int, scope: tuple[int, ...]) -> None:
-        writes = crude_writes(text)
-        found = crude_commands(text)
-        if len(found) > MAX_COMMANDS:
+        writes = _crude_writes(text)
+        found = _crude_commands(text)
+        if len(found) > _MAX_COMMANDS:
             self.problem = self.problem or "it has too many parts"
         like = SimpleCommand((), writes, is_guessed=True, text="", depth=depth, scope=scope, is_nested=True)
         like = replace(like, is_hint=self.is_hint)
-        for words in islice(found, MAX_COMMANDS):
+        for words in islice(found, _MAX_COMMANDS):
             parts = tuple(
                 Word(word, "$" in word, "*" in word or "?" in word, word[:1] == "~") for word in words
             )
@@ -224,7 +230,7 @@ def read_line(line: str) -> Reading:
     reader = _Reader()
     reader.read(line, 0, (), is_nested=False, is_sure=True)
     reader.feed()
-    if len(reader.commands) > MAX_COMMANDS:
+    if len(reader.commands) > _MAX_COMMANDS:
         reader.problem = reader.problem or "it has too many commands"
     return Reading(
         line,
@@ -293,3 +299,32 @@ def _is_write(sign: str, target: str) -> bool:
 
 def _is_descriptor(target: str) -> bool:
     return re.fullmatch(r"\d*-?", target) is not None
+
+
+def _crude_commands(line: str) -> list[tuple[str, ...]]:
+    """A crude reading of a line that the parser cannot read: every sequence of words between operators,
+    quotes taken off and also taken for borders. It finds more commands than there are, and costs time in
+    proportion to the line."""
+    line = re.sub(r"\\\r?\n", "", line).replace("\0", "")
+    line = _ANSI.sub(lambda found: ansi_c(found[1]), line)
+    line = re.sub(r"\$\{?IFS\}?", " ", line)
+    found: dict[tuple[str, ...], None] = {}
+    for text in (re.sub(r"[\\'\"]", "", line), re.sub(r"['\"]", " ; ", line).replace("\\", "")):
+        for part in dict.fromkeys(_BREAK.split(text)):
+            words = tuple(part.split(maxsplit=_MAX_CRUDE_WORDS)[:_MAX_CRUDE_WORDS])
+            while words and re.match(r"(?:then|do|else|elif|if|while|until|!|\w+=.*)$", words[0]):
+                words = words[1:]
+            if words:
+                found[words] = None
+            if words and "," in words[0]:  # {rm,x}
+                found[(*words[0].split(","), *words[1:])] = None
+    return (
+        sorted(found, key=lambda words: not _GRAVE.search(" ".join(words[:8])))
+        if len(found) > _MAX_COMMANDS
+        else list(found)
+    )
+
+
+def _crude_writes(line: str) -> tuple[str, ...]:
+    """What a redirection may write."""
+    return tuple(dict.fromkeys(re.sub(r"['\"\\]", "", one) for one in _REDIRECT.findall(line)))

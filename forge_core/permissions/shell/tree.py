@@ -7,14 +7,22 @@ words), the reading checks it, and fails closed.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from forge_core.permissions.programs.word_sets import table
-from forge_core.permissions.shell.bare_commands import BareCommand, Tree
-from forge_core.permissions.shell.here_documents import end_fault, hidden_fault, scripts_in
 from forge_core.permissions.shell.parser import MAX_NODES, REDIRECTS, SUBEXPRESSIONS, WORDS, parsed
-from forge_core.permissions.shell.word_pieces import WordReader
-from forge_core.permissions.shell.words import Piece, plain
+from forge_core.permissions.shell.words import (
+    QUOTED_NOTHING,
+    Hole,
+    Piece,
+    Pieces,
+    ansi_c,
+    in_double_quotes,
+    plain,
+    unquoted,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -23,6 +31,49 @@ _MAX_WORDS = 500
 _JOINT = re.compile(r"(?:\\\n)*")
 
 _OWN_SHELL = table("subshell command_substitution process_substitution")
+_UNSEEN = re.compile(r"(?<!\\)(?:\\\\)*(?:`|\$[({\[])")
+"""What would run or expand, in text that the parser took for plain."""
+_BARE = table("word number variable_name special_variable_name")
+_BORDER = re.compile(r"[\s;&|<>()`'\"]")
+"""Ends a word that is not quoted."""
+_DEFAULTS = table(":- - := = :+ +")
+_BACKQUOTED = re.compile(r"(?<!\\)`((?:\\.|[^`\\])*)`", re.DOTALL)
+_EXPANSION = re.compile(r"(?<!\\)\$[({\[]")
+_UNCLEAR = "the end of a here-document in it is not clear"
+
+
+@dataclass(slots=True)
+class BareCommand:
+    """A command as it is written, its variables not yet put in."""
+
+    text: str
+    depth: int
+    scope: tuple[int, ...]
+    """The shells of their own that it runs in; what a `cd` changes stays within."""
+    words: list[Pieces] = field(default_factory=list)
+    assignments: list[tuple[str, Pieces]] = field(default_factory=list)
+    redirects: list[tuple[str, Pieces]] = field(default_factory=list)
+    """Operator and target."""
+    fed: list[str] = field(default_factory=list)
+    """Texts of here-documents and here-strings."""
+    is_piped: bool = False
+    """It reads what another command of the line prints."""
+
+
+@dataclass(slots=True)
+class Tree:
+    """What a text says."""
+
+    commands: list[BareCommand] = field(default_factory=list)
+    variables: dict[str, list[Pieces]] = field(default_factory=dict)
+    functions: set[str] = field(default_factory=set)
+    scripts: list[tuple[str, int, tuple[int, ...]]] = field(default_factory=list)
+    """Texts in backquotes, with depth and scope."""
+    features: set[str] = field(default_factory=set)
+    """Kinds of node that stand for something evaluated besides the commands: arithmetic, `${x@P}` …"""
+    nodes: int = 0
+    problem: str = ""
+    """Why it could not be read; empty when it was."""
 
 
 def read_tree(text: str, depth: int = 0, scope: tuple[int, ...] = (), max_nodes: int = MAX_NODES) -> Tree:
@@ -37,12 +88,18 @@ def read_tree(text: str, depth: int = 0, scope: tuple[int, ...] = (), max_nodes:
     if root is not None:
         tree.nodes = root.descendant_count
     if root is not None and not tree.problem:
-        _Walk(source, tree).visit(root, depth, scope)
+        _TreeReader(source, tree).visit(root, depth, scope)
     return tree
 
 
-class _Walk(WordReader):
-    shells = 0
+class _TreeReader:
+    """Adds what stands in a syntax tree to `tree`. Words hold commands and commands words, so that one class
+    reads both."""
+
+    def __init__(self, source: bytes, tree: Tree) -> None:
+        self.source = source
+        self.tree = tree
+        self.shells = 0
 
     def visit(self, node: Node, depth: int, scope: tuple[int, ...], *, is_piped: bool = False) -> None:
         kind = node.type
@@ -237,7 +294,7 @@ class _Walk(WordReader):
         start, end, body = ends
         written, text = self.text(start), self.text(body) if body else ""
         behind = self.source[end.end_byte : end.end_byte + 1].decode(errors="replace")
-        fault = end_fault(written, text, self.text(end), behind, strips=node.children[0].type == "<<-")
+        fault = _end_fault(written, text, self.text(end), behind, strips=node.children[0].type == "<<-")
         self.tree.problem = self.tree.problem or fault
         bare.fed.append(text)
         bare.redirects.append(("<<", ()))
@@ -246,9 +303,98 @@ class _Walk(WordReader):
         seen = [child for child in body.children if child.type != "heredoc_content"]
         for child in seen:
             self.pieces(child, bare.depth, bare.scope)
-        for script in scripts_in(text):
+        for script in _scripts_in(text):
             self.tree.scripts.append((script, bare.depth + 1, (*bare.scope, self.shell())))
-        self.tree.problem = self.tree.problem or hidden_fault(text, [self.text(one) for one in seen])
+        self.tree.problem = self.tree.problem or _hidden_fault(text, [self.text(one) for one in seen])
+
+    def text(self, node: Node) -> str:
+        return self.source[node.start_byte : node.end_byte].decode(errors="replace")
+
+    def pieces(
+        self, node: Node, depth: int, scope: tuple[int, ...], *, is_quoted: bool = False
+    ) -> list[Piece]:
+        """What a word is put together from; commands in it are visited."""
+        kind, text = node.type, self.text(node)
+        match kind:
+            case "raw_string":
+                return [text[1:-1] or QUOTED_NOTHING]
+            case "ansi_c_string":
+                return [ansi_c(text[2:-1]) or QUOTED_NOTHING]
+            case "string" | "translated_string":
+                return list(self.string(node, depth, scope)) or [QUOTED_NOTHING]
+            case "concatenation":
+                return [piece for child in node.children for piece in self.part(child, depth, scope)]
+            case "simple_expansion":
+                name = text[1:]
+                return [Hole(text, name, is_quoted, is_simple=True)]
+            case "expansion":
+                return [self.expansion(node, depth, scope, is_quoted)]
+            case "command_substitution" | "process_substitution":
+                self.visit(node, depth, scope)
+                return [Hole(text)]
+            case "arithmetic_expansion":
+                self.tree.features.add("arithmetic")
+                for child in node.named_children:
+                    self.visit(child, depth, scope)
+                return [Hole(text)]
+            case "brace_expression":
+                return [unquoted(text)]
+        if _UNSEEN.search(text) or (
+            kind in _BARE and _BORDER.search(re.sub(r"\\.", "", text, flags=re.DOTALL))
+        ):
+            self.tree.problem = "its syntax is not clear"  # the grammar takes `a⏎\b` for one command
+        for child in node.named_children:
+            self.visit(child, depth, scope)
+        return [unquoted(text)]
+
+    def part(self, node: Node, depth: int, scope: tuple[int, ...]) -> list[Piece]:
+        """A piece of a concatenation; the `$` of `$"…"` is none."""
+        if node.type == "$" and self.source[node.end_byte : node.end_byte + 1] == b'"':
+            return [unquoted(self.text(node)[:-1])]
+        return self.pieces(node, depth, scope)
+
+    def string(self, node: Node, depth: int, scope: tuple[int, ...]) -> Iterator[Piece]:
+        if node.type == "translated_string":
+            node = node.children[-1]
+        at = node.start_byte + 1
+        for child in node.children[1:-1]:
+            if child.type in ("string_content", "$"):
+                continue
+            if at < child.start_byte:
+                yield self.literal(at, child.start_byte)
+            yield from self.pieces(child, depth, scope, is_quoted=True)
+            at = child.end_byte
+        if at < node.end_byte - 1:
+            yield self.literal(at, node.end_byte - 1)
+
+    def literal(self, start: int, end: int) -> str:
+        text = self.source[start:end].decode(errors="replace")
+        if _UNSEEN.search(text):
+            self.tree.problem = "its syntax is not clear"
+        return in_double_quotes(text)
+
+    def expansion(self, node: Node, depth: int, scope: tuple[int, ...], is_quoted: bool) -> Hole:
+        name, operator = "", ""
+        defaults: list[str] = []
+        for child in node.children[1:-1]:
+            if child.type in ("variable_name", "special_variable_name") and not name and not operator:
+                name = self.text(child)
+            elif not child.is_named and not operator:
+                operator = child.type
+            elif child.type == "subscript" and not name and not operator:
+                array = child.child_by_field_name("name")
+                name = self.text(array) if array else ""
+                self.visit(child, depth, scope)
+            elif child.is_named:
+                pieces = self.pieces(child, depth, scope) if child.type in WORDS else []
+                if child.type not in WORDS:
+                    self.visit(child, depth, scope)
+                if operator in _DEFAULTS:
+                    defaults.append("".join(one if isinstance(one, str) else one.raw for one in pieces))
+        is_simple = not operator and node.child_count == 3 and bool(name)
+        if not is_simple:
+            self.tree.features.add("expansion")
+        return Hole(self.text(node), name, is_quoted, tuple(defaults), is_simple)
 
 
 def _is_torn(program: str) -> bool:
@@ -258,3 +404,26 @@ def _is_torn(program: str) -> bool:
         and re.search(r"[$'\"\\]", program) is None
         and program.count("{") != program.count("}")
     )
+
+
+def _end_fault(written: str, body: str, end: str, behind: str, *, strips: bool) -> str:
+    """Why bash may see the document end elsewhere than the parser; nothing when it does not. `written` is the
+    word after `<<`, `end` the line that closes it, `behind` the character after that."""
+    delimiter = re.sub(r"\\(.)|['\"]", r"\1", written)
+    lines = [line.lstrip("\t") if strips else line for line in body.split("\n")]
+    closes = end.lstrip("\t") if strips else end
+    if delimiter in lines or closes != delimiter or re.search(r"[$`\n]", written) or behind not in ("", "\n"):
+        return _UNCLEAR
+    continued = re.search(r"\\\n", body) if not re.search(r"['\"\\]", written) else None
+    return _UNCLEAR if continued and delimiter in body.replace("\\\n", "").split("\n") else ""
+
+
+def _scripts_in(body: str) -> list[str]:
+    """What stands in backquotes in a document whose word was not quoted: bash runs it."""
+    return [re.sub(r"\\([$`\\])", r"\1", found) for found in _BACKQUOTED.findall(body)]
+
+
+def _hidden_fault(body: str, seen: Sequence[str]) -> str:
+    """Whether the document holds an expansion that is not in one of those that the parser has `seen`."""
+    found = sum(len(_EXPANSION.findall(one)) for one in seen)
+    return "a here-document in it is not clear" if len(_EXPANSION.findall(body)) > found else ""
