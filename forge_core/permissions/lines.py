@@ -18,8 +18,7 @@ from forge_core.permissions.read_only.commands import (
     is_reading,
     reads_only,
 )
-from forge_core.permissions.read_only.strays import strays
-from forge_core.permissions.read_only.unmasked_reading import still_asks
+from forge_core.permissions.read_only.reasons_to_ask import still_asks, strays
 from forge_core.permissions.read_only.word_paths import paths_in
 from forge_core.permissions.rules.command_rules import (
     Match,

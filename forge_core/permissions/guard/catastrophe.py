@@ -9,19 +9,22 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from forge_core.permissions.guard.cleaning import cleaning
 from forge_core.permissions.guard.destruction import (
     DELETERS,
+    cleaning,
+    deletes_branches,
     destroyed,
     emptied,
     finds_and_deletes,
+    is_leased,
     is_picky,
     is_recursive,
+    pushed,
     removed_by_text,
+    rewrites_a_remote,
     starts_of,
 )
 from forge_core.permissions.guard.precious import absolute, is_all_of, is_history, precious
-from forge_core.permissions.guard.pushes import deletes_branches, is_leased, pushed, rewrites_a_remote
 from forge_core.permissions.programs.plain_programs import NEVER_RUN
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.shell.syntax import SimpleCommand, read_line, words_of

@@ -1,10 +1,12 @@
-"""What a command deletes, moves away, makes inaccessible or empties."""
+"""What a command deletes, moves away, makes inaccessible or empties, on the disk or on a remote."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+from forge_core.permissions.programs.git_aliases import VALUE_OPTIONS, subcommand
 from forge_core.permissions.programs.word_sets import table
 
 DELETERS = frozenset({"rm", "srm", "trash"})
@@ -16,6 +18,26 @@ _EMPTIERS = table("tee truncate shred")
 _REMOVALS = re.compile(
     r"(?:rmtree|remove_tree|rm_rf|rm_r|rmSync|rmdirSync|rimraf)\W[^'\"\n]{0,80}['\"]([^'\"\n]{1,200})['\"]"
 )
+_DRY = re.compile(r"--d(?:r(?:y(?:-(?:r(?:u(?:n)?)?)?)?)?)?")
+_EVERYTHING = re.compile(r"(?:\.|\*+|:/|:\(top\))?/*")
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaning:
+    """One `git … clean …`."""
+
+    folders: tuple[str, ...]
+    """Where it begins, as written: each from the one before it."""
+    operands: tuple[str, ...]
+    is_deep: bool
+    """It also takes ignored files (keys and settings among them), or repositories within this one."""
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether it is not told what to delete."""
+        return not self.operands or any(
+            _EVERYTHING.fullmatch(one) or re.search(r"[$`]", one) for one in self.operands
+        )
 
 
 def is_recursive(words: Sequence[str]) -> bool:
@@ -120,3 +142,72 @@ def starts_of(words: Sequence[str]) -> list[str]:
             break
         starts.append(word)
     return starts or ["."]
+
+
+def cleaning(words: Sequence[str], assignments: Sequence[str] = ()) -> Cleaning | None:
+    """What follows `git`, read as a clean that deletes; None for everything else, dry runs too."""
+    folders = [
+        value for name, _, value in (one.partition("=") for one in assignments) if name == "GIT_WORK_TREE"
+    ]
+    rest = list(words)
+    while rest and rest[0].startswith("-"):
+        option, equals, value = rest[0].partition("=")
+        takes_next = option in ("-C", "--work-tree") and not equals
+        if option in ("-C", "--work-tree"):
+            folders += [value] if equals else rest[1:2]
+        rest = rest[2:] if takes_next or (option in VALUE_OPTIONS and not equals) else rest[1:]
+    if rest[:1] != ["clean"]:
+        return None
+    operands: list[str] = []
+    letters, is_dry = "", False
+    left = iter(rest[1:])
+    for word in left:
+        if word == "--":
+            operands += left
+        elif word.startswith("--"):
+            is_dry = is_dry or _DRY.fullmatch(word) is not None
+            letters += "f" if word.startswith("--f") else ""
+            if word.startswith("--e") and "=" not in word:
+                next(left, None)
+        elif word.startswith("-") and len(word) > 1:
+            own, excludes, pattern = word[1:].partition("e")
+            letters += own
+            if excludes and not pattern:
+                next(left, None)
+        else:
+            operands.append(word)
+    if is_dry or "n" in letters:
+        return None
+    is_unknown = any(re.search(r"[$`]", word) for word in rest[1:])  # it may be the option that matters
+    is_deep = is_unknown or "x" in letters or "X" in letters or letters.count("f") > 1
+    return Cleaning(tuple(folders), tuple(operands), is_deep)
+
+
+def pushed(words: Sequence[str]) -> list[str]:
+    """What follows `git … push`, or nothing. `words` are those behind `git`."""
+    rest = list(subcommand(words))
+    return rest[1:] if rest[:1] == ["push"] else []
+
+
+def is_leased(word: str) -> bool:
+    """Whether it forces, but only over what was last seen there."""
+    return word.startswith(("--force-w", "--force-i"))
+
+
+def rewrites_a_remote(words: Sequence[str]) -> str | None:
+    """Why the push overwrites what others may have pushed, or None."""
+    for word in pushed(words):
+        forces = word.startswith("--force") and not is_leased(word)
+        mirrors = len(word) > 3 and "--mirror".startswith(word)
+        if forces or mirrors or word.startswith("+") or re.fullmatch(r"-[a-z]*f[a-z]*", word):
+            return f"git push {word} rewrites the history of a remote"
+    return None
+
+
+def deletes_branches(words: Sequence[str]) -> bool:
+    """Whether the push deletes branches or tags of the remote."""
+    return any(
+        re.fullmatch(r":.+|-[a-z]*d[a-z]*", word)
+        or (len(word) > 4 and ("--delete".startswith(word) or "--prune".startswith(word)))
+        for word in pushed(words)
+    )

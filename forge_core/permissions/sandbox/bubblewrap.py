@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from forge_core.permissions.programs.word_sets import table
-from forge_core.permissions.sandbox.presence import is_folder, is_there
+from forge_core.permissions.sandbox.path_checks import is_folder, is_there
 from forge_core.permissions.sandbox.state import SandboxState
 
 _NAMESPACES = (

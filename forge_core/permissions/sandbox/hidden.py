@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from forge_core.permissions.programs.word_sets import table
-from forge_core.permissions.sandbox.presence import is_folder
+from forge_core.permissions.sandbox.path_checks import is_folder
 
 SECRETS_AT_HOME = table(
     """.ssh .aws .azure .gnupg .kube .netrc _netrc .npmrc .yarnrc.yml .pypirc .pgpass .my.cnf .vault-token

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from forge_core.permissions.sandbox.presence import is_folder
+from forge_core.permissions.sandbox.path_checks import is_folder
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _REMOVE_AND_MAKE = 0b1_1111_1111_0000

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from forge_core.permissions.programs.word_sets import table
-from forge_core.permissions.sandbox.presence import is_folder, is_own_folder, is_there
+from forge_core.permissions.sandbox.path_checks import is_folder, is_own_folder, is_there
 from forge_core.permissions.sandbox.protected import Protection
 
 VEILS = ("/tmp", "/var/tmp", "/run", "/var/run", "/mnt/wslg")

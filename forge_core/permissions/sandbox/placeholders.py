@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from forge_core.permissions.sandbox.anchor import anchored
+from forge_core.permissions.sandbox.path_checks import anchored
 from forge_core.permissions.sandbox.protected import PlaceholderKind
 
 _CONTENTS: Mapping[PlaceholderKind, bytes] = {"file": b"", "commondir": b".\n"}

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Literal
 
 from forge_core.permissions.sandbox.git_config import named_paths
-from forge_core.permissions.sandbox.presence import is_there, mode_of
+from forge_core.permissions.sandbox.path_checks import is_there, mode_of
 from forge_core.workspace.repository import read_small
 
 MAX_REPOSITORIES = 32

@@ -14,15 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forge_core.errors import WorkspaceError
-from forge_core.permissions.sandbox.anchor import anchored
 from forge_core.permissions.sandbox.bubblewrap import options
 from forge_core.permissions.sandbox.hidden import home_folders, listening_sockets, secrets_outside
 from forge_core.permissions.sandbox.layout import Masks, Scene, environment_inside, mounts
+from forge_core.permissions.sandbox.path_checks import anchored, is_there
 from forge_core.permissions.sandbox.placeholders import MountedPaths, Placeholders
-from forge_core.permissions.sandbox.presence import is_there
 from forge_core.permissions.sandbox.protected import protection
 from forge_core.permissions.sandbox.state import SandboxKind, SandboxState
-from forge_core.permissions.sandbox.survey import Survey
+from forge_core.permissions.sandbox.survey import Survey, tracked_secrets
 
 _PATIENCE_S = 1.0
 _NOTE = b"# The contents of this file are hidden from sandboxed commands.\n"
@@ -215,8 +214,6 @@ class Sandbox:
     def _tracked_among(self, secrets: Sequence[Path]) -> dict[Path, bool]:
         if not secrets:
             return {}
-        from forge_core.permissions.sandbox.tracked import tracked_secrets
-
         key = tuple((path, _stamp(path)) for path in [*secrets, self._root / ".git" / "index"])
         if self._tracked[0] != key:
             self._tracked = (key, tracked_secrets(self._root, secrets))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from forge_core.permissions.paths import is_secret
 from forge_core.permissions.programs.word_sets import table
+from forge_core.permissions.sandbox.path_checks import is_there
 
 MAX_ENTRIES = 20_000
 """About 20 ms the first time, then a stat for each folder. Nearer folders come first, so what is missed in a
@@ -22,6 +25,8 @@ _SKIPPED = table(
     """node_modules bower_components __pycache__ site-packages dist-packages vendor target build dist out
     .venv venv .tox .nox .mypy_cache .ruff_cache .pytest_cache .cache .gradle .idea .next .nuxt .svn .hg"""
 )
+_MAX_COMPARED_BYTES = 1_000_000
+_GIT_TIMEOUT_S = 2.0
 _KEY_HEADER_BYTES = 4_096
 _SETTLED_NS = 100_000_000
 """A folder changed less than this before it was read may change again within one tick of its clock."""
@@ -130,3 +135,47 @@ def _is_worth_hiding(path: str) -> bool:
         return not path.endswith((".pem", ".key")) or b"PRIVATE KEY" in os.read(descriptor, _KEY_HEADER_BYTES)
     finally:
         os.close(descriptor)
+
+
+def tracked_secrets(root: Path, paths: Sequence[Path]) -> dict[Path, bool]:
+    """Those of `paths` that git tracks in `root`; True when the file is just what git has.
+
+    Hiding such a file would protect nothing (`git show` gives it), and git would take the stand-in for a
+    change. Equal bytes are asked for, not the name alone: a command could track the name with other bytes.
+    """
+    import subprocess
+
+    from forge_core.workspace.git import hardened_git_args
+
+    if not paths or not is_there(root / ".git"):
+        return {}
+    names = {str(path.relative_to(root)): path for path in paths if path.is_relative_to(root)}
+    command = ["git", *hardened_git_args(), "-C", str(root), "--literal-pathspecs", "--no-optional-locks"]
+    try:
+        done = subprocess.run(
+            [*command, "ls-files", "--stage", "-z", "--", *names],
+            capture_output=True,
+            timeout=_GIT_TIMEOUT_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    found: dict[Path, bool] = {}
+    for record in done.stdout.decode("utf-8", "surrogateescape").split("\0"):
+        facts, _, name = record.partition("\t")
+        if (path := names.get(name)) is not None and len(fields := facts.split()) == 3:
+            found[path] = _blob_id(path, len(fields[1])) == fields[1]
+    return found
+
+
+def _blob_id(path: Path, digits: int) -> str:
+    """git's name for the file's bytes; empty when it can't be read or is large."""
+    try:
+        if path.stat().st_size > _MAX_COMPARED_BYTES:
+            return ""
+        data = path.read_bytes()
+    except OSError:
+        return ""
+    algorithm = hashlib.sha256 if digits == 64 else hashlib.sha1
+    return algorithm(b"blob %d\0" % len(data) + data).hexdigest()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.permissions.sandbox import Sandbox, SandboxKind, SandboxState
-from forge_core.permissions.sandbox.anchor import anchored
+from forge_core.permissions.sandbox.path_checks import anchored
 from forge_core.permissions.sandbox.placeholders import MountedPaths, Placeholders
 from forge_core.permissions.sandbox.protected import protection
 from tests.unit.permissions.sandbox.conftest import bwrap_works, needs_bwrap

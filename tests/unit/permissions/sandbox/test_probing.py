@@ -13,7 +13,7 @@ import pytest
 
 from forge_core.permissions.sandbox import SandboxKind, probe, probe_now, probing
 from forge_core.permissions.sandbox.bubblewrap import find_bwrap
-from forge_core.permissions.sandbox.reasons import why_bwrap_failed
+from forge_core.permissions.sandbox.probing import why_bwrap_failed
 from tests.support.promptness import assert_prompt
 from tests.unit.permissions.sandbox.conftest import bwrap_works, needs_bwrap
 from tests.unit.permissions.sandbox.people import Person

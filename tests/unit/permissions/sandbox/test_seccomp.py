@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.permissions.sandbox.seccomp import AF_UNIX, FAMILIES, seccomp_filter
-from forge_core.permissions.sandbox.syscalls import machine
+from forge_core.permissions.sandbox.seccomp import AF_UNIX, FAMILIES, machine, seccomp_filter
 
 ALLOW, KILL = 0x7FFF0000, 0x80000000
 MACHINES = ["x86_64", "aarch64"]
