@@ -4,12 +4,14 @@ keeps nothing and touches nothing."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from forge_core.config.project_state import Scripts
 from forge_core.config.settings import PermissionMode
 from forge_core.permissions.guard.catastrophe import Doubt, catastrophe, doubt
+from forge_core.permissions.guard.destruction import is_destructive
 from forge_core.permissions.paths import place
 from forge_core.permissions.read_only.commands import (
     folders_before,
@@ -30,14 +32,66 @@ from forge_core.permissions.rules.command_rules import (
 )
 from forge_core.permissions.rules.denied_files import may_be_met
 from forge_core.permissions.rules.named_scripts import named_scripts
-from forge_core.permissions.rules.rule import NETWORK, Rule, denies_paths
-from forge_core.permissions.rules.rule_book import Origin
-from forge_core.permissions.rules.shell_rules import is_destructive
+from forge_core.permissions.rules.rule import NETWORK, SHELL_TOOL, Rule, denies_paths
+from forge_core.permissions.rules.rule_book import Origin, RuleBook
+from forge_core.permissions.sandbox.state import SandboxStrength
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
-from forge_core.permissions.situation import LineVerdict, Part, Situation
 from forge_core.permissions.verdict import By, Decision
 
 _UNKNOWN = "what it runs cannot be determined from the line"
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """All that a decision depends on but the line."""
+
+    root: Path
+    mode: PermissionMode
+    sandbox: SandboxStrength
+    book: RuleBook
+    tool: str = SHELL_TOOL
+    needs_network: bool = False
+    scripts: Mapping[str, Scripts] = field(default_factory=dict)
+    """Allow rule → the scripts that its line named when it was allowed."""
+
+    @property
+    def is_sandboxed(self) -> bool:
+        return self.sandbox == "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One command of a line, and what was decided of it."""
+
+    text: str
+    decision: Decision
+    reason: str
+    rule: str = ""
+    by: By = "policy"
+    notes: tuple[str, ...] = ()
+    """What was found on the way: wrappers taken off, files written, where it stands."""
+    words: tuple[str, ...] = ()
+    is_named: bool = False
+    """A rule names it, rather than a list or a mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineVerdict:
+    """The decision on the line, and on its parts."""
+
+    decision: Decision
+    reason: str
+    rule: str = ""
+    by: By = "policy"
+    parts: tuple[Part, ...] = ()
+    deciding: Part | None = None
+    is_destructive: bool = False
+    is_single: bool = False
+    """It asks each time, whatever rule is added."""
+    is_read_only: bool = False
+    asking: tuple[SimpleCommand, ...] = ()
+    """The commands that nothing allows yet."""
+    problem: str = ""
 
 
 def judge(line: str, now: Situation) -> LineVerdict:

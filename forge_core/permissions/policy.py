@@ -11,10 +11,17 @@ from forge_core.config.project_state import Scripts
 from forge_core.config.settings import PermissionMode
 from forge_core.errors import ConfigError
 from forge_core.permissions.explain import Explanation, explained
-from forge_core.permissions.lines import judge
+from forge_core.permissions.lines import LineVerdict, Situation, judge
 from forge_core.permissions.paths import Place, place, real_path
 from forge_core.permissions.rules.command_rules import prefix_of
-from forge_core.permissions.rules.grants import check_grant, check_session_grant, command_rule, file_rule
+from forge_core.permissions.rules.grants import (
+    check_grant,
+    check_session_grant,
+    command_rule,
+    exact_pattern,
+    file_rule,
+    session_pattern,
+)
 from forge_core.permissions.rules.named_scripts import named_scripts
 from forge_core.permissions.rules.rule import (
     EDIT,
@@ -29,8 +36,7 @@ from forge_core.permissions.rules.rule import (
     rule_for_paths,
 )
 from forge_core.permissions.rules.rule_book import Kind, RuleBook, RuleEntry
-from forge_core.permissions.rules.shell_rules import exact_pattern, session_pattern
-from forge_core.permissions.situation import LineVerdict, Situation, Strength
+from forge_core.permissions.sandbox.state import SandboxStrength
 from forge_core.permissions.verdict import Decision, Policy, Verdict
 
 TYPE_CHECKING = False
@@ -66,7 +72,7 @@ class PermissionPolicy:
         deny: Iterable[str] = (),
         ask: Iterable[str] = (),
         *,
-        sandbox: Strength = "off",
+        sandbox: SandboxStrength = "off",
         project_allow: Iterable[str] = (),
         project_deny: Iterable[str] = (),
         project_ask: Iterable[str] = (),
@@ -75,7 +81,7 @@ class PermissionPolicy:
     ) -> None:
         self.root = real_path(root)
         self.mode = mode
-        self.sandbox: Strength = sandbox
+        self.sandbox: SandboxStrength = sandbox
         self._book = RuleBook(
             allow=allow,
             deny=deny,

@@ -15,8 +15,8 @@ from pathlib import Path
 from forge_core.approval import Effect
 from forge_core.config.settings import PermissionMode
 from forge_core.permissions import Decision, PermissionPolicy
+from forge_core.permissions.sandbox.state import SandboxStrength
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
-from forge_core.permissions.situation import Strength
 from forge_core.tools.base import ToolUse
 from tests.bench.shell_canaries import REAL, Run, run_lines
 from tests.bench.shell_lines import Grammar
@@ -38,7 +38,7 @@ _ALLOW = tuple(
         "echo",
     )
 )
-_STRENGTHS: tuple[Strength, ...] = ("full", "off")
+_STRENGTHS: tuple[SandboxStrength, ...] = ("full", "off")
 _DENIABLE = ("rm", "evil", "git push", "npm")
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from forge_core.permissions.programs.git_aliases import VALUE_OPTIONS, subcommand
 from forge_core.permissions.programs.word_sets import table
+from forge_core.permissions.shell.syntax import read_line
 
 DELETERS = frozenset({"rm", "srm", "trash"})
 _RECURSIVE = re.compile(r"-\w*[rR]\w*|--r(?:e(?:c(?:u(?:r(?:s(?:i(?:ve?)?)?)?)?)?)?)?")
@@ -18,6 +19,20 @@ _EMPTIERS = table("tee truncate shred")
 _REMOVALS = re.compile(
     r"(?:rmtree|remove_tree|rm_rf|rm_r|rmSync|rmdirSync|rimraf)\W[^'\"\n]{0,80}['\"]([^'\"\n]{1,200})['\"]"
 )
+_DESTRUCTIVE = table(
+    "rm rmdir unlink shred truncate dd mkfs kill pkill killall sudo doas su chmod chown mv"
+    " reboot shutdown halt poweroff crontab systemctl"
+)
+_DESTRUCTIVE_PARTS = {
+    "git": table("push reset clean checkout restore rebase filter-branch stash gc prune rm branch tag"),
+    "docker": table("rm rmi kill prune system volume"),
+    "kubectl": frozenset({"delete", "drain"}),
+    "npm": frozenset({"publish", "unpublish"}),
+    "cargo": frozenset({"publish", "yank"}),
+    "gh": frozenset({"repo", "release", "secret", "api"}),
+    "terraform": frozenset({"apply", "destroy"}),
+}
+_NETWORK = table("curl wget ssh scp sftp rsync nc ncat telnet ftp")
 _DRY = re.compile(r"--d(?:r(?:y(?:-(?:r(?:u(?:n)?)?)?)?)?)?")
 _EVERYTHING = re.compile(r"(?:\.|\*+|:/|:\(top\))?/*")
 
@@ -211,3 +226,21 @@ def deletes_branches(words: Sequence[str]) -> bool:
         or (len(word) > 4 and ("--delete".startswith(word) or "--prune".startswith(word)))
         for word in pushed(words)
     )
+
+
+def is_destructive(command: str) -> bool:
+    """Whether the line deletes, rewrites, leaves the machine or acts as somebody else, so that the answer
+    offered first should be no."""
+    for one in read_line(command).commands:
+        if one.is_hint and one.program not in _DESTRUCTIVE:
+            continue
+        parts = _DESTRUCTIVE_PARTS.get(one.program, frozenset())
+        if (
+            not _DESTRUCTIVE.isdisjoint((one.program, *one.wrappers))
+            or one.program in _NETWORK
+            or not parts.isdisjoint(one.words[1:])
+        ):
+            return True
+        if one.program == "find" and "-delete" in one.words:
+            return True
+    return False

@@ -29,7 +29,7 @@ from forge_core.permissions.read_only.program_tables import (
     VERSIONS,
 )
 from forge_core.permissions.read_only.word_paths import glob_stays, holds_secret, paths_in
-from forge_core.permissions.shell.syntax import Reading, SimpleCommand
+from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
 from forge_core.permissions.shell.words import Word
 
 HARMLESS_WRAPPERS = table("time timeout gtimeout nice command stdbuf !")
@@ -64,6 +64,12 @@ def reads_only(reading: Reading, root: Path) -> bool:
     if reading.problem or reading.functions or reading.features or not reading.commands:
         return False
     return all(is_reading(one, reading, root) for one in reading.commands if not one.is_hint)
+
+
+def is_read_only(command: str, root: Path) -> bool:
+    """Whether every command of the line is on the built-in list of those that only read, with harmless
+    options and nothing outside `root`. It changes nothing, so nothing need be kept to undo it."""
+    return reads_only(read_line(command), root)
 
 
 def is_reading(command: SimpleCommand, reading: Reading, root: Path) -> bool:

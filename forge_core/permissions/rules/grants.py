@@ -12,6 +12,7 @@ from pathlib import Path
 from forge_core.errors import ConfigError
 from forge_core.permissions.paths import Place
 from forge_core.permissions.programs.runners import runner_of
+from forge_core.permissions.rules.additions import is_harmless
 from forge_core.permissions.rules.command_rules import covers, prefix_of
 from forge_core.permissions.rules.rule import NETWORK, SHELL_TOOL, WRITERS, Rule, parse_rule, quoted
 from forge_core.permissions.shell.syntax import SimpleCommand, read_line
@@ -31,6 +32,37 @@ def command_rule(commands: Sequence[SimpleCommand], root: Path) -> str:
     safe."""
     rules = {_generalised(one, root) for one in commands}
     return rules.pop() if len(rules) == 1 else ""
+
+
+def exact_pattern(command: str) -> str:
+    """The pattern that means exactly this line."""
+    command = command.strip()
+    return "=" + command if command.startswith("=") or command.endswith("*") else command
+
+
+def session_pattern(command: str, root: Path) -> str:
+    """The pattern that "yes, for this session" stores: exactly this line, but for test, lint and build
+    runners and what git only shows, where other harmless words may follow the next time."""
+    reading = read_line(command)
+    exact = exact_pattern(command)
+    if reading.problem or len(reading.commands) != 1:
+        return exact
+    one = reading.commands[0]
+    runner = runner_of(list(one.words))
+    if (
+        runner is None
+        or one.wrappers
+        or one.assignments
+        or one.writes
+        or one.reads
+        or one.fed
+        or not one.is_known
+    ):
+        return exact
+    own = len(runner.words)
+    prefix = " ".join(one.words[:own])
+    is_plain = re.fullmatch(r"[\w./ -]+", prefix) is not None
+    return f"{prefix}:*" if is_plain and is_harmless(one.words, one.parts[own:], root) else exact
 
 
 def file_rule(tool: str, places: list[Place]) -> str:

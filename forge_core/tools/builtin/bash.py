@@ -8,7 +8,7 @@ from typing import Any
 
 from forge_core.approval import Effect
 from forge_core.errors import ToolError
-from forge_core.permissions.rules.shell_rules import is_destructive
+from forge_core.permissions.guard.destruction import is_destructive
 from forge_core.permissions.shell.syntax import simple_commands
 from forge_core.result import FileDiff
 from forge_core.tools.base import (

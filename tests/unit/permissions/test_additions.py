@@ -6,7 +6,7 @@ import pytest
 
 from forge_core.approval import Effect
 from forge_core.permissions import Decision, PermissionPolicy
-from forge_core.permissions.rules.shell_rules import session_pattern
+from forge_core.permissions.rules.grants import session_pattern
 from forge_core.tools.base import ToolUse
 
 ALLOW, ASK = Decision.ALLOW, Decision.ASK

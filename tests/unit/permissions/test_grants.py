@@ -7,7 +7,7 @@ import pytest
 from forge_core.approval import Effect
 from forge_core.errors import ConfigError
 from forge_core.permissions import Decision, PermissionPolicy
-from forge_core.permissions.rules.shell_rules import is_destructive
+from forge_core.permissions.guard.destruction import is_destructive
 from forge_core.tools.base import ToolUse
 
 ALLOW, ASK = Decision.ALLOW, Decision.ASK

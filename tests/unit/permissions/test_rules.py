@@ -3,9 +3,10 @@ from pathlib import Path
 import pytest
 
 from forge_core.errors import ConfigError
+from forge_core.permissions.guard.destruction import is_destructive
 from forge_core.permissions.rules.command_rules import Match, covers, is_exactly, meets
+from forge_core.permissions.rules.grants import session_pattern
 from forge_core.permissions.rules.rule import Rule, parse_rule
-from forge_core.permissions.rules.shell_rules import is_destructive, session_pattern
 from forge_core.permissions.shell.syntax import read_line
 
 

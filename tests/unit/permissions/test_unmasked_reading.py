@@ -9,7 +9,7 @@ import pytest
 from forge_core.approval import Effect
 from forge_core.config.settings import PermissionMode
 from forge_core.permissions import Decision, PermissionPolicy, Verdict
-from forge_core.permissions.situation import Strength
+from forge_core.permissions.sandbox.state import SandboxStrength
 from forge_core.tools import BashTool, ExecutionContext, ToolExecutor
 from forge_core.tools.base import ToolUse
 
@@ -45,7 +45,7 @@ def git(root: Path) -> Git:
 
 
 def verdict(
-    root: Path, line: str, sandbox: Strength = "off", mode: PermissionMode = PermissionMode.ASK
+    root: Path, line: str, sandbox: SandboxStrength = "off", mode: PermissionMode = PermissionMode.ASK
 ) -> Verdict:
     return PermissionPolicy(root, mode, sandbox=sandbox).decide("bash", ToolUse(Effect.RUN, line))
 
@@ -87,7 +87,7 @@ STILL_ASKS = [
 @pytest.mark.parametrize("sandbox", ["off", "weak"])
 @pytest.mark.parametrize("line", RUNS)
 def test_plain_reading_of_listed_files_runs_unasked(
-    root: Path, git: Git, line: str, sandbox: Strength
+    root: Path, git: Git, line: str, sandbox: SandboxStrength
 ) -> None:
     found = verdict(root, line, sandbox)
     assert found.decision is ALLOW, found.reason
