@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from forge_core.permissions.lines import LineVerdict
+from forge_core.permissions.line_policy import LineVerdict
 from forge_core.permissions.verdict import Decision
 
 _MARKS = {Decision.ALLOW: "allow", Decision.ASK: "ask  ", Decision.DENY: "deny "}

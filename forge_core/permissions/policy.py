@@ -11,8 +11,8 @@ from forge_core.config.project_state import Scripts
 from forge_core.config.settings import PermissionMode
 from forge_core.errors import ConfigError
 from forge_core.permissions.explain import Explanation, explained
-from forge_core.permissions.lines import LineVerdict, Situation, judge
-from forge_core.permissions.paths import Place, place, real_path
+from forge_core.permissions.line_policy import LineVerdict, Situation, judge
+from forge_core.permissions.path_info import Place, place, real_path
 from forge_core.permissions.rules.command_rules import prefix_of
 from forge_core.permissions.rules.grants import (
     check_grant,

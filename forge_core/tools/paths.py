@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from forge_core.errors import ToolError
-from forge_core.permissions.paths import real_path
+from forge_core.permissions.path_info import real_path
 from forge_core.tools.base import ExecutionContext
 from forge_core.workspace.beneath import opened_folder
 from forge_core.workspace.ignore import IgnoreRules, walk

@@ -24,7 +24,7 @@ from forge_core.permissions.guard.destruction import (
     rewrites_a_remote,
     starts_of,
 )
-from forge_core.permissions.guard.precious import absolute, is_all_of, is_history, precious
+from forge_core.permissions.guard.valuable_paths import absolute, is_all_of, is_history, precious
 from forge_core.permissions.programs.plain_programs import NEVER_RUN
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.shell.syntax import SimpleCommand, read_line, words_of

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from forge_core.permissions.programs.repository_config import config_files, config_text, settings_in
+from forge_core.permissions.programs.git_config import config_files, config_text, settings_in
 from forge_core.permissions.programs.word_sets import table
 
 GIT_OWN = table(

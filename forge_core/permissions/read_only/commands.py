@@ -1,6 +1,6 @@
 """Whether a command plainly only reads, and only inside the folder: the list of what may run unasked.
 
-A program is on the list with the exact options that it may be given (read_only_tables.py). Whatever is
+A program is on the list with the exact options that it may be given. Whatever is
 spelled otherwise asks: a question too many costs a key, a yes too many the machine.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from forge_core.permissions.paths import place, real_path
-from forge_core.permissions.programs.repository_config import running_setting
+from forge_core.permissions.path_info import place, real_path
+from forge_core.permissions.programs.git_config import running_setting
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.read_only.git import git_paths
 from forge_core.permissions.read_only.option_forms import given

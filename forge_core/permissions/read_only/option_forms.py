@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from forge_core.permissions.paths import is_secret
+from forge_core.permissions.path_info import is_secret
 from forge_core.permissions.shell.words import Word
 
 _KINDS = {

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from forge_core.permissions.paths import is_secret, place, real_path
-from forge_core.permissions.programs.repository_config import index_files
+from forge_core.permissions.path_info import is_secret, place, real_path
+from forge_core.permissions.programs.git_config import index_files
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.read_only.commands import folders_before, git_runs
 from forge_core.permissions.read_only.option_forms import given

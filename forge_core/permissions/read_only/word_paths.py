@@ -10,7 +10,7 @@ from glob import iglob
 from itertools import islice
 from pathlib import Path
 
-from forge_core.permissions.paths import is_secret, place
+from forge_core.permissions.path_info import is_secret, place
 from forge_core.permissions.shell.words import Word
 
 _MAX_FILES = 2_000

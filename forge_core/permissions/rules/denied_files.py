@@ -10,7 +10,7 @@ from glob import iglob
 from itertools import islice
 from pathlib import Path
 
-from forge_core.permissions.paths import place
+from forge_core.permissions.path_info import place
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.read_only.commands import folders_before
 from forge_core.permissions.read_only.word_paths import paths_in

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from forge_core.errors import ConfigError
-from forge_core.permissions.paths import Place
+from forge_core.permissions.path_info import Place
 from forge_core.permissions.programs.runners import runner_of
-from forge_core.permissions.rules.additions import is_harmless
 from forge_core.permissions.rules.command_rules import covers, prefix_of
+from forge_core.permissions.rules.extra_arguments import is_harmless
 from forge_core.permissions.rules.rule import NETWORK, SHELL_TOOL, WRITERS, Rule, parse_rule, quoted
 from forge_core.permissions.shell.syntax import SimpleCommand, read_line
 from forge_core.workspace.globs import expand_braces

@@ -28,9 +28,9 @@ from forge_core.permissions.programs.plain_programs import NEVER_RUN
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.programs.wrapper_tables import FEEDERS, INTERPRETERS, SHELLS
 from forge_core.permissions.read_only.commands import folders_before, goes_astray
-from forge_core.permissions.read_only.disguises import is_disguised, searched_folders
 from forge_core.permissions.read_only.program_tables import READERS
 from forge_core.permissions.read_only.word_paths import paths_in
+from forge_core.permissions.rules.program_names import is_disguised, searched_folders
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
 from forge_core.permissions.shell.words import Word
 

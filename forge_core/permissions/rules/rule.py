@@ -2,10 +2,10 @@
 
 For file tools the pattern is a glob on the real path relative to the folder (`src/**`, `*.py` at any depth);
 one that starts with `/` or `~` speaks of absolute paths, and only such a one ever matches outside the folder.
-For `bash`, `git status:*` means a command that starts with these words and adds nothing risky (additions.py);
-anything else is the exact line, and a leading `=` makes it exact whatever follows. `network(npm install:*)`
-is such a rule for commands that use the network. A bare `tool` or `tool(*)` means every call inside the
-folder.
+For `bash`, `git status:*` means a command that starts with these words and adds nothing risky
+(extra_arguments.py); anything else is the exact line, and a leading `=` makes it exact whatever follows.
+`network(npm install:*)` is such a rule for commands that use the network. A bare `tool` or `tool(*)` means
+every call inside the folder.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forge_core.errors import ConfigError
-from forge_core.permissions.paths import Place, is_secret
+from forge_core.permissions.path_info import Place, is_secret
 from forge_core.workspace.globs import compile_glob
 
 SHELL_TOOL = "bash"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from forge_core.permissions.paths import is_secret
+from forge_core.permissions.path_info import is_secret
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.sandbox.path_checks import is_there
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from forge_core.approval import Effect
 from forge_core.errors import ToolError
-from forge_core.permissions.paths import is_secret
+from forge_core.permissions.path_info import is_secret
 from forge_core.result import FileDiff
 from forge_core.tools.base import (
     BaseTool,

@@ -10,7 +10,7 @@ from typing import Any
 
 from forge_core.approval import Effect
 from forge_core.errors import ToolError
-from forge_core.permissions.paths import real_path
+from forge_core.permissions.path_info import real_path
 from forge_core.result import FileDiff
 from forge_core.tools.base import (
     BaseTool,

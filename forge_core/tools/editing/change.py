@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forge_core.errors import ToolError
-from forge_core.permissions.paths import real_path
+from forge_core.permissions.path_info import real_path
 from forge_core.result import FileDiff
 from forge_core.tools.base import ExecutionContext, ToolResult
 from forge_core.tools.editing.checks import syntax_warning

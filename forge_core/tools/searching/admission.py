@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from forge_core.permissions.paths import is_secret
+from forge_core.permissions.path_info import is_secret
 from forge_core.tools.searching.query import Query
 from forge_core.workspace.globs import compile_glob
 from forge_core.workspace.ignore import IgnoreRules

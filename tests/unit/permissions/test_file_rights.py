@@ -9,7 +9,7 @@ import pytest
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
 from forge_core.errors import ConfigError
 from forge_core.permissions import Decision, PermissionPolicy, Verdict, parse_rule
-from forge_core.permissions.paths import folds_case, place
+from forge_core.permissions.path_info import folds_case, place
 from forge_core.permissions.rules.rule import allows_paths, denies_paths
 from forge_core.tools import (
     ApplyPatchTool,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from forge_core.errors import ToolError
-from forge_core.permissions.paths import real_path
+from forge_core.permissions.path_info import real_path
 from forge_core.tools import BaseTool, ExecutionContext, GlobTool, GrepTool, LsTool
 from forge_core.tools.searching.engine import Engine
 from forge_core.tools.searching.query import Query

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from forge_core.permissions.paths import real_path
+from forge_core.permissions.path_info import real_path
 from forge_core.permissions.programs.git_aliases import GIT_OWN, aliases_in, subcommand
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.read_only.commands import folders_before

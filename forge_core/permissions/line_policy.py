@@ -12,7 +12,7 @@ from forge_core.config.project_state import Scripts
 from forge_core.config.settings import PermissionMode
 from forge_core.permissions.guard.catastrophe import Doubt, catastrophe, doubt
 from forge_core.permissions.guard.destruction import is_destructive
-from forge_core.permissions.paths import place
+from forge_core.permissions.path_info import place
 from forge_core.permissions.read_only.commands import (
     folders_before,
     git_runs,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from forge_core.permissions.paths import is_secret, place
+from forge_core.permissions.path_info import is_secret, place
 from forge_core.permissions.programs.runners import runner_of
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.read_only.program_tables import HARMLESS_TO_ALL
