@@ -171,7 +171,7 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
         if self.session is None or most <= 0:
             return []
         from forge_core.commands.figures import tokens_text
-        from forge_tui.widgets.cells import clip
+        from forge_core.text_width import clip
         from forge_tui.widgets.status_text import cost_text
         from forge_tui.widgets.transcript.tail import tail
 

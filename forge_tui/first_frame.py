@@ -11,14 +11,13 @@ from pathlib import Path
 
 from forge_core import __version__
 from forge_core.config.models import ForgeConfig
-from forge_tui.cell_widths import cell_len
+from forge_core.text_width import cell_len, clip_parts
 from forge_tui.screens.chat.figures import LiveFigures
 from forge_tui.terminal.colours import detect, parse_rgb
 from forge_tui.terminal.palette import Palette
 from forge_tui.terminal.skeleton import Line, Skeleton
 from forge_tui.theme_files import frame_colors
 from forge_tui.widgets import status_text, welcome_text
-from forge_tui.widgets.cells import whole_parts
 from forge_tui.widgets.idle_text import IDLE_HINTS, PLACEHOLDER
 
 Run = tuple[str, str]
@@ -44,7 +43,7 @@ class FirstFrame:
             return Skeleton(tuple(self._row([], width) for _ in range(height)))
         inner = width - 2
         below = [
-            self._row([("dim", whole_parts(IDLE_HINTS, width - 2 * MARGIN - 2))], width),
+            self._row([("dim", clip_parts(IDLE_HINTS, width - 2 * MARGIN - 2))], width),
             self._row([("dim", f"╭{'─' * inner}╮")], width, 0),
             self._row([("dim", "│"), ("plain", " " * inner), ("dim", "│")], width, 0),
             self._row([("dim", f"╰{'─' * inner}╯")], width, 0),

@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from forge_core.commands.columns import cells, cut_end, cut_start, table
+from forge_core.commands.columns import table
 from forge_core.commands.figures import percent_text, share_text, tokens_text, window_text
 from forge_core.commands.result import CommandResult, Text
 from forge_core.context.ledger import Composition, Item, Kind
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
+from forge_core.text_width import cell_len, clip, clip_start
 
 BAR_CELLS = 64
 MAX_TURNS = 10
@@ -125,7 +126,7 @@ def _turns(composition: Composition) -> str:
         rows.append(row(f"{earlier[0]}-{earlier[-1]} together", [turns[number] for number in earlier]))
     for number in shown:
         title = safe_line(asked[number].name) if number in asked else ""
-        rows.append(row(cut_end(f"{number:>{width}} {title}", TITLE_CELLS), [turns[number]]))
+        rows.append(row(clip(f"{number:>{width}} {title}", TITLE_CELLS), [turns[number]]))
     return table(rows)
 
 
@@ -135,14 +136,15 @@ def _largest(composition: Composition) -> str:
     if not items:
         return ""
     names = [_item_name(item) for item in items]
-    width = max(map(cells, names))
+    width = max(map(cell_len, names))
     rows = [
         (f"{tokens_text(item.tokens):>6}  {share_text(item.tokens, composition.used):>5}  ", name, item)
         for item, name in zip(items, names, strict=True)
     ]
     lines = [
-        f"{figures}{name}{' ' * (width - cells(name))}  {f'turn {item.turn}' if item.turn else ''}".rstrip()
+        f"{figures}{name}{' ' * (width - cell_len(name))}  {turn}".rstrip()
         for figures, name, item in rows
+        for turn in [f"turn {item.turn}" if item.turn else ""]
     ]
     return "\n".join(["Largest, with their share of what is used", *lines])
 
@@ -152,5 +154,5 @@ def _item_name(item: Item) -> str:
     name = safe_line(item.name)
     tool, _, target = name.partition(" ")
     if item.kind is Kind.RESULT and " " not in target:  # a path says most at its end, a command at its start
-        return f"{tool} {cut_start(target, NAME_CELLS - cells(tool) - 1)}".strip()
-    return cut_end(who + name, NAME_CELLS)
+        return f"{tool} {clip_start(target, NAME_CELLS - cell_len(tool) - 1)}".strip()
+    return clip(who + name, NAME_CELLS)

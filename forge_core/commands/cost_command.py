@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from forge_core.commands.columns import cut_end, cut_start, table
+from forge_core.commands.columns import table
 from forge_core.commands.figures import cost_text, percent_text, tokens_text
 from forge_core.commands.result import CommandResult, Text
 from forge_core.llm.account.spending import Spending
 from forge_core.sanitize import safe_line
 from forge_core.session.accounts import SessionSpending, TurnSpending
 from forge_core.session.session import ForgeSession
+from forge_core.text_width import clip, clip_start
 
 MAX_TURNS = 20
 """That have a row of their own; the earlier ones are summed up."""
@@ -32,8 +33,8 @@ async def cost(argument: str, session: ForgeSession) -> CommandResult:
     turns = [(name, rows.cells(part)) for name, part in _turns(spent.turns)]
     total = rows.cells(spent.total)
     room = WIDTH - rows.width([cells for _, cells in (*models, *turns)] + [total])
-    head = [("By model", *HEADER), *((cut_start(name, room), *cells) for name, cells in models)]
-    body = [("By turn", *("" for _ in HEADER)), *((cut_end(name, room), *cells) for name, cells in turns)]
+    head = [("By model", *HEADER), *((clip_start(name, room), *cells) for name, cells in models)]
+    body = [("By turn", *("" for _ in HEADER)), *((clip(name, room), *cells) for name, cells in turns)]
     lines = [line.rstrip() for line in table([*head, *body, ("Total", *total)]).splitlines()]
     blocks = [lines[: len(head)], lines[len(head) : -1], lines[-1:], _notes(spent, provider)]
     return Text("\n\n".join("\n".join(block) for block in blocks if block), "Cost")

@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
-from rich.cells import cell_len, get_character_cell_size
 from rich.color import ColorSystem
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
+
+from forge_core.text_width import cell_len, character_width
 
 Piece: TypeAlias = tuple[int, int, Strip]
 """Row, column, content."""
@@ -206,7 +207,7 @@ def _common_text(a: str, b: str) -> int:
 @lru_cache(maxsize=4096)
 def is_simple(text: str) -> bool:
     """Whether every character takes one cell by itself, so that characters can be counted as cells."""
-    return text.isascii() or all(get_character_cell_size(character) == 1 for character in text)
+    return text.isascii() or all(character_width(character) == 1 for character in text)
 
 
 def true_colour(style: Style) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from forge_tui.cell_widths import cell_len
+from forge_core.text_width import cell_len
 
 MakeSkeleton: TypeAlias = "Callable[[int, int], Skeleton]"
 """Width and height of the terminal → what to show on it."""

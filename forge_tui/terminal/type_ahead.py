@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from forge_tui.cell_widths import cell_len
+from forge_core.text_width import cell_len
 from forge_tui.terminal.skeleton import MakeSkeleton, Skeleton
 from forge_tui.terminal.typed_line import TypedLine
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from unicodedata import combining
 
-from forge_tui.cell_widths import cell_len
+from forge_core.text_width import cell_len
 
 _WORD_EDGE = r"(?<=\W)(?=\w)|(?<=\w)(?=\W)"
 """As Textual's TextArea has it."""

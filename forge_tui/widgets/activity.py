@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
 from textual.message import Message
@@ -17,7 +16,7 @@ from textual.widget import Widget
 
 from forge_core.durations import time_so_far
 from forge_core.sanitize import safe_line
-from forge_tui.widgets.cells import SEPARATOR, clip, whole_parts
+from forge_core.text_width import SEPARATOR, cell_len, clip, clip_parts
 from forge_tui.widgets.idle_text import IDLE_HINTS
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -173,7 +172,7 @@ class ActivityLine(Widget):
         note = base + self.get_component_rich_style("activity--note", partial=True)
         queue = clip(self.right_text, width)
         room = max(width - cell_len(queue) - 2, 0)
-        text = clip(self.text, room) if self.said else whole_parts(self.text, room)
+        text = clip(self.text, room) if self.said else clip_parts(self.text, room)
         if self.said:
             segments = [Segment(text, note)]
         elif self._working is not None:

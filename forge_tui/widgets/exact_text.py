@@ -13,9 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from rich.cells import cell_len
-
-from forge_tui.widgets.cells import hard_wrap
+from forge_core.text_width import cell_len, hard_wrap
 from forge_tui.widgets.look_alikes import (
     is_hidden,
     is_ideographic,

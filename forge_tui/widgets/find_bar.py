@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from rich.cells import cell_len
 from rich.segment import Segment
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -14,10 +13,10 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input
 
+from forge_core.text_width import cell_len, clip
 from forge_tui.keymap import Where, bindings
 from forge_tui.terminal import internals
 from forge_tui.widgets.activity import MOUSE_LENT
-from forge_tui.widgets.cells import clip
 from forge_tui.widgets.line_input import LineInput
 
 HINTS = "Enter older · Down newer · Esc close"

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from forge_core.commands.figures import cost_text as money
 from forge_core.commands.figures import percent_text, tokens_text, window_text
 from forge_core.sanitize import safe_line
-from forge_tui.cell_widths import cell_len
-from forge_tui.widgets.cells import clip, clip_middle
+from forge_core.text_width import cell_len, clip, clip_middle
 
 if TYPE_CHECKING:
     from decimal import Decimal

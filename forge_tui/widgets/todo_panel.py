@@ -12,8 +12,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from forge_core.sanitize import safe_line
-from forge_tui.cell_widths import cell_len
-from forge_tui.widgets.cells import clip
+from forge_core.text_width import cell_len, clip
 
 MAX_ROWS = 6
 """Tasks that show; the others are counted in one row more."""

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from forge_core.sanitize import safe_line
-from forge_tui.cell_widths import cell_len
-from forge_tui.widgets.cells import clip, clip_middle
+from forge_core.text_width import cell_len, clip, clip_middle
 from forge_tui.widgets.status_text import SANDBOX_ON, shorter_labels
 
 MAX_EXAMPLES = 3

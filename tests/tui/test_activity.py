@@ -6,8 +6,8 @@ import pytest
 
 from forge_core.config.models import ForgeConfig
 from forge_core.events import LLMChunk, LLMStart
+from forge_core.text_width import clip_parts
 from forge_tui.widgets.activity import ActivityLine
-from forge_tui.widgets.cells import whole_parts
 from tests.support.chat_app import ChatApp, command_request, make_app, ready, say, shown, until
 from tests.support.scripted_session import Gate, answer
 
@@ -67,9 +67,9 @@ async def test_where_there_is_little_room_whole_parts_go_and_no_half_ones_stay(c
         assert "Esc to interrupt" in last_rows(app) or "0 s" in last_rows(app)
         assert "…" not in last_rows(app)
         gate.open()
-    assert whole_parts("a b · c d · e", 9) == "a b · c d"
-    assert whole_parts("a b · c d · e", 8) == "a b"
-    assert whole_parts("abcdef", 4) == "abc…"
+    assert clip_parts("a b · c d · e", 9) == "a b · c d"
+    assert clip_parts("a b · c d · e", 8) == "a b"
+    assert clip_parts("abcdef", 4) == "abc…"
 
 
 @pytest.mark.parametrize("width", [60, 120])

@@ -5,9 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from rich.cells import cell_len as by_tables
 
-from forge_tui.cell_widths import NARROW, cell_len
 from forge_tui.terminal.input import TerminalInput
 from forge_tui.terminal.typed_line import TypedLine
 from tests.support.chat_app import ForgeConfig, make_app, ready, until
@@ -105,11 +103,6 @@ def test_a_line_without_room_keeps_every_byte() -> None:
     line = TypedLine(0)
     line.feed(b"abc")
     assert (line.text, line.rest) == ("", b"abc")
-
-
-def test_what_counts_as_narrow_is_narrow_by_the_tables() -> None:
-    assert {by_tables(character) for character in NARROW} == {1}
-    assert [cell_len(text) for text in ("", "plain", "é…", "字", "e\u0301", "\u00ad")] == [0, 5, 2, 2, 1, 1]
 
 
 async def test_the_composer_makes_the_same_of_the_same_keys(config: ForgeConfig) -> None:

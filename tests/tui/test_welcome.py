@@ -12,8 +12,8 @@ from forge_core.config.models import ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_core.permissions.policy import Decision, PermissionPolicy
 from forge_core.permissions.sandbox.state import SandboxKind, SandboxState
+from forge_core.text_width import cell_len
 from forge_core.tools.base import ToolUse
-from forge_tui.cell_widths import cell_len
 from forge_tui.first_frame import FirstFrame
 from forge_tui.widgets.welcome_text import MAX_NAMES, Facts, examples, lines
 from tests.support.chat_app import make_app, ready, say, shown, until

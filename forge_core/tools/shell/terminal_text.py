@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import codecs
 import re
-import unicodedata
 
 from forge_core.sanitize import visible_controls
+from forge_core.text_width import character_width
 
 MAX_ROW_CELLS = 4_096
 """A terminal wraps a long line, and a carriage return goes back to the beginning of its last row; so here."""
@@ -158,6 +158,6 @@ def _cells(text: str) -> list[str]:
     cells: list[str] = []
     for character in text:
         cells.append(character)
-        if unicodedata.east_asian_width(character) in "WF":
+        if character_width(character) == 2:
             cells.append("")
     return cells

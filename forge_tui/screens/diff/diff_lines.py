@@ -5,8 +5,8 @@ from __future__ import annotations
 from textual.content import Content
 
 from forge_core.sanitize import safe_line
+from forge_core.text_width import cell_len, clip, clip_middle
 from forge_core.workspace.changes import ChangedFile, ChangeList, Counts
-from forge_tui.widgets.blockview.wrapping import cells, cut_end, cut_middle
 
 _KEYS = (
     ("] [", "hunk"),
@@ -29,7 +29,7 @@ def header_line(
 ) -> Content:
     """Source, file, its place among the files, lines that came and went."""
     if file is None:
-        return Content.styled(cut_end(safe_line(found.title), width), "bold")
+        return Content.styled(clip(safe_line(found.title), width), "bold")
     right: list[tuple[str, str]] = []
     if file.note:
         right.append((f"  {safe_line(file.note)}", "$forge-muted"))
@@ -38,11 +38,11 @@ def header_line(
         right.append((f"  +{counts.added}", "$diff-added"))
     if counts is not None and counts.removed:
         right.append((f"  −{counts.removed}", "$diff-removed"))
-    room = max(12, width - sum(cells(text) for text, _ in right))
+    room = max(12, width - sum(cell_len(text) for text, _ in right))
     name = safe_line(f"{file.old_path} → {file.path}" if file.old_path else file.path)
-    name = cut_middle(name, room * 2 // 3)
-    title = cut_end(safe_line(found.title), max(8, room - cells(name) - 2))
-    blank = " " * max(0, room - cells(title) - cells(name) - 2)
+    name = clip_middle(name, room * 2 // 3)
+    title = clip(safe_line(found.title), max(8, room - cell_len(name) - 2))
+    blank = " " * max(0, room - cell_len(title) - cell_len(name) - 2)
     return Content.assemble((title, "$forge-muted"), "  ", (name, "bold"), blank, *right)
 
 
@@ -50,7 +50,9 @@ def footer_line(width: int, *, is_raw: bool, is_whole: bool) -> Content:
     """The keys, as many as there is room for."""
     names = {"s": "hunks" if is_raw else "patch", "E": "hunks only" if is_whole else "whole file"}
     keys = [(key, names.get(key, name)) for key, name in _KEYS]
-    while sum(cells(f"{key} {name}") + 3 for key, name in keys) - 3 > width and len(keys) > len(_LAST_KEYS):
+    while sum(cell_len(f"{key} {name}") + 3 for key, name in keys) - 3 > width and len(keys) > len(
+        _LAST_KEYS
+    ):
         keys.pop(next(at for at in range(len(keys) - 1, -1, -1) if keys[at][0] not in _LAST_KEYS))
     parts: list[Content] = [Content.assemble((key, "$foreground"), f" {name}") for key, name in keys]
     return Content(" · ").join(parts)

@@ -13,13 +13,13 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Static
 
+from forge_core.text_width import cell_len, clip
 from forge_core.workspace.changes import ChangedFile, ChangeList, Changes, Counts, FilePatch
 from forge_tui import workers
 from forge_tui.keymap import Where, bindings
 from forge_tui.screens.diff.diff_lines import footer_line, header_line
 from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.activity import MOUSE_LENT
-from forge_tui.widgets.blockview.wrapping import cells, cut_end
 from forge_tui.widgets.diff import Patch, language_of_file, read_patch
 from forge_tui.widgets.diff.diff_pane import DiffPane, Place
 from forge_tui.widgets.diff.file_list import FileList, list_width
@@ -178,9 +178,11 @@ class DiffScreen(workers.FaultsEndTheApp, Overlay[None]):
         """The keys, or what is said for a moment: the line that would say it is covered."""
         line = self.activity
         if line is not None and line.said:
-            return Content.styled(cut_end(line.said, width), "$foreground")
+            return Content.styled(clip(line.said, width), "$foreground")
         lent = f"{MOUSE_LENT[0]} · " if line is not None and line.is_mouse_lent else ""
-        return Content(lent) + footer_line(width - cells(lent), is_raw=self._is_raw, is_whole=self._is_whole)
+        return Content(lent) + footer_line(
+            width - cell_len(lent), is_raw=self._is_raw, is_whole=self._is_whole
+        )
 
     # Keys
 

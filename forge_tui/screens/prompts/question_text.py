@@ -6,8 +6,8 @@ from textual.content import Content
 
 from forge_core.approval import Question
 from forge_core.sanitize import safe_line
+from forge_core.text_width import clip
 from forge_tui.screens.prompts.answer_sheet import AnswerSheet
-from forge_tui.widgets.cells import clip
 from forge_tui.widgets.choices import Choice
 
 OTHER = "Other…"

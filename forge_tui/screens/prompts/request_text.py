@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.cells import cell_len
-
 from forge_core.approval import Answer, ApprovalRequest, Effect
 from forge_core.sanitize import safe_line
-from forge_tui.widgets.cells import clip
+from forge_core.text_width import cell_len, clip
 from forge_tui.widgets.exact_text import Line, command_lines, diff_lines, exact_line, oddities
 
 PURPOSE = "Purpose, as the model says"

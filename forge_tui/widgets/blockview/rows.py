@@ -11,7 +11,8 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from forge_tui.widgets.blockview.wrapping import Span, cells, slice_spans, wrap_cells, wrap_words
+from forge_core.text_width import cell_len, wrap_cells
+from forge_tui.widgets.blockview.wrapping import Span, slice_spans, wrap_words
 
 Side: TypeAlias = Literal["", "old", "new"]
 """Which version of a file a line belongs to; "" where it is no line of a diff, or one of both versions."""
@@ -105,7 +106,7 @@ class _Prefix:
     def __init__(self, first: Sequence[Segment], rest: Sequence[Segment]) -> None:
         self._first: Sequence[Segment] | None = first
         self.rest = rest
-        self.width = sum(cells(segment.text) for segment in rest)
+        self.width = sum(cell_len(segment.text) for segment in rest)
 
     def take(self) -> Sequence[Segment]:
         segments = self.rest if self._first is None else self._first
@@ -226,7 +227,7 @@ class Canvas:
             skip = sum(len(segment.text) for segment in segments)
             segments.extend(slice_spans(spans, start, end))
             if fill is not None:
-                used = cells(text[start:end]) + (hanging if number else 0)
+                used = cell_len(text[start:end]) + (hanging if number else 0)
                 if used < width:
                     segments.append(Segment(" " * (width - used), fill))
             row = Row(segments, line, start, end, skip)
@@ -250,7 +251,7 @@ class Canvas:
                 start, end = ranges[number]
                 gutter = column.rest if number else column.first
                 text = list(slice_spans(column.spans or (), start, end))
-                used = cells(gutter.text) + sum(cells(segment.text) for segment in text)
+                used = cell_len(gutter.text) + sum(cell_len(segment.text) for segment in text)
                 segments += [gutter, *text, Segment(" " * max(0, column.width - used), column.fill)]
                 row = Row(segments, line, start, end, begin + len(gutter.text))
                 row.side, row.column = column.side, begin if parts else 0
@@ -262,7 +263,7 @@ class Canvas:
         if column.spans is None:
             return NO_LINE, []
         line, text = self._line(column.spans, column.original, column.side)
-        return line, wrap_cells(text, max(2, column.width - cells(column.first.text)))
+        return line, wrap_cells(text, max(2, column.width - cell_len(column.first.text)))
 
     def _line(self, spans: Sequence[Span], original: str | None, side: Side) -> tuple[int, str]:
         """Notes a logical line; gives its index and text."""

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from rich.segment import Segment
 from rich.style import Style
 
+from forge_core.text_width import cell_len, crop
 from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.blockview.rows import NO_LINE, Rendered, Row, Side
 from forge_tui.widgets.blockview.spots import Spot
-from forge_tui.widgets.blockview.wrapping import cells, crop
 
 _WORD = re.compile(r"[\w./:@~+-]+|\S")
 """What a double click takes: paths, addresses and names in one piece."""
@@ -64,7 +64,7 @@ def spot_at(layout: Layout, block: int, number: int, x: int, *, behind: bool = F
     at = max(part.start, part.start + before - part.skip)
     if behind:
         at += 1
-        while at < part.end and not cells(rendered.lines[part.line][at]):
+        while at < part.end and not cell_len(rendered.lines[part.line][at]):
             at += 1  # marks on the character before
     return Spot(block, part.line, min(at, part.end))
 

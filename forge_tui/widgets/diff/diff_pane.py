@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from rich.segment import Segment
 
 from forge_core.sanitize import safe_text
+from forge_core.text_width import clip, wrap_cells
 from forge_tui.widgets.blockview.blocks import Block
 from forge_tui.widgets.blockview.pointing import Pointing
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.blockview.wrapping import cut_end, wrap_cells
 from forge_tui.widgets.diff import Look, Patch, Stretch, draw_stretches
 
 _BLOCK_LINES = 100
@@ -56,7 +56,7 @@ class HunkBlock(Block):
         if self._heading is not None:
             digits = self._look.old_digits or self._look.new_digits
             sign = "▸" if self.is_current else "⋮"
-            text = cut_end(self._heading, max(0, canvas.width - digits - 4))
+            text = clip(self._heading, max(0, canvas.width - digits - 4))
             colour = styles.accent if self.is_current else styles.faint
             canvas.decoration([(f" {sign.rjust(digits)}   ", colour), (text, styles.muted)])
         with canvas.indented(_MARGIN):

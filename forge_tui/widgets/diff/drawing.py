@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from rich.segment import Segment
 from rich.style import Style
 
+from forge_core.text_width import clip, wrap_cells
 from forge_tui.widgets.blockview.code import Token
 from forge_tui.widgets.blockview.rows import Canvas, Column, Side
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.blockview.wrapping import Span, cut_end, without_tabs, wrap_cells
+from forge_tui.widgets.blockview.wrapping import Span, without_tabs
 from forge_tui.widgets.diff.colours import code_spans, tokens_of
 from forge_tui.widgets.diff.patch import Hunk, Patch, Stretch
 from forge_tui.widgets.diff.words import Ranges, changed_words, counterparts, row_pairs
@@ -72,14 +73,14 @@ def draw_patch(
         hidden -= sum(map(len, shown))
         room -= sum(_rows(stretch, look.is_split) for stretch in shown)
     for remark in patch.remarks if not hidden else ():
-        canvas.decoration([(cut_end(remark, canvas.width), styles.muted)])
+        canvas.decoration([(clip(remark, canvas.width), styles.muted)])
     return hidden
 
 
 def draw_gap(canvas: Canvas, styles: TranscriptStyles, look: Look, text: str = "") -> None:
     """The quiet row between two hunks, with a word about what lies there."""
     dots = "⋮".rjust(look.old_digits or look.new_digits)
-    canvas.decoration([(cut_end(f"{dots}   {text}".rstrip(), canvas.width), styles.faint)])
+    canvas.decoration([(clip(f"{dots}   {text}".rstrip(), canvas.width), styles.faint)])
 
 
 def draw_stretches(
@@ -195,8 +196,8 @@ class _Painter:
             " " * (gutter + 3) + OPEN_END if cell is not None and cell.is_open else ""
             for cell, gutter in ((left, self._look.old_digits), (right, self._look.new_digits + 1))
         ]
-        first = cut_end(texts[0], width).ljust(width)
-        self._canvas.decoration([(cut_end(f"{first}│{texts[1]}", self._canvas.width), self._styles.faint)])
+        first = clip(texts[0], width).ljust(width)
+        self._canvas.decoration([(clip(f"{first}│{texts[1]}", self._canvas.width), self._styles.faint)])
 
     def _spans(self, cell: _Cell, fill: Style | None, strong: Style) -> list[Span]:
         under = self._styles.text if fill is None else fill

@@ -13,8 +13,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from forge_core.sanitize import safe_line
+from forge_core.text_width import cell_len, clip, clip_middle
 from forge_core.workspace.changes import ChangedFile, Counts, Status
-from forge_tui.widgets.blockview.wrapping import cells, cut_end, cut_middle
 
 _LETTERS = {
     Status.ADDED: "A",
@@ -34,9 +34,9 @@ def list_width(columns: int) -> int:
 def cut_path(path: str, room: int) -> str:
     """`path` in so many cells, its last part whole where that fits."""
     head, slash, last = path.rpartition("/")
-    if cells(path) <= room or not slash or cells(last) + 2 > room:
-        return cut_middle(path, room)
-    return f"{cut_end(head, room - cells(last) - 1)}/{last}"
+    if cell_len(path) <= room or not slash or cell_len(last) + 2 > room:
+        return clip_middle(path, room)
+    return f"{clip(head, room - cell_len(last) - 1)}/{last}"
 
 
 class FileList(ScrollView):
@@ -108,7 +108,7 @@ class FileList(ScrollView):
         if index == self._chosen:
             base += self.get_component_rich_style("files--chosen", partial=True)
         figures = self._figures(file)
-        room = max(4, width - 3 - sum(cells(text) for text, _ in figures))
+        room = max(4, width - 3 - sum(cell_len(text) for text, _ in figures))
         name = safe_line(file.path)
         _, slash, last = name.rpartition("/")
         shown = cut_path(name, room)
@@ -118,7 +118,7 @@ class FileList(ScrollView):
             Segment(f" {_LETTERS[file.status]} ", base + muted),
             Segment(shown[: len(shown) - len(tail)], base + muted),
             Segment(tail, base),
-            Segment(" " * max(0, room - cells(shown)), base),
+            Segment(" " * max(0, room - cell_len(shown)), base),
             *(
                 Segment(text, base + self.get_component_rich_style(f"files--{name}", partial=True))
                 for text, name in figures

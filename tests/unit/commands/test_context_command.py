@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.commands.columns import cells
 from forge_core.commands.context_command import BAR_CELLS, MAX_ITEMS, bar
 from forge_core.context.ledger import Composition, Item, Kind, reserved_output
+from forge_core.text_width import cell_len
 from tests.support.agent_tools import Echo
 from tests.support.figures import assert_adds_up, command_text
 from tests.support.scripted_llm import Call
@@ -59,7 +59,7 @@ async def test_a_session_is_shown_by_kind_by_turn_and_by_item(tmp_path: Path) ->
     assert [line.split()[0] for line in blocks[2].splitlines()] == ["S", "T", "Y", "A", "R", "·"]
     assert blocks[3].splitlines()[1].startswith("1 echo it")
     assert "echo a long text" in blocks[4] and "turn 1" in blocks[4]
-    assert max(map(cells, text.splitlines())) <= WIDTH
+    assert max(map(cell_len, text.splitlines())) <= WIDTH
     await assert_adds_up(session)
     await session.aclose()
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from decimal import Decimal
 from pathlib import Path
 
-from forge_core.commands.columns import cells
 from forge_core.commands.cost_command import MAX_TURNS, WIDTH
 from forge_core.llm.models import TokenUsage
 from forge_core.session.session import ForgeSession
+from forge_core.text_width import cell_len
 from tests.support.figures import assert_adds_up, command_text
 from tests.support.scripted_llm import Piece
 from tests.support.sessions import scripted_session
@@ -49,7 +49,7 @@ async def test_a_long_session_keeps_its_last_turns_and_sums_up_the_others(tmp_pa
     assert rows[0].startswith("11 turn 11") and rows[-1].startswith("30 turn 30")
     together = next(line for line in lines if line.startswith("1-10 together"))
     assert together.split()[-2:] == ["$0.0100", "33%"]
-    assert len(lines) < 35 and max(map(cells, lines)) <= WIDTH
+    assert len(lines) < 35 and max(map(cell_len, lines)) <= WIDTH
     await assert_adds_up(session)
     await session.aclose()
 
@@ -63,7 +63,7 @@ async def test_the_widest_figures_still_fit_into_80_columns(tmp_path: Path) -> N
     session._parts.tracker.begin_turn(1)
     session._parts.tracker.add_usage(huge, "someone/with-a-very-long-name-of-a-model-20261120")
     text = await command_text("/cost", session)
-    assert max(map(cells, text.splitlines())) <= WIDTH
+    assert max(map(cell_len, text.splitlines())) <= WIDTH
     assert "~$9999.99" in text and "-a-model-20261120" in text
     await session.aclose()
 

@@ -6,8 +6,9 @@ from decimal import Decimal
 
 import pytest
 
-from forge_core.commands.columns import cells, cut_end, cut_start, table
+from forge_core.commands.columns import table
 from forge_core.commands.figures import cost_text, dollars, percent_text, share_text, tokens_text, window_text
+from forge_core.text_width import cell_len, clip, clip_start
 
 
 @pytest.mark.parametrize(
@@ -76,10 +77,10 @@ def test_a_share_in_a_table_has_a_decimal_where_that_says_something() -> None:
 
 def test_columns_line_up_in_cells_not_in_characters() -> None:
     rows = table([("日本語", "1"), ("e\u0301t\u0301", "22"), ("plain", "333")]).splitlines()
-    assert {cells(row) for row in rows} == {6 + 2 + 3}
+    assert {cell_len(row) for row in rows} == {6 + 2 + 3}
 
 
 def test_text_is_cut_in_cells_at_either_end() -> None:
-    assert (cut_end("日本語です", 7), cells(cut_end("日本語です", 6))) == ("日本語…", 5)
-    assert cut_start("anthropic/claude-sonnet-5", 16) == "…claude-sonnet-5"
-    assert cut_end("short", 5) == cut_start("short", 5) == "short"
+    assert (clip("日本語です", 7), cell_len(clip("日本語です", 6))) == ("日本語…", 5)
+    assert clip_start("anthropic/claude-sonnet-5", 16) == "…claude-sonnet-5"
+    assert clip("short", 5) == clip_start("short", 5) == "short"

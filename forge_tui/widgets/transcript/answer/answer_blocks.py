@@ -8,11 +8,12 @@ from collections.abc import Sequence
 
 from rich.segment import Segment
 
+from forge_core.text_width import wrap_cells
 from forge_tui.widgets.blockview import code
 from forge_tui.widgets.blockview.blocks import GUTTER, TEXT_INDENT, Block, estimate_rows, letters_of
 from forge_tui.widgets.blockview.rows import Canvas, Rendered
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.blockview.wrapping import without_tabs, wrap_cells
+from forge_tui.widgets.blockview.wrapping import without_tabs
 from forge_tui.widgets.transcript.answer.answer_text import AnswerText
 from forge_tui.widgets.transcript.markdown.containers import Container, Quote
 from forge_tui.widgets.transcript.markdown.lead import WHOLE, Lead

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from forge_tui.widgets.blockview.wrapping import cells
+from forge_core.text_width import cell_len
 from forge_tui.widgets.transcript.markdown.containers import (
     Container,
     Item,
@@ -181,7 +181,7 @@ def natural_widths(source: str) -> tuple[int, ...]:
         if token.type == "tr_open":
             column = 0
         elif token.type == "inline":
-            size = cells("".join(child.content for child in token.children or []))
+            size = cell_len("".join(child.content for child in token.children or []))
             if column == len(widths):
                 widths.append(1)
             widths[column] = max(widths[column], size)

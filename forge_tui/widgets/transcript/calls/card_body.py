@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from forge_core.result import FileDiff, Omission
 from forge_core.sanitize import safe_line
+from forge_core.text_width import cell_len, clip
 from forge_tui.widgets.blockview.blocks import Passage
 from forge_tui.widgets.blockview.rows import Canvas
-from forge_tui.widgets.blockview.wrapping import cells, cut_end
 from forge_tui.widgets.transcript.calls.call_block import PREVIEW, CallBlock, Handle
 from forge_tui.widgets.transcript.calls.changes import Changes
 from forge_tui.widgets.transcript.calls.pages import Pages, lines_of
@@ -137,7 +137,7 @@ class CardBody:
         if is_preview and not self._is_live:
             rows = self.preview_rows
             lines = self._text.rsplit("\n", rows)[-rows:] if rows else []
-            is_long = any(cells(line[: 4 * canvas.width]) > canvas.width for line in lines)
+            is_long = any(cell_len(line[: 4 * canvas.width]) > canvas.width for line in lines)
             self._is_cut = is_long and not self.is_wrapped
         if self._is_live or is_preview:
             is_all = self._is_live or self.is_whole_in_preview
@@ -185,7 +185,7 @@ class CardBody:
         return self._gap.lines - 1 if self._gap is not None and self._gap.row in lines else 0
 
     def _draw_cut(self, line: str, canvas: Canvas, styles: TranscriptStyles) -> None:
-        shown = cut_end(line[: 4 * canvas.width].expandtabs(8), canvas.width)
+        shown = clip(line[: 4 * canvas.width].expandtabs(8), canvas.width)
         canvas.text([(shown, styles.muted)], original=line)
 
     def _draw_all(self, canvas: Canvas, styles: TranscriptStyles, card: CallBlock) -> None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from rich.style import Style
 
 from forge_core import durations
+from forge_core.text_width import cell_len, clip, clip_middle
 from forge_tui.widgets.blockview.rows import Canvas
-from forge_tui.widgets.blockview.wrapping import Span, cells, cut_end, cut_middle
+from forge_tui.widgets.blockview.wrapping import Span
 
 if TYPE_CHECKING:
     from forge_tui.widgets.blockview.styles import TranscriptStyles
@@ -41,29 +42,29 @@ class Header:
         """Adds the row."""
         width = canvas.width
         time_width = next((cells for cells in _TIME_WIDTHS if len(self.time) < cells), len(self.time) + 1)
-        verb_text = cut_end(self.verb, max(4, width - time_width - 5))
-        room = max(0, width - cells(verb_text) - 1 - time_width)
+        verb_text = clip(self.verb, max(4, width - time_width - 5))
+        room = max(0, width - cell_len(verb_text) - 1 - time_width)
         between = " · " if self.result else "  "
         note = between + self.note if self.note else ""
-        if room < 3 * cells(note):  # there are more important words
+        if room < 3 * cell_len(note):  # there are more important words
             note = ""
-        room -= cells(note)
-        wanted = cells(self.target)
+        room -= cell_len(note)
+        wanted = cell_len(self.target)
         least = min(wanted, room if self.is_target_kept else room // 2)
         left = room - least - 2
-        outcome = cut_end(self.result, left) if self.result and left >= _LEAST_RESULT else ""
-        left = room - (cells(outcome) + 2 if outcome else 0)
+        outcome = clip(self.result, left) if self.result and left >= _LEAST_RESULT else ""
+        left = room - (cell_len(outcome) + 2 if outcome else 0)
         spans: list[Span] = [
             (verb_text, verb),
             (" ", styles.text),
-            (cut_middle(self.target, max(0, left)), target),
+            (clip_middle(self.target, max(0, left)), target),
         ]
         if outcome:
             spans.append(("  " if self.target else " ", styles.text))
             spans.append((outcome, result))
         if note:
             spans.append((note, styles.muted))
-        used = sum(cells(text) for text, _ in spans)
+        used = sum(cell_len(text) for text, _ in spans)
         time = self.time.rjust(time_width)
         spans.append((" " * max(0, width - used - time_width), styles.text))
         spans.append((time, styles.muted))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from forge_core.result import FileDiff
 from forge_core.sanitize import safe_line
+from forge_core.text_width import cell_len, clip_middle
 from forge_tui.widgets.blockview.rows import Canvas
-from forge_tui.widgets.blockview.wrapping import cells, cut_middle
 from forge_tui.widgets.diff import Patch, draw_patch, language_of_file, read_patch
 from forge_tui.widgets.diff.drawing import Look, draw_gap
 from forge_tui.widgets.diff.patch import Hunk, Stretch
@@ -93,7 +93,7 @@ class Changes:
         if len(self._files) > 1:
             diff = self._files[number][0]
             counts = f"  +{diff.added} −{diff.removed}"
-            path = cut_middle(safe_line(diff.path), max(4, canvas.width - cells(counts)))
+            path = clip_middle(safe_line(diff.path), max(4, canvas.width - cell_len(counts)))
             canvas.text([(path, styles.text), (counts, styles.muted)])
 
 

@@ -8,10 +8,11 @@ from rich.segment import Segment
 from rich.style import Style
 
 from forge_core.sanitize import safe_line
+from forge_core.text_width import cell_len, clip, wrap_cells
 from forge_tui.widgets.blockview import code
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.blockview.wrapping import cells, cut_end, without_tabs, wrap_cells
+from forge_tui.widgets.blockview.wrapping import without_tabs
 
 
 def draw_code(
@@ -28,5 +29,5 @@ def draw_code(
 
 
 def _label(label: str, width: int, styles: TranscriptStyles) -> list[tuple[str, Style]]:
-    shown = cut_end(safe_line(label), max(0, width - 1))
-    return [(shown, styles.code_label), (" " * max(0, width - cells(shown)), styles.code)]
+    shown = clip(safe_line(label), max(0, width - 1))
+    return [(shown, styles.code_label), (" " * max(0, width - cell_len(shown)), styles.code)]

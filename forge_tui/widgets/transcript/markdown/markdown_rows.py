@@ -13,10 +13,10 @@ from rich.segment import Segment
 from rich.style import Style
 
 from forge_core.sanitize import safe_line, safe_text
+from forge_core.text_width import cell_len
 from forge_tui.widgets.blockview import code
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.blockview.wrapping import cells
 from forge_tui.widgets.transcript.markdown.code_rows import draw_code
 from forge_tui.widgets.transcript.markdown.containers import Item
 from forge_tui.widgets.transcript.markdown.inline import inline_lines
@@ -92,7 +92,7 @@ class MarkdownRows:
         widest = 0
         for number, spans in enumerate(inline_lines(token.children or [], self._styles, under)):
             self._canvas.text(spans, lead="" if number else lead)
-            widest = max(widest, sum(cells(text) for text, _ in spans))
+            widest = max(widest, sum(cell_len(text) for text, _ in spans))
         return widest
 
     def _heading(self, level: int) -> None:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from forge_core.text_width import cell_len
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.blockview.wrapping import Span, cells, slice_spans, wrap_words
+from forge_tui.widgets.blockview.wrapping import Span, slice_spans, wrap_words
 
 Cell: TypeAlias = list[Span]
 Align: TypeAlias = Literal["left", "center", "right"]
@@ -118,4 +119,4 @@ def _draw_records(table: Table, canvas: Canvas, styles: TranscriptStyles) -> Non
 
 
 def _size(cell: Cell) -> int:
-    return cells("".join(text for text, _ in cell))
+    return cell_len("".join(text for text, _ in cell))
