@@ -17,7 +17,7 @@ from forge_core.errors import ForgeError, ProviderError
 from forge_core.events import AgentEnd, AgentEvent, Error
 from forge_core.integrations.langgraph.recorder import RunRecorder, Streams
 from forge_core.integrations.langgraph.stops import GraphPausedError, LimitReachedError
-from forge_core.langchain.agent.outcome import stopped_reason_for
+from forge_core.langchain.agent.model_call import stopped_reason_for
 from forge_core.langchain.callbacks import CompositeCallback
 from forge_core.langchain.messages import langchain_messages_to_forge
 from forge_core.redact import Redactor

@@ -13,8 +13,8 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGenerationChunk, LLMResult
 
 from forge_core.events import AgentEvent, LLMEnd, LLMStart, ToolEnd, ToolStart
-from forge_core.langchain.agent.outcome import finish_reason_of
-from forge_core.langchain.agent.turn import chunk_events as chunk_events
+from forge_core.langchain.agent.model_call import chunk_events as chunk_events
+from forge_core.langchain.agent.model_call import finish_reason_of
 from forge_core.langchain.callbacks import ForgeCallbackHandler, TokenTrackingCallback
 from forge_core.langchain.callbacks.usage import counted_usage, message_of, model_name_of
 from forge_core.llm.models import TokenUsage

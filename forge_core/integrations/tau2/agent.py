@@ -23,7 +23,7 @@ from forge_core.integrations.tau2.model import build_llm, clean_args
 from forge_core.integrations.tau2.prompt import SystemPrompt, build_prompt, domain_of
 from forge_core.integrations.tau2.react import RunAhead, ToolExecutor, came_true
 from forge_core.integrations.tau2.state import Tau2ForgeState
-from forge_core.langchain.agent.outcome import finish_reason_of, model_of
+from forge_core.langchain.agent.model_call import finish_reason_of, model_of
 
 _log = logging.getLogger(__name__)
 _Base: Any = agent_base()

@@ -14,8 +14,7 @@ from langchain_core.runnables import Runnable
 
 from forge_core.events import AgentEvent, LLMChunk, LLMEnd, LLMStart
 from forge_core.integrations.tau2.binding import load
-from forge_core.langchain.agent.outcome import finish_reason_of, model_of
-from forge_core.langchain.agent.turn import settle
+from forge_core.langchain.agent.model_call import finish_reason_of, model_of, settle
 from forge_core.langchain.callbacks import StreamingCallback, TokenTrackingCallback
 from forge_core.langchain.llm import OpenRouterLLM
 from forge_core.llm.models import TokenUsage

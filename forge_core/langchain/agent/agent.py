@@ -18,8 +18,8 @@ from forge_core.errors import ForgeError
 from forge_core.events import AgentEnd, AgentEvent
 from forge_core.langchain.agent.run import DEFAULT_RETRIES, AgentRun, FailedStep
 from forge_core.langchain.agent.run_control import RunClock
-from forge_core.langchain.callbacks.streaming import TokenTrackingCallback
-from forge_core.langchain.memory.memory import ConversationMemory
+from forge_core.langchain.callbacks.token_tracking import TokenTrackingCallback
+from forge_core.langchain.memory.conversation import ConversationMemory
 from forge_core.langchain.tools.adapters import LangChainToolAdapter, adapt_tools_for_forge
 from forge_core.result import AgentResult, ToolCallRecord
 from forge_core.tools.base import BaseTool, ExecutionContext

@@ -19,10 +19,15 @@ from langchain_core.messages import AIMessage
 
 from forge_core.errors import ForgeError, ProviderError
 from forge_core.events import AgentEnd, AgentEvent, Error, LLMEnd, LLMStart, Permission, Retry
-from forge_core.langchain.agent.outcome import finish_reason_of, model_of, stopped_reason_for, usage_of
+from forge_core.langchain.agent.model_call import (
+    ModelCall,
+    finish_reason_of,
+    model_of,
+    stopped_reason_for,
+    usage_of,
+)
 from forge_core.langchain.agent.run_control import Deadline, RunClock, StopSignal
 from forge_core.langchain.agent.tool_calls import PendingCall, ToolRound, not_run
-from forge_core.langchain.agent.turn import ModelCall
 from forge_core.langchain.messages.conversion import langchain_to_forge
 from forge_core.llm.http.retry import RetryCount
 from forge_core.llm.marking import tool_output

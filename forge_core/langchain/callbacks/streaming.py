@@ -1,4 +1,4 @@
-"""Forge's callback handlers in one place; the streaming one lives here."""
+"""Hands on the text of an answer while it streams."""
 
 from __future__ import annotations
 
@@ -9,18 +9,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import LLMResult
 
 from forge_core.langchain.callbacks.base import ForgeCallbackHandler
-from forge_core.langchain.callbacks.composite import CompositeCallback
-from forge_core.langchain.callbacks.logging import LoggingCallback
-from forge_core.langchain.callbacks.token_tracking import TokenTrackingCallback
 from forge_core.langchain.callbacks.usage import answer_of, message_of
-
-__all__ = [
-    "CompositeCallback",
-    "ForgeCallbackHandler",
-    "LoggingCallback",
-    "StreamingCallback",
-    "TokenTrackingCallback",
-]
 
 
 class StreamingCallback(ForgeCallbackHandler):

@@ -32,10 +32,9 @@ from pydantic import (
 from forge_core.errors import ProviderError
 from forge_core.langchain.model.answers import MODEL_PROVIDER, ChunkConverter, sum_token_usage, to_result
 from forge_core.langchain.model.errors import as_model_error
-from forge_core.langchain.model.profile import to_profile
 from forge_core.langchain.model.requests import build_request, recoverable_tools, to_tool_choice
 from forge_core.langchain.model.structured import StructuredMethod, structured
-from forge_core.llm.account.catalog import DEFAULT_MODEL, lookup
+from forge_core.llm.account.catalog import DEFAULT_MODEL, ModelInfo, lookup
 from forge_core.llm.account.pricing import price
 from forge_core.llm.client import OpenRouterClient
 from forge_core.llm.endpoints import NAMED_KEY_VARIABLE, resolve
@@ -341,3 +340,24 @@ class OpenRouterLLM(BaseChatModel):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+def to_profile(model: ModelInfo) -> ModelProfile:
+    """The profile of a catalogue entry; what is unknown is left out."""
+    takes = model.input_modalities
+    profile = ModelProfile(
+        name=model.name,
+        tool_calling=model.takes_tools,
+        image_inputs="image" in takes,
+        pdf_inputs="file" in takes,
+        audio_inputs="audio" in takes,
+        video_inputs="video" in takes,
+    )
+    if model.context_length:
+        profile["max_input_tokens"] = model.context_length
+    if model.max_output_tokens:
+        profile["max_output_tokens"] = model.max_output_tokens
+    if model.supported_parameters:
+        profile["structured_output"] = "structured_outputs" in model.supported_parameters
+        profile["reasoning_output"] = "reasoning" in model.supported_parameters
+    return profile

@@ -10,7 +10,7 @@ from langchain_core.messages import HumanMessage
 from pydantic import BaseModel
 
 from forge_core.langchain.llm import OpenRouterLLM
-from forge_core.langchain.model.strict_schema import strict_schema
+from forge_core.langchain.model.structured import strict_schema
 from forge_core.llm.client import OpenRouterClient
 
 KEY = "sk-or-v1-0123456789abcdef"
