@@ -22,6 +22,7 @@ from textual.widget import MountError
 
 from forge_core.config.models import ForgeConfig
 from forge_core.errors import ForgeError
+from forge_core.exit_codes import ExitCode
 from forge_core.sanitize import safe_line
 from forge_tui import collecting, workers
 from forge_tui.approval import ModalApprover, ModalQuestioner, PromptQueue
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 MakeSession: TypeAlias = "Callable[[Approver, Questioner], Awaitable[ForgeSession] | ForgeSession]"
 """Builds the session. Called in a thread, since it imports much; an awaitable is awaited on the loop."""
 
-CRASH_CODE = 70
 WARM_UP_DELAY_S = 0.05
 """So long after the first frame the keys that waited for it are shown too; then come imports that hold the
 interpreter."""
@@ -251,7 +251,7 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
             self.crash = error
             self.crash_log = write_crash_report(self._config.state_dir, error)
         super()._handle_exception(error)
-        self._return_code = CRASH_CODE
+        self._return_code = ExitCode.CRASH
 
     def _fatal_error(self) -> None:
         """Leave without printing the traceback: it is in the log, without secrets."""

@@ -7,14 +7,13 @@ import os
 import sys
 
 from forge_core.config.settings import SETTINGS, check_value
+from forge_core.exit_codes import ExitCode
 
 TYPE_CHECKING = False  # importing typing for it would cost 10 ms
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import IO, Any, NoReturn
 
-USAGE_ERROR = 1
-"""argparse's own 2 means "provider failed" here, so usage errors end with 1."""
 COMMANDS = ("chat", "run", "tau2")
 PIPE_WAIT_S = 3.0
 
@@ -33,7 +32,8 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
-        self.exit(USAGE_ERROR, f"{self.prog}: {message}\n")
+        # argparse's own code 2 is ExitCode.PROVIDER here.
+        self.exit(ExitCode.USAGE, f"{self.prog}: {message}\n")
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace | int:

@@ -11,8 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from forge_core.config.models import ForgeConfig
+from forge_core.exit_codes import ExitCode
 from forge_core.sanitize import safe_line
-from forge_tui.app import CRASH_CODE, ForgeApp
+from forge_tui.app import ForgeApp
 
 _MOST_LINES = 30
 _LINES_LEFT = 4
@@ -34,7 +35,7 @@ def run_chat(config: ForgeConfig) -> int:
         where = f"The details are in {app.crash_log}" if app.crash_log else "No log could be written"
         words = safe_line(f"{type(app.crash).__name__}: {app.crash}")
         print(f"forge: Forge failed: {words}. {where}", file=sys.stderr)
-        return CRASH_CODE
+        return ExitCode.CRASH
     if app.return_code != _HUNG_UP:  # then nobody is there to read it
         _leave_traces(app)
     return app.return_code or 0

@@ -13,11 +13,6 @@ if TYPE_CHECKING:
 
     from forge_core.config.models import ForgeConfig
 
-USAGE_ERROR = 1
-CRASH = 70
-_INTERRUPTED = 4
-"""The exit code of a `forge run` that Ctrl-C has ended."""
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit code."""
@@ -33,7 +28,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         _silence_stdout()
         return 128 + 13
     except KeyboardInterrupt:
-        return _INTERRUPTED if arguments[:1] == ["run"] else 128 + 2
+        from forge_core.exit_codes import ExitCode
+
+        return ExitCode.INTERRUPTED if arguments[:1] == ["run"] else 128 + 2
     finally:
         # Else Python looks at every object several times before it ends: 0.1 s, and 2 s on a busy machine.
         gc.freeze()
@@ -56,9 +53,11 @@ def _run(options: argparse.Namespace) -> int:
     import asyncio
     import signal
 
+    from forge_core.exit_codes import ExitCode
+
     # Until the run listens itself there is nothing to end kindly, and KeyboardInterrupt would not do: modules
     # that are being imported make another exception of it.
-    signal.signal(signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
+    signal.signal(signal.SIGINT, lambda *_: os._exit(ExitCode.INTERRUPTED))
     if sys.stdout is None:
         return _fail("Standard output is closed, so there is nowhere to print the answer.")
     from forge_core.errors import ForgeError
@@ -73,7 +72,6 @@ def _run(options: argparse.Namespace) -> int:
         return _fail(str(error))
     if refusal := _strict_refusal(config):
         return refusal
-    from forge_core.headless.exit_codes import ExitCode
     from forge_core.headless.printers import OutputError
     from forge_core.headless.run import run_prompt
 
@@ -114,10 +112,10 @@ def _strict_refusal(config: ForgeConfig) -> int:
     """The exit code where a full sandbox was demanded and there is none; 0 where the start may go on."""
     if config.sandbox != "strict":
         return 0
-    from forge_core.headless.exit_codes import ExitCode
-    from forge_core.headless.strict_sandbox import strict_problem
+    from forge_core.exit_codes import ExitCode
+    from forge_core.runtime import strict_sandbox_problem
 
-    problem = strict_problem(config)
+    problem = strict_sandbox_problem(config)
     return _fail(problem, ExitCode.PROVIDER) if problem else 0
 
 
@@ -138,22 +136,25 @@ def _show(config: ForgeConfig) -> int:
         launcher.restore()
 
 
-def _fail(text: str, code: int = USAGE_ERROR) -> int:
+def _fail(text: str, code: int | None = None) -> int:
+    """Print `text` as an error and return `code`, by default that of a usage error."""
     import contextlib
 
+    from forge_core.exit_codes import ExitCode
     from forge_core.sanitize import safe_line
 
     with contextlib.suppress(OSError):  # the terminal is gone: the code tells it still
         print(f"forge: {safe_line(text)}", file=sys.stderr)
-    return code
+    return ExitCode.USAGE if code is None else code
 
 
 def _crash(config: ForgeConfig, error: Exception) -> int:
     """Writes the traceback to a private file and names it; a person sees one line."""
+    from forge_core.exit_codes import ExitCode
     from forge_tui.crash import write_crash_report
 
     where = write_crash_report(config.state_dir, error)
-    return _fail(f"Forge failed: {type(error).__name__}: {error}. The details are in {where}", CRASH)
+    return _fail(f"Forge failed: {type(error).__name__}: {error}. The details are in {where}", ExitCode.CRASH)
 
 
 def _silence_stdout() -> None:

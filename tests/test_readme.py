@@ -10,7 +10,7 @@ import pytest
 
 from forge_core.commands.specs import SPECS
 from forge_core.config.settings import SETTINGS
-from forge_core.headless.exit_codes import ExitCode
+from forge_core.exit_codes import ExitCode
 from forge_tui.keymap import Where, help_rows
 
 ROOT = Path(__file__).resolve().parent.parent

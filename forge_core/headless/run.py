@@ -13,7 +13,7 @@ from contextlib import aclosing
 from forge_core.approval import deny_all
 from forge_core.config.models import ForgeConfig
 from forge_core.events import AgentEnd, AgentEvent
-from forge_core.headless.exit_codes import ExitCode, exit_code_for
+from forge_core.exit_codes import ExitCode, exit_code_for
 from forge_core.headless.printers import OutputError, OutputFormat, Printer, make_printer
 from forge_core.runtime import build_session, harden_process
 from forge_core.sanitize import safe_line

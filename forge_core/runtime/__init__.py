@@ -62,9 +62,8 @@ def build_session(
     from forge_core.runtime.tooling import build_agent, build_workbench, prompt_maker
     from forge_core.session.parts import SessionParts
     from forge_core.session.session import ForgeSession
-    from forge_core.store.journal import Journal
-    from forge_core.store.log import close_log, open_log
-    from forge_core.store.paths import journal_path, log_path, new_session_id
+    from forge_core.store.journal import Journal, journal_path, new_session_id
+    from forge_core.store.log import close_log, log_path, open_log
 
     session_id = new_session_id()
     notify = Notifier()
@@ -109,6 +108,19 @@ def harden_process() -> None:
     from forge_core.tools.shell.environment import protect_process
 
     protect_process()
+
+
+def strict_sandbox_problem(config: ForgeConfig) -> str | None:
+    """Why commands cannot be fully confined here, and what to do; None when they can. Found by a real run."""
+    from forge_core.permissions.sandbox import probe_now
+
+    state = probe_now("strict", config.working_dir)
+    if state.strength == "full":
+        return None
+    return (
+        f"--sandbox strict, but there is no full sandbox here: {state.reason or state.label}. Nothing was "
+        "started. Install what is missing, or start with --sandbox auto."
+    )
 
 
 def silence_tracing(environ: Any) -> list[str]:

@@ -27,7 +27,7 @@ def build_workbench(
     from forge_core.permissions.sandbox import MountedPaths, Sandbox, SandboxKind, clear_leftovers, probe_now
     from forge_core.session.person import Person
     from forge_core.session.workbench import Workbench
-    from forge_core.store.paths import outputs_dir, undo_dir
+    from forge_core.store.journal import outputs_dir, undo_dir
     from forge_core.tools.shell.jobs import JobTable
     from forge_core.undo import UndoStore
 

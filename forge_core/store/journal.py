@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 import os
 import queue
+import re
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -35,10 +37,38 @@ DURABLE = frozenset(
         "error",
     }
 )
+_SESSION_ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
 CHUNK_WINDOW_S = 0.25
 """Chunks younger than this wait to be joined with the next."""
 RETRY_S = 0.5
 """How long a full disk is left alone before the next attempt."""
+
+
+def new_session_id(now: float | None = None) -> str:
+    """A name that sorts by time and does not repeat: `20261120-190000-3fa2b1`."""
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now))
+    return f"{stamp}-{secrets.token_hex(3)}"
+
+
+def journal_path(state_dir: Path, session_id: str) -> Path:
+    """The journal of a session.
+
+    Raises:
+        ValueError: `session_id` is not one that `new_session_id` makes (it becomes part of a path).
+    """
+    if not _SESSION_ID.fullmatch(session_id):
+        raise ValueError(f"{session_id!r} is not a session's id")
+    return state_dir / "sessions" / f"{session_id}.jsonl"
+
+
+def outputs_dir(state_dir: Path, session_id: str) -> Path:
+    """The folder for tool outputs that were too long for the model."""
+    return journal_path(state_dir, session_id).with_suffix("") / "outputs"
+
+
+def undo_dir(state_dir: Path, session_id: str) -> Path:
+    """The folder for what files were before the session changed them."""
+    return journal_path(state_dir, session_id).with_suffix("") / "undo"
 
 
 class Journal:

@@ -13,6 +13,10 @@ MAX_BYTES = 1_000_000
 KEPT_FILES = 3
 
 
+def log_path(state_dir: Path) -> Path:
+    return state_dir / "logs" / "forge.log"
+
+
 def open_log(path: Path, level: str, name: str) -> logging.Logger:
     """A logger that writes to `path` from `level` ("debug" … "error") on; the file is made at the first line.
 

@@ -13,8 +13,9 @@ import pytest
 from forge_core.config.load import read_project_settings
 from forge_core.config.settings import SETTINGS, OneOf, PermissionMode, Setting
 from forge_core.errors import ConfigError
+from forge_core.exit_codes import ExitCode
 from forge_core.runtime import load_session_config
-from forge_tui.arguments import USAGE_ERROR, config_flags, parse, read_prompt
+from forge_tui.arguments import config_flags, parse, read_prompt
 
 
 def parsed(*arguments: str) -> argparse.Namespace:
@@ -104,7 +105,7 @@ def test_a_new_setting_needs_its_declaration_only(
     assert parse(["run", "--help"]) == 0
     assert "--colour {red,blue}" in capsys.readouterr().out
     assert config_flags(parsed("run", "x", "--colour", "blue"))["colour"] == "blue"
-    assert parse(["run", "x", "--colour", "green"]) == USAGE_ERROR
+    assert parse(["run", "x", "--colour", "green"]) == ExitCode.USAGE
     with pytest.raises(ConfigError, match="FORGE_COLOUR: colour is 'green'; it must be one of red, blue"):
         load_session_config(tmp_path, environ={"FORGE_COLOUR": "green"})
     (tmp_path / ".forge").mkdir()

@@ -1,10 +1,12 @@
-"""What `forge run` tells its caller by its exit code."""
+"""The exit codes of the `forge` programs."""
 
 from __future__ import annotations
 
 from enum import IntEnum
 
-from forge_core.result import StoppedReason
+TYPE_CHECKING = False  # importing typing for it would cost every start 10 ms
+if TYPE_CHECKING:
+    from forge_core.result import StoppedReason
 
 
 class ExitCode(IntEnum):
@@ -18,7 +20,7 @@ class ExitCode(IntEnum):
     INTERRUPTED = 4
     """Ctrl-C."""
     CRASH = 70
-    """Our own fault (EX_SOFTWARE)."""
+    """An internal error (EX_SOFTWARE)."""
 
 
 _BY_REASON: dict[StoppedReason, ExitCode] = {
@@ -30,4 +32,5 @@ _BY_REASON: dict[StoppedReason, ExitCode] = {
 
 
 def exit_code_for(reason: StoppedReason) -> ExitCode:
+    """Return the exit code of a run that stopped for `reason`."""
     return _BY_REASON.get(reason, ExitCode.UNFINISHED)
