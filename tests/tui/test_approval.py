@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager, nullcontext
 
 import pytest
 from textual import events
-from textual.pilot import Pilot
 
 from forge_core.approval import (
     Answer,
@@ -25,8 +24,8 @@ from forge_tui.screens.prompts.permission import PermissionPrompt
 from forge_tui.screens.prompts.request_text import body_of, options_of, title_of
 from forge_tui.widgets.exact_text import diff_lines, exact_rows
 from forge_tui.widgets.line_input import LineInput
+from tests.support.asking import ask, asking
 from tests.support.chat_app import (
-    ChatApp,
     command_request,
     edit_request,
     make_app,
@@ -39,22 +38,6 @@ from tests.support.chat_app import (
     until,
 )
 from tests.support.scripted_session import Gate, answer
-
-
-async def ask(pilot: Pilot[None], *, armed: bool = True) -> ChatApp:
-    """Send a message whose script asks, and wait for the question."""
-    app = await ready(pilot)
-    await say(pilot, "do it")
-    await until(pilot, lambda: app.chat.query(PermissionPrompt), "the question")
-    await until(pilot, lambda: isinstance(app.focused, PermissionPrompt) and app.focused.size, "its focus")
-    if armed:
-        app.clock.pass_(0.6)
-    return app
-
-
-def asking(config: ForgeConfig, *requests: ApprovalRequest) -> ChatApp:
-    return make_app(config, [[LLMStart(iteration=1, model="m"), *requests, *answer("went on")]])
-
 
 # What is shown
 

@@ -21,6 +21,7 @@ from forge_tui.screens.prompts.request_text import (
     options_of,
     title_of,
 )
+from tests.support.asking import ask, asking
 from tests.support.chat_app import (
     command_request,
     edit_request,
@@ -29,7 +30,6 @@ from tests.support.chat_app import (
     type_text,
     until,
 )
-from tests.tui.test_approval import ask, asking
 
 SIZES = [(60, 12), (80, 24), (200, 15), (60, 15), (120, 36)]
 """The usual run tries the first three."""

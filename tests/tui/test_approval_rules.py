@@ -11,8 +11,8 @@ from forge_tui.screens.prompts.full_view import FullView
 from forge_tui.screens.prompts.permission import PermissionPrompt
 from forge_tui.screens.prompts.request_text import body_of, options_of, warning_of
 from forge_tui.widgets.line_input import LineInput
+from tests.support.asking import ask, asking
 from tests.support.chat_app import ChatApp, command_request, edit_request, shown, type_text, until
-from tests.tui.test_approval import ask, asking
 
 ALWAYS = "bash(pytest:*)"
 

@@ -14,6 +14,7 @@ from forge_tui.screens.prompts.permission import PermissionPrompt
 from forge_tui.screens.prompts.prompt import Prompt
 from forge_tui.screens.prompts.questionnaire import Questionnaire
 from forge_tui.widgets.line_input import LineInput
+from tests.support.asking import BOTH, ONE, SEVERAL, ask, asking
 from tests.support.chat_app import (
     ChatApp,
     command_request,
@@ -26,9 +27,6 @@ from tests.support.chat_app import (
     until,
 )
 from tests.support.scripted_session import Gate, answer
-from tests.tui.test_approval import ask, asking
-from tests.tui.test_questionnaire import BOTH, ONE, SEVERAL
-from tests.tui.test_questionnaire import asking as asking_questions
 
 REQUEST = command_request(always_rule="bash(pytest:*)")
 
@@ -524,7 +522,7 @@ async def test_control_c_interrupts_also_in_the_first_half_second(config: ForgeC
 
 
 async def test_text_at_a_question_is_the_users_own_answer(config: ForgeConfig) -> None:
-    app = asking_questions(config, ONE)
+    app = asking(config, ONE)
     async with app.run_test(size=(80, 24)) as pilot:
         await questions(pilot, app)
         await type_text(pilot, "2 of them, ")
@@ -536,7 +534,7 @@ async def test_text_at_a_question_is_the_users_own_answer(config: ForgeConfig) -
 
 
 async def test_escape_moves_the_text_typed_at_a_question_to_the_composer(config: ForgeConfig) -> None:
-    app = asking_questions(config, SEVERAL)
+    app = asking(config, SEVERAL)
     async with app.run_test(size=(80, 24)) as pilot:
         await questions(pilot, app)
         await type_text(pilot, "12 or so")
@@ -549,7 +547,7 @@ async def test_escape_moves_the_text_typed_at_a_question_to_the_composer(config:
 
 
 async def test_a_held_enter_answers_one_question_and_not_those_behind_it(config: ForgeConfig) -> None:
-    app = asking_questions(config, BOTH)
+    app = asking(config, BOTH)
     async with app.run_test(size=(80, 24)) as pilot:
         await questions(pilot, app)
         for _ in range(30):
@@ -559,7 +557,7 @@ async def test_a_held_enter_answers_one_question_and_not_those_behind_it(config:
 
 
 async def test_text_at_the_review_declines_with_these_words(config: ForgeConfig) -> None:
-    app = asking_questions(config, BOTH)
+    app = asking(config, BOTH)
     async with app.run_test(size=(80, 24)) as pilot:
         await questions(pilot, app)
         await pilot.press("shift+tab")

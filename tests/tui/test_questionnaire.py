@@ -16,55 +16,25 @@ from forge_core.approval import (
     QuestionRequest,
 )
 from forge_core.config.models import ForgeConfig
-from forge_core.events import LLMStart
 from forge_tui.screens.prompts.answer_sheet import AnswerSheet
 from forge_tui.screens.prompts.permission import PermissionPrompt
 from forge_tui.screens.prompts.questionnaire import Questionnaire
+from tests.support.asking import BOTH, ONE, SEVERAL, ask_questions, asking
 from tests.support.chat_app import (
     ChatApp,
     command_request,
     make_app,
     pass_until,
     ready,
-    say,
     shown,
     type_text,
     until,
 )
-from tests.support.scripted_session import answer
-
-DATABASE = Question(
-    "Which database?",
-    "Database",
-    (QuestionOption("SQLite", "One file, no server"), QuestionOption("PostgreSQL", "For many writers")),
-)
-CHECKS = Question(
-    "Which checks?",
-    "Checks",
-    (QuestionOption("Lint"), QuestionOption("Types"), QuestionOption("Tests", "Four minutes")),
-    multi_select=True,
-)
-ONE = QuestionRequest("q1", (DATABASE,))
-SEVERAL = QuestionRequest("q1", (CHECKS,))
-BOTH = QuestionRequest("q1", (DATABASE, CHECKS))
-
-
-def asking(config: ForgeConfig, *requests: QuestionRequest) -> ChatApp:
-    return make_app(config, [[LLMStart(iteration=1, model="m"), *requests, *answer("went on")]])
 
 
 def can_answer(app: ChatApp) -> bool:
     """Whether the options show: a key that comes before is nobody's answer."""
     return not isinstance(app.focused, Questionnaire) or app.focused._is_answerable
-
-
-async def asked(pilot: Pilot[None], *, armed: bool = True) -> ChatApp:
-    app = await ready(pilot)
-    await say(pilot, "do it")
-    await until(pilot, lambda: isinstance(app.focused, Questionnaire) and app.focused.size, "the questions")
-    if armed:
-        app.clock.pass_(0.6)
-    return app
 
 
 async def waited_out(app: ChatApp, pilot: Pilot[None]) -> None:
@@ -111,7 +81,7 @@ async def test_keys_answer(
 ) -> None:
     app = asking(config, request_)
     async with app.run_test(size=(80, 24)) as pilot:
-        await asked(pilot)
+        await ask_questions(pilot)
         for key in keys:
             await until(pilot, lambda: can_answer(app))
             if key == "pass":
@@ -126,7 +96,7 @@ async def test_keys_answer(
 async def test_everything_about_a_question_shows(config: ForgeConfig) -> None:
     app = asking(config, BOTH)
     async with app.run_test(size=(80, 24)) as pilot:
-        await asked(pilot)
+        await ask_questions(pilot)
         screen = shown(app)
         for text in (
             "Forge has questions",
@@ -149,7 +119,7 @@ async def test_everything_about_a_question_shows(config: ForgeConfig) -> None:
 async def test_escape_declines_but_only_closes_a_line_that_is_open(config: ForgeConfig) -> None:
     app = asking(config, ONE)
     async with app.run_test(size=(80, 24)) as pilot:
-        await asked(pilot)
+        await ask_questions(pilot)
         await pilot.press("3", "enter", "x", "escape")
         await until(pilot, lambda: app.chat.composer.text == "x")
         assert app.scripted.answers == []
@@ -160,7 +130,7 @@ async def test_escape_declines_but_only_closes_a_line_that_is_open(config: Forge
 async def test_keys_in_the_first_half_second_answer_nothing(config: ForgeConfig) -> None:
     app = asking(config, ONE)
     async with app.run_test(size=(80, 24)) as pilot:
-        await asked(pilot, armed=False)
+        await ask_questions(pilot, armed=False)
         await pilot.press("enter", "2", "enter", "escape", "down", "enter")
         await pilot.pause()
         assert app.scripted.answers == []
@@ -174,7 +144,7 @@ async def test_keys_in_the_first_half_second_answer_nothing(config: ForgeConfig)
 async def test_a_click_answers_and_one_in_the_grace_does_not(config: ForgeConfig) -> None:
     app = asking(config, ONE)
     async with app.run_test(size=(80, 24)) as pilot:
-        await asked(pilot, armed=False)
+        await ask_questions(pilot, armed=False)
         await pilot.click("Questionnaire ChoiceList", offset=(5, 1))
         await pilot.pause()
         assert app.scripted.answers == []
@@ -204,7 +174,7 @@ async def test_permissions_and_questions_wait_in_one_queue(config: ForgeConfig) 
 async def test_ctrl_c_interrupts_and_takes_the_questions_away(config: ForgeConfig) -> None:
     app = asking(config, BOTH)
     async with app.run_test(size=(80, 24)) as pilot:
-        await asked(pilot)
+        await ask_questions(pilot)
         await pilot.press("1", "ctrl+c")
         await until(pilot, lambda: not app.chat.has_turn and not app.chat.query(Questionnaire))
         assert app.scripted.answers == [] and app.chat.composer.display
@@ -233,7 +203,7 @@ async def test_foreign_text_is_data_and_the_options_show_however_long_it_is(
 ) -> None:
     app = asking(config, LONG)
     async with app.run_test(size=size) as pilot:
-        await asked(pilot)
+        await ask_questions(pilot)
         await until(pilot, lambda: "5 Other…" in shown(app) and "[red]Question 0[/]" in shown(app))
         for _ in range(9):
             await pilot.press("down", "tab")
@@ -250,7 +220,7 @@ async def test_nothing_moves_on_the_way_through_the_options(config: ForgeConfig)
     )
     app = asking(config, QuestionRequest("q", (described,)))
     async with app.run_test(size=(80, 24)) as pilot:
-        await asked(pilot)
+        await ask_questions(pilot)
         rows = [number for number, row in enumerate(shown(app).splitlines()) if "a  short" in row]
         for _ in range(5):
             await pilot.press("down")
@@ -261,7 +231,7 @@ async def test_nothing_moves_on_the_way_through_the_options(config: ForgeConfig)
 async def test_no_answer_is_taken_where_the_options_do_not_show(config: ForgeConfig) -> None:
     app = asking(config, ONE)
     async with app.run_test(size=(60, 6)) as pilot:
-        await asked(pilot)
+        await ask_questions(pilot)
         await pilot.press("1", "enter", "3", "enter")
         await pilot.pause()
         assert app.scripted.answers == []
