@@ -16,7 +16,7 @@ from forge_core.result import FileDiff
 from forge_tui.app import ForgeApp
 from forge_tui.screens.chat.surroundings import Surroundings
 from forge_tui.terminal.clipboard import Route
-from tests.support.scripted_session import ScriptedSession, Step
+from tests.support.scripted_session import Gate, ScriptedSession, Step
 
 DEADLINE_S = 60.0
 """Only bounds failure: nothing that is well takes so long, however busy the machine is."""
@@ -137,6 +137,12 @@ async def say(pilot: Pilot[None], text: str) -> None:
     """Type a line and send it."""
     await type_text(pilot, text)
     await pilot.press("enter")
+
+
+async def say_until(pilot: Pilot[None], text: str, gate: Gate) -> None:
+    """Send a line and wait until the script has come to `gate`."""
+    await say(pilot, text)
+    await until(pilot, gate.reached.is_set)
 
 
 def shown(app: ForgeApp) -> str:

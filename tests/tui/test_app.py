@@ -14,14 +14,13 @@ from forge_core.config.settings import PermissionMode
 from forge_core.errors import ConfigError, ForgeError
 from forge_core.events import Error, LLMChunk, LLMStart, Notice, ToolEnd, ToolStart
 from forge_tui import workers
-from tests.support.chat_app import make_app, make_config, ready, say, shown, type_text, until
+from tests.support.chat_app import make_app, make_config, ready, say, say_until, shown, type_text, until
 from tests.support.scripted_session import Gate, ScriptedSession, Step, answer, end_of_turn
+from tests.tui.conftest import OpenChat
 
 
-async def test_a_message_is_answered_in_the_transcript(config: ForgeConfig) -> None:
-    app = make_app(config, [answer("The parser lives in cli.py.")])
-    async with app.run_test(size=(100, 30)) as pilot:
-        await ready(pilot)
+async def test_a_message_is_answered_in_the_transcript(chat: OpenChat) -> None:
+    async with chat(answer("The parser lives in cli.py.")) as (app, pilot):
         await say(pilot, "where is the parser?")
         await until(pilot, lambda: "The parser lives in cli.py." in shown(app))
         assert "where is the parser?" in shown(app)
@@ -73,13 +72,10 @@ async def test_a_session_that_cannot_be_built_says_why_and_the_app_goes_on(confi
         assert app.crash is None
 
 
-async def test_enter_while_a_turn_runs_queues_and_the_queue_is_sent_in_order(config: ForgeConfig) -> None:
+async def test_enter_while_a_turn_runs_queues_and_the_queue_is_sent_in_order(chat: OpenChat) -> None:
     gate = Gate()
-    app = make_app(config, [[LLMStart(iteration=1, model="m"), gate, *answer("one")]])
-    async with app.run_test(size=(100, 30)) as pilot:
-        await ready(pilot)
-        await say(pilot, "first")
-        await until(pilot, gate.reached.is_set)
+    async with chat([LLMStart(iteration=1, model="m"), gate, *answer("one")]) as (app, pilot):
+        await say_until(pilot, "first", gate)
         await say(pilot, "second")
         await say(pilot, "third")
         await pilot.pause()
@@ -90,13 +86,10 @@ async def test_enter_while_a_turn_runs_queues_and_the_queue_is_sent_in_order(con
         await until(pilot, lambda: "queued" not in shown(app))
 
 
-async def test_up_on_the_empty_composer_recalls_the_newest_queued_message(config: ForgeConfig) -> None:
+async def test_up_on_the_empty_composer_recalls_the_newest_queued_message(chat: OpenChat) -> None:
     gate = Gate()
-    app = make_app(config, [[gate]])
-    async with app.run_test(size=(100, 30)) as pilot:
-        await ready(pilot)
-        await say(pilot, "first")
-        await until(pilot, gate.reached.is_set)
+    async with chat([gate]) as (app, pilot):
+        await say_until(pilot, "first", gate)
         await say(pilot, "second")
         await say(pilot, "third")
         await pilot.press("up")
@@ -105,13 +98,10 @@ async def test_up_on_the_empty_composer_recalls_the_newest_queued_message(config
         assert "1 queued" in shown(app)
 
 
-async def test_a_recalled_message_that_looks_like_a_command_is_a_message_still(config: ForgeConfig) -> None:
+async def test_a_recalled_message_that_looks_like_a_command_is_a_message_still(chat: OpenChat) -> None:
     gate = Gate()
-    app = make_app(config, [[gate]])
-    async with app.run_test(size=(100, 30)) as pilot:
-        await ready(pilot)
-        await say(pilot, "first")
-        await until(pilot, gate.reached.is_set)
+    async with chat([gate]) as (app, pilot):
+        await say_until(pilot, "first", gate)
         await say(pilot, " /reset is what I typed")
         await pilot.press("up")
         await until(pilot, lambda: "/reset" in app.chat.composer.text)
@@ -122,14 +112,11 @@ async def test_a_recalled_message_that_looks_like_a_command_is_a_message_still(c
         assert app.scripted.resets == 0
 
 
-async def test_escape_interrupts_keeps_the_partial_answer_and_pauses_the_queue(config: ForgeConfig) -> None:
+async def test_escape_interrupts_keeps_the_partial_answer_and_pauses_the_queue(chat: OpenChat) -> None:
     gate = Gate()
     script: list[Step] = [LLMStart(iteration=1, model="m"), LLMChunk(text="The beginning of"), gate]
-    app = make_app(config, [script])
-    async with app.run_test(size=(100, 30)) as pilot:
-        await ready(pilot)
-        await say(pilot, "tell me")
-        await until(pilot, gate.reached.is_set)
+    async with chat(script) as (app, pilot):
+        await say_until(pilot, "tell me", gate)
         await until(pilot, lambda: "Esc to interrupt" in shown(app))
         await say(pilot, "next")
         await pilot.press("escape")
@@ -141,13 +128,10 @@ async def test_escape_interrupts_keeps_the_partial_answer_and_pauses_the_queue(c
         await until(pilot, lambda: app.scripted.sent == ["tell me", "next"])
 
 
-async def test_a_message_typed_after_an_interrupt_goes_before_the_paused_queue(config: ForgeConfig) -> None:
+async def test_a_message_typed_after_an_interrupt_goes_before_the_paused_queue(chat: OpenChat) -> None:
     gate = Gate()
-    app = make_app(config, [[gate]])
-    async with app.run_test(size=(100, 30)) as pilot:
-        await ready(pilot)
-        await say(pilot, "first")
-        await until(pilot, gate.reached.is_set)
+    async with chat([gate]) as (app, pilot):
+        await say_until(pilot, "first", gate)
         await say(pilot, "second")
         await say(pilot, "third")
         await pilot.press("escape")
@@ -162,15 +146,12 @@ async def test_a_message_typed_after_an_interrupt_goes_before_the_paused_queue(c
         await until(pilot, lambda: "queued" not in shown(app))
 
 
-async def test_arguments_that_stream_are_a_sign_of_life(config: ForgeConfig) -> None:
+async def test_arguments_that_stream_are_a_sign_of_life(chat: OpenChat) -> None:
     gate, second = Gate(), Gate()
     pieces: list[Step] = [LLMChunk(text="x" * 30, kind="tool_args") for _ in range(80)]
     script: list[Step] = [LLMStart(iteration=1, model="m"), *pieces, gate, *answer("done")[1:], second]
-    app = make_app(config, [script])
-    async with app.run_test(size=(100, 30)) as pilot:
-        await ready(pilot)
-        await say(pilot, "write it")
-        await until(pilot, gate.reached.is_set)
+    async with chat(script) as (app, pilot):
+        await say_until(pilot, "write it", gate)
         await until(pilot, lambda: "Writing a call · 2.4k characters · 0 s · Esc to interrupt" in shown(app))
         gate.open()
         await until(pilot, second.reached.is_set)
@@ -179,13 +160,11 @@ async def test_arguments_that_stream_are_a_sign_of_life(config: ForgeConfig) -> 
 
 
 async def test_an_error_of_the_provider_is_shown_in_its_own_words_and_the_session_goes_on(
-    config: ForgeConfig,
+    chat: OpenChat,
 ) -> None:
     words = "401 from OpenRouter: No auth credentials found"
     failing = [Error(error=words, kind="AuthenticationError", recoverable=False), end_of_turn("error", words)]
-    app = make_app(config, [failing, answer("Now it works.")])
-    async with app.run_test(size=(100, 30)) as pilot:
-        await ready(pilot)
+    async with chat(failing, answer("Now it works.")) as (app, pilot):
         await say(pilot, "hello")
         await until(pilot, lambda: words in shown(app))
         await say(pilot, "again")
@@ -193,10 +172,11 @@ async def test_an_error_of_the_provider_is_shown_in_its_own_words_and_the_sessio
         assert "Now it works." in shown(app)
 
 
-async def test_a_refusal_of_the_session_itself_is_a_notice(config: ForgeConfig) -> None:
-    app = make_app(config, [[ForgeError("The journal cannot be written: disk full.")], answer("fine")])
-    async with app.run_test(size=(100, 30)) as pilot:
-        await ready(pilot)
+async def test_a_refusal_of_the_session_itself_is_a_notice(chat: OpenChat) -> None:
+    async with chat([ForgeError("The journal cannot be written: disk full.")], answer("fine")) as (
+        app,
+        pilot,
+    ):
         await say(pilot, "hello")
         await until(pilot, lambda: "disk full" in shown(app))
         await say(pilot, "again")
@@ -216,22 +196,17 @@ async def test_a_fault_of_ours_ends_the_app_and_is_kept_for_the_report(config: F
     assert app.scripted.is_closed
 
 
-async def test_the_session_is_closed_when_the_app_ends(config: ForgeConfig) -> None:
-    app = make_app(config)
-    async with app.run_test() as pilot:
-        await ready(pilot)
+async def test_the_session_is_closed_when_the_app_ends(chat: OpenChat) -> None:
+    async with chat() as (app, pilot):
         await say(pilot, "/exit")
     assert app.scripted.is_closed
     assert app.crash is None
 
 
-async def test_leaving_during_a_turn_closes_the_session(config: ForgeConfig) -> None:
+async def test_leaving_during_a_turn_closes_the_session(chat: OpenChat) -> None:
     gate = Gate()
-    app = make_app(config, [[LLMStart(iteration=1, model="m"), gate]])
-    async with app.run_test() as pilot:
-        await ready(pilot)
-        await say(pilot, "hello")
-        await until(pilot, gate.reached.is_set)
+    async with chat([LLMStart(iteration=1, model="m"), gate]) as (app, pilot):
+        await say_until(pilot, "hello", gate)
         await pilot.press("ctrl+d")
     assert app.scripted.is_closed
     assert app.crash is None
@@ -255,10 +230,8 @@ async def test_what_comes_too_late_to_be_shown_is_no_crash(config: ForgeConfig) 
     assert app.return_code == 129
 
 
-async def test_a_notice_outside_a_turn_reaches_the_transcript(config: ForgeConfig) -> None:
-    app = make_app(config)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await ready(pilot)
+async def test_a_notice_outside_a_turn_reaches_the_transcript(chat: OpenChat) -> None:
+    async with chat() as (app, pilot):
         app.scripted.notify(Notice(level="warning", text="the catalogue is old"))
         await until(pilot, lambda: "the catalogue is old" in shown(app))
         assert "the catalogue is old" in shown(app)
@@ -280,10 +253,8 @@ async def test_the_key_that_goes_to_a_named_endpoint_is_shown_at_the_start(tmp_p
         assert about_key in shown(app)
 
 
-async def test_the_status_bar_follows_the_turn(config: ForgeConfig) -> None:
-    app = make_app(config, [answer("Hello.")])
-    async with app.run_test(size=(120, 30)) as pilot:
-        await ready(pilot)
+async def test_the_status_bar_follows_the_turn(chat: OpenChat) -> None:
+    async with chat(answer("Hello."), size=(120, 30)) as (app, pilot):
         await say(pilot, "hello")
         await until(pilot, lambda: "$0.0021" in shown(app))
         bar = shown(app).splitlines()[-1]
@@ -292,13 +263,12 @@ async def test_the_status_bar_follows_the_turn(config: ForgeConfig) -> None:
         assert "~/src/engine" in bar and "main" in bar
 
 
-async def test_tokens_are_estimated_with_a_tilde_while_the_answer_streams(config: ForgeConfig) -> None:
+async def test_tokens_are_estimated_with_a_tilde_while_the_answer_streams(chat: OpenChat) -> None:
     gate = Gate()
-    app = make_app(config, [[LLMStart(iteration=1, model="m"), LLMChunk(text="x" * 400), gate, *answer("y")]])
-    async with app.run_test(size=(120, 30)) as pilot:
-        await ready(pilot)
-        await say(pilot, "hello")
-        await until(pilot, gate.reached.is_set)
+    async with chat(
+        [LLMStart(iteration=1, model="m"), LLMChunk(text="x" * 400), gate, *answer("y")], size=(120, 30)
+    ) as (app, pilot):
+        await say_until(pilot, "hello", gate)
         await until(pilot, lambda: "~100 out" in shown(app), "the estimate")
         gate.open()
         await until(pilot, lambda: "1.3k/200k <1% · $0.0021 · 80 out" in shown(app), "its count")
@@ -346,20 +316,16 @@ async def test_a_mode_chosen_before_the_session_is_ready_holds(config: ForgeConf
         assert "accept-edits" in shown(app).splitlines()[-1]
 
 
-async def test_a_bracket_or_escape_in_any_text_is_shown_and_not_obeyed(config: ForgeConfig) -> None:
-    app = make_app(config, [answer("see [/some/x] and [bold]this[/bold]")])
-    async with app.run_test(size=(100, 30)) as pilot:
-        await ready(pilot)
+async def test_a_bracket_or_escape_in_any_text_is_shown_and_not_obeyed(chat: OpenChat) -> None:
+    async with chat(answer("see [/some/x] and [bold]this[/bold]")) as (app, pilot):
         await say(pilot, "[red]x[/] [/y]")
         await until(pilot, lambda: "see [/some/x] and [bold]this[/bold]" in shown(app))
         assert "[red]x[/] [/y]" in shown(app)
         assert app.crash is None
 
 
-async def test_of_two_copies_at_once_the_second_counts(config: ForgeConfig) -> None:
-    app = make_app(config)
-    async with app.run_test() as pilot:
-        await ready(pilot)
+async def test_of_two_copies_at_once_the_second_counts(chat: OpenChat) -> None:
+    async with chat() as (app, pilot):
         app.copy_to_clipboard("one")
         app.copy_to_clipboard("second")
         await until(pilot, lambda: bool(app.chat.activity.said))

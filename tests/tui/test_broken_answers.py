@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
+
+from textual.pilot import Pilot
 
 from forge_core.events import AgentEnd, AgentEvent, Error, LLMChunk, LLMStart, Retry
 from forge_tui.commands import UserText
 from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.transcript.conversation import RESUMABLE, Conversation
-from tests.support.chat_app import make_app, make_config, ready, say, shown, until
+from tests.support.chat_app import ChatApp, say, shown, until
 from tests.support.scripted_session import Step, answer, end_of_call, end_of_turn
 from tests.support.transcripts import STYLES, call_ended, tool_started, turn_ended
 from tests.support.transcripts import shown as rows_of
+from tests.tui.conftest import OpenChat
 
 REASON = "The connection broke in mid-answer."
 
@@ -154,12 +156,15 @@ KEPT: list[Step] = [
 ]
 
 
-async def test_enter_on_an_empty_composer_goes_on_with_a_kept_turn(tmp_path: Path) -> None:
-    app = make_app(make_config(tmp_path), [KEPT, answer("The whole answer.")])
-    async with app.run_test(size=(100, 30)) as pilot:
-        await ready(pilot)
-        await say(pilot, "go")
-        await until(pilot, lambda: RESUMABLE in shown(app))
+async def break_off(app: ChatApp, pilot: Pilot[None]) -> None:
+    """Send the message whose turn fails and is kept."""
+    await say(pilot, "go")
+    await until(pilot, lambda: RESUMABLE in shown(app))
+
+
+async def test_enter_on_an_empty_composer_goes_on_with_a_kept_turn(chat: OpenChat) -> None:
+    async with chat(KEPT, answer("The whole answer.")) as (app, pilot):
+        await break_off(app, pilot)
         await pilot.press("enter")
         await until(pilot, lambda: "The whole answer." in shown(app))
         assert "Half an answer" not in shown(app)
@@ -168,25 +173,19 @@ async def test_enter_on_an_empty_composer_goes_on_with_a_kept_turn(tmp_path: Pat
         assert (app.scripted.sent, app.scripted.retries) == (["go"], 1)
 
 
-async def test_the_retry_command_goes_on_and_says_when_there_is_nothing_to_retry(tmp_path: Path) -> None:
-    app = make_app(make_config(tmp_path), [KEPT, answer("The whole answer.")])
-    async with app.run_test(size=(100, 30)) as pilot:
-        await ready(pilot)
+async def test_the_retry_command_goes_on_and_says_when_there_is_nothing_to_retry(chat: OpenChat) -> None:
+    async with chat(KEPT, answer("The whole answer.")) as (app, pilot):
         await say(pilot, "/retry")
         await until(pilot, lambda: "There is nothing to retry" in shown(app))
-        await say(pilot, "go")
-        await until(pilot, lambda: RESUMABLE in shown(app))
+        await break_off(app, pilot)
         await say(pilot, "/retry")
         await until(pilot, lambda: "The whole answer." in shown(app))
         assert (app.scripted.sent, app.scripted.retries) == (["go"], 1)
 
 
-async def test_what_is_queued_is_sent_before_a_kept_turn_goes_on(tmp_path: Path) -> None:
-    app = make_app(make_config(tmp_path), [KEPT, answer("To the queued one.")])
-    async with app.run_test(size=(100, 30)) as pilot:
-        await ready(pilot)
-        await say(pilot, "go")
-        await until(pilot, lambda: RESUMABLE in shown(app))
+async def test_what_is_queued_is_sent_before_a_kept_turn_goes_on(chat: OpenChat) -> None:
+    async with chat(KEPT, answer("To the queued one.")) as (app, pilot):
+        await break_off(app, pilot)
         app.screen._waiting.add(UserText("next"))  # type: ignore[attr-defined]
         app.screen._waiting.pause()  # type: ignore[attr-defined]
         await pilot.press("enter")
