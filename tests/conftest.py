@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from tests.support.sse_server import SseServer
 
 # Before any test starts a program: each would compile all of Forge anew, as an installed one never does.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -57,3 +60,10 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     for name in _CLEARED:
         monkeypatch.delenv(name, raising=False)
     return home
+
+
+@pytest.fixture
+def server() -> Iterator[SseServer]:
+    """A loopback server of the provider's API; `server.add` scripts its answers."""
+    with SseServer() as running:
+        yield running

@@ -48,6 +48,8 @@ from typing import Any, Literal
 DONE = b"data: [DONE]\n\n"
 PROCESSING = b": OPENROUTER PROCESSING\n\n"
 MODEL = "test/model"
+KEY = "sk-or-v1-0123456789abcdef"
+"""An API key that no provider has issued."""
 PREFIX = "/api/v1"
 
 

@@ -14,6 +14,7 @@ from forge_core.llm.client import OpenRouterClient
 from forge_core.llm.http.assembly import AnswerAssembler
 from forge_core.llm.models import CompletionRequest, CompletionResponse, Message
 from tests.support.sse_server import (
+    KEY,
     MODEL,
     PROCESSING,
     USAGE,
@@ -30,7 +31,6 @@ from tests.support.sse_server import (
     tool_answer,
 )
 
-KEY = "sk-or-v1-0123456789abcdef"
 REQUEST = CompletionRequest(MODEL, [Message.user("hi")])
 WHOLE = {
     "id": "gen-2",

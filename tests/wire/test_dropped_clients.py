@@ -15,9 +15,8 @@ import pytest
 
 from forge_core.llm.client import OpenRouterClient
 from forge_core.llm.models import CompletionRequest, Message
-from tests.support.sse_server import MODEL, SseServer, answer
+from tests.support.sse_server import KEY, MODEL, SseServer, answer
 
-KEY = "sk-or-v1-0123456789abcdef"
 REQUEST = CompletionRequest(model=MODEL, messages=[Message.user("hi")])
 
 

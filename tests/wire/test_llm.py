@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
-from collections.abc import AsyncIterator, Iterator
 from typing import Any, Literal
 
 import pytest
@@ -16,15 +15,16 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.tools import tool
 from pydantic import BaseModel, Field
 
 from forge_core import errors
 from forge_core.langchain.llm import OpenRouterLLM
 from forge_core.langchain.messages import langchain_to_forge
 from forge_core.llm.client import OpenRouterClient
+from tests.support.lookup_tool import read_file
 from tests.support.sse_server import (
     DONE,
+    KEY,
     MODEL,
     USAGE,
     Gate,
@@ -39,26 +39,6 @@ from tests.support.sse_server import (
     stream,
     tool_answer,
 )
-
-KEY = "sk-or-v1-0123456789abcdef"
-
-
-@tool
-def read_file(path: str) -> str:
-    """Reads a file."""
-    return path
-
-
-@pytest.fixture
-def server() -> Iterator[SseServer]:
-    with SseServer() as made:
-        yield made
-
-
-@pytest.fixture
-async def llm(server: SseServer) -> AsyncIterator[OpenRouterLLM]:
-    async with OpenRouterClient(KEY, server.base_url, idle_timeout_s=5) as client:
-        yield OpenRouterLLM(client=client, model=MODEL)
 
 
 def whole(message: dict[str, Any], finish_reason: str = "stop", **more: Any) -> Reply:

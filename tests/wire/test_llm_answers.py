@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -10,13 +9,14 @@ from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackHandler, 
 from langchain_core.load import dumpd, load
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.runnables import ConfigurableField
-from langchain_core.tools import tool
 
 from forge_core.errors import MalformedResponseError
 from forge_core.langchain.llm import OpenRouterLLM
 from forge_core.llm.client import OpenRouterClient
+from tests.support.lookup_tool import read_file
 from tests.support.sse_server import (
     DONE,
+    KEY,
     MODEL,
     USAGE,
     Reply,
@@ -29,26 +29,7 @@ from tests.support.sse_server import (
     tool_answer,
 )
 
-KEY = "sk-or-v1-0123456789abcdef"
 MESSAGES = [HumanMessage("hi")]
-
-
-@tool
-def read_file(path: str) -> str:
-    """Reads a file."""
-    return path
-
-
-@pytest.fixture
-def server() -> Iterator[SseServer]:
-    with SseServer() as made:
-        yield made
-
-
-@pytest.fixture
-async def llm(server: SseServer) -> AsyncIterator[OpenRouterLLM]:
-    async with OpenRouterClient(KEY, server.base_url) as client:
-        yield OpenRouterLLM(client=client, model=MODEL)
 
 
 async def streamed(llm: Any) -> AIMessageChunk:

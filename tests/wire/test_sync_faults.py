@@ -21,6 +21,7 @@ from forge_core.llm.http import exchange
 from forge_core.llm.http.retry import RetryNotice
 from forge_core.llm.models import CompletionRequest, Message
 from tests.support.sse_server import (
+    KEY,
     MODEL,
     USAGE,
     Cut,
@@ -36,7 +37,6 @@ from tests.support.sse_server import (
     json_reply,
 )
 
-KEY = "sk-or-v1-0123456789abcdef"
 REQUEST = CompletionRequest(MODEL, [Message.user("hi")])
 NOW = {"Retry-After": "0"}
 FIRST = event(chunk("so far"))

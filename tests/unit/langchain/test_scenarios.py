@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage
@@ -13,25 +11,11 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
-from langchain_core.tools import tool
 
 from forge_core.langchain import OpenRouterLLM
 from forge_core.llm.client import OpenRouterClient
-from tests.support.sse_server import MODEL, USAGE, Reply, SseServer, answer, json_reply, tool_answer
-
-KEY = "sk-or-v1-0123456789abcdef"
-
-
-@tool
-def read_file(path: str) -> str:
-    """Reads a file."""
-    return path
-
-
-@pytest.fixture
-def server() -> Iterator[SseServer]:
-    with SseServer() as made:
-        yield made
+from tests.support.lookup_tool import read_file
+from tests.support.sse_server import KEY, MODEL, USAGE, Reply, SseServer, answer, json_reply, tool_answer
 
 
 def whole(content: str | None, **message: Any) -> Reply:

@@ -10,9 +10,8 @@ import pytest
 
 from forge_core.llm.client import OpenRouterClient
 from forge_core.llm.models import CompletionRequest, Message
-from tests.support.sse_server import DONE, chunk, event
+from tests.support.sse_server import DONE, KEY, chunk, event
 
-KEY = "sk-or-v1-0123456789abcdef"
 REQUEST = CompletionRequest("a/b", [Message.user("hi")])
 
 
