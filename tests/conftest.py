@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 
 from tests.support.sse_server import SseServer
 
@@ -27,6 +29,44 @@ if find_spec("hypothesis"):  # the environments of LangChain's suites have none
         suppress_health_check=[HealthCheck.too_slow],
     )
     settings.load_profile("forge")
+
+_MORE_TIME = {"slow": 3.0}
+"""Marker → the factor on the time limit of pyproject.toml."""
+_FULL_FACTOR = 10.0
+"""On every limit with FORGE_FULL, which asks for many more examples."""
+_GRACE_S = 60.0
+"""From a test's limit to the end of its process, where the signal of pytest-timeout has not ended the test."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Give each test its time limit, unless it has one of its own or the command line sets one for all."""
+    if config.getoption("timeout") is not None:
+        return
+    usual = float(config.getini("timeout")) * (_FULL_FACTOR if os.environ.get("FORGE_FULL") else 1.0)
+    for item in items:
+        if item.get_closest_marker("timeout") is None:
+            factor = max((_MORE_TIME.get(marker.name, 1.0) for marker in item.iter_markers()), default=1.0)
+            item.add_marker(pytest.mark.timeout(usual * factor))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """End the process of a test that goes on after its time limit.
+
+    The exception that pytest-timeout raises in a signal handler is lost in a callback of the event loop, never
+    comes in C code that does not return, and is not raised where the test sets an alarm of its own. xdist reports
+    the test as failed and starts another worker.
+    """
+    marker = item.get_closest_marker("timeout")
+    if marker is None or item.config.getoption("usepdb"):
+        return (yield)
+    stderr = item.config.stash[fault_handler_stderr_fd_key]  # as before pytest captures it
+    faulthandler.dump_traceback_later(marker.args[0] + _GRACE_S, exit=True, file=stderr)
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
 
 _CLEARED = (
     "OPENROUTER_API_KEY",
