@@ -11,33 +11,24 @@ NOT_YET_SHORTENED: set[str] = set()
 
 NOT_YET_JOINED = {
     "forge_core.config.paths",
-    "forge_core.langchain.blocking",
-    "forge_core.langchain.profile",
     "forge_core.llm.http.bursts",
-    "forge_core.permissions.guard.pushes",
     "forge_core.permissions.sandbox.git_config",
-    "forge_core.permissions.sandbox.reasons",
-    "forge_core.permissions.sandbox.tracked",
-    "forge_core.permissions.shell.fallback",
-    "forge_core.permissions.shell.here_documents",
     "forge_core.tools.expected.git_claims",
     "forge_core.tools.refusal",
     "forge_core.tools.searching.lines",
-    "forge_tui.screens.copying",
-    "forge_tui.screens.diff_lines",
-    "forge_tui.screens.theme_picker",
-    "forge_tui.screens.turn",
-    "forge_tui.widgets.transcript.piece",
+    "forge_tui.screens.chat.copying",
+    "forge_tui.screens.diff.diff_lines",
+    "forge_tui.screens.chat.turn",
+    "forge_tui.widgets.transcript.calls.piece",
 }
 """Small modules that only one sibling imports."""
 
 NOT_YET_MERGED = {
     "forge_core.llm.account.calls.AccountCalls",
-    "forge_core.permissions.shell.word_pieces.WordReader",
-    "forge_tui.screens.chat_keys.ChatKeys",
-    "forge_tui.screens.reading_keys.ReadingKeys",
-    "forge_tui.widgets.transcript.finding.Finding",
-    "forge_tui.widgets.transcript.window.Window",
+    "forge_tui.screens.chat.chat_keys.ChatKeys",
+    "forge_tui.screens.panels.reading_keys.ReadingKeys",
+    "forge_tui.widgets.blockview.finding.Finding",
+    "forge_tui.widgets.blockview.window.Window",
 }
 """Base classes that serve one subclass."""
 
@@ -47,12 +38,7 @@ NOT_YET_UNTANGLED = {
 }
 """Modules that import each other in a circle."""
 
-NOT_YET_SPLIT = {
-    "forge_core.langchain",
-    "forge_tui.screens",
-    "forge_tui.widgets",
-    "forge_tui.widgets.transcript",
-}
+NOT_YET_SPLIT: set[str] = set()
 """Packages with too many units or too long chains of imports."""
 
 BASES_BY_DESIGN = {
