@@ -24,10 +24,10 @@ from forge_core.permissions.sandbox import (
     landlock,
     probe_now,
     seccomp,
-    tracked,
+    survey,
 )
 
-PRELOADED = (confine, landlock, seccomp, tracked)
+PRELOADED = (confine, landlock, seccomp, survey)
 """Imported before the fork: an ordinary user may not be able to read the checkout."""
 NOBODY = 65534
 
