@@ -22,13 +22,6 @@ from forge_core.permissions.sandbox.state import SandboxKind, SandboxState
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
 
-_MODES = {
-    PermissionMode.ASK: "edits ask, and so do commands that do more than read",
-    PermissionMode.ACCEPT_EDITS: "edits in the folder run, commands ask",
-    PermissionMode.PLAN: "nothing is changed: reading and searching only",
-    PermissionMode.AUTO: "edits in the folder and sandboxed commands run",
-    PermissionMode.YOLO: "nothing asks; only by --permission-mode yolo at the start",
-}
 _USAGE = (
     "Use /permissions, /permissions add allow|ask|deny RULE, /permissions remove RULE, or "
     "/permissions test COMMAND. A rule is tool(pattern): bash(pytest:*), edit(src/**), read(.env)."
@@ -56,7 +49,7 @@ async def mode(argument: str, session: ForgeSession) -> CommandResult:
     """Shows the modes, or changes to one."""
     if not argument:
         current = session.policy.mode
-        rows = [(f"{'›' if one is current else ' '} {one}", _summary(one, session)) for one in _MODES]
+        rows = [(f"{'›' if one is current else ' '} {one}", _summary(one, session)) for one in PermissionMode]
         return Text(f"{columns(rows)}\n\n/mode NAME or Shift+Tab changes it.", "Mode")
     wanted = PermissionMode(argument.lower())
     if wanted is PermissionMode.YOLO and session.policy.mode is not PermissionMode.YOLO:
@@ -69,10 +62,12 @@ async def mode(argument: str, session: ForgeSession) -> CommandResult:
 
 
 def mode_summary(mode: PermissionMode, *, is_sandboxed: bool) -> str:
-    """What runs unasked in the mode, with the sandbox that there is."""
+    """Return what runs without asking in `mode`, given whether a full sandbox confines commands."""
     if mode is PermissionMode.AUTO and not is_sandboxed:
-        return "edits in the folder run; without a full sandbox, commands that may write still ask"
-    return _MODES[mode]
+        return "edits files here unasked; without a full sandbox, commands that may write still ask"
+    if mode is PermissionMode.YOLO:
+        return f"{mode.summary}; only by --permission-mode yolo at the start"
+    return mode.sandboxed_summary if is_sandboxed else mode.summary
 
 
 def _summary(mode: PermissionMode, session: ForgeSession) -> str:

@@ -86,21 +86,6 @@ read. Name code as `path:line`. Use fenced code with a language. Say what you ra
 did not check. If tests fail, say so and show the failing lines. Don't explain how to undo: the user has /undo.
 """
 
-_MODES = {
-    PermissionMode.ASK: (
-        "Edits and commands are shown to the user, who allows or refuses each; plain reading runs unasked."
-    ),
-    PermissionMode.ACCEPT_EDITS: "Edits inside the folder are made at once; commands are shown to the user first.",
-    PermissionMode.PLAN: (
-        "Plan mode: read and search only; edits and commands that change anything are refused. Work out a plan, "
-        "present it with the files and steps, and stop there."
-    ),
-    PermissionMode.AUTO: (
-        "The user has left more to you: edits inside the folder, and commands that stay in the sandbox, run at once."
-    ),
-    PermissionMode.YOLO: "Nothing is asked. Be all the more careful with anything that cannot be undone.",
-}
-
 _SANDBOX = {
     "full": (
         "Commands run in a sandbox: they can write in this folder and in a /tmp of their own that is gone after "
@@ -136,7 +121,7 @@ def system_prompt(
         f"Git branch: {branch}" if branch else "Not a git repository.",
         f"System: {platform.system()} {platform.machine()}, Python {platform.python_version()}",
         f"Date: {today or time.strftime('%Y-%m-%d')}",
-        f"Permissions: {_MODES[mode]}",
+        f"Permissions: {mode.instruction}",
         f"Sandbox: {_SANDBOX[sandbox.strength if sandbox is not None else 'off']}",
     ]
     parts = [_STATIC, as_prompt(instructions), "\n".join(lines) + "\n"]

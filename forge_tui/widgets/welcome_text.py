@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from forge_core.config.settings import PermissionMode
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip, clip_middle
 from forge_tui.widgets.status_text import SANDBOX_ON, shorter_labels
@@ -24,14 +25,7 @@ _README = re.compile(r"readme(\.(md|rst|txt|org|adoc))?", re.IGNORECASE)
 _TESTS = re.compile(r"tests?|__tests__|\.rspec|test_.+\.py|.+_test\.(py|go)|.+\.(test|spec)\.[jt]sx?")
 _USUAL = ("README.md", "README.rst", "README", "tests", "test", ".git", "hello.py")
 """Looked for by name where a folder has more than `MAX_NAMES`."""
-_MODES = {
-    "ask": "reads freely, asks before it writes and before most commands",
-    "accept-edits": "edits files here unasked, asks before most commands",
-    "plan": "reads and searches only, changes nothing",
-    "auto": "edits files here unasked, asks before most commands",
-    "yolo": "writes files and runs commands without asking",
-}
-_AUTO_SANDBOXED = "edits files here and runs sandboxed commands unasked"
+_SANDBOXED = "edits files here and runs sandboxed commands unasked"
 _SANDBOXED = "on: commands write only here, and reach no network"
 _HEAD = 9
 """Cells of the first column."""
@@ -101,8 +95,8 @@ def _mode(facts: Facts) -> str:
     mode = facts.mode
     if facts.is_away and mode != "yolo":
         return f"{mode}, away: requests for approval are denied"
-    is_sandboxed = mode == "auto" and facts.sandbox == SANDBOX_ON
-    return f"{mode}: {_AUTO_SANDBOXED if is_sandboxed else _MODES.get(mode, '')}"
+    meaning = PermissionMode(mode)
+    return f"{mode}: {meaning.sandboxed_summary if facts.sandbox == SANDBOX_ON else meaning.summary}"
 
 
 def _sandbox(label: str, room: int) -> str:

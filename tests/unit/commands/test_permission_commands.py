@@ -153,7 +153,7 @@ async def test_mode_auto_without_a_full_sandbox_says_what_it_does_not_do(session
     for line in ("/mode auto", "/mode", "/permissions"):
         assert "commands that may write still ask" in body(await run_command(line, session)), line
     session.policy.sandbox = "full"
-    assert "sandboxed commands run" in body(await run_command("/mode auto", session))
+    assert "runs sandboxed commands" in body(await run_command("/mode auto", session))
 
 
 async def test_a_line_that_is_added_is_bound_to_its_script_and_the_list_says_so(
