@@ -169,6 +169,24 @@ async def test_a_menu_whose_line_is_complete_marks_a_row_only_by_the_arrows(conf
         assert "❯ list" in shown(app)
 
 
+@pytest.mark.parametrize(
+    ("typed", "row", "completed"),
+    [("/th", "/thinking", "/thinking "), ("/he", "/help", "/help"), ("/trust ", "no", "/trust no")],
+)
+async def test_a_click_on_a_row_completes_the_line(
+    config: ForgeConfig, typed: str, row: str, completed: str
+) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await type_text(pilot, typed)
+        await pilot.pause()
+        index = next(at for at, choice in enumerate(app.chat.popup.rows) if choice.label == row)
+        await pilot.click(app.chat.popup, offset=(3, index))
+        await until(pilot, lambda: app.chat.composer.text == completed)
+        assert app.focused is app.chat.composer
+
+
 async def test_enter_on_a_guess_only_completes(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:

@@ -26,6 +26,7 @@ from forge_tui.screens.chat.slash import SaveSetting, SlashCommands
 from forge_tui.screens.chat.surroundings import Surroundings
 from forge_tui.screens.chat.waiting import WaitingLines
 from forge_tui.widgets.activity import ActivityLine, Working
+from forge_tui.widgets.choices import ChoiceList
 from forge_tui.widgets.completion import CompletionPopup
 from forge_tui.widgets.composer import Composer
 from forge_tui.widgets.status_bar import StatusBar
@@ -152,6 +153,11 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
                 self._submit_command(line)
             case UserText():
                 self._submit_message(line)
+
+    def on_choice_list_clicked(self, message: ChoiceList.Clicked) -> None:
+        """Complete the line with the row of the menu that was clicked."""
+        self.popup.choose(message.index)
+        self.composer.action_complete()
 
     def run_by_name(self, name: str) -> None:
         """Run a command as if it had been typed."""
