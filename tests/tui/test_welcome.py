@@ -120,6 +120,18 @@ async def test_the_welcome_follows_the_mode_and_the_sandbox(config: ForgeConfig)
         await until(pilot, lambda: "Sandbox  on: commands write only here" in shown(app))
         await pilot.press("shift+tab")
         await until(pilot, lambda: "Mode     accept-edits: edits files here unasked" in shown(app))
-        await say(pilot, "/mode auto")
+        await pilot.press("shift+tab", "shift+tab")
         await until(pilot, lambda: app.chat.status_bar.figures.mode == "auto")
         assert "Mode     auto: edits files here and runs sandboxed commands unasked" in shown(app)
+
+
+async def test_the_output_of_a_command_takes_the_place_of_the_welcome(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        assert app.chat.welcome.display
+        await say(pilot, "/mode")
+        await until(pilot, lambda: "/mode NAME or Shift+Tab changes it" in shown(app))
+        assert not app.chat.welcome.display
+        await say(pilot, "/reset")
+        await until(pilot, lambda: app.chat.welcome.display)

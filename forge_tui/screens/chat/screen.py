@@ -274,6 +274,7 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
     # What commands do to the screen: what the person has asked for shows, wherever they were reading
 
     def show_text(self, body: str, title: str) -> None:
+        self.welcome.display = False  # at 80x24 it would leave a few rows for the text
         self.transcript.add_text(body, title)
         self.transcript.scroll_to_end()
 
