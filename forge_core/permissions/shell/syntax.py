@@ -74,6 +74,10 @@ class SimpleCommand:
     is_hint: bool = False
     """That text may be no shell text at all: it counts for a no, and is not needed for a yes."""
     is_piped: bool = False
+    source: str = ""
+    """The text that it was read from: the line, or a script in it."""
+    span: tuple[int, int] = (0, 0)
+    """Where it is in `source`, as byte offsets; (0, 0) when it isn't known."""
 
     @property
     def program(self) -> str:
@@ -142,14 +146,14 @@ class _Reader:
         for name, values in () if self.is_hint else tree.variables.items():
             self.variables[name] = [*self.variables.get(name, []), *values]
         for bare in tree.commands:
-            self.command(bare, is_nested)
+            self.command(bare, is_nested, text)
         self.scripts(tree, is_nested)
 
     def scripts(self, tree: Tree, is_nested: bool) -> None:
         for text, depth, scope in tree.scripts:
             self.read(text, depth, scope, is_nested=is_nested, is_sure=True)
 
-    def command(self, bare: BareCommand, is_nested: bool) -> None:
+    def command(self, bare: BareCommand, is_nested: bool, source: str) -> None:
         targets = [(sign, _text(pieces)) for sign, pieces in bare.redirects]
         writes = tuple(text for sign, text in targets if _is_write(sign, text))
         reads = tuple(
@@ -176,6 +180,8 @@ class _Reader:
                     is_nested=is_nested,
                     is_hint=self.is_hint,
                     is_piped=bare.is_piped,
+                    source=source,
+                    span=bare.span,
                 ),
             )
 
@@ -271,6 +277,8 @@ def _with(like: SimpleCommand, words: tuple[Word, ...], found: Unwrapped) -> Sim
         is_nested=like.is_nested,
         is_hint=like.is_hint,
         is_piped=like.is_piped,
+        source=like.source,
+        span=like.span,
     )
 
 

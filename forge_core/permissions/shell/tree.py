@@ -58,6 +58,8 @@ class BareCommand:
     """Texts of here-documents and here-strings."""
     is_piped: bool = False
     """It reads what another command of the line prints."""
+    span: tuple[int, int] = (0, 0)
+    """Where it is in the text, as byte offsets."""
 
 
 @dataclass(slots=True)
@@ -124,7 +126,7 @@ class _TreeReader:
         elif kind in WORDS and kind not in _OWN_SHELL:
             self.pieces(node, depth, scope)
         elif kind in REDIRECTS:
-            bare = BareCommand(self.text(node), depth, scope)
+            bare = BareCommand(self.text(node), depth, scope, span=(node.start_byte, node.end_byte))
             self.redirect(node, bare)
             self.tree.commands.append(bare)
         else:
@@ -161,7 +163,7 @@ class _TreeReader:
 
     def declaration(self, node: Node, depth: int, scope: tuple[int, ...]) -> None:
         """`export A=b`, `unset a`, `[ -f x ]`, `[[ … ]]`: a command whose words are what stands there."""
-        bare = BareCommand(self.text(node), depth, scope)
+        bare = BareCommand(self.text(node), depth, scope, span=(node.start_byte, node.end_byte))
         self.flat(node, bare)
         self.tree.commands.append(bare)
 
@@ -181,7 +183,8 @@ class _TreeReader:
                 self.visit(child, bare.depth, bare.scope)
 
     def command(self, node: Node, depth: int, scope: tuple[int, ...], is_piped: bool) -> None:
-        bare = BareCommand(self.text(node), depth, scope, is_piped=is_piped)
+        span = node.start_byte, node.end_byte
+        bare = BareCommand(self.text(node), depth, scope, is_piped=is_piped, span=span)
         parts: list[Node] = []
         self.tree.commands.append(bare)
         self.gather(node, bare, parts)
