@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from fnmatch import fnmatchcase
 
 
@@ -50,6 +50,27 @@ class Covers(StrEnum):
     """The path and all that is below it; "" is the workspace."""
     GLOB = "glob"
     """Whatever matches, `*` within one name."""
+
+
+class Proof(IntEnum):
+    """What proves that a command has done what its claim says; a higher one holds where a lower one does."""
+
+    NONE = 0
+    """Nothing: it depends on a condition, or on what a program decides."""
+    SUCCESS = 1
+    """The line's exit status is 0."""
+    END = 2
+    """The line has ended by itself, whatever its exit status."""
+
+    def holds(self, exit_status: int | None) -> bool:
+        """Whether this exit status proves it; None: the line runs, or nothing is known of its end."""
+        if exit_status is None or exit_status >= _SIGNALLED:
+            return False
+        return self is Proof.END or (self is Proof.SUCCESS and exit_status == 0)
+
+
+_SIGNALLED = 128
+"""An exit status from here on may be that of a shell that was ended by a signal."""
 
 
 @dataclass(frozen=True, slots=True)

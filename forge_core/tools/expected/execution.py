@@ -1,0 +1,184 @@
+"""Which commands of a shell text have run for certain, given that its shell ended or ended with success.
+
+In `a && b > f` an exit status of 0 proves that both ran; in `a || b` it proves nothing about `b`. The exit
+status itself is known only later, so each command gets the `Proof` that it takes. What isn't
+understood proves nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from forge_core.permissions.programs.word_sets import table
+from forge_core.permissions.shell.parser import MAX_NODES, parsed
+from forge_core.undo.expected import Proof
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_MAY_END = re.compile(
+    r"(?<![\w./-])(?:exit|exec|return|break|continue|logout|trap|eval|source|shopt|alias|unalias|enable|set|"
+    r"[pk]*kill(?:all)?)(?![\w./-])|(?:^|[;&|(\n])\s*\.\s"
+)
+"""What may end a shell early, or change what its words mean."""
+_STRICT = re.compile(r"set(?:\s+(?:-[eux]+|-[eux]*o\s+(?:pipefail|errexit|nounset)|pipefail))+")
+"""`set -e` and its like only make a shell end sooner, and then with a failure."""
+_FATAL_EXPANSION = re.compile(r"\$\{\w*[^\w}]|\$\(\(|\$\[")
+"""May end a shell with a failure before the command starts: `${x:?}`, `$((1 / 0))`."""
+_INFALLIBLE = re.compile(r":|true|(?:echo|sleep)(?:[ \t]+(?:[\w./,:=+-]+|'[^']*'|\"[^\"$`\\]*\"))*")
+_CD = re.compile(r"cd[ \t]+([\w./-]+)")
+_COMMANDS = table(
+    "command variable_assignment variable_assignments declaration_command unset_command test_command"
+)
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What proves that a command has been started, its redirections opened, and that it has succeeded."""
+
+    reached: Proof = Proof.NONE
+    succeeded: Proof = Proof.NONE
+
+    def __and__(self, other: Execution) -> Execution:
+        """The weaker of both."""
+        return Execution(min(self.reached, other.reached), min(self.succeeded, other.succeeded))
+
+
+UNPROVEN = Execution()
+WHOLE_LINE = Execution(Proof.END, Proof.SUCCESS)
+"""Of a line whose exit status is the one that becomes known."""
+
+
+@dataclass(slots=True)
+class Executions:
+    """The commands of one text, by their spans."""
+
+    found: dict[Span, Execution]
+    redirected: dict[Span, Span]
+    """Redirection at the end of a list → the last command of the list, whose output it takes."""
+
+    def of(self, span: Span) -> Execution:
+        return self.found.get(span, Execution())
+
+
+def executions(text: str, whole: Execution, cwd: Path) -> Executions:
+    """What the end of a shell that runs `text` in `cwd` proves, when `whole` holds for the text itself."""
+    result = Executions({}, {})
+    try:
+        source = text.encode()
+    except UnicodeEncodeError:
+        return result
+    root, problem = parsed(text, source, MAX_NODES)
+    if root is not None and not problem:
+        _Reader(source, cwd, result).sequence(root, whole)
+    return result
+
+
+class _Reader:
+    def __init__(self, source: bytes, cwd: Path, result: Executions) -> None:
+        self._source = source
+        self._cwd = cwd
+        self._result = result
+
+    def sequence(self, node: Node, whole: Execution) -> None:
+        """Statements one after the other; the status of the last is that of all."""
+        statements = [child for child in node.children if child.is_named and child.type != "comment"]
+        reached, is_strict = whole.reached, False
+        for number, one in enumerate(statements, 1):
+            is_last = number == len(statements)
+            in_background = one.next_sibling is not None and one.next_sibling.type == "&"
+            succeeded = whole.succeeded if is_last else Proof.NONE
+            if is_strict and not is_last and self._ends_strict_shell(one):
+                succeeded = min(Proof.SUCCESS, whole.succeeded, reached)
+            text = self._text(one)
+            if _FATAL_EXPANSION.search(text):
+                reached = min(reached, whole.succeeded)
+            if not in_background:
+                self.statement(one, Execution(reached, min(reached, succeeded)))
+            if _STRICT.fullmatch(text):
+                is_strict, reached = True, min(reached, whole.succeeded)
+            elif _MAY_END.search(text):
+                reached = Proof.NONE
+
+    def statement(self, node: Node, here: Execution) -> None:
+        match node.type:
+            case "list":
+                self._list(node, here)
+            case "pipeline":
+                self._pipeline(node, here)
+            case "redirected_statement":
+                self._redirected(node, here)
+            case "negated_command":
+                for child in node.named_children:
+                    self.statement(child, Execution(here.reached))
+            case "subshell":
+                self.sequence(node, here)
+            case "compound_statement" if self._text(node).startswith("{"):
+                self.sequence(node, here)
+            case "if_statement" | "while_statement":
+                condition = node.child_by_field_name("condition")
+                if condition is not None:
+                    self.statement(condition, Execution(here.reached))
+            case kind if kind in _COMMANDS:
+                self._result.found[node.start_byte, node.end_byte] = here
+
+    def _list(self, node: Node, here: Execution) -> None:
+        if len(node.named_children) != 2:
+            return
+        first, second = node.named_children
+        if node.children[1].type == "||":
+            self.statement(first, Execution(here.reached))
+            return
+        self.statement(first, here)
+        reached = here.reached if self._is_infallible(first) else here.succeeded
+        if _MAY_END.search(self._text(first)):
+            reached = Proof.NONE
+        self.statement(second, Execution(reached, min(reached, here.succeeded)))
+
+    def _pipeline(self, node: Node, here: Execution) -> None:
+        parts = node.named_children
+        if any(self._holds_list(part) for part in parts):
+            return  # `a && b > f | c`: the grammar binds the list tighter than bash does
+        for part in parts:
+            self.statement(part, here if part is parts[-1] else Execution(here.reached))
+
+    def _redirected(self, node: Node, here: Execution) -> None:
+        body, span = node.child_by_field_name("body"), (node.start_byte, node.end_byte)
+        if body is None or body.type == "command":
+            self._result.found[span] = here
+            return
+        opens_first = body.type not in ("list", "pipeline", "negated_command")
+        self.statement(body, Execution(here.succeeded, here.succeeded) if opens_first else here)
+        last = body
+        while last.type in ("list", "pipeline", "negated_command"):
+            last = last.named_children[-1]
+        inner = last.start_byte, last.end_byte
+        if last is body:
+            self._result.found[span] = here
+        else:
+            self._result.found[span] = self._result.of(inner)
+            self._result.redirected[span] = inner
+
+    def _holds_list(self, node: Node) -> bool:
+        body = node.child_by_field_name("body") if node.type == "redirected_statement" else node
+        return body is not None and body.type in ("list", "negated_command", "redirected_statement")
+
+    def _ends_strict_shell(self, node: Node) -> bool:
+        """Whether a failure of this statement ends a shell after `set -e`."""
+        body = node.child_by_field_name("body") if node.type == "redirected_statement" else node
+        return body is not None and body.type in ("command", "pipeline")
+
+    def _is_infallible(self, node: Node) -> bool:
+        text = self._text(node)
+        folder = _CD.fullmatch(text)
+        return _INFALLIBLE.fullmatch(text) is not None or (
+            folder is not None and self._source.count(b"cd") == 1 and (self._cwd / folder[1]).is_dir()
+        )
+
+    def _text(self, node: Node) -> str:
+        return self._source[node.start_byte : node.end_byte].decode(errors="replace")

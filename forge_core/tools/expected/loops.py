@@ -1,0 +1,81 @@
+"""Loops of a shell text: those over known words are written out, so that each command is counted."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from forge_core.permissions.shell.parser import MAX_LINE_BYTES, MAX_NODES, parsed
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_MAX_ROUNDS = 60
+_MAX_LOOPS = 12
+_SEQ = re.compile(r"(?:\$\(|`)seq (\d{1,5})(?: (\d{1,5}))?[)`]")
+_RANGE = re.compile(r"\{(\d{1,5})\.\.(\d{1,5})\}")
+_WORD = re.compile(r"[\w./@%+:,-]+")
+_LEAVES = re.compile(r"\b(?:break|continue|return|exit|exec|read|unset|getopts|mapfile|readarray)\b|\(\(|<<")
+"""What may cut a round short or set the variable, or what can't be repeated as text."""
+
+
+def unrolled(text: str) -> str:
+    """`text` with the bodies of its loops over known words repeated, as far as that stays short."""
+    for _ in range(_MAX_LOOPS if "for" in text and "do" in text else 0):
+        shorter = _with_one_unrolled(text)
+        if shorter is None or len(shorter) > MAX_LINE_BYTES // 2:
+            return text
+        text = shorter
+    return text
+
+
+def _with_one_unrolled(text: str) -> str | None:
+    try:
+        source = text.encode()
+    except UnicodeEncodeError:
+        return None
+    root, problem = parsed(text, source, MAX_NODES)
+    if root is None or problem:
+        return None
+    nodes = [root]
+    while nodes:
+        node = nodes.pop()
+        rounds = _rounds(node, source) if node.type == "for_statement" else None
+        if rounds is not None:
+            body = "{ " + "\n".join(rounds) + "\n}"
+            return (source[: node.start_byte] + body.encode() + source[node.end_byte :]).decode()
+        nodes += reversed(node.children)
+    return None
+
+
+def _rounds(node: Node, source: bytes) -> list[str] | None:
+    """The body once for each word; None where that isn't known."""
+    name, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
+    if name is None or body is None or body.type != "do_group":
+        return None
+    variable = source[name.start_byte : name.end_byte].decode()
+    words = [
+        word
+        for value in node.children_by_field_name("value")
+        for word in _words(source[value.start_byte : value.end_byte].decode())
+    ]
+    text = source[body.start_byte : body.end_byte].decode().removeprefix("do").removesuffix("done")
+    text = re.sub(r";\s*$", "", text.strip())
+    use = rf"\$(?:{variable}\b|\{{{variable}\}})"
+    is_quoted = re.search(rf"'[^']*{use}[^']*'|\${{{variable}[^}}]|\\\$", text)
+    if not words or not all(words) or len(words) > _MAX_ROUNDS:
+        return None
+    if _LEAVES.search(text) or is_quoted or re.search(rf"(?<![\w$]){variable}\+?=", text):
+        return None
+    return [re.sub(use, word, text) for word in words]
+
+
+def _words(value: str) -> list[str]:
+    """What one word of the list stands for; an empty one where that isn't known."""
+    counted = _SEQ.fullmatch(value) or _RANGE.fullmatch(value)
+    if counted is None:
+        plain = value.strip("'\"")
+        return [plain if _WORD.fullmatch(plain) else ""]
+    first, last = (int(counted[1]), int(counted[2])) if counted[2] else (1, int(counted[1]))
+    step = -1 if first > last and value.startswith("{") else 1
+    return list(map(str, range(first, last + step, step)))[: _MAX_ROUNDS + 1]
