@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 _ASSIGNMENT = re.compile(r"^(?:export\s+|override\s+)?([\w.-]+)\s*(?:\?|:{0,2}|\+)=\s*(.*)$")
 _RULE = re.compile(r"^([^\t#:=][^:=#]*?)\s*::?(?!=)\s*([^;#]*)(?:;(.*))?$")
@@ -23,6 +25,7 @@ class Recipe:
     """`%` of a pattern rule reads `*`."""
     lines: tuple[str, ...]
     is_phony: bool
+    needs: tuple[str, ...] = ()
 
 
 def recipes(text: str) -> Iterator[Recipe]:
@@ -33,7 +36,9 @@ def recipes(text: str) -> Iterator[Recipe]:
     for line in text.replace("\\\n", " ").split("\n"):
         if line.startswith("\t"):
             if rules:
-                rules[-1][2].append(line.strip().lstrip("@-+"))
+                command = line.strip().lstrip("@-+")
+                ignores_failure = "-" in line.strip()[: len(line.strip()) - len(command)]
+                rules[-1][2].append(f"{command} || true" if ignores_failure else command)
             continue
         assignment = _ASSIGNMENT.match(line)
         if assignment is not None:
@@ -50,7 +55,26 @@ def recipes(text: str) -> Iterator[Recipe]:
         for target in targets:
             if not target.startswith(".") or "/" in target:
                 ready = tuple(_automatic(_expanded(one, variables), target, needs) for one in lines)
-                yield Recipe(target.replace("%", "*"), ready, target in phony)
+                yield Recipe(target.replace("%", "*"), ready, target in phony, tuple(needs.split()))
+
+
+def made_for_certain(rules: Sequence[Recipe], goals: Sequence[str], cwd: Path) -> set[str]:
+    """The targets whose recipes run whenever make succeeds with these goals: those needed that don't exist,
+    or that are phony; only of targets with one rule."""
+    counts = Counter(rule.target for rule in rules)
+    known = {rule.target: rule for rule in rules if counts[rule.target] == 1}
+    todo = list(goals) or [rule.target for rule in rules[:1]]
+    found: set[str] = set()
+    while todo:
+        rule = known.get(todo.pop())
+        if (
+            rule is not None
+            and rule.target not in found
+            and (rule.is_phony or not (cwd / rule.target).exists())
+        ):
+            found.add(rule.target)
+            todo += rule.needs
+    return found
 
 
 def package_scripts(text: str, names: tuple[str, ...]) -> Iterator[str]:

@@ -18,12 +18,17 @@ _HOLE = re.compile(r"\$\{[^}]*\}")
 _CONSTANT = re.compile(r"\b(?:const|let|var)\s+(\w+)\s*=\s*([^;\n]{1,300})")
 _FILE_NAME = re.compile(r"(?:[\w.@+-]+/)*[\w.@+-]*\.\w{1,10}")
 _MAX_ARGUMENTS = 600
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_QUOTING_PATTERN = re.compile(r"/[^/\n]*['\"`][^/\n]*/")
+_ENDS = re.compile(r"\bprocess\s*\.\s*(?:exit\b|abort|kill|reallyExit)|\bexit\s*\(")
+_PLAIN_STATEMENT = re.compile(r"\s*(?:(?:const|let|var)\s+\w+\s*=\s*)?(?:[\w$]+\.|require\(\s*\)\.)*")
 
 
 def node_outputs(source: str) -> Outputs:
     """Reads a program; what it imports is not looked at."""
     outputs = Outputs()
     constants = {name: value for name, value in _CONSTANT.findall(source) if _LITERAL.search(value)}
+    plain = _without_literals(source)
     for call in _CALL.finditer(source):
         name = call[1].removesuffix("Sync")
         arguments = _arguments(source[call.end() : call.end() + _MAX_ARGUMENTS])
@@ -40,11 +45,31 @@ def node_outputs(source: str) -> Outputs:
             outputs.removes.add(path)
         else:
             outputs.writes[path] = outputs.writes.get(path, 0) + 1
+            if call[1].endswith("Sync") and _is_certain(plain, call.start()):
+                outputs.certain[path] = outputs.certain.get(path, 0) + 1
         if name in ("rename", "move") and (old := _path(arguments[0], constants)):
             outputs.removes.add(old)
     literals = (_text(found) for found in _LITERAL.finditer(source))
     outputs.names = {text for text in literals if len(text) < 200 and _FILE_NAME.fullmatch(text)}
     return outputs
+
+
+def _without_literals(source: str) -> str:
+    """`source` with blanks for its comments and literals; empty where these can't be told apart."""
+    if _QUOTING_PATTERN.search(_LITERAL.sub("", source)):
+        return ""
+    blank = re.compile(f"{_COMMENT.pattern}|{_LITERAL.pattern}", re.DOTALL)
+    return blank.sub(lambda found: " " * len(found[0]), source)
+
+
+def _is_certain(plain: str, at: int) -> bool:
+    """Whether a call is made in every run that succeeds: in a statement of its own outside all blocks."""
+    before = plain[:at]
+    depth = sum(before.count(sign) for sign in "([{") - sum(before.count(sign) for sign in ")]}")
+    if not plain or depth or _ENDS.search(plain) or re.search(r"\breturn\b", before):
+        return False
+    start = max(before.rfind(";"), before.rfind("}")) + 1
+    return _PLAIN_STATEMENT.fullmatch(before[start:]) is not None
 
 
 def _arguments(text: str) -> list[str]:

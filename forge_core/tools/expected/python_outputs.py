@@ -10,11 +10,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, product
 
+from forge_core.tools.expected.python_flow import certain_calls, round_values
+
 _MAX_VALUES = 40
 _MAX_NODES = 40_000
 _ANY = "*"
 _FILE_NAME = re.compile(r"(?:[\w.@+-]+/)*[\w.@+-]*\.\w{1,10}")
 _WRITE_METHODS = frozenset({"write_text", "write_bytes", "touch"})
+_PLAIN_WRITERS = frozenset(
+    {"write_text", "write_bytes", "rename", "replace", "move", "copy", "copy2", "copyfile"}
+)
 _REMOVERS = frozenset({"unlink", "remove", "rmtree", "rmdir", "removedirs"})
 _MAKERS = frozenset({"mkdir", "makedirs"})
 _MOVERS = frozenset({"rename", "replace", "move", "renames"})
@@ -25,6 +30,8 @@ _RUNNERS = frozenset({"run", "call", "check_call", "check_output", "Popen", "sys
 _SAVERS = re.compile(
     r"to_[a-z]+|save\w*|savefig|dump|export\w*|write_\w+|make_archive|connect|FileHandler|open"
 )
+_MIN_KNOWN = 8
+"""Letters and digits of a text that a template has to name."""
 _THROUGH = frozenset({"resolve", "absolute", "expanduser", "strip", "lower", "as_posix", "format", "rstrip"})
 
 
@@ -33,7 +40,13 @@ class Outputs:
     """What a program does to files; paths as it spells them, `*` for what is unknown."""
 
     writes: dict[str, int] = field(default_factory=dict)
-    """Path → how often, at most; 0: unknown."""
+    """Path → how often; 0: unknown."""
+    certain: dict[str, int] = field(default_factory=dict)
+    """Path → how often at least, in each run that succeeds."""
+    templates: dict[str, str] = field(default_factory=dict)
+    """Path → a regular expression that what is written there matches."""
+    certain_arguments: list[str] = field(default_factory=list)
+    """Of those runs: arguments that name a file that is written: `--option`, or `1` for the first one."""
     removes: set[str] = field(default_factory=set)
     folders: set[str] = field(default_factory=set)
     reads: set[str] = field(default_factory=set)
@@ -66,6 +79,12 @@ class _Program:
         self._values: dict[str, list[ast.expr]] = {}
         self._script = script
         self._depth = 0
+        self._certain = certain_calls(tree)
+        self._parameters = {
+            node.name: [one.arg for one in node.args.args]
+            for node in self._nodes
+            if isinstance(node, ast.FunctionDef)
+        }
         self._repeated = {
             id(inner)
             for node in self._nodes
@@ -89,12 +108,16 @@ class _Program:
                 self._values.setdefault(name, []).append(value)
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                 self._values.setdefault(name, []).append(value)
-            case ast.For(target=ast.Name(id=name), iter=ast.List(elts=items) | ast.Tuple(elts=items)):
-                self._values.setdefault(name, []).extend(items)
+            case ast.For(target=ast.Name(id=name), iter=values):
+                self._values.setdefault(name, []).extend(round_values(values) or [values])
             case ast.With(items=items):
                 for item in items:
                     if isinstance(item.optional_vars, ast.Name):
                         self._values.setdefault(item.optional_vars.id, []).append(item.context_expr)
+            case ast.Call(func=ast.Name(id=name), args=values) if name in self._parameters:
+                for parameter, value in zip(self._parameters[name], values, strict=False):
+                    if not isinstance(value, ast.Name) or value.id != parameter:
+                        self._values.setdefault(parameter, []).append(value)
             case ast.Import(names=names):
                 self._out.imports |= {one.name for one in names}
             case ast.ImportFrom(module=str() as module):
@@ -159,6 +182,11 @@ class _Program:
     def _write(self, target: ast.expr | None, call: ast.Call, *, is_append: bool = False) -> None:
         is_repeated = is_append and id(call) in self._repeated
         paths = self._paths(target)
+        if _is_plain_write(call):
+            self._note_certain(target, paths, call)
+        template = self._template(call.args[0]) if _name(call.func) == "write_text" and call.args else ""
+        if template and len(paths) == 1:
+            self._out.templates[paths[0]] = template
         for path in paths:
             if re.search(r"\w", path.replace(_ANY, "")):
                 known = self._out.writes.get(path, 0)
@@ -167,6 +195,49 @@ class _Program:
                 self._out.writes_unknown = True
         if not paths:
             self._out.writes_unknown = True
+
+    def _note_certain(self, target: ast.expr | None, paths: Sequence[str], call: ast.Call) -> None:
+        """Notes a write that each successful run makes. Several paths are those of a loop's rounds when there
+        are as many; otherwise it is an unknown one of them."""
+        rounds = self._certain.get(id(call), 0)
+        if not rounds or len(paths) not in (1, rounds):
+            return
+        argument = self._argument(target)
+        if argument and rounds == 1:
+            self._out.certain_arguments.append(argument)
+        for path in paths:
+            if _ANY not in path:
+                times = rounds if len(paths) == 1 else 1
+                self._out.certain[path] = self._out.certain.get(path, 0) + times
+
+    def _argument(self, target: ast.expr | None) -> str:
+        """The argument of the program that a path is; empty when it isn't one."""
+        match target:
+            case ast.Attribute(value=ast.Name(id="args" | "options" | "opts" | "arguments"), attr=name):
+                return f"--{name.replace('_', '-')}"
+            case ast.Subscript(
+                value=ast.Attribute(value=ast.Name(id="sys"), attr="argv"),
+                slice=ast.Constant(value=int() as at),
+            ):
+                return str(at)
+            case ast.Name(id=name) if len(self._values.get(name, [])) == 1:
+                value = self._values[name][0]
+                return self._argument(value) if not isinstance(value, ast.Name) else ""
+            case ast.Call(args=[inner]) if _name(target.func) == "Path":
+                return self._argument(inner)
+        return ""
+
+    def _template(self, text: ast.expr) -> str:
+        """A regular expression for an f-string; empty where that says too little."""
+        if not isinstance(text, ast.JoinedStr):
+            return ""
+        known = [one.value if isinstance(one, ast.Constant) else None for one in text.values]
+        letters = sum(len(re.findall(r"\w", one)) for one in known if isinstance(one, str))
+        return (
+            "".join(".*" if one is None else re.escape(str(one)) for one in known)
+            if letters >= _MIN_KNOWN
+            else ""
+        )
 
     def _lines(self, node: ast.expr) -> Iterator[str]:
         if isinstance(node, ast.List | ast.Tuple):
@@ -243,6 +314,21 @@ class _Program:
     def _concatenated(self, nodes: Sequence[ast.expr]) -> list[str]:
         parts = [self._paths(node) or [_ANY] for node in nodes]
         return ["".join(one) for one in islice(product(*parts), _MAX_VALUES)]
+
+
+def _is_plain_write(call: ast.Call) -> bool:
+    """Whether the call opens a file for writing, or puts one in place, whenever it succeeds."""
+    name = _name(call.func)
+    if name != "open":
+        return name in _PLAIN_WRITERS
+    receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+    is_method = receiver is not None and not _is_module(receiver)
+    modes = call.args[:1] if is_method else call.args[1:2]
+    modes = modes or [keyword.value for keyword in call.keywords if keyword.arg == "mode"]
+    return any(
+        isinstance(mode, ast.Constant) and re.fullmatch(r"[rbt]*[wax+][rbt+]*", str(mode.value))
+        for mode in modes
+    )
 
 
 def _name(func: ast.expr) -> str:

@@ -1,0 +1,144 @@
+"""Which calls of a Python program are made in every run that succeeds."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+_MAX_ROUNDS = 60
+_MAX_DEPTH = 8
+_ENDS = frozenset({"exit", "_exit", "quit", "abort", "kill", "execv", "execvp", "execve", "execl", "execlp"})
+"""Calls that may end a run with success before its last line."""
+_HARMLESS_CONTEXTS = frozenset({"open", "ZipFile", "TarFile", "closing", "Lock", "TemporaryDirectory"})
+"""Context managers that suppress no exception."""
+_LAZY = ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.IfExp | ast.BoolOp
+
+
+def certain_calls(tree: ast.AST) -> dict[int, int]:
+    """The `id` of each such call → how often it is made at least."""
+    flow = _Flow(tree)
+    if isinstance(tree, ast.Module):
+        flow.block(tree.body, 1, 0)
+    return flow.found
+
+
+def round_values(values: ast.expr) -> list[ast.expr]:
+    """What a loop's variable is in each round; empty where that isn't known."""
+    match values:
+        case ast.List(elts=items) | ast.Tuple(elts=items) if not any(
+            isinstance(i, ast.Starred) for i in items
+        ):
+            return items
+        case ast.Call(func=ast.Name(id="range"), args=[*limits], keywords=[]):
+            numbers = [one.value for one in limits if isinstance(one, ast.Constant)]
+            known = [number for number in numbers if isinstance(number, int)]
+            if 1 <= len(known) == len(limits) <= 2:
+                return [ast.Constant(str(number)) for number in range(*known)[: _MAX_ROUNDS + 1]]
+    return []
+
+
+class _Flow:
+    def __init__(self, tree: ast.AST) -> None:
+        self.found: dict[int, int] = {}
+        self._functions: dict[str, ast.FunctionDef] = {}
+        names: list[str] = []
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+                names.append(node.name)
+            if isinstance(node, ast.FunctionDef) and not node.decorator_list:
+                self._functions[node.name] = node
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names.append(node.id)
+            elif isinstance(node, ast.alias):
+                names.append(node.asname or node.name)
+        self._functions = {name: one for name, one in self._functions.items() if names.count(name) == 1}
+
+    def block(self, body: Sequence[ast.stmt], times: int, depth: int) -> bool:
+        """Notes the calls of statements that run `times`; returns whether what follows runs as often."""
+        return depth <= _MAX_DEPTH and all(self._statement(one, times, depth) for one in body)
+
+    def _statement(self, node: ast.stmt, times: int, depth: int) -> bool:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                return True
+            case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
+                self._expressions(node, times, depth)
+                return False
+            case ast.If(test=test, body=body) if _is_main(test):
+                return self.block(body, times, depth)
+            case ast.With(items=items, body=body) if all(
+                _called(one.context_expr) in _HARMLESS_CONTEXTS for one in items
+            ):
+                goes_on = all(self._calls(one.context_expr, times, depth) for one in items)
+                return goes_on and self.block(body, times, depth)
+            case ast.For(iter=values, body=body, orelse=[]) if rounds := len(round_values(values)):
+                return rounds <= _MAX_ROUNDS and self.block(body, times * rounds, depth)
+            case ast.Try(body=body, handlers=[], orelse=[], finalbody=last):
+                return self.block(body, times, depth) and self.block(last, times, depth)
+            case (
+                ast.If()
+                | ast.For()
+                | ast.While()
+                | ast.Try()
+                | ast.With()
+                | ast.Match()
+                | ast.AsyncFor()
+                | ast.AsyncWith()
+            ):
+                return not any(_leaves(inner) for inner in ast.walk(node)) and not self._ends_somewhere(node)
+        return self._expressions(node, times, depth)
+
+    def _expressions(self, node: ast.AST, times: int, depth: int) -> bool:
+        return all(self._calls(one, times, depth) for one in ast.iter_child_nodes(node))
+
+    def _calls(self, node: ast.AST, times: int, depth: int) -> bool:
+        """Notes the calls in an expression, inner ones first."""
+        if isinstance(node, _LAZY):
+            return not self._ends_somewhere(node)
+        if not self._expressions(node, times, depth):
+            return False
+        if not isinstance(node, ast.Call):
+            return True
+        name = _called(node)
+        if name in _ENDS:
+            return False
+        self.found[id(node)] = self.found.get(id(node), 0) + times
+        function = self._functions.get(name) if isinstance(node.func, ast.Name) else None
+        if function is None:
+            return True
+        if any(isinstance(inner, ast.Yield | ast.YieldFrom) for inner in ast.walk(function)):
+            return True
+        self.block(function.body, times, depth + 1)
+        return not self._ends_somewhere(function)
+
+    def _ends_somewhere(self, node: ast.AST) -> bool:
+        """Whether the run may end within, also in the functions of this file that are called there."""
+        todo, seen = [node], {id(node)}
+        while todo:
+            for inner in ast.walk(todo.pop()):
+                if isinstance(inner, ast.Call) and _called(inner) in _ENDS:
+                    return True
+                if isinstance(inner, ast.Name) and inner.id == "SystemExit":
+                    return True
+                function = self._functions.get(inner.id) if isinstance(inner, ast.Name) else None
+                if function is not None and id(function) not in seen:
+                    seen.add(id(function))
+                    todo.append(function)
+        return False
+
+
+def _leaves(node: ast.AST) -> bool:
+    return isinstance(node, ast.Return | ast.Break | ast.Continue) or (
+        isinstance(node, ast.Name) and node.id == "SystemExit"
+    )
+
+
+def _is_main(test: ast.expr) -> bool:
+    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
+
+
+def _called(node: ast.expr) -> str:
+    match node:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name
+    return ""
