@@ -15,12 +15,15 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
-MAX_FOLDERS = 64
-_CLOSE_WRITE, _MOVED_TO, _CREATE, _OVERFLOW = 0x8, 0x80, 0x100, 0x4000
+MAX_FOLDERS = 512
+_MODIFY, _CLOSE_WRITE, _OPEN, _MOVED_TO, _CREATE, _OVERFLOW = 0x2, 0x8, 0x20, 0x80, 0x100, 0x4000
+_BETWEEN = _MODIFY | _OPEN
+"""Watched because the kernel merges equal events that follow each other: these come between two writes."""
 _ONLY_FOLDERS, _IS_FOLDER = 0x1000000, 0x40000000
 _HEAD = struct.Struct("iIII")
 _READ_BYTES = 64 * 1024
@@ -52,6 +55,8 @@ class WriteCounts:
 
     root: Path
     paths: Iterable[str]
+    trees: Iterable[str] = ()
+    """Folders that are watched with all that is below them, as far as MAX_FOLDERS allows."""
     _writes: dict[str, _Writes] = field(default_factory=dict)
     _folders: dict[int, str] = field(default_factory=dict)
     _wanted: frozenset[str] = frozenset()
@@ -62,6 +67,8 @@ class WriteCounts:
 
     def __post_init__(self) -> None:
         self._wanted = frozenset(path.rpartition("/")[0] for path in self.paths)
+        below = (folder for tree in self.trees for folder in _folders_below(self.root, tree))
+        self._wanted |= frozenset(islice(below, max(MAX_FOLDERS - len(self._wanted), 0)))
         if sys.platform == "linux" and 0 < len(self._wanted) <= MAX_FOLDERS:
             try:
                 self._start()
@@ -103,7 +110,7 @@ class WriteCounts:
         self._thread = thread
 
     def _watch(self, libc: ctypes.CDLL, folder: str) -> None:
-        mask = _CLOSE_WRITE | _MOVED_TO | _CREATE | _ONLY_FOLDERS
+        mask = _CLOSE_WRITE | _MOVED_TO | _CREATE | _BETWEEN | _ONLY_FOLDERS
         number = libc.inotify_add_watch(self._fd, os.fsencode(self.root / folder), mask)
         if number >= 0:
             self._folders[number] = folder
@@ -144,7 +151,7 @@ class WriteCounts:
                 if mask & _OVERFLOW:
                     self._folders.clear()
                     return
-                if folder is not None:
+                if folder is not None and not mask & _BETWEEN:
                     self._note(libc, f"{folder}/{name}" if folder else name, mask, now)
 
     def _note(self, libc: ctypes.CDLL, path: str, mask: int, now: float) -> None:
@@ -166,3 +173,11 @@ class WriteCounts:
                     self._writes.setdefault(path, _Writes()).seen_at = time.monotonic()
                 elif any(one == path or one.startswith(path + "/") for one in self._wanted):
                     self._enter(libc, path)
+
+
+def _folders_below(root: Path, tree: str) -> Iterator[str]:
+    """The folder `tree`, relative to `root`, and those in it, but for hidden and installed ones."""
+    for folder, folders, _ in os.walk(root / tree):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "node_modules")
+        path = os.path.relpath(folder, root)
+        yield path if path != "." else ""
