@@ -140,8 +140,10 @@ class BeforeImages(Protocol):
         """Before a command that may write; what it gives is handed to `after_command`. `expected` is what the
         line explains; `earlier` is what was given for the same command before, when it goes on."""
 
-    async def after_command(self, watch: object, *, goes_on: bool = False) -> CommandEffects:
-        """What has changed in the workspace since."""
+    async def after_command(
+        self, watch: object, *, goes_on: bool = False, exit_status: int | None = None
+    ) -> CommandEffects:
+        """What has changed in the workspace since. `exit_status`: of one that has ended."""
 
     async def settle(self) -> None:
         """After each call that may have changed something: notes what the files are now, so that a later

@@ -50,6 +50,7 @@ class Watch:
     """What of it may be the user's."""
     expected: ExpectedEffects = UNKNOWN
     writes: WriteCounts | None = None
+    exit_status: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +211,14 @@ class Recorder:
         stamp = self._git.history_stamp()
         return Watch(self._log.running, look.gave_up, stamp, expected=expected, writes=writes)
 
-    def after_command(self, watch: Watch, ended_ns: int = 0, *, goes_on: bool = False) -> CommandEffects:
+    def after_command(
+        self, watch: Watch, ended_ns: int = 0, *, goes_on: bool = False, exit_status: int | None = None
+    ) -> CommandEffects:
         """What changed since the last look. It is the command's where its line explains it and its turn still
         runs; of a job that ends later it can't be told apart from what the person did, and is named but never
-        undone. `ended_ns` is when the command had ended, by the clock of file times; 0 while it `goes_on`."""
+        undone. `ended_ns` is when the command had ended, by the clock of file times; 0 while it `goes_on`.
+        `exit_status` shows which parts of its line have run; None where that isn't known."""
+        watch.exit_status = None if goes_on else exit_status
         try:
             return self._after(watch, ended_ns)
         finally:

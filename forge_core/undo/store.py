@@ -86,11 +86,16 @@ class UndoStore:
         known = earlier if isinstance(earlier, Watch) else None
         return await self._guarded(self._recorder.before_command, expected, known)
 
-    async def after_command(self, watch: object, *, goes_on: bool = False) -> CommandEffects:
-        """What the command changed, once it (or the job that it became) has ended, or so far."""
+    async def after_command(
+        self, watch: object, *, goes_on: bool = False, exit_status: int | None = None
+    ) -> CommandEffects:
+        """What the command changed, once it (or the job that it became) has ended, or so far. `exit_status`
+        is that of its shell: it shows which parts of the line have run."""
         ended_ns = 0 if goes_on else time.time_ns()
         if isinstance(watch, Watch):
-            effects = await self._guarded(self._recorder.after_command, watch, ended_ns, goes_on=goes_on)
+            effects = await self._guarded(
+                self._recorder.after_command, watch, ended_ns, goes_on=goes_on, exit_status=exit_status
+            )
             if effects is not None:
                 return effects
         return CommandEffects(not_undoable=(f"what the command changed: {self._failure}",))

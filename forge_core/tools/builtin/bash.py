@@ -111,7 +111,7 @@ class BashTool(BaseTool):
             raise ToolError(f"the sandbox could not run the command: {job.process.failed_to_start}")
         notes: list[str] = []
         if how is not Attended.INTERRUPTED:
-            notes = await job.watch.so_far() if job.id else await job.watch.end()
+            notes = await job.watch.so_far() if job.id else await job.watch.end(job.process.exit_code)
         return answer(job, how, notes, asked_for=in_background, is_reachable=context.jobs is not None)
 
     def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:

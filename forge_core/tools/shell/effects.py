@@ -55,14 +55,15 @@ class EffectsWatch:
                 await self.begin()
             return notes
 
-    async def end(self) -> list[str]:
-        """The last look: what has happened since the one before."""
+    async def end(self, exit_status: int | None = None) -> list[str]:
+        """The last look: what has happened since the one before. `exit_status` is that of the shell, where
+        it is known."""
         async with self._lock:
-            notes = await self._looked()
+            notes = await self._looked(exit_status=exit_status)
             self._is_open = False
             return notes
 
-    async def _looked(self, *, goes_on: bool = False) -> list[str]:
+    async def _looked(self, *, goes_on: bool = False, exit_status: int | None = None) -> list[str]:
         if not self._is_open:
             return []
         notes: list[str] = []
@@ -70,7 +71,9 @@ class EffectsWatch:
         if changed:
             notes.append(f"[changed by the command, read again before editing: {_named(changed)}]")
         if self._context.before_images is not None:
-            effects = await self._context.before_images.after_command(self._before, goes_on=goes_on)
+            effects = await self._context.before_images.after_command(
+                self._before, goes_on=goes_on, exit_status=exit_status
+            )
             if effects.not_undoable:
                 notes.append(f"[/undo cannot bring back: {_named(list(effects.not_undoable))}]")
             if effects.doubtful:

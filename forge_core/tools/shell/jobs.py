@@ -260,7 +260,7 @@ class JobTable:
                 self._tell_end(job)
                 is_told = True
             await job.process.all_ended.wait()
-            job.notes += await job.watch.end()
+            job.notes += await job.watch.end(job.process.exit_code)
         finally:
             job.capture.close()
             job.mark_exited()

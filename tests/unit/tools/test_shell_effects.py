@@ -36,7 +36,9 @@ class Images:
         self.looks.append("before")
         return len(self.looks)
 
-    async def after_command(self, watch: object, *, goes_on: bool = False) -> Effects:
+    async def after_command(
+        self, watch: object, *, goes_on: bool = False, exit_status: int | None = None
+    ) -> Effects:
         self.looks.append(f"after {watch}")
         return self._effects
 

@@ -25,11 +25,12 @@ Shape = tuple[str, int, bytes]
 """Kind, permission bits, bytes or target."""
 
 
-def shell(root: Path, command: str) -> None:
+def shell(root: Path, command: str) -> int:
+    """Run a command; return its exit status."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(root.parent), "LC_ALL": "C.UTF-8", **GIT}
-    subprocess.run(
+    return subprocess.run(
         ["bash", "-c", command], cwd=root, env=environment, capture_output=True, check=False, timeout=180
-    )
+    ).returncode
 
 
 def make_repository(root: Path) -> None:
@@ -78,8 +79,8 @@ class Workspace:
     async def run(self, command: str) -> CommandEffects:
         """A command, as the bash tool would run it."""
         watch = await self.store.before_command(expected_effects(command, self.root))
-        shell(self.root, command)
-        return await self.store.after_command(watch)
+        exit_status = shell(self.root, command)
+        return await self.store.after_command(watch, exit_status=exit_status)
 
     async def edit(self, name: str, act: Callable[[Path], object]) -> None:
         """A change by a file tool."""
