@@ -1,14 +1,16 @@
 """Which of the changes that were found while a command ran are the command's.
 
-A change is the command's when a claim of its line explains it, or when it is plainly a program's output. A
-claim whose effect can be computed is checked against the content; one that can't ("`make` writes `prog`")
-counts only while the file was written no more often than the run writes it, as a further time may be the
-user's. Everything else may be the user's.
+Nothing tells who wrote a file, but two things can be shown. The content may be what the line makes of the
+file: what `sed`, a patch, an archive or a copy yields. Or the command has certainly written the file at least
+as often as it was written at all, so that no write is left that could be the user's: the line's exit status
+shows which of its commands have run (see `Proof`), and the writes are counted. Any other change may be the
+user's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from forge_core.undo.evidence import (
@@ -22,7 +24,7 @@ from forge_core.undo.evidence import (
     patch_texts,
     sed_result,
 )
-from forge_core.undo.expected import Claim, Covers, Effect, ExpectedEffects
+from forge_core.undo.expected import Claim, Covers, Effect, ExpectedEffects, Proof
 from forge_core.undo.generated import has_generated_content, is_build_output, is_cache
 from forge_core.undo.git_objects import GitObjects
 from forge_core.undo.image import ABSENT, Change, Image, Kind
@@ -31,9 +33,16 @@ _MAX_BYTES = 4 * 1024 * 1024
 """A larger file's content is not compared."""
 _MAX_FILES = 500
 """Whose contents are fetched together."""
+_MAX_RESULTS = 100
+_MAX_SED_CALLS = 8
 _MIN_SAME_EDITS = 2
+_WRITING = frozenset({Effect.WRITE, Effect.CREATE, Effect.COPY, Effect.SED})
+"""Effects whose claims say how often a file is written."""
+_REWRITING = frozenset({Effect.FORMAT, Effect.FIX})
 _CHECKED = frozenset(Effect) - {Effect.WRITE, Effect.CREATE, Effect.REMOVE, Effect.MODE}
 """Effects that the content shows."""
+_LOOSE = frozenset({Effect.FORMAT, Effect.FIX, Effect.MANIFEST, Effect.REWRITE})
+"""Those of them that many an edit has: the command has to have run, too."""
 _FREE = frozenset({Effect.WRITE, Effect.CREATE})
 
 
@@ -44,13 +53,13 @@ class Facts:
     contents: Callable[[Sequence[Image]], Sequence[bytes | None]]
     writes: Callable[[str], int | None]
     """How often a path was written while the command ran; None: unknown."""
-    known_digests: frozenset[str]
-    """Of all files as they were before."""
-    is_known: Callable[[str], bool]
-    """Whether what a path held before is known."""
+    digests_below: Callable[[str], frozenset[str]]
+    """The sha256 of the file at a path, or of all files below it, as they were before."""
     changed_at_ns: dict[str, int] = field(default_factory=dict)
     ended_ns: int = 0
     """When the command was known to have ended; 0: it runs."""
+    exit_status: int | None = None
+    """Of the line; None: it runs, or the status isn't known."""
 
 
 class Attribution:
@@ -63,6 +72,9 @@ class Attribution:
         self._changes = {change.path: change for change in changes}
         self._git = git
         self._facts = facts
+        self._results: dict[str, set[bytes]] = {}
+        self._whole_globs: dict[Claim, bool] = {}
+        self._sources: dict[str, frozenset[str]] = {}
         self._archives: dict[str, frozenset[str]] = {}
         self._patches: dict[tuple[str, ...], list[bytes]] = {}
         self._unmerged: dict[str, list[str]] | None = None
@@ -92,8 +104,9 @@ class Attribution:
         if any(claim.effect in _CHECKED and self._is_checked(claim, change) for claim in claims):
             return True
         if _keeps_content(change):
-            return any(claim.effect in (Effect.MODE, Effect.WRITE, Effect.COPY) for claim in claims)
-        return self._is_counted(change, claims) or self._has_generated_content(change)
+            changes_mode = (Effect.MODE, Effect.WRITE, Effect.COPY)
+            return any(claim.effect in changes_mode and claim.proof is not Proof.NONE for claim in claims)
+        return self._is_certain(change) or self._has_generated_content(change)
 
     def _is_generated(self, path: str, *, is_new: bool) -> bool:
         if is_cache(path):
@@ -111,43 +124,52 @@ class Attribution:
         if claim.effect is Effect.PATCH:
             name = change.path.encode("utf-8", "surrogateescape")
             return any(name in text for text in self._patch_texts(claim))
-        return claim.effect is Effect.REMOVE
+        return claim.effect is Effect.REMOVE and claim.proof is not Proof.NONE
 
-    def _is_counted(self, change: Change, claims: Sequence[Claim]) -> bool:
-        """Whether claims that can't be checked allow the change: the file was written as often as they say,
-        at most, while the command ran."""
-        is_new = change.before == ABSENT
-        free = [
-            one for one in claims if one.effect is Effect.WRITE or (one.effect is Effect.CREATE and is_new)
-        ]
-        exact = [one for one in claims if one.covers is Covers.EXACT and one.effect in _CHECKED]
-        if not free and (len(exact) < 2 or not self._is_unsure(exact)):
-            exact = [one for one in exact if one.effect is Effect.COPY and self._has_unknown_source(one)]
-        if not free and not exact:
-            return False
+    def _is_certain(self, change: Change) -> bool:
+        """Whether the command has made at least as many writes as there were."""
         ended = self._facts.ended_ns
         if ended and self._facts.changed_at_ns.get(change.path, 0) > ended:
             return False
         writes = self._facts.writes(change.path)
-        times = [one.times for one in (*free, *exact)]
-        if self._expected.is_job:
-            return writes is not None and 0 not in times and writes <= sum(times) and bool(free)
-        return writes is None or 0 in times or writes <= sum(times)
+        if writes is None:
+            return False
+        claims = [claim for claim in self._proven(change.path) if claim.covers is Covers.EXACT]
+        is_new = change.before == ABSENT
+        certain = sum(claim.times for claim in claims if is_new or claim.effect is not Effect.CREATE)
+        return 0 < certain >= writes or any(map(self._is_whole_glob, self._proven(change.path)))
 
-    def _is_unsure(self, exact: Sequence[Claim]) -> bool:
-        """Whether several edits of one file may have followed each other, so that no single one shows."""
-        return self._facts.writes(exact[0].path) is not None
+    def _proven(self, path: str) -> list[Claim]:
+        return [
+            claim
+            for claim in self._expected.about(path)
+            if claim.effect in _WRITING and claim.times and claim.proof.holds(self._facts.exit_status)
+        ]
 
-    def _has_unknown_source(self, claim: Claim) -> bool:
-        return any(not self._facts.is_known(source) for source in claim.details)
+    def _is_whole_glob(self, claim: Claim) -> bool:
+        """Whether the files that a pattern names were written no more often than by the command."""
+        if claim.covers is not Covers.GLOB:
+            return False
+        if claim not in self._whole_globs:
+            counts = [self._facts.writes(path) for path in self._changes if claim.is_about(path)]
+            known = [count for count in counts if count is not None]
+            self._whole_globs[claim] = len(known) == len(counts) and sum(known) <= claim.times
+        return self._whole_globs[claim]
 
     def _is_checked(self, claim: Claim, change: Change) -> bool:
         after = change.after
+        if claim.effect in _LOOSE and not claim.proof.holds(self._facts.exit_status):
+            return False
         match claim.effect:
             case Effect.GIT:
                 return not self._git_names(after).isdisjoint(self._in_git) or self._is_unmerged(change)
             case Effect.COPY:
-                return after.kind is Kind.LINK or self._is_elsewhere(change)
+                if after.kind is Kind.LINK:
+                    return claim.proof.holds(self._facts.exit_status) or after.target in claim.details
+                return any(after.digest in self._digests_of(source) for source in claim.details)
+            case Effect.TEXT | Effect.TEMPLATE:
+                sides = self._texts(change)
+                return sides is not None and self._is_expected_text(claim, change, *sides)
             case Effect.ARCHIVE:
                 return any((after.digest or after.target) in self._members(one) for one in claim.details)
             case Effect.SED | Effect.FORMAT | Effect.FIX | Effect.PATCH | Effect.MANIFEST:
@@ -155,41 +177,71 @@ class Attribution:
                 return sides is not None and self._fits(claim, change.path, *sides)
         return False
 
-    def _is_elsewhere(self, change: Change) -> bool:
-        """Whether another file holds, or held, just this content."""
-        digest = change.after.digest
-        if digest in self._facts.known_digests:
-            return True
-        return any(one.after.digest == digest and one is not change for one in self._changes.values())
+    def _digests_of(self, source: str) -> frozenset[str]:
+        """What a source of a copy held before, and holds now; of one that is a copy itself, what its sources
+        held."""
+        if source not in self._sources:
+            self._sources[source] = frozenset()  # for copies in a circle
+            found = set(self._facts.digests_below(source))
+            for change in self._changes.values():
+                if change.path == source or change.path.startswith(source + "/"):
+                    found.add(change.after.digest)
+            for claim in self._expected.claims:
+                if claim.effect is Effect.COPY and claim.path == source:
+                    found.update(*map(self._digests_of, claim.details))
+            self._sources[source] = frozenset(found - {""})
+        return self._sources[source]
+
+    def _is_expected_text(self, claim: Claim, change: Change, before: bytes, after: bytes) -> bool:
+        if claim.effect is Effect.TEMPLATE:
+            text = after.decode("utf-8", "replace")
+            return change.before == ABSENT and any(re.fullmatch(one, text) for one in claim.details)
+        return after in self._computed(change.path, before)
 
     def _fits(self, claim: Claim, path: str, before: bytes, after: bytes) -> bool:
         match claim.effect:
             case Effect.SED:
-                return self._is_sed_result(path, before, after)
+                return after in self._computed(path, before)
             case Effect.FORMAT:
-                return is_reformatted(before, after)
+                return not self._has_other_writes(path) and any(
+                    is_reformatted(text, after) for text in {before, *self._computed(path, before)}
+                )
             case Effect.FIX:
-                return is_fixed(before, after)
+                return not self._has_other_writes(path) and any(
+                    is_fixed(text, after) for text in {before, *self._computed(path, before)}
+                )
             case Effect.MANIFEST:
                 return is_manifest_update(before, after, claim.details)
             case _:
                 return is_patched(before, after, self._patch_texts(claim))
 
-    def _is_sed_result(self, path: str, before: bytes, after: bytes) -> bool:
-        """Every call of sed that is about the file, one after the other, or any one of them."""
-        calls = [one.details for one in self._expected.about(path) if one.effect is Effect.SED]
-        text: bytes | None = before
-        for arguments in calls:
-            text = sed_result(text, arguments) if text is not None else None
-        return text == after or (
-            len(calls) > 1 and any(sed_result(before, arguments) == after for arguments in calls)
-        )
+    def _computed(self, path: str, before: bytes) -> set[bytes]:
+        """What a file may hold after the texts and the calls of sed that are claimed: in this order, each of
+        them or not."""
+        if path not in self._results:
+            found = {before}
+            for claim in self._expected.about(path):
+                for _ in range(min(claim.times, _MAX_RESULTS) or 1):
+                    if len(found) <= _MAX_RESULTS:
+                        found |= _next_contents(claim, found)
+            self._results[path] = found - {before}
+        return self._results[path]
+
+    def _has_other_writes(self, path: str) -> bool:
+        """Whether a file was written more often than its claims allow: a formatter writes it once, or not."""
+        writes = self._facts.writes(path)
+        claims = (claim for claim in self._expected.about(path) if claim.effect in _WRITING | _REWRITING)
+        return writes is not None and writes > max(sum(claim.times for claim in claims), 1)
 
     def _same_edits(self, changes: Sequence[Change]) -> set[str]:
         """Files in which a rewriting command has made the same edit."""
         groups: dict[object, list[str]] = {}
         for change in changes:
-            claims = [one for one in self._expected.about(change.path) if one.effect is Effect.REWRITE]
+            claims = [
+                one
+                for one in self._expected.about(change.path)
+                if one.effect is Effect.REWRITE and one.proof.holds(self._facts.exit_status)
+            ]
             sides = self._texts(change) if claims and change.before.kind is Kind.FILE else None
             if sides is not None and change.after.kind is Kind.FILE and any(edit := edit_of(*sides)):
                 groups.setdefault(edit, []).append(change.path)
@@ -200,7 +252,6 @@ class Attribution:
         path = change.path
         if self._is_generated(path, is_new=True):
             return True
-        below = [one for one in self._changes if one.startswith(path + "/")]
         claims = self._expected.about(path)
         if change.after == ABSENT:
             is_claimed = any(claim.effect is Effect.REMOVE for claim in claims)
@@ -216,8 +267,10 @@ class Attribution:
             )
         if is_claimed:
             return True
-        is_same_kind = change.before.kind is change.after.kind
-        return not is_same_kind and bool(below) and all(one in found for one in below)
+        if change.before.kind is change.after.kind:
+            return False
+        below = [one for one in self._changes if one.startswith(path + "/")]
+        return bool(below) and all(one in found for one in below)
 
     def _has_generated_content(self, change: Change) -> bool:
         expected = self._expected
@@ -231,6 +284,8 @@ class Attribution:
         """What the file held before (nothing: ""), and what after; None where that can't be read or is
         large."""
         images = (change.before, change.after)
+        if change.before.kind is Kind.LINK:
+            images = (ABSENT, change.after)  # a file that takes the place of a link
         if any(one.kind not in (Kind.FILE, Kind.ABSENT) or one.size > _MAX_BYTES for one in images):
             return None
         sides = [self._content(one) if one.kind is Kind.FILE else b"" for one in images]
@@ -296,3 +351,14 @@ def _is_folder(change: Change) -> bool:
 def _keeps_content(change: Change) -> bool:
     before, after = change.before, change.after
     return before.kind is after.kind is Kind.FILE and before.digest == after.digest
+
+
+def _next_contents(claim: Claim, contents: Iterable[bytes]) -> set[bytes]:
+    """What a file that holds one of `contents` holds after this claim's text or call of sed."""
+    if claim.effect is Effect.TEXT:
+        text = "".join(claim.details).encode("utf-8", "surrogateescape")
+        return {text, *(one + text for one in contents)}
+    if claim.effect is Effect.SED:
+        results = (sed_result(one, claim.details) for one in sorted(contents)[:_MAX_SED_CALLS])
+        return {result for result in results if result is not None}
+    return set()

@@ -39,6 +39,10 @@ class Effect(StrEnum):
     """Lines of a patch are applied; `details` are patch files, or texts of patches."""
     ARCHIVE = "archive"
     """It is extracted; `details` are the archives."""
+    TEXT = "text"
+    """It gets, or is appended, the text in `details`."""
+    TEMPLATE = "template"
+    """It is created with a text that matches the regular expression in `details`."""
     GIT = "git"
     """Git writes it: the content is in the object database. With `details` it also removes what it does not
     track."""
@@ -84,7 +88,8 @@ class Claim:
     words: frozenset[str] = frozenset()
     """When there are any: the stem of a file's name has to be one of these."""
     times: int = 1
-    """How often the run writes the file; 0: nobody knows."""
+    """How often the run writes the file at least, where `proof` holds; 0: unknown."""
+    proof: Proof = Proof.NONE
 
     def is_about(self, path: str) -> bool:
         match self.covers:
@@ -120,6 +125,12 @@ class ExpectedEffects:
             is_exact = claim.covers is Covers.EXACT and claim.effect not in unwritten
             folder = claim.path.rpartition("/")[0]
             if is_exact or (claim.covers is Covers.GLOB and "*" not in folder):
+                yield claim.path
+
+    def trees(self) -> Iterator[str]:
+        """The folders in which the writes of all files are to be counted."""
+        for claim in self.claims:
+            if claim.covers is Covers.BELOW and claim.effect in (Effect.FORMAT, Effect.FIX):
                 yield claim.path
 
 

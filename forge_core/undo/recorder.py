@@ -26,7 +26,7 @@ from forge_core.undo.report import CommandEffects, TurnFiles, TurnView, UndoRepo
 from forge_core.undo.restore import Outcome, Restorer
 from forge_core.undo.tree import Tree
 from forge_core.undo.turn_log import TurnLog
-from forge_core.undo.watcher import Look, Watcher
+from forge_core.undo.watcher import Look, SourceFiles, Watcher
 from forge_core.undo.write_counts import WriteCounts
 
 MAX_CAPTURE_BYTES = 64 * 1024 * 1024
@@ -188,7 +188,7 @@ class Recorder:
         self.settle()
         writes = earlier.writes if earlier is not None else None
         if writes is None:
-            writes = WriteCounts(self._root, expected.named())
+            writes = WriteCounts(self._root, expected.named(), expected.trees())
         try:
             watch = self._watched(expected, writes)
         except BaseException:
@@ -335,16 +335,13 @@ class Recorder:
         """The paths whose change one of these commands explains."""
         if not look.changes:
             return set()
-        before = {change.path: change.before for change in look.changes}
-        digests = self._watcher.file_digests(before) | {image.digest for image in before.values()} - {""}
-
-        def is_known(path: str) -> bool:
-            return path in before or self._watcher.is_known(path)
-
+        files = SourceFiles(self._watcher.files_before(look.changes))
         found: set[str] = set()
         for watch in watches:
             writes = watch.writes.of if watch.writes is not None else (lambda path: None)
-            facts = Facts(self.contents, writes, frozenset(digests), is_known, look.changed_at_ns, ended_ns)
+            facts = Facts(
+                self.contents, writes, files.digests_below, look.changed_at_ns, ended_ns, watch.exit_status
+            )
             found |= Attribution(watch.expected, look.changes, self._git, facts).explained()
         return found
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import stat
 import time
-from collections.abc import Container, Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 from pathlib import Path
 
 from forge_core.undo.camera import Camera
@@ -45,6 +47,26 @@ class Look:
     changed_at_ns: dict[str, int] = field(default_factory=dict)
     """The change time of what is there."""
     gave_up: str = ""
+
+
+class SourceFiles:
+    """Files by their paths, in order: those below a folder follow each other."""
+
+    def __init__(self, files: Mapping[str, Image]) -> None:
+        self._files = files
+        self._sorted: list[str] | None = None
+
+    def digests_below(self, path: str) -> frozenset[str]:
+        """The sha256 of the file at `path`, or of all files below it ("": of all)."""
+        if path in self._files:
+            return frozenset({self._files[path].digest})
+        if self._sorted is None:
+            self._sorted = sorted(self._files)
+        first = bisect_left(self._sorted, f"{path}/" if path else "")
+        below = takewhile(
+            lambda one: not path or one.startswith(f"{path}/"), islice(self._sorted, first, None)
+        )
+        return frozenset(self._files[one].digest for one in below)
 
 
 class Watcher:
@@ -82,15 +104,10 @@ class Watcher:
         """Every blob that the table needs."""
         return {image.digest for image in self._images.values() if image.digest and not image.git}
 
-    def file_digests(self, besides: Container[str]) -> set[str]:
-        """The sha256 of all files in the table, some left out."""
-        return {image.digest for path, image in self._images.items() if image.digest and path not in besides}
-
-    def is_known(self, path: str) -> bool:
-        """Whether the table has the content of `path`, or of something below it."""
-        if path in self._images and self._images[path].kind is not Kind.FOLDER:
-            return True
-        return any(one.startswith(path + "/") for one in self._images)
+    def files_before(self, changes: Iterable[Change]) -> dict[str, Image]:
+        """The table as it was before these changes."""
+        before = {change.path: change.before for change in changes}
+        return {path: image for path, image in (self._images | before).items() if image.digest}
 
     @property
     def uncovered(self) -> dict[str, str]:

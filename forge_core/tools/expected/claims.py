@@ -5,16 +5,22 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 from pathlib import Path
 
-from forge_core.undo.expected import Claim, Covers, Effect
+from forge_core.tools.expected.execution import UNPROVEN, Execution
+from forge_core.undo.expected import Claim, Covers, Effect, Proof
 
 MAX_CLAIMS = 1_000
 MAX_FILES = 40
 """Scripts that are read for one line."""
 MAX_SOURCE_BYTES = 256 * 1024
+_BY_SUCCESS = frozenset({Effect.WRITE, Effect.CREATE, Effect.COPY, Effect.SED, Effect.MANIFEST})
+"""A program has done these for certain only when it has succeeded; the others show that it was started."""
+_ONCE_EACH = frozenset({Effect.FORMAT, Effect.FIX})
+"""Also of a whole tree, a run writes each file once at most."""
+_THROUGH_LINKS = frozenset({Effect.WRITE, Effect.TEXT})
 _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
 _LETTER = re.compile(r"[A-Za-z]")
 _VARIABLE = re.compile(r"\$(?:\w+|\{\w+\})")
@@ -33,6 +39,8 @@ class Claims:
     """Lines and files that were read already."""
     is_repeated: bool = False
     """The command runs in a loop: how often it writes is unknown."""
+    execution: Execution = UNPROVEN
+    """What proves that the command whose claims are added has run."""
 
     def add(
         self,
@@ -44,13 +52,31 @@ class Claims:
         details: tuple[str, ...] = (),
         words: frozenset[str] = frozenset(),
         times: int = 1,
+        proof: Proof | None = None,
     ) -> None:
-        """Claims what `word` names in `cwd`; nothing outside the workspace, and nothing unknown (`$X`)."""
+        """Claims what `word` names in `cwd`; nothing outside the workspace, and nothing unknown (`$X`).
+
+        Without `proof`, that follows from `execution`: pass Proof.NONE for what a program only may do.
+        """
         if len(self.found) >= MAX_CLAIMS:
             return
+        if proof is None:
+            proof = self.execution.succeeded if effect in _BY_SUCCESS else self.execution.reached
         for path in dict.fromkeys(map(self.relative, _spellings(os.fspath(word)), repeat(cwd))):
             if path is not None:
-                self._add(effect, path, below, details, words, times)
+                real, is_link = self._written_through(path) if effect in _THROUGH_LINKS else (path, False)
+                if is_link and any(claim.path == path for claim in self.found):
+                    proof = Proof.NONE  # an earlier command may have replaced the link
+                    self._add(effect, path, below, details, words, times, proof)
+                if real is not None:
+                    self._add(effect, real, below, details, words, times, proof)
+
+    def _written_through(self, path: str) -> tuple[str | None, bool]:
+        """The path that is written when `path` is opened for writing, and whether `path` is a link."""
+        if _WILD.search(path) or not (self.root / path).is_symlink():
+            return path, False
+        real, prefix = os.path.realpath(self.root / path), f"{self.root}/"
+        return (real.removeprefix(prefix) if real.startswith(prefix) else None), True
 
     def _add(
         self,
@@ -60,19 +86,26 @@ class Claims:
         details: tuple[str, ...],
         words: frozenset[str],
         times: int,
+        proof: Proof,
     ) -> None:
         covers = Covers.BELOW if below else Covers.GLOB if _WILD.search(path) else Covers.EXACT
         if not path and not below:
             return
-        times = 0 if self.is_repeated or below else times
-        claim = Claim(effect, path, covers, details, words, times)
+        is_once = effect in _ONCE_EACH or not below
+        times = times if is_once and not self.is_repeated else 0
+        claim = Claim(effect, path, covers, details, words, times, proof)
         self.found[claim] = self.found.get(claim, 0) + 1
 
     def result(self) -> tuple[Claim, ...]:
         """Each claim once, its times added up."""
-        return tuple(
-            Claim(one.effect, one.path, one.covers, one.details, one.words, one.times * count)
-            for one, count in self.found.items()
+        return tuple(replace(one, times=one.times * count) for one, count in self.found.items())
+
+    def has_folder(self, word: str, cwd: Path) -> bool:
+        """Whether `word` is a folder, or an earlier command makes it one."""
+        path = self.relative(word, cwd)
+        return (cwd / word).is_dir() or any(
+            claim.effect is Effect.CREATE and claim.path == path and claim.proof is not Proof.NONE
+            for claim in self.found
         )
 
     def relative(self, word: str | Path, cwd: Path) -> str | None:

@@ -10,7 +10,12 @@ from forge_core.permissions.shell.syntax import SimpleCommand
 from forge_core.tools.expected.claims import Claims
 from forge_core.tools.expected.programs import ALSO_FIX, CHECK_ONLY, FORMATTERS
 from forge_core.tools.expected.words import operands, sed_words
-from forge_core.undo.expected import Effect
+from forge_core.undo.expected import Effect, Proof
+
+_SKIPPING = re.compile(
+    r"-\w*[nilsuC]\w*|--(?:no-clobber|interactive|update|backup|link|symbolic-link|compare)\S*"
+)
+"""Options with which `cp`, `mv` and `install` may succeed without writing the target."""
 
 
 def sed(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
@@ -37,14 +42,18 @@ def transfer(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
     if target is None:
         return
     sources = _known_sources(claims, words, cwd)
-    into_folder = (cwd / target).is_dir()
+    if one.program == "ln":
+        sources += tuple(words)  # what a symbolic link says
+    into_folder = len(words) > 1 or target.endswith("/") or claims.has_folder(target, cwd)
+    may_skip = one.program in ("rsync", "scp", "ln") or any(_SKIPPING.fullmatch(word) for word in one.words)
     for word in words:
         names = [f"{target}/{Path(word).name}"] if into_folder else [target]
         if one.program == "rsync" or (cwd / word).is_dir():
             names.append(target)
         for name in dict.fromkeys(names):
             is_tree = (cwd / word).is_dir() or one.program == "rsync" or not (cwd / word).exists()
-            claims.add(Effect.COPY, name, cwd, details=sources)
+            is_sure = not may_skip and len(names) == 1
+            claims.add(Effect.COPY, name, cwd, details=sources, proof=None if is_sure else Proof.NONE)
             if is_tree or re.search(r"[*?\[]", word):
                 claims.add(Effect.COPY, name, cwd, below=True, details=sources)
             claims.add(Effect.CREATE, f"{name}/", cwd, times=0) if is_tree else None
@@ -71,8 +80,8 @@ def archive(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
         named = [word for word in words if not word.startswith("-") and len(word) > 1][:1]
     for name in named[:1]:
         if is_made:
-            claims.add(Effect.WRITE, name, cwd, times=2)
-            claims.add(Effect.WRITE, f"{name}.zip", cwd, times=2)
+            is_short = one.program == "zip" and "." not in Path(name).name
+            claims.add(Effect.WRITE, f"{name}.zip" if is_short else name, cwd)
         else:
             archive = cwd / name
             zipped = archive.with_name(archive.name + ".zip")
@@ -82,6 +91,8 @@ def archive(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
 
 
 def pack(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
+    is_kept = any(re.match(r"-\w*[ctl]|--(?:stdout|test|list|to-stdout)", word) for word in one.words[1:])
+    proof = Proof.NONE if is_kept else None
     for word in operands(one):
         claims.add(Effect.REMOVE, word, cwd)
         stem, dot, ending = word.rpartition(".")
@@ -89,7 +100,7 @@ def pack(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
         for name in (
             [stem] if is_packed else [f"{word}.{end}" for end in ("gz", "bz2", "xz", "zst", "lz4", "Z")]
         ):
-            claims.add(Effect.WRITE, name, cwd)
+            claims.add(Effect.WRITE, name, cwd, proof=proof)
 
 
 def formatter(claims: Claims, one: SimpleCommand, cwd: Path) -> bool:
@@ -102,12 +113,16 @@ def formatter(claims: Claims, one: SimpleCommand, cwd: Path) -> bool:
         fixes or not needed or any(re.fullmatch(needed, word) for word in words)
     ):
         return False
-    named = [word for word in operands(one) if (cwd / word).exists() or re.search(r"[*?\[]", word)]
+    named = [
+        word
+        for word in operands(one)
+        if (cwd / word).exists() or re.search(r"[*?\[/.]", word) or claims.has_folder(word, cwd)
+    ]
     for word in named or ["."]:
-        is_tree = not named or (cwd / word).is_dir()
+        is_tree = not named or not (cwd / word).is_file()
         claims.add(effect, word, cwd, below=is_tree)
         if fixes and effect is not Effect.FIX:
-            claims.add(Effect.FIX, word, cwd, below=is_tree)
+            claims.add(Effect.FIX, word, cwd, below=is_tree, times=0)
     return True
 
 
@@ -119,12 +134,16 @@ def rewriter(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
     if not is_in_place:
         return
     files = [word for word in words if (cwd / word).is_file() or re.search(r"^[\w./-]*[*?][\w./*?-]*$", word)]
+    is_sure = one.program in ("perl", "ruby") and not re.search(
+        r"\b(?:exit|last|die|BEGIN)\b", " ".join(one.words)
+    )
     for word in files:
-        claims.add(Effect.WRITE, word, cwd)
+        claims.add(Effect.WRITE, word, cwd, proof=None if is_sure else Proof.NONE)
     claims.add(Effect.REWRITE, ".", cwd, below=True)
 
 
 def _known_sources(claims: Claims, words: Sequence[str], cwd: Path) -> tuple[str, ...]:
-    """Sources as undo knows them: relative to the workspace, absolute outside it."""
-    found = (claims.relative(word, cwd) for word in words if not re.search(r"[*?\[]", word))
+    """Sources as undo knows them: relative to the workspace, "/" outside it; of a pattern, the folder."""
+    plain = (re.sub(r"[^/]*[*?\[].*", "", word) or "." for word in words)
+    found = (claims.relative(word, cwd) for word in plain)
     return tuple(path if path is not None else "/" for path in found)

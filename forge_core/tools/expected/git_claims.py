@@ -7,9 +7,10 @@ from pathlib import Path
 
 from forge_core.permissions.shell.syntax import SimpleCommand
 from forge_core.tools.expected.claims import Claims
-from forge_core.undo.expected import Effect
+from forge_core.undo.expected import Effect, Proof
 
 _VALUED = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"})
+_MAILED_PATCH = r"From [0-9a-f]{40,64} Mon Sep 17 00:00:00 2001\n(?s:.*)"
 
 
 def git_claims(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
@@ -47,10 +48,10 @@ def git_claims(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
                 name = word if "/" not in word else Path(word).name.removesuffix(".git")
                 for path in (word, name):
                     if not (cwd / path).exists() and re.search(r"\w", path) and ":" not in path:
-                        claims.add(Effect.CREATE, path, cwd, below=True)
+                        claims.add(Effect.CREATE, path, cwd, below=True, proof=Proof.NONE)
                         claims.add(Effect.CREATE, f"{path}/", cwd, times=0)
         case "format-patch":
-            claims.add(Effect.CREATE, "[0-9][0-9][0-9][0-9]-*.patch", cwd)
-        case "bundle" | "archive":
-            for word in operands:
-                claims.add(Effect.CREATE, word, cwd)
+            claims.add(Effect.TEMPLATE, "[0-9][0-9][0-9][0-9]-*.patch", cwd, details=(_MAILED_PATCH,))
+        case "bundle" if operands[:1] == ["create"]:
+            for word in operands[1:2]:
+                claims.add(Effect.WRITE, word, cwd)

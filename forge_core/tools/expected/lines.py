@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.shell.syntax import SimpleCommand, read_line
 from forge_core.tools.expected.claims import Claims
+from forge_core.tools.expected.execution import UNPROVEN, WHOLE_LINE, Execution, Executions, Span, executions
 from forge_core.tools.expected.file_commands import archive, formatter, pack, rewriter, sed, transfer
 from forge_core.tools.expected.git_claims import git_claims
+from forge_core.tools.expected.loops import unrolled
+from forge_core.tools.expected.printed import printed_text
 from forge_core.tools.expected.programs import (
     ALSO_CREATES,
+    CERTAIN_LONG_OPTIONS,
+    CERTAIN_OPTIONS,
+    CONVERTERS,
     CREATES,
     FORMATTERS,
     MANIFESTS,
     OUTPUT_OPTION,
     PACKAGE_RUNNERS,
+    PLAIN_WRITES,
     READERS,
     READING_PARTS,
     REWRITERS,
@@ -33,12 +42,19 @@ from forge_core.tools.expected.words import (
     operands,
     patches_of,
     shortened,
+    with_texts,
     without_bodies,
 )
-from forge_core.undo.expected import Effect, ExpectedEffects
+from forge_core.undo.expected import Effect, ExpectedEffects, Proof
 
 _MAX_DEPTH = 4
 _LABEL = 60
+_TRANSPARENT = table("sudo doas env nice ionice timeout time command builtin nohup stdbuf")
+"""Wrappers whose success is that of the command."""
+_SKIPS = table(
+    "-fsyntax-only -E -M -MM -z --time-cond -C --continue-at --no-clobber --etag-compare -N -nc -c"
+)
+"""Options with which a program may succeed and leave its output as it is."""
 _REPEATING = frozenset({"xargs", "gxargs", "parallel", "find", "watch"})
 _CD = re.compile(r"(?:^|&&|;|\|\|)\s*cd\s+(\S+)")
 _PACKAGE = re.compile(r"(?<=.)[@=<>~^]")
@@ -52,7 +68,7 @@ def expected_effects(command: str, root: Path, *, is_job: bool = False) -> Expec
     nothing."""
     real = Path(os.path.realpath(root))
     claims = Claims(real)
-    _Lines(claims).read(command, real, 0)
+    _Lines(claims).read(command, real, 0, WHOLE_LINE)
     return ExpectedEffects(_label(command), claims.result(), is_job)
 
 
@@ -64,50 +80,86 @@ def _label(command: str) -> str:
 class _Lines:
     def __init__(self, claims: Claims) -> None:
         self._claims = claims
+        self._is_certain = False
+        """Whether the words of the command that is read are known, and it runs whenever it is reached."""
         self._scripts = Scripts(claims, self.read, self._run)
 
-    def read(self, line: str, cwd: Path, depth: int) -> None:
-        """Claims what the commands of a line do that runs in `cwd`."""
+    def read(self, line: str, cwd: Path, depth: int, whole: Execution = UNPROVEN) -> None:
+        """Claims what the commands of a line do that runs in `cwd`; `whole` is known of the line itself."""
         key = (line, str(cwd))
         if depth > _MAX_DEPTH or key in self._claims.seen:
             return
         self._claims.seen.add(key)
-        was_repeated = self._claims.is_repeated
-        loops = list(loop_bodies(line))
-        folders: dict[tuple[int, ...], Path | None] = {(): cwd}
         plain, bodies = without_bodies(line)
-        for found in read_line(shortened(plain)).commands:
-            if found.is_hint:
-                continue
-            one = replace(found, fed=found.fed or bodies)
+        text = unrolled(shortened(plain))
+        reading = read_line(text)
+        commands = [with_texts(one, bodies) for one in reading.commands if not one.is_hint]
+        texts = _Texts({text: executions(text, whole, cwd)}, reading.functions, commands)
+        was_repeated, outer = self._claims.is_repeated, self._claims.execution
+        loops = list(loop_bodies(text))
+        folders: dict[tuple[int, ...], _Folder] = {(): _Folder(cwd)}
+        for one in commands:
             if depth == 0:
                 self._claims.seen.clear()
                 self._scripts.line_words = names_in(line)
-            folder = _folder_of(one.scope, folders)
+            here = _folder_of(one.scope, folders)
             self._claims.is_repeated = was_repeated or (
                 any(one.text in body for body in loops) or not _REPEATING.isdisjoint(one.wrappers)
             )
-            if not one.words and one.writes:
-                self._redirects(one, folder)
-            elif one.program in ("cd", "pushd"):
-                folders[one.scope] = _moved(folder, one)
-            elif folder is not None:
-                self._command(one, folder, depth)
-        self._claims.is_repeated = was_repeated
+            reached = texts.of(one) & here.proven
+            self._claims.execution = reached
+            self._redirects(one, here.path, texts)
+            if one.program in ("cd", "pushd"):
+                folders[one.scope] = self._moved(here, one)
+            elif here.path is not None and one.words:
+                self._is_certain = texts.is_certain(one)
+                self._claims.execution = reached if self._is_certain else Execution(reached.reached)
+                texts.add_script(one, self._claims.execution, here.path)
+                self._command(one, here.path, depth)
+        self._claims.is_repeated, self._claims.execution = was_repeated, outer
 
-    def _redirects(self, one: SimpleCommand, folder: Path | None) -> None:
-        """The redirection at the end of a list, which is read before the list: its folder is where the list
-        has gone by then."""
-        for word in _CD.findall(re.sub(r"\([^()]*\)", "", one.text)):
-            folder = None if folder is None or re.search(r"[$`*?'\"]", word) else folder / word
-        for target in one.writes if folder is not None else ():
-            if not target.startswith("/dev/"):
-                self._claims.add(Effect.WRITE, target, folder or self._claims.root)
-
-    def _command(self, one: SimpleCommand, cwd: Path, depth: int) -> None:
+    def _redirects(self, one: SimpleCommand, folder: Path | None, texts: _Texts) -> None:
+        """Claims the files that a command's output goes to. The redirection at the end of a list is read
+        before the list: its folder is where the list has gone by then."""
+        if not texts.is_first(one):
+            return
+        if not one.words:
+            for word in _CD.findall(re.sub(r"\([^()]*\)", "", one.text)):
+                folder = None if folder is None or re.search(r"[$`*?'\"]", word) else folder / word
+        if folder is None:
+            return
+        # The shell opens files in their order, and stops at the first that it can't open.
+        proof = self._write_proof(folder, one.writes) if not one.reads else self._claims.execution.succeeded
+        text = texts.printed_to(one)
         for target in one.writes:
             if not target.startswith(("/dev/", "&")):
-                self._claims.add(Effect.WRITE, target, cwd)
+                self._claims.add(Effect.WRITE, target, folder, proof=proof)
+                if text is not None:
+                    self._claims.add(Effect.TEXT, target, folder, details=(text,))
+
+    def _write_proof(self, folder: Path, names: Sequence[str]) -> Proof:
+        """What proves that these files were opened: that it was tried, where they may be written."""
+        proven = self._claims.execution
+        may_write = all("$" not in name and self._may_write(folder / name, folder) for name in names)
+        return proven.reached if may_write else proven.succeeded
+
+    def _may_write(self, path: Path, cwd: Path) -> bool:
+        if path.exists():
+            return os.access(path, os.W_OK)
+        return os.access(path.parent, os.W_OK) or (
+            not path.parent.exists() and self._claims.has_folder(os.fspath(path.parent), cwd)
+        )
+
+    def _moved(self, here: _Folder, one: SimpleCommand) -> _Folder:
+        """Where a `cd` leads, and what proves it."""
+        words = operands(one)
+        if here.path is None or len(words) != 1 or re.search(r"[$`*?]", words[0]) or words[0] == "-":
+            return _Folder(None)
+        proven = self._claims.execution
+        proof = proven.reached if self._claims.has_folder(words[0], here.path) else proven.succeeded
+        return _Folder(here.path / os.path.expanduser(words[0]), Execution(proof, proof))  # noqa: PTH111
+
+    def _command(self, one: SimpleCommand, cwd: Path, depth: int) -> None:
         for prefix in RUN_PREFIXES:
             if one.words[: len(prefix)] == prefix and len(one.words) > len(prefix):
                 one = replace(one, words=one.words[len(prefix) :], parts=one.parts[len(prefix) :])
@@ -116,8 +168,9 @@ class _Lines:
             return
         self._options(one, cwd)
         for name in ALSO_CREATES.get(one.program, ()):
-            self._claims.add(Effect.WRITE, name, cwd)
+            self._claims.add(Effect.WRITE, name, cwd, proof=Proof.NONE)
         for name in CREATES.get((one.program, "".join(one.words[1:2])), ()):
+            is_new = not (cwd / name).exists() or (name == "package.json" and "init" in one.words)
             is_manifest = name in MANIFESTS and "init" not in one.words and (cwd / name).exists()
             packages = tuple(Path(_PACKAGE.split(word)[0]).name for word in operands(one)[1:])
             self._claims.add(
@@ -126,7 +179,7 @@ class _Lines:
                 cwd,
                 below=name.endswith("/"),
                 details=packages if is_manifest else (),
-                times=1 if name in MANIFESTS else 2,
+                proof=None if is_manifest or is_new else Proof.NONE,
             )
         self._run(one, cwd, depth)
 
@@ -154,7 +207,10 @@ class _Lines:
                     self._claims.add(Effect.REMOVE, word, cwd)
             case "mkdir":
                 for word in operands(one, "m"):
-                    self._claims.add(Effect.CREATE, word, cwd, times=0)
+                    reached, succeeded = self._claims.execution.reached, self._claims.execution.succeeded
+                    is_sure = "-p" in one.words or (cwd / word).parent.is_dir()
+                    proof = reached if is_sure else succeeded
+                    self._claims.add(Effect.CREATE, word, cwd, times=0, proof=proof)
             case "chmod" | "chown" | "chgrp" | "setfacl":
                 for word in operands(one)[1:]:
                     self._claims.add(Effect.MODE, word, cwd, below="R" in "".join(one.words[1:2]))
@@ -171,8 +227,11 @@ class _Lines:
             case _ if program in _PACKERS:
                 pack(self._claims, one, cwd)
             case _ if program in WRITES_OPERANDS:
-                for word in operands(one, WRITES_OPERANDS[program]):
-                    self._claims.add(Effect.WRITE, word, cwd)
+                words = operands(one, WRITES_OPERANDS[program])
+                is_plain = self._is_certain and _is_plain_write(one)
+                proof = self._write_proof(cwd, words) if is_plain else Proof.NONE
+                for word in words:
+                    self._claims.add(Effect.WRITE, word, cwd, proof=proof)
                     self._claims.add(Effect.MODE, word, cwd)
             case _ if program in FORMATTERS and formatter(self._claims, one, cwd):
                 pass
@@ -213,10 +272,13 @@ class _Lines:
             if not has_value and at + 1 < len(one.words) and not one.words[at + 1].startswith("-"):
                 value = one.words[at + 1]
             value = value.rpartition(":")[2] if name == "--cov-report" else value
+            is_certain = name in CERTAIN_OPTIONS.get(one.program, CERTAIN_LONG_OPTIONS)
             if value:
-                self._output(value, cwd, one)
+                self._output(
+                    value, cwd, one, None if is_certain and _SKIPS.isdisjoint(one.words) else Proof.NONE
+                )
 
-    def _output(self, word: str, cwd: Path, one: SimpleCommand) -> None:
+    def _output(self, word: str, cwd: Path, one: SimpleCommand, proof: Proof | None) -> None:
         """A named output: a file, or a folder of files. Of a folder that holds something already, only files
         that are named after the command's other words."""
         path = cwd / word
@@ -228,7 +290,7 @@ class _Lines:
             elif words:
                 self._claims.add(Effect.CREATE, f"{word}/*", cwd, words=words)
         else:
-            self._claims.add(Effect.WRITE, word, cwd)
+            self._claims.add(Effect.WRITE, word, cwd, proof=proof)
             if not path.exists():
                 self._claims.add(Effect.CREATE, word, cwd, below=True)
 
@@ -236,18 +298,82 @@ class _Lines:
         """A program of which nothing is known may make what it names and does not exist."""
         for word in operands(one):
             if len(word) < 300 and "\n" not in word and not (cwd / word).exists() and re.search(r"\w", word):
-                self._claims.add(Effect.CREATE, word, cwd)
+                proof = None if one.program in CONVERTERS else Proof.NONE
+                self._claims.add(Effect.CREATE, word, cwd, proof=proof)
                 if "." not in word.rpartition("/")[2]:
                     self._claims.add(Effect.CREATE, word, cwd, below=True)
 
 
-def _folder_of(scope: tuple[int, ...], folders: dict[tuple[int, ...], Path | None]) -> Path | None:
-    """Where a command of that scope runs; None when a `cd` led to an unknown place."""
-    return next(folders[scope[:size]] for size in range(len(scope), -1, -1) if scope[:size] in folders)
+def _is_plain_write(one: SimpleCommand) -> bool:
+    """Whether the options of `tee`, `touch` or `truncate` keep it from no file that it names."""
+    allowed = PLAIN_WRITES.get(one.program)
+    words = one.words[1 : one.words.index("--")] if "--" in one.words else one.words[1:]
+    options = [word for word in words if word.startswith("-")]
+    sizes = [after for word, after in pairwise(words) if word == "-s"]
+    return (
+        allowed is not None
+        and all(allowed.fullmatch(word) for word in options)
+        and all(re.fullmatch(r"\d+[KMG]?", size) for size in sizes)
+        and (one.program != "truncate" or bool(options))
+    )
 
 
-def _moved(folder: Path | None, one: SimpleCommand) -> Path | None:
-    words = operands(one)
-    if folder is None or len(words) != 1 or re.search(r"[$`*?]", words[0]) or words[0] == "-":
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """Where commands of a scope run; None when a `cd` led to an unknown place."""
+
+    path: Path | None
+    proven: Execution = WHOLE_LINE
+
+
+@dataclass(slots=True)
+class _Texts:
+    """What the end of a line proves of the commands in it, and in the scripts that its shells are given."""
+
+    read: dict[str, Executions]
+    functions: frozenset[str]
+    """Names that mean something else in this line."""
+    commands: Sequence[SimpleCommand]
+    _seen: set[tuple[str, Span]] = field(default_factory=set)
+
+    def of(self, one: SimpleCommand) -> Execution:
+        known = self.read.get(one.source)
+        return known.of(one.span) if known is not None else UNPROVEN
+
+    def is_first(self, one: SimpleCommand) -> bool:
+        """Whether no other reading of the same command came before, as with two values of a variable."""
+        key = one.source, one.span
+        is_new = key not in self._seen or one.span == (0, 0)
+        self._seen.add(key)
+        return is_new
+
+    def is_certain(self, one: SimpleCommand) -> bool:
+        """Whether the command's words are known, and what its success means."""
+        return (
+            not one.is_guessed
+            and not any(part.is_dynamic or part.has_glob for part in one.parts)
+            and one.program not in self.functions
+            and _TRANSPARENT.issuperset(one.wrappers)
+        )
+
+    def add_script(self, one: SimpleCommand, proven: Execution, cwd: Path) -> None:
+        """The text of `sh -c`: it has run when that shell has succeeded."""
+        if one.program not in _SHELLS or len(one.words) < 3 or not re.fullmatch(r"-[eux]*c", one.words[1]):
+            return
+        script = one.words[2]
+        is_new = script not in self.read
+        whole = Execution(proven.succeeded, proven.succeeded) if is_new else UNPROVEN
+        self.read[script] = executions(script, whole, cwd)
+
+    def printed_to(self, one: SimpleCommand) -> str | None:
+        """What the redirections of a command receive."""
+        known = self.read.get(one.source)
+        span = known.redirected.get(one.span, one.span) if known is not None else one.span
+        for other in self.commands:
+            if other.source == one.source and other.span == span and other.words:
+                return printed_text(other)
         return None
-    return folder / os.path.expanduser(words[0])  # noqa: PTH111
+
+
+def _folder_of(scope: tuple[int, ...], folders: dict[tuple[int, ...], _Folder]) -> _Folder:
+    return next(folders[scope[:size]] for size in range(len(scope), -1, -1) if scope[:size] in folders)

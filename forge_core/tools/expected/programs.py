@@ -35,6 +35,13 @@ READING_PARTS = {
 WRITES_OPERANDS = {"tee": "", "touch": "rtd", "truncate": "srd", "sponge": "", "mkfifo": "m", "split": "blna"}
 """They write all that they name; the letters are options that take a value."""
 
+PLAIN_WRITES = {
+    "tee": re.compile(r"-[aip]+|--append"),
+    "touch": re.compile(r"-[am]+"),
+    "truncate": re.compile(r"-s|-s\d+[KMG]?|--size=\d+[KMG]?"),
+}
+"""Options with which these programs open all files that they name, if they may be written at all."""
+
 FORMATTERS: dict[str, tuple[str, Effect]] = {
     "black": ("", Effect.FORMAT),
     "yapf": (r"-i|--in-place", Effect.FORMAT),
@@ -83,6 +90,23 @@ CHECK_ONLY = table("--check --diff --check-only --dry-run --list-different -l --
 REWRITERS = table(
     "sd fastmod comby ast-grep sg jscodeshift 2to3 rename codemod git-filter-repo perl ruby gsed"
 )
+
+CERTAIN_LONG_OPTIONS = table("--output --output-file --outfile --out --junitxml --junit-xml")
+CERTAIN_OPTIONS: dict[str, frozenset[str]] = {
+    **dict.fromkeys(
+        table(
+            "gcc cc g++ c++ clang clang++ ld as nasm rustc gfortran ar curl sort pandoc protoc dot xsltproc"
+        ),
+        table("-o --output"),
+    ),
+    **dict.fromkeys(table("bison flex lex yacc m4 cython gpg coverage xmllint"), table("-o --output")),
+    "wget": table("-O --output-document"),
+}
+"""Options whose value is a file that a program has written when it has succeeded; programs that aren't listed
+have the long ones."""
+
+CONVERTERS = table("convert magick ffmpeg sox cwebp qpdf")
+"""Of their operands, a file that doesn't exist is one that they have written when they have succeeded."""
 
 CREATES: dict[tuple[str, str], tuple[str, ...]] = {
     ("npm", "init"): ("package.json",),

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from forge_core.permissions.shell.syntax import SimpleCommand
 from forge_core.tools.expected.claims import Claims
-from forge_core.tools.expected.makefiles import package_scripts, recipes
+from forge_core.tools.expected.execution import UNPROVEN, Execution
+from forge_core.tools.expected.makefiles import made_for_certain, package_scripts, recipes
 from forge_core.tools.expected.node_outputs import node_outputs
 from forge_core.tools.expected.python_outputs import Outputs, python_outputs
 from forge_core.tools.expected.words import names_in, operands, snake_case, with_arguments
-from forge_core.undo.expected import Effect
+from forge_core.undo.expected import Effect, Proof
 
 _MAX_WORDS = 3_000
+_ASKS = frozenset({"-h", "--help", "--version", "-V"})
+"""Arguments with which a program only prints something."""
 
 
 class Scripts:
@@ -25,7 +28,7 @@ class Scripts:
     def __init__(
         self,
         claims: Claims,
-        read: Callable[[str, Path, int], None],
+        read: Callable[[str, Path, int, Execution], None],
         run: Callable[[SimpleCommand, Path, int], None],
     ) -> None:
         self._claims = claims
@@ -33,6 +36,11 @@ class Scripts:
         self._run = run
         self.line_words: frozenset[str] = frozenset()
         """Of the line that is read."""
+
+    def _inner(self) -> Execution:
+        """What is known of a script that the command runs."""
+        succeeded = self._claims.execution.succeeded
+        return Execution(succeeded, succeeded)
 
     def python(self, one: SimpleCommand, cwd: Path, depth: int) -> bool:
         """Whether what it runs could be read."""
@@ -77,7 +85,7 @@ class Scripts:
         if words and "-c" not in one.words:
             text = self._claims.source(cwd / words[0])
             if text is not None:
-                self._read(with_arguments(text, words[1:]), cwd, depth + 1)
+                self._read(with_arguments(text, words[1:]), cwd, depth + 1, self._inner())
 
     def named(self, one: SimpleCommand, cwd: Path, depth: int) -> bool:
         """A script that is started by its own name."""
@@ -94,7 +102,7 @@ class Scripts:
         elif "node" in first or "deno" in first:
             self._outputs(node_outputs(text), one, list(one.words[1:]), text, cwd, depth)
         else:
-            self._read(with_arguments(text, one.words[1:]), cwd, depth + 1)
+            self._read(with_arguments(text, one.words[1:]), cwd, depth + 1, self._inner())
         return True
 
     def make(self, one: SimpleCommand, cwd: Path, depth: int) -> None:
@@ -108,14 +116,23 @@ class Scripts:
             text = self._claims.source(cwd / name)
             if text is None:
                 continue
-            for recipe in recipes(text):
+            goals = [word for word in words[1:] if not word.startswith("-") and word not in (folder, named)]
+            is_sure = all(
+                word in ("-s", "--silent", "-C", "-f") for word in words[1:] if word.startswith("-")
+            )
+            rules = list(recipes(text))
+            made = made_for_certain(rules, goals, cwd) if is_sure else set()
+            claimed = {claim.path for claim in self._claims.found}
+            made = {target for target in made if self._claims.relative(target, cwd) not in claimed}
+            for recipe in rules:
                 before = set(self._claims.found)
+                inner = self._inner() if recipe.target in made else UNPROVEN
                 for line in recipe.lines:
-                    self._read(line, cwd, depth + 1)
+                    self._read(line, cwd, depth + 1, inner)
                 path = self._claims.relative(recipe.target, cwd)
                 is_claimed = any(claim.path == path for claim in set(self._claims.found) - before)
                 if recipe.lines and not recipe.is_phony and not is_claimed:
-                    self._claims.add(Effect.WRITE, recipe.target, cwd)
+                    self._claims.add(Effect.WRITE, recipe.target, cwd, proof=Proof.NONE)
             break
 
     def package(self, one: SimpleCommand, cwd: Path, depth: int) -> None:
@@ -128,8 +145,9 @@ class Scripts:
             names = ("pack", "prepack", "prepare")
         text = self._claims.source(cwd / "package.json")
         self._claims.seen.discard(("file", str(cwd / "package.json")))
+        is_sure = all(word in ("run", "-s", "--silent") or not word.startswith("-") for word in one.words[1:])
         for line in package_scripts(text, names) if text else ():
-            self._read(line, cwd, depth + 1)
+            self._read(line, cwd, depth + 1, self._inner() if is_sure else UNPROVEN)
 
     def _python_script(
         self, script: Path, one: SimpleCommand, words: list[str], cwd: Path, depth: int
@@ -139,11 +157,14 @@ class Scripts:
             return
         outputs = python_outputs(text, str(script))
         self._outputs(outputs, one, words, text, cwd, depth)
+        execution = self._claims.execution
+        self._claims.execution = UNPROVEN  # an import may run only a part of its module
         for module in sorted(outputs.imports):
             for folder in dict.fromkeys((script.parent, cwd)):
                 path = folder / module.replace(".", "/")
                 for found in (path.with_suffix(".py"), path / "__init__.py"):
                     self._python_script(found, one, words, cwd, depth)
+        self._claims.execution = execution
 
     def _outputs(
         self, outputs: Outputs, one: SimpleCommand, arguments: list[str], source: str, cwd: Path, depth: int
@@ -152,6 +173,7 @@ class Scripts:
         it mentions."""
         for path, times in outputs.writes.items():
             self._script_output(path, times, outputs, arguments, source, cwd)
+        self._certain_outputs(outputs, arguments, cwd)
         for path in outputs.removes:
             if re.search(r"\w{3}", path.rpartition("/")[2].partition("*")[0]) or "*" not in path:
                 self._claims.add(Effect.REMOVE, path, cwd)
@@ -160,11 +182,23 @@ class Scripts:
             if path.strip("*/."):
                 self._claims.add(Effect.CREATE, path, cwd, times=0)
         for line in outputs.runs:
-            self._read(line, cwd, depth + 1)
+            self._read(line, cwd, depth + 1, UNPROVEN)
         if outputs.writes_unknown:
             self._arguments(arguments, cwd)
             for name in outputs.names:
-                self._claims.add(Effect.CREATE, name, cwd)
+                self._claims.add(Effect.CREATE, name, cwd, proof=Proof.NONE)
+
+    def _certain_outputs(self, outputs: Outputs, arguments: Sequence[str], cwd: Path) -> None:
+        """Claims what the script has written when it has succeeded, and texts of a known shape."""
+        for path, times in outputs.certain.items():
+            if not _ASKS.intersection(arguments):
+                self._claims.add(Effect.WRITE, path, cwd, times=times)
+        for name in outputs.certain_arguments:
+            for word in _argument(name, arguments):
+                if not _ASKS.intersection(arguments):
+                    self._claims.add(Effect.WRITE, word, cwd)
+        for path, template in outputs.templates.items():
+            self._claims.add(Effect.TEMPLATE, path, cwd, details=(template,))
 
     def _script_output(
         self, path: str, times: int, outputs: Outputs, arguments: list[str], source: str, cwd: Path
@@ -173,15 +207,15 @@ class Scripts:
         if "*" not in path or re.search(
             r"[A-Za-z]{3}", name.rpartition(".")[0].replace("*", " ") if "." in name else name
         ):
-            self._claims.add(Effect.WRITE, path, cwd, times=times)
+            self._claims.add(Effect.WRITE, path, cwd, times=times, proof=Proof.NONE)
         elif name.strip("*"):
-            self._claims.add(
-                Effect.WRITE, path, cwd, times=times, words=self._words(outputs, arguments, source, cwd)
-            )
+            words = self._words(outputs, arguments, source, cwd)
+            self._claims.add(Effect.WRITE, path, cwd, times=times, words=words, proof=Proof.NONE)
         else:
             for mentioned in outputs.names:
                 folder = path.rpartition("/")[0]
-                self._claims.add(Effect.WRITE, f"{folder}/{mentioned.rpartition('/')[2]}", cwd, times=times)
+                name = f"{folder}/{mentioned.rpartition('/')[2]}"
+                self._claims.add(Effect.WRITE, name, cwd, times=times, proof=Proof.NONE)
             self._arguments(arguments, cwd)
 
     def _words(self, outputs: Outputs, arguments: list[str], source: str, cwd: Path) -> frozenset[str]:
@@ -205,7 +239,19 @@ class Scripts:
                 if next(iter(path.iterdir()), None) is None:
                     self._claims.add(Effect.CREATE, value, cwd, below=True)
             elif path.exists():
-                self._claims.add(Effect.WRITE, value, cwd)
+                self._claims.add(Effect.WRITE, value, cwd, proof=Proof.NONE)
             elif re.search(r"\w", value):
-                self._claims.add(Effect.CREATE, value, cwd)
+                self._claims.add(Effect.CREATE, value, cwd, proof=Proof.NONE)
                 self._claims.add(Effect.CREATE, value, cwd, below=True)
+
+
+def _argument(name: str, arguments: Sequence[str]) -> Iterator[str]:
+    """The value of `--name`, or of the argument that has this number."""
+    if name.isdigit():
+        yield from arguments[int(name) - 1 : int(name)] if int(name) else ()
+        return
+    for at, word in enumerate(arguments):
+        if word == name:
+            yield from arguments[at + 1 : at + 2]
+        elif word.startswith(f"{name}="):
+            yield word.partition("=")[2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from forge_core.permissions.shell.syntax import SimpleCommand
@@ -33,7 +34,8 @@ def operands(one: SimpleCommand, valued: str = "") -> list[str]:
 
 
 def without_bodies(line: str) -> tuple[str, tuple[str, ...]]:
-    """A line without its here-documents, and their texts. Linear: a script may hold many that never end."""
+    """A line that reads a file `__here_N__` in place of each here-document, and their texts. Linear: a script
+    may hold many that never end."""
     if "<<" not in line:
         return line, ()
     starts: dict[str, list[int]] = {}
@@ -51,11 +53,18 @@ def without_bodies(line: str) -> tuple[str, tuple[str, ...]]:
         if index == len(ends):
             at = found.start() + 1
             continue
-        plain += [line[done : found.start()], f" {found['rest']}\n"]
+        plain += [line[done : found.start()], f"<__here_{len(bodies)}__ {found['rest']}\n"]
         bodies.append(line[found.end() : ends[index]])
         row_end = line.find("\n", ends[index])
         done = at = len(line) if row_end < 0 else row_end + 1
     return "".join([*plain, line[done:]]), tuple(bodies)
+
+
+def with_texts(one: SimpleCommand, bodies: Sequence[str]) -> SimpleCommand:
+    """A command that is fed the texts that `without_bodies` took out."""
+    texts = {f"__here_{number}__": body for number, body in enumerate(bodies)}
+    fed = (*one.fed, *(texts[name] for name in one.reads if name in texts))
+    return replace(one, fed=fed, reads=tuple(name for name in one.reads if name not in texts))
 
 
 def loop_bodies(line: str) -> Iterator[str]:

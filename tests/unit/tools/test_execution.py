@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from forge_core.tools.expected.execution import WHOLE_LINE, executions
+from forge_core.tools.expected.lines import expected_effects
 from forge_core.tools.expected.loops import unrolled
-from forge_core.undo.expected import Proof
+from forge_core.undo.expected import Effect, Proof
 
 
 @pytest.mark.parametrize(
@@ -73,3 +74,35 @@ def test_a_proof_needs_a_shell_that_ended_by_itself() -> None:
 )
 def test_loops_over_known_words_are_written_out(line: str, written_out: str | None) -> None:
     assert unrolled(line) == (written_out or line)
+
+
+@pytest.mark.parametrize(
+    ("line", "times", "proof"),
+    [
+        ("for i in 1 2 3; do echo $i >> f; done", 3, Proof.END),
+        ("while read x; do echo $x >> f; done", 0, Proof.NONE),
+        ("sh -c 'a && b > f'", 1, Proof.SUCCESS),
+        ("X=a; Y=b; Y=c; $Y > f", 1, Proof.END),
+        ("a ${x:?} > f", 1, Proof.SUCCESS),
+        ("cd nope; cd ..; echo > f", 1, Proof.NONE),
+        ("sort a -o f", 1, Proof.SUCCESS),
+        ("sort a -o f; b", 1, Proof.NONE),
+        ("cp() { :; }; cp a f", 1, Proof.NONE),
+        ("python -c \"open('f', 'w')\" && b", 1, Proof.SUCCESS),
+        ("python -c \"if x: open('f', 'w')\" && b", 1, Proof.NONE),
+        ("python - <<'E'\nopen('f', 'w')\nE\n", 1, Proof.SUCCESS),
+        ("node -e \"require('fs').writeFileSync('f', '')\"", 1, Proof.SUCCESS),
+        ("node -e \"x(() => { require('fs').writeFileSync('f', '') })\"", 1, Proof.NONE),
+    ],
+)
+def test_a_claim_says_how_often_a_file_is_written_and_what_proves_it(
+    tmp_path: Path, line: str, times: int, proof: Proof
+) -> None:
+    (tmp_path / "sub").mkdir()
+    claims = [
+        one
+        for one in expected_effects(line, tmp_path).claims
+        if one.path == "f" and one.effect in (Effect.WRITE, Effect.COPY) and one.covers == "exact"
+    ]
+    strongest = max(claims, key=lambda one: one.proof)
+    assert (strongest.times, strongest.proof) == (times, proof)

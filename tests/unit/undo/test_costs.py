@@ -9,7 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from forge_core.undo.attribution import Attribution, Facts
+from forge_core.undo.expected import Claim, Covers, Effect, ExpectedEffects
+from forge_core.undo.git_objects import GitObjects
+from forge_core.undo.image import ABSENT, Change, Image, Kind
 from forge_core.undo.recorder import Recorder
+from forge_core.undo.watcher import SourceFiles
 from tests.unit.undo.workspace import Workspace, make_repository, make_workspace, shell
 
 
@@ -46,6 +51,32 @@ def test_a_checkpoint_of_1000_files_costs_little_more_than_looking_at_each(tmp_p
     assert stored_bytes(tmp_path / "state") == 0, "git holds every file already"
     assert least_cpu(recorder.before_command) <= 4 * least_cpu(lambda: bare_walk(root))
     recorder.close()
+
+
+def test_judging_the_copy_of_a_tree_costs_time_linear_in_its_files(tmp_path: Path) -> None:
+    """Eight times as many files may cost 24 times as much; with a scan for each file it would be 64 times."""
+
+    def judging(count: int) -> Callable[[], object]:
+        files = {f"src/d{number % 20}/f{number}": _image(number) for number in range(count)}
+        changes = [Change(f"copy/{name[4:]}", ABSENT, image) for name, image in files.items()]
+        claim = Claim(Effect.COPY, "copy", Covers.BELOW, ("src",))
+
+        def judge() -> None:
+            facts = Facts(
+                lambda images: [None] * len(images), lambda path: None, SourceFiles(files).digests_below
+            )
+            found = Attribution(
+                ExpectedEffects("cp", (claim,)), changes, GitObjects(tmp_path), facts
+            ).explained()
+            assert len(found) == count
+
+        return judge
+
+    assert least_cpu(judging(8_000)) <= 24 * least_cpu(judging(1_000))
+
+
+def _image(number: int) -> Image:
+    return Image(Kind.FILE, 0o644, f"{number:064x}", 5_000_000)
 
 
 def stored_bytes(folder: Path) -> int:

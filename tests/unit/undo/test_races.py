@@ -82,6 +82,7 @@ RACES: dict[str, tuple[str, list[Edit]]] = {
     "a save before sed": ("WAIT; sed -i s/x/y/ notes.txt; true", saves("notes.txt")),
     "a save after a redirect": ("echo made > made.txt; WAIT", saves("made.txt", "in place")),
     "an atomic save after a redirect": ("echo made > notes.txt; WAIT", saves("notes.txt")),
+    "an atomic save of a link that was written through": ("echo x > linked; WAIT", saves("linked")),
     "a save after an append": ("echo more >> notes.txt; WAIT", saves("notes.txt", "in place")),
     "a save in a tree that was formatted": (f"{RUFF} format .; WAIT", saves("pkg/b.py")),
     "a new file in a tree that is formatted": (f"{RUFF} format pkg; WAIT", saves("pkg/mine.py")),
@@ -123,6 +124,103 @@ RACES: dict[str, tuple[str, list[Edit]]] = {
         "make; WAIT",
         [("in place", "notes.txt", "draft\n"), ("atomic", "notes.txt", MINE), *saves("made/new.txt")],
     ),
+}
+
+UNWRITTEN: dict[str, str] = {
+    "after a failure": "false && echo ok > FILE; WAIT",
+    "after a failure, last": "WAIT; false && echo ok > FILE",
+    "after a success": "true || echo > FILE; WAIT",
+    "in an if": "if [ -e nope ]; then echo > FILE; fi; WAIT",
+    "in an else": "if true; then :; else echo > FILE; fi; WAIT",
+    "in a case": "case x in y) echo > FILE;; esac; WAIT",
+    "in a while": "while false; do echo > FILE; done; WAIT",
+    "in a loop over nothing": "for i in $(ls nope* 2>/dev/null); do echo > FILE; done; WAIT",
+    "in a loop that breaks": "for i in 1 2; do break; echo > FILE; done; WAIT",
+    "in a function that nobody calls": "f() { echo x > FILE; }; WAIT",
+    "in a group after a test": "[ -e nope ] && { echo a; echo x > FILE; }; WAIT",
+    "in a subshell after a failure": "false && (cd pkg; echo x > ../FILE); WAIT",
+    "after a test": "[ -e nope ] && touch FILE; WAIT",
+    "after a negation": "! true && echo x > FILE; WAIT",
+    "after a cd that fails": "cd nope 2>/dev/null && echo x > FILE; WAIT",
+    "in a folder that was not entered": "false && cd pkg; echo x > made; true || rm FILE; cd ..; WAIT",
+    "by tee": "false && echo x | tee FILE; WAIT",
+    "by tee in the middle": "false && echo x | tee FILE | cat; WAIT",
+    "in a pipe that is not reached": "false && echo x > made | tee FILE; WAIT",
+    "by an inner shell": "sh -c 'false && echo x > FILE'; WAIT",
+    "by an inner shell that is skipped": "false && sh -c 'echo x > FILE'; WAIT",
+    "by eval": "eval 'false && echo x > FILE'; WAIT",
+    "by a trap": "trap 'echo x > FILE' USR1; WAIT",
+    "after exit": "WAIT; exit 0; echo x > FILE",
+    "after exec": "WAIT; exec true; echo x > FILE",
+    "after set -e": "set -e; WAIT; false; echo x > FILE",
+    "after an unset variable": "set -u; WAIT; echo $nope; echo x > FILE",
+    "after a missing value": "WAIT; : ${nope:?}; echo x > FILE",
+    "after an input that is missing": "cat < nope > FILE; WAIT",
+    "in a group with an input that is missing": "{ echo x > FILE; } < nope; WAIT",
+    "after an output that can't be opened": "echo x > nope/nope > FILE; WAIT",
+    "by touch with a missing reference": "touch -r nope FILE; WAIT",
+    "by a hard link": "ln main.c FILE.c && ln -f FILE.c FILE && rm FILE && WAIT",
+    "by a script that touches it": f"{PYTHON} -c \"import pathlib; pathlib.Path('FILE').exists() and pathlib.Path('FILE').touch()\" && WAIT",
+    "by a script that opens it in some mode": f"{PYTHON} -c \"m = 'r'; print('FILE'); open('main.c', m)\" && WAIT",
+    "by the name of a link": "ln -s main.c FILE.link && false; echo x > FILE.link; false && rm FILE; WAIT",
+    "before a missing value": "(: ${nope:?} > FILE); WAIT",
+    "in a shell that is killed": "WAIT; kill -9 $$; echo x > FILE",
+    "where set -C forbids it": "set -C; echo x > FILE; WAIT",
+    "by cp of nothing": "cp nope FILE; WAIT",
+    "by cp of nothing, last": "WAIT; cp nope FILE",
+    "by cp to an existing file": "touch -a FILE; cp -n main.c FILE; WAIT",
+    "by mv of nothing": "mv nope FILE; WAIT",
+    "by mv after a failure": "echo x > made && false && mv made FILE; WAIT",
+    "by install of nothing": "install nope FILE; WAIT",
+    "by ln of nothing": "ln nope FILE; WAIT",
+    "by a compiler": "gcc nope.c -o FILE; WAIT",
+    "by a compiler that only checks": "gcc -fsyntax-only main.c -o FILE && WAIT",
+    "by curl": "curl -sf file:///nope -o FILE; WAIT",
+    "by sort": "sort nope -o FILE; WAIT",
+    "by dd": "dd if=nope of=FILE; WAIT",
+    "by dd in a timeout": "timeout 0.01 sleep 5 && dd if=/dev/zero of=FILE count=1; WAIT",
+    "by truncate": "truncate -c -s 0 FILE.nope && WAIT; false && truncate -s 0 FILE",
+    "by gunzip that tests": "gzip -kc main.c > FILE.gz; gunzip -t FILE.gz && WAIT",
+    "by split": "split main.c FILE.part && split -n 1 main.c FILE.part && WAIT",
+    "by perl": "false && perl -pi -e s/x/y/ FILE; WAIT",
+    "by a program that is missing": "nosuchprog FILE; WAIT",
+    "by a program that only reads it": f"{PYTHON} -c 'print(1)' FILE && WAIT",
+    "by xargs without input": "xargs -r tee FILE < /dev/null && WAIT",
+    "by flock that does not wait": "(flock 9; flock -n 9.lock tee FILE < /dev/null) 9> 9.lock; WAIT",
+    "by find without a match": "find . -name nope -exec cp {} FILE ';' && WAIT",
+    "by make": "printf 'all:\\nFILE:\\n\\techo x > FILE\\n' > rules.mk; make -f rules.mk && WAIT",
+    "by npm": "npm run nothing --if-present && false && npm init -y; false && echo > FILE; WAIT",
+    "by a script that exits": f"{PYTHON} -c \"import sys; sys.exit(0); open('FILE', 'w')\" && WAIT",
+    "by a script that branches": (
+        f"{PYTHON} -c \"import sys\nif len(sys.argv) > 5:\n    open('FILE', 'w')\" && WAIT"
+    ),
+    "by a function of a script": f"{PYTHON} -c \"def f():\n    open('FILE', 'w')\" && WAIT",
+    "by a script that returns": (f"{PYTHON} -c \"def f():\n    return\n    open('FILE', 'w')\nf()\" && WAIT"),
+    "by a script that catches": (
+        f"{PYTHON} -c \"try:\n    1 / 0\n    open('FILE', 'w')\nexcept Exception: pass\" && WAIT"
+    ),
+    "by a script that fails": f"{PYTHON} -c \"1 / 0; open('FILE', 'w')\"; WAIT",
+    "by a script from a here-document": f"{PYTHON} - <<'E' && WAIT\nfor n in []:\n    open('FILE', 'w')\nE\n",
+    "by a node script that exits": (
+        "node -e \"process.exit(0); require('fs').writeFileSync('FILE', 'x')\" && WAIT"
+    ),
+    "by a node script that branches": "node -e \"if (0) require('fs').writeFileSync('FILE', 'x')\" && WAIT",
+    "only by setting its times": "touch FILE; touch FILE; WAIT",
+    "before a formatter": "mkdir -p made; cat > made/x.py <<'E'\nx=1\nE\nfalse && cp made/x.py FILE; WAIT",
+    "less often than it is saved": "for i in 1 2 3; do echo $i >> FILE; done; WAIT",
+    "in a shell script that stops": "printf 'exit 0\\necho x > FILE\\n' > s.sh; sh s.sh && WAIT",
+}
+"""Lines that name FILE as something that they write, and do not write it, or not as its last writer."""
+LAYOUT = "import os\nold_name = {'a':1}\n\n\ndef f( x ):\n  return x+old_name['a']\n"
+UNFORMATTED: dict[str, str] = {
+    "a formatter that is skipped": f"false && {RUFF} format .; WAIT",
+    "a linter that is skipped": f"true || {RUFF} check --fix --select I .; WAIT",
+    "a formatter of another folder": f"mkdir x; {RUFF} format x; WAIT",
+    "a formatter that is missing": "nosuchprog || false && black pkg/a.py; WAIT",
+    "a formatter that has formatted the file before": f"{RUFF} format .; WAIT",
+    "a linter that has repaired the file before": f"{RUFF} check --fix --select F,I .; WAIT",
+    "a formatter of the file alone": f"{RUFF} format pkg/a.py && WAIT",
+    "a formatter in an if": f"if false; then {RUFF} format pkg; fi; WAIT",
 }
 
 
@@ -212,6 +310,66 @@ async def test_what_the_user_saves_while_a_command_runs_survives_undo_and_redo(
     assert touched.isdisjoint(left)
     await desk.store.redo()
     await _still(desk, edits, left)
+
+
+@pytest.mark.parametrize("line", UNWRITTEN.values(), ids=UNWRITTEN.keys())
+async def test_what_the_user_saves_under_a_name_that_the_command_did_not_write_survives(
+    desk: Desk, line: str
+) -> None:
+    """Of a file that existed and of a new one, saved in both ways."""
+    for program in ("npm", "make", "gcc", "curl", "node", "perl"):
+        if program in line.split() and not shutil.which(program):
+            pytest.skip(f"{program} is not installed")
+    edits = []
+    await desk.store.begin_turn("race")
+    for name, how in (("notes.txt", "atomic"), ("ideas.md", "in place")):
+        await desk.run(line.replace("FILE", name), saves(name, how))
+        edits += saves(name, how)
+    await desk.store.end_turn()
+    desk.check(edits)
+    await desk.store.undo()
+    desk.check(edits)
+    await desk.store.redo()
+    desk.check(edits)
+
+
+@pytest.mark.parametrize("line", UNFORMATTED.values(), ids=UNFORMATTED.keys())
+async def test_a_layout_that_the_user_saves_beside_a_formatter_that_did_not_run_survives(
+    desk: Desk, line: str
+) -> None:
+    edits = [("atomic", "pkg/a.py", LAYOUT)]
+    await desk.store.begin_turn("race")
+    await desk.run(line, edits)
+    await desk.store.end_turn()
+    await desk.store.undo()
+    desk.check(edits)
+    await desk.store.redo()
+    desk.check(edits)
+
+
+async def test_what_the_user_saves_before_a_job_writes_it_survives(desk: Desk) -> None:
+    edits = saves("notes.txt") + saves("ideas.md", "in place")
+    await desk.store.begin_turn("job")
+    command = f"{desk.wait}; touch ideas.md; {PYTHON} --version > notes.txt"
+    await ToolExecutor().execute(BashTool(), {"command": command, "run_in_background": True}, desk.context)
+    await desk.edit(edits)
+    await desk.store.end_turn()
+    await desk.store.undo()
+    desk.check(edits)
+    await desk.jobs.stop(1)
+
+
+async def test_what_the_user_saves_before_a_command_times_out_survives(desk: Desk) -> None:
+    edits = saves("notes.txt")
+    await desk.store.begin_turn("slow")
+    call = {"command": f"{desk.wait}; sleep 7303; echo made > notes.txt", "timeout_s": 2}
+    running = asyncio.ensure_future(ToolExecutor().execute(BashTool(), call, desk.context))
+    await desk.ready(running)
+    await desk.edit(edits)
+    await running
+    await desk.store.end_turn()
+    await desk.store.undo()
+    desk.check(edits)
 
 
 async def _still(desk: Desk, edits: list[Edit], left: dict[str, bytes]) -> None:

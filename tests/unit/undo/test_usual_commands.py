@@ -70,6 +70,18 @@ PACKAGE = {
     "version": "1.0.0",
     "scripts": {"build": "node build.js", "prebuild": "touch stamp"},
 }
+WITH_FUNCTIONS = """
+from pathlib import Path
+def save(name):
+    with open(name, "w") as file:
+        file.write(name)
+def main():
+    for name in ("one.txt", "two.txt"):
+        save(name)
+    Path("three.txt").write_text("3")
+if __name__ == "__main__":
+    main()
+"""
 PATCH = """--- a/notes.txt
 +++ b/notes.txt
 @@ -1,3 +1,3 @@
@@ -109,6 +121,7 @@ def make_project(root: Path) -> None:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     (root / "run.sh").chmod(0o755)
+    (root / "linked").symlink_to("other.txt")
     make_repository(root)
     shell(root, "git checkout -q -b side && echo side >> other.txt && echo new > side.txt && git add -A")
     shell(root, "git commit -qm side && sed -i 's/one x/one side/' notes.txt && git commit -qam clash")
@@ -170,6 +183,20 @@ COMMANDS = {
     "a node script": "node build.js && node -e \"require('fs').writeFileSync('e.txt', 'x')\"",
     "perl": "perl -pi -e 's/x/q/' notes.txt",
     "awk": "awk '{print $1}' notes.txt > first.txt && mv first.txt notes.txt",
+    "a redirect after a command": "test -d pkg && wc -l notes.txt > count.txt",
+    "a redirect of a command that fails": "cd pkg && grep nothing a.py > found.txt",
+    "a copy into a new folder": "mkdir -p d && cp notes.txt main.c d/",
+    "a copy unless it exists": "[ -e copy.txt ] || cp notes.txt copy.txt; true",
+    "a line unless it is there": "grep -q build .gitignore 2>/dev/null || echo build >> .gitignore; true",
+    "loops that write new files": (
+        "for n in a b c; do echo $n > $n.txt; done; for i in {1..3}; do wc -l notes.txt > out/$i; done; "
+        "mkdir out && for i in 1 2; do wc -l notes.txt > out/$i.txt; done"
+    ),
+    "a formatter of a new file": f"cat > new.py <<'EOF'\nx = {{'a':1}}\nEOF\n{RUFF} format new.py && sed -i s/a/b/ pkg/a.py && {RUFF} format pkg/a.py",
+    "a redirect through a link": "echo x > linked",
+    "an inner shell": "bash -c 'wc -l notes.txt > count.txt && cp main.c m.c'",
+    "a script with functions": f"{PYTHON} - <<'EOF'\n{WITH_FUNCTIONS}EOF\n",
+    "make after a change": "make && sleep 0.01 && touch Makefile && make",
     "in a folder": "cd pkg && sed -i 's/old_name/n/' a.py b.py && echo x > made.txt && (cd .. && echo y > top.txt)",
 }
 NEEDED = {
