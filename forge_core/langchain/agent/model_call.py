@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -22,7 +22,7 @@ from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.runnables import Runnable
 
 from forge_core.errors import NEVER_SENT, ProviderError
-from forge_core.events import LLMChunk
+from forge_core.events import AgentEvent, LLMChunk
 from forge_core.langchain.agent.run_control import StopSignal
 from forge_core.langchain.callbacks.usage import message_usage
 from forge_core.langchain.messages.conversion import langchain_calls
@@ -32,13 +32,13 @@ from forge_core.llm.models import ToolCall as WireToolCall
 from forge_core.llm.tokens import estimate_tokens
 from forge_core.result import StoppedReason
 
-_DONE = object()
-_STOPPED = object()
-
 
 class ModelCall:
-    """Streams one answer. After `events()` has ended exactly one of these holds: `error` is set, `stopped`
-    is true, or `message()` is whole; `text` is what had arrived in every case."""
+    """One request to the model and its answer.
+
+    After `stream()` exactly one of these holds: `error` is set, `stopped` is true, or `message()` is whole.
+    `text` is what has arrived in each case.
+    """
 
     def __init__(
         self,
@@ -55,6 +55,7 @@ class ModelCall:
         self._callbacks = callbacks
         self._stop = stop
         self._chunks: list[AIMessage] = []
+        self._is_started = False
         self.error: Exception | None = None
         self.stopped = False
         self.started = time.monotonic()
@@ -74,8 +75,10 @@ class ModelCall:
 
     @property
     def is_refused(self) -> bool:
-        """Whether it failed before the model was at work: such a call is not charged."""
+        """Whether it ended before the model was at work: such a call is not charged."""
         error = self.error
+        if not self._is_started:
+            return True
         if self._chunks or not isinstance(error, ProviderError):
             return False
         return error.status is not None or error.error_type in NEVER_SENT
@@ -84,37 +87,44 @@ class ModelCall:
         """The settled answer, checked strictly (see `settle`). `taken_ids` grows by its calls' ids."""
         return settle(self._chunks, taken_ids)
 
-    async def events(self) -> AsyncGenerator[LLMChunk, None]:
-        """The fragments as they come. Ends early when the stop signal is set, with the connection closed."""
-        queue: asyncio.Queue[object] = asyncio.Queue()
+    async def stream(self, emit: Callable[[AgentEvent], None]) -> None:
+        """Stream the answer and emit its fragments.
+
+        Returns early, with the connection closed, when the stop signal is set.
+        """
+        # A task of its own: cancelling it closes the stream at once, wherever it waits. Racing each chunk
+        # against the stop signal instead would cost two tasks per token.
         with counting_with(self._retries):
-            pump = asyncio.create_task(self._pump(queue), name="forge-model-call")
+            pump = asyncio.create_task(self._pump(emit), name="forge-model-call")
+
+        def stop() -> None:
+            if not pump.done():
+                self.stopped = True
+                pump.cancel()
+
         try:
-            with self._stop.calling(lambda: queue.put_nowait(_STOPPED)):
-                while (item := await queue.get()) is not _DONE:
-                    if item is _STOPPED:
-                        self.stopped = True
-                        break
-                    assert isinstance(item, AIMessage)
-                    self._chunks.append(item)
-                    for event in chunk_events(item):
-                        yield event
+            with self._stop.calling(stop):
+                await asyncio.wait([pump])
         finally:
             pump.cancel()
             await asyncio.wait([pump])
+        if not pump.cancelled():
+            pump.result()  # a bug in a listener, or SystemExit: not the provider's failure
 
-    async def _pump(self, queue: asyncio.Queue[object]) -> None:
-        # A task of its own: stopping it closes the stream at once, wherever it waits, without racing every
-        # single chunk against the stop signal (which would cost two tasks per token).
+    async def _pump(self, emit: Callable[[AgentEvent], None]) -> None:
+        self._is_started = True
         try:
             stream: Any = self._llm.astream(self._messages, config={"callbacks": self._callbacks})
             async with aclosing(stream) as chunks:
                 async for chunk in chunks:
-                    queue.put_nowait(chunk)
+                    if self.stopped:
+                        return
+                    self._chunks.append(chunk)
+                    for event in chunk_events(chunk):
+                        emit(event)
         except Exception as error:  # the turn's border: a provider's failure becomes data
-            self.error = error
-        finally:
-            queue.put_nowait(_DONE)
+            if not self.stopped:
+                self.error = error
 
 
 def settle(chunks: Sequence[AIMessage], taken_ids: set[str]) -> AIMessage:

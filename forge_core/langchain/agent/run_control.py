@@ -1,4 +1,4 @@
-"""How a run is stopped and how its time is counted."""
+"""Stopping a run, and counting its time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from forge_core.result import StoppedReason
 
 
 class RunClock:
-    """Seconds of a run, without those spent waiting for the person."""
+    """Counts seconds, except those spent waiting for the user."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
@@ -21,12 +21,13 @@ class RunClock:
         self._paused_since = 0.0
 
     def elapsed(self) -> float:
+        """Return the seconds since the clock was made, without pauses."""
         paused = self._paused_s + (self._now() - self._paused_since if self._pauses else 0.0)
         return self._now() - self._started - paused
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stops the clock; may nest and overlap (two prompts in the queue count once)."""
+        """Stop the clock. Pauses may nest and overlap: two queued prompts count once."""
         if not self._pauses:
             self._paused_since = self._now()
         self._pauses += 1
@@ -39,15 +40,16 @@ class RunClock:
 
 
 class StopSignal:
-    """A request to end a run early. The first reason stands."""
+    """A request to end a run early. The first reason wins."""
 
     def __init__(self) -> None:
         self.reason: StoppedReason | None = None
         self.event = asyncio.Event()
-        """Set together with the reason; tools look at it."""
+        """Set together with the reason; tools wait for it."""
         self._listeners: list[Callable[[], None]] = []
 
     def set(self, reason: StoppedReason) -> None:
+        """Stop the run, unless it is being stopped already."""
         if self.reason is not None:
             return
         self.reason = reason
@@ -55,9 +57,18 @@ class StopSignal:
         for listener in list(self._listeners):
             listener()
 
+    async def sleep(self, seconds: float) -> bool:
+        """Wait; return False as soon as the signal is set."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self.event.wait()
+        except TimeoutError:
+            return self.reason is None
+        return False
+
     @contextmanager
     def calling(self, listener: Callable[[], None]) -> Iterator[None]:
-        """Calls `listener` once when the signal is set, at once if it is set already."""
+        """Call `listener` once when the signal is set; immediately if it is set already."""
         self._listeners.append(listener)
         try:
             if self.reason is not None:
@@ -68,16 +79,21 @@ class StopSignal:
 
 
 class Deadline:
-    """Sets a stop signal with "timeout" when `clock` has gone `seconds` further. None: never."""
+    """Sets a stop signal to "timeout" when `clock` has advanced by `seconds` within the `with` block.
+
+    With None as `seconds` it never does.
+    """
 
     def __init__(self, seconds: float | None, clock: RunClock, stop: StopSignal) -> None:
         self._clock = clock
         self._stop = stop
         self._end = None if seconds is None else clock.elapsed() + seconds
         self._timer: asyncio.TimerHandle | None = None
+
+    def __enter__(self) -> None:
         self._arm()
 
-    def cancel(self) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._timer is not None:
             self._timer.cancel()
 
@@ -88,5 +104,5 @@ class Deadline:
         if left <= 0:
             self._stop.set("timeout")
         else:
-            # A pause moves the end away while the timer runs, so the timer only looks again.
+            # A pause moves the end while the timer runs, so the timer only checks again.
             self._timer = asyncio.get_running_loop().call_later(left, self._arm)

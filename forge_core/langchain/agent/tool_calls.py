@@ -1,33 +1,36 @@
-"""Runs the tool calls of one answer: in parallel where that is safe, answered in call order."""
+"""Running the tool calls of one answer: in parallel where that is safe, answered in call order."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManager
+from langchain_core.callbacks import AsyncCallbackManagerForChainRun
+from langchain_core.messages import AIMessage
 
 from forge_core.approval import Effect
 from forge_core.events import AgentEvent, Permission, ToolEnd, ToolProgress, ToolStart
 from forge_core.langchain.agent.run_control import StopSignal
+from forge_core.llm.marking import tool_output
+from forge_core.llm.models import Message
 from forge_core.result import ToolCallRecord
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolResult
-from forge_core.tools.executor import ToolExecutor
+from forge_core.tools.executor import INTERRUPT_GRACE_S, ToolExecutor
 from forge_core.tools.registry import ToolRegistry
 
-GRACE_S = 0.25
-"""How long an interrupted tool may take to hand in what it has before it is cancelled."""
-
-_ALL_DONE = object()
+_ROUND_GRACE_S = 2 * INTERRUPT_GRACE_S
+"""Seconds from an interrupt to the cancelling of calls that are still running. The executor cancels a tool
+earlier, so that its partial result arrives."""
+_FOREIGN = frozenset({ToolCategory.FILE, ToolCategory.SEARCH, ToolCategory.EXECUTION, ToolCategory.NETWORK})
 
 
 @dataclass(frozen=True, slots=True)
 class PendingCall:
-    """A call as the model asked for it; `problem` tells why its arguments are unusable."""
+    """A call as the model made it; `problem` says why its arguments are unusable."""
 
     id: str
     name: str
@@ -36,7 +39,7 @@ class PendingCall:
 
 
 class ToolRound:
-    """One round of calls. Each call gets exactly one record, whatever happens to it."""
+    """The tool calls of one answer. Each gets exactly one record, whatever happens to it."""
 
     def __init__(
         self,
@@ -44,42 +47,51 @@ class ToolRound:
         tools: ToolRegistry,
         executor: ToolExecutor,
         make_context: Callable[[], ExecutionContext],
-        callbacks: AsyncCallbackManager,
+        chain: AsyncCallbackManagerForChainRun,
         stop: StopSignal,
+        emit: Callable[[AgentEvent], None],
     ) -> None:
         self._calls = calls
         self._tools = tools
         self._executor = executor
         self._make_context = make_context
-        self._callbacks = callbacks
+        self._chain = chain
         self._stop = stop
-        self._queue: asyncio.Queue[object] = asyncio.Queue()
+        self._emit = emit
         self._records: dict[str, ToolCallRecord] = {}
+        self._reports: set[asyncio.Task[None]] = set()
         self.denied: set[str] = set()
-        """Ids of the calls that policy or person refused."""
+        """Ids of the calls that the policy or the user denied."""
 
-    def records(self) -> list[ToolCallRecord]:
-        """In call order; a call that never came to its turn is recorded as not run."""
-        return [self._records.get(call.id) or not_run(call) for call in self._calls]
-
-    async def events(self) -> AsyncGenerator[AgentEvent, None]:
-        """TOOL_START … TOOL_END of every call, those of parallel calls interleaved."""
-        worker = asyncio.create_task(self._run_batches(), name="forge-tool-round")
-        try:
-            while (item := await self._queue.get()) is not _ALL_DONE:
-                assert isinstance(item, AgentEvent)
-                yield item
-            await worker
-        finally:
-            worker.cancel()
-            await asyncio.wait([worker])
-
-    async def _run_batches(self) -> None:
+    async def run(self) -> None:
+        """Run the calls, emitting TOOL_START … TOOL_END of each; those of parallel calls interleave."""
         try:
             for batch in _batches(self._calls, self._tools):
                 await self._run_batch(batch)
+            await asyncio.gather(*self._reports)
         finally:
-            self._queue.put_nowait(_ALL_DONE)
+            if self._reports:
+                await asyncio.wait(self._reports)
+
+    def records(self) -> list[ToolCallRecord]:
+        """Return the records in call order; a call whose turn never came is recorded as not run."""
+        return [self._records.get(call.id) or not_run(call) for call in self._calls]
+
+    def messages(self) -> list[Message]:
+        """Return the results as messages for the model, in call order.
+
+        Output of files, commands and other machines is marked as data; errors worded by Forge or the user are
+        not.
+        """
+        own = self.denied | {call.id for call in self._calls if call.problem is not None}
+        return [
+            result_message(record, is_data=record.id not in own and self._is_foreign(record.name))
+            for record in self.records()
+        ]
+
+    def _is_foreign(self, name: str) -> bool:
+        tool = self._tools.get(name)
+        return tool is not None and tool.category in _FOREIGN
 
     async def _run_batch(self, batch: Sequence[PendingCall]) -> None:
         tasks = [asyncio.create_task(self._run_call(call), name=f"forge-tool-{call.name}") for call in batch]
@@ -87,7 +99,7 @@ class ToolRound:
 
         def stop_soon() -> None:
             loop = asyncio.get_running_loop()
-            timers.extend(loop.call_later(GRACE_S, task.cancel) for task in tasks)
+            timers.extend(loop.call_later(_ROUND_GRACE_S, task.cancel) for task in tasks)
 
         try:
             with self._stop.calling(stop_soon):
@@ -100,14 +112,14 @@ class ToolRound:
             await asyncio.wait(tasks)
 
     async def _run_call(self, call: PendingCall) -> None:
-        self._queue.put_nowait(ToolStart(call_id=call.id, name=call.name, arguments=call.arguments))
+        self._emit(ToolStart(call_id=call.id, name=call.name, arguments=call.arguments))
         context = self._context_for(call)
         started = time.monotonic()
         result = _interrupted()
         try:
             result = await self._result_of(call, context)
         except asyncio.CancelledError:
-            if self._stop.reason is None:  # not our own stop: the run itself is being torn down
+            if self._stop.reason is None:  # a hard cancel of the whole run
                 raise
         finally:
             duration = max(0.0, time.monotonic() - started - context.waited_s)
@@ -122,7 +134,7 @@ class ToolRound:
         if call.problem is not None:
             return ToolResult(False, error=_bad_arguments(call, tool), outcome="unreadable")
         text = json.dumps(call.arguments, ensure_ascii=False)
-        run = await self._callbacks.on_tool_start(
+        run = await self._chain.get_child().on_tool_start(
             {"name": call.name, "description": tool.description}, text, inputs=call.arguments
         )
         try:
@@ -137,21 +149,27 @@ class ToolRound:
         context = self._make_context()
         context.call_id = call.id
         context.interrupted = self._stop.event
-        context.on_output = lambda text: self._queue.put_nowait(ToolProgress(call_id=call.id, text=text))
-        context.emit = self._emit
+        context.on_output = lambda text: self._emit(ToolProgress(call_id=call.id, text=text))
+        context.emit = self._forward
         return context
 
-    def _emit(self, event: AgentEvent) -> None:
-        if isinstance(event, Permission) and event.decision == "deny":
-            self.denied.add(event.call_id)
-        self._queue.put_nowait(event)
+    def _forward(self, event: AgentEvent) -> None:
+        """Emit an event of the executor. Permission decisions also go to the callbacks."""
+        if isinstance(event, Permission):
+            if event.decision == "deny":
+                self.denied.add(event.call_id)
+            self._reports.add(asyncio.create_task(self._report(event), name="forge-permission-callbacks"))
+        self._emit(event)
+
+    async def _report(self, event: Permission) -> None:
+        await self._chain.get_child().on_custom_event("permission", event.data, run_id=self._chain.run_id)
 
     def _finish(self, call: PendingCall, result: ToolResult, duration_s: float) -> None:
         text = result.for_model()
         self._records[call.id] = ToolCallRecord(
             call.id, call.name, call.arguments, text, result.success, duration_s
         )
-        self._queue.put_nowait(
+        self._emit(
             ToolEnd(
                 call_id=call.id,
                 name=call.name,
@@ -168,8 +186,25 @@ class ToolRound:
         )
 
 
+def pending_calls(message: AIMessage) -> list[PendingCall]:
+    """Return the tool calls of an answer, those with unusable arguments last."""
+    calls = [PendingCall(call["id"] or "", call["name"], call["args"]) for call in message.tool_calls]
+    broken = [
+        PendingCall(call["id"] or "", call["name"] or "", {}, call["error"] or "not valid JSON")
+        for call in message.invalid_tool_calls
+    ]
+    return calls + broken
+
+
+def result_message(record: ToolCallRecord, *, is_data: bool = False) -> Message:
+    """Return the message that answers a call; with `is_data`, its text is marked as data."""
+    text = tool_output(record.name, record.result) if is_data else record.result
+    extra = {} if record.success else {"status": "error"}
+    return Message.tool_result(record.id, text, name=record.name, **extra)
+
+
 def _batches(calls: Sequence[PendingCall], tools: ToolRegistry) -> list[list[PendingCall]]:
-    """Neighbouring calls run together, but for those that write files or run commands: alone and in order."""
+    """Group neighbouring calls that may run in parallel. Those that write files or run commands run alone."""
     batches: list[list[PendingCall]] = []
     together = False
     for call in calls:
@@ -186,7 +221,7 @@ def _batches(calls: Sequence[PendingCall], tools: ToolRegistry) -> list[list[Pen
 
 
 def not_run(call: PendingCall) -> ToolCallRecord:
-    """The record of a call that an interrupt left without its turn."""
+    """Return the record of a call that an interrupt prevented."""
     return ToolCallRecord(call.id, call.name, call.arguments, _interrupted().for_model(), False, 0.0)
 
 

@@ -8,7 +8,7 @@ more than 30 s is not waited for: the error then says how long.
 
 Before the first token the client retries, because nobody has seen anything of the answer. After it the
 client raises, since a stream cannot take back what it has yielded; a reader that can drop the text repeats
-the request (`forge_core.langchain.agent.run` repeats the step of a turn). Both count with one `RetryCount`,
+the request (`forge_core.langchain.agent` repeats the step of a turn). Both count with one `RetryCount`,
 so that a step is sent at most `max_retries + 1` times.
 """
 

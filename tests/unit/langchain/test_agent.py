@@ -343,7 +343,7 @@ async def test_a_second_run_at_the_same_time_is_refused() -> None:
     agent = agent_for([gate])
     first = asyncio.create_task(agent.run("one"))
     await gate.reached.wait()
-    with pytest.raises(ForgeError, match="running already"):
+    with pytest.raises(ForgeError, match="already running"):
         await agent.run("two")
     agent.interrupt()
     await first

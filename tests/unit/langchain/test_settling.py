@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from forge_core.errors import ForgeError, RateLimitError
+from forge_core.events import AgentEvent, LLMChunk
 from forge_core.langchain import ForgeAgent, OpenRouterLLM, langchain_to_forge
 from forge_core.langchain.agent.model_call import ModelCall, settle
 from forge_core.langchain.agent.run_control import StopSignal
@@ -19,7 +20,6 @@ from forge_core.langchain.model.errors import as_model_error
 from forge_core.langchain.model.structured import strict_schema
 from forge_core.llm.account.catalog import ModelInfo
 from forge_core.llm.client import OpenRouterClient
-from forge_core.tools.base import ExecutionContext
 from tests.support.agent_tools import Echo
 from tests.support.scripted_llm import ScriptedLLM
 from tests.support.sse_server import MODEL, SseServer, answer
@@ -79,8 +79,12 @@ async def test_a_model_that_cannot_stream_still_runs_tools_and_shows_its_text() 
 
 async def test_parts_are_shown_by_their_kind() -> None:
     call = ModelCall(Whole(), [HumanMessage("go")], AsyncCallbackManager([]), StopSignal())
-    shown = [(event.kind, event.text) async for event in call.events()]
-    assert shown == [("reasoning", "hm"), ("answer", "one two")]
+    shown: list[AgentEvent] = []
+    await call.stream(shown.append)
+    assert [(event.kind, event.text) for event in shown if isinstance(event, LLMChunk)] == [
+        ("reasoning", "hm"),
+        ("answer", "one two"),
+    ]
     assert (call.text, call.reasoning) == ("one two", "hm")
     assert call.duration_s >= 0
 
@@ -88,11 +92,6 @@ async def test_parts_are_shown_by_their_kind() -> None:
 def test_an_agent_needs_at_least_one_model_call() -> None:
     with pytest.raises(ForgeError, match="max_iterations is 0"):
         ForgeAgent(llm=ScriptedLLM(replies=[["x"]]), max_iterations=0)
-
-
-def test_an_idle_agent_has_no_clock() -> None:
-    agent = ForgeAgent(llm=ScriptedLLM(replies=[["x"]]), make_context=ExecutionContext)
-    assert (agent.clock, agent.is_running) == (None, False)
 
 
 def test_an_error_of_both_trees_stays_itself() -> None:

@@ -181,15 +181,33 @@ async def test_an_interrupt_ends_the_wait_at_once_and_the_run_can_be_resumed() -
     assert result_of(await resumed(agent)).output == "whole"
 
 
-async def test_an_interrupt_while_the_resumed_call_has_brought_nothing_keeps_the_step() -> None:
-    gate = Gate()
-    agent = agent_for(["half", broken()], [gate], ["whole"], max_retries=0)
+async def interrupt_at(gate: Gate, agent: ForgeAgent) -> None:
+    await gate.reached.wait()
+    agent.interrupt()
+
+
+async def test_an_interrupt_before_the_request_is_sent_sends_none() -> None:
+    agent = agent_for(["half", broken()], ["whole"], max_retries=0)
     await collect(agent)
     events = []
     async for event in agent.resume():
         events.append(event)
         if isinstance(event, LLMStart):
-            asyncio.get_running_loop().call_soon(agent.interrupt)
+            agent.interrupt()
+    assert result_of(events).stopped_reason == "cancelled"
+    assert result_of(events).usage.total_tokens == 0
+    assert result_of(await resumed(agent)).output == "whole"
+
+
+async def test_an_interrupt_while_the_resumed_call_has_brought_nothing_keeps_the_step() -> None:
+    gate = Gate()
+    agent = agent_for(["half", broken()], [gate], ["whole"], max_retries=0)
+    await collect(agent)
+    events = []
+    interrupting = asyncio.create_task(interrupt_at(gate, agent))
+    async for event in agent.resume():
+        events.append(event)
+    await interrupting
     assert result_of(events).stopped_reason == "cancelled"
     assert result_of(await resumed(agent)).output == "whole"
 

@@ -1,0 +1,100 @@
+"""The queue between a run and the one reader of its events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Protocol
+
+from forge_core.events import AgentEvent
+
+
+class EventSink(Protocol):
+    """Receives the events of a run, in order."""
+
+    def emit(self, event: AgentEvent) -> None:
+        """Take one event without waiting, so that callbacks and running tools can call it."""
+
+    async def ready(self) -> None:
+        """Wait until the reader has caught up far enough for the run to start its next step."""
+
+
+class NoReader:
+    """An `EventSink` for runs whose events nobody reads."""
+
+    def emit(self, event: AgentEvent) -> None:
+        pass
+
+    async def ready(self) -> None:
+        pass
+
+
+async def read_events(run: Callable[[EventSink], Awaitable[None]]) -> AsyncGenerator[AgentEvent, None]:
+    """Start `run` in a task of its own and yield what it emits; closing the generator cancels the task."""
+
+    async def work() -> None:
+        try:
+            await run(queue)
+        finally:
+            queue.close()
+
+    queue = EventQueue()
+    task = asyncio.create_task(work(), name="forge-agent-run")
+    try:
+        while (event := await queue.get()) is not None:
+            yield event
+        await task
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+class EventQueue:
+    """Carries events from a run in one task to a reader in another.
+
+    Fragments and the output of tools are never held back; the run waits for a slow reader between its steps.
+    """
+
+    def __init__(self, limit: int = 0) -> None:
+        """`limit`: how many events may be unread when the run starts its next step."""
+        self._queue: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
+        self._limit = limit
+        self._is_handling = False
+        self._is_closed = False
+        self._caught_up = asyncio.Event()
+
+    def emit(self, event: AgentEvent) -> None:
+        if not self._is_closed:
+            self._queue.put_nowait(event)
+
+    async def ready(self) -> None:
+        while self._unread > self._limit:
+            self._caught_up.clear()
+            await self._caught_up.wait()
+
+    async def get(self) -> AgentEvent | None:
+        """Return the next event, None at the end. The call also says that the previous event is handled."""
+        self._is_handling = False
+        if self._unread <= self._limit:
+            self._caught_up.set()
+        event = await self._queue.get()
+        self._is_handling = event is not None
+        return event
+
+    def close(self, *, discard: bool = False) -> None:
+        """End the reader's loop after the events emitted so far; with `discard`, before them."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        while discard and not self._queue.empty():
+            self._queue.get_nowait()
+        self._queue.put_nowait(None)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a run would wait before its next step."""
+        return self._unread > self._limit
+
+    @property
+    def _unread(self) -> int:
+        return self._queue.qsize() + self._is_handling
