@@ -22,8 +22,8 @@ from random import Random
 
 from forge_core.approval import Effect
 from forge_core.permissions import Decision, PermissionPolicy
+from forge_core.permissions.programs.catalog import READERS, VERSIONS
 from forge_core.permissions.read_only.git import _FORMS
-from forge_core.permissions.read_only.program_tables import READERS, VERSIONS
 from forge_core.tools.base import ToolUse
 from tests.bench.shell_canaries import wall
 

@@ -10,7 +10,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from forge_core.permissions.guard.destruction import (
-    DELETERS,
     cleaning,
     deletes_branches,
     destroyed,
@@ -25,8 +24,14 @@ from forge_core.permissions.guard.destruction import (
     starts_of,
 )
 from forge_core.permissions.guard.valuable_paths import absolute, is_all_of, is_history, precious
-from forge_core.permissions.programs.plain_programs import NEVER_RUN
-from forge_core.permissions.programs.word_sets import table
+from forge_core.permissions.programs.catalog import (
+    DELETERS,
+    DEVICE_WRITERS,
+    FORMATTERS,
+    GUARDED,
+    INPUT_FEEDERS,
+    NEVER_RUN,
+)
 from forge_core.permissions.shell.syntax import SimpleCommand, read_line, words_of
 from forge_core.workspace.globs import expand_braces
 
@@ -37,13 +42,9 @@ _FUNCTION = re.compile(
     r"(?<![\w:.@-])(?:function\s{1,9})?([\w:.@-]{1,64})\s{0,9}\(\)\s{0,9}[{(]([^}]{0,500})"
     r"|\bfunction\s{1,9}([\w:.@-]{1,64})\s{1,9}[{(]([^}]{0,500})"
 )
-_DISK_WRITERS = table("cp mv tee shred truncate cat install rsync pv badblocks hdparm sgdisk")
-_FORMATTERS = table("wipefs blkdiscard fdisk sfdisk gdisk parted mkswap cryptsetup diskutil")
 _MAX_FOLDERS = 8
 """In so many folders a deletion that cannot be read is compared with what the line names; it asks anyway."""
-_GUARDED = DELETERS | table("chmod chown dd shred mkfs wipefs")
 _MAX_WORDS = 200
-_FEEDERS = frozenset({"xargs", "gxargs", "parallel"})
 _TEXT_RUNNERS = ("python", "node", "perl", "ruby", "deno", "bun", "php")
 
 
@@ -132,7 +133,7 @@ def _commands(command: str, root: Path, home: Path) -> Iterator[tuple[SimpleComm
             folders[one.scope] = absolute(target or "~", folder, str(home))
         elif one.program not in NEVER_RUN and len(one.words) > 1:
             for at, word in enumerate(one.words[1:_MAX_WORDS], 1):
-                if word.rpartition("/")[2] in _GUARDED:
+                if word.rpartition("/")[2] in GUARDED:
                     yield replace(one, words=one.words[at:], parts=one.parts[at:]), folder
 
 
@@ -141,7 +142,7 @@ def _may_delete_anything(command: SimpleCommand, folder: str, home: str) -> bool
     if command.program not in DELETERS or not is_recursive(command.words[1:]):
         return False
     operands = list(destroyed(command.program, command.words[1:]))
-    if not operands or command.is_guessed or not _FEEDERS.isdisjoint(command.wrappers):
+    if not operands or command.is_guessed or not INPUT_FEEDERS.isdisjoint(command.wrappers):
         return True
     return any(re.search(r"[$`]", absolute(word, folder, home)) for word in operands)
 
@@ -160,7 +161,7 @@ def _named_beside(command: str, folder: str, root: str, home: str) -> str | None
 def _reason(command: SimpleCommand, folder: str, root: str, home: str) -> str | None:
     program, words = command.program, command.words[1:]
     disk = next((word for word in command.writes if _DISK.match(word)), None)
-    if program in _DISK_WRITERS:
+    if program in DEVICE_WRITERS:
         disk = disk or next((word for word in words if _DISK.match(word) and program != "cat"), None)
     if program == "dd":
         disk = disk or next(
@@ -168,7 +169,7 @@ def _reason(command: SimpleCommand, folder: str, root: str, home: str) -> str | 
         )
     if disk is not None:
         return f"it overwrites the device {disk}"
-    if program.startswith("mkfs") or program in _FORMATTERS:
+    if program.startswith("mkfs") or program in FORMATTERS:
         return f"{program} destroys what is on a disk"
     if program == "git":
         return rewrites_a_remote(words) or _cleaned_away(command, folder, root, home)

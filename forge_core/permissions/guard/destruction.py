@@ -6,33 +6,24 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from forge_core.permissions.programs.catalog import (
+    DELETERS,
+    DESTRUCTIVE,
+    DESTRUCTIVE_WORDS,
+    FIND_RUNNERS,
+    NETWORK_PROGRAMS,
+    OVERWRITERS,
+)
 from forge_core.permissions.programs.git_aliases import VALUE_OPTIONS, subcommand
-from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.shell.syntax import read_line
 
-DELETERS = frozenset({"rm", "srm", "trash"})
 _RECURSIVE = re.compile(r"-\w*[rR]\w*|--r(?:e(?:c(?:u(?:r(?:s(?:i(?:ve?)?)?)?)?)?)?)?")
 _FIND_TESTS = re.compile(
     r"-(?:i?name|i?path|i?wholename|i?regex|[acm](?:time|min)|newer\w*|size|empty|user|group|perm)"
 )
-_EMPTIERS = table("tee truncate shred")
 _REMOVALS = re.compile(
     r"(?:rmtree|remove_tree|rm_rf|rm_r|rmSync|rmdirSync|rimraf)\W[^'\"\n]{0,80}['\"]([^'\"\n]{1,200})['\"]"
 )
-_DESTRUCTIVE = table(
-    "rm rmdir unlink shred truncate dd mkfs kill pkill killall sudo doas su chmod chown mv"
-    " reboot shutdown halt poweroff crontab systemctl"
-)
-_DESTRUCTIVE_PARTS = {
-    "git": table("push reset clean checkout restore rebase filter-branch stash gc prune rm branch tag"),
-    "docker": table("rm rmi kill prune system volume"),
-    "kubectl": frozenset({"delete", "drain"}),
-    "npm": frozenset({"publish", "unpublish"}),
-    "cargo": frozenset({"publish", "yank"}),
-    "gh": frozenset({"repo", "release", "secret", "api"}),
-    "terraform": frozenset({"apply", "destroy"}),
-}
-_NETWORK = table("curl wget ssh scp sftp rsync nc ncat telnet ftp")
 _DRY = re.compile(r"--d(?:r(?:y(?:-(?:r(?:u(?:n)?)?)?)?)?)?")
 _EVERYTHING = re.compile(r"(?:\.|\*+|:/|:\(top\))?/*")
 
@@ -94,7 +85,7 @@ def removed_by_text(texts: Sequence[str]) -> Iterator[str]:
 def emptied(program: str, words: Sequence[str]) -> Iterator[str]:
     """Files that a command overwrites."""
     operands = [word for word in words if not word.startswith("-")]
-    if program in _EMPTIERS:
+    if program in OVERWRITERS:
         yield from operands
     elif program in ("cp", "mv", "install", "ln"):
         yield from operands[-1:]
@@ -125,7 +116,7 @@ def finds_and_deletes(words: Sequence[str]) -> bool:
 
 def _deletion(words: Sequence[str]) -> int | None:
     for at, word in enumerate(words):
-        runs = word in ("-exec", "-execdir", "-ok", "-okdir")
+        runs = word in FIND_RUNNERS
         if word == "-delete" or (
             runs and any(one.rpartition("/")[2] in ("rm", "shred") for one in words[at + 1 : at + 2])
         ):
@@ -232,12 +223,12 @@ def is_destructive(command: str) -> bool:
     """Whether the line deletes, rewrites, leaves the machine or acts as somebody else, so that the answer
     offered first should be no."""
     for one in read_line(command).commands:
-        if one.is_hint and one.program not in _DESTRUCTIVE:
+        if one.is_hint and one.program not in DESTRUCTIVE:
             continue
-        parts = _DESTRUCTIVE_PARTS.get(one.program, frozenset())
+        parts = DESTRUCTIVE_WORDS.get(one.program, frozenset())
         if (
-            not _DESTRUCTIVE.isdisjoint((one.program, *one.wrappers))
-            or one.program in _NETWORK
+            not DESTRUCTIVE.isdisjoint((one.program, *one.wrappers))
+            or one.program in NETWORK_PROGRAMS
             or not parts.isdisjoint(one.words[1:])
         ):
             return True

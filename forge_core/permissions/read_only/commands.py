@@ -12,50 +12,59 @@ from itertools import pairwise
 from pathlib import Path
 
 from forge_core.permissions.path_info import place, real_path
-from forge_core.permissions.programs.git_config import running_setting
-from forge_core.permissions.programs.word_sets import table
-from forge_core.permissions.read_only.git import git_paths
-from forge_core.permissions.read_only.option_forms import given
-from forge_core.permissions.read_only.program_tables import (
-    FIND_FILES,
-    FIND_TESTS,
-    FIND_VALUES,
+from forge_core.permissions.programs.catalog import (
+    GLUE,
+    HARMLESS_WRAPPERS,
     LISTINGS,
-    PICKERS,
     PRINTERS,
-    PROCESS_LISTS,
     READERS,
-    TEST_OPERATORS,
+    SEARCHES,
     VERSIONS,
 )
+from forge_core.permissions.programs.git_config import running_setting
+from forge_core.permissions.programs.word_sets import table
+from forge_core.permissions.read_only.arguments import parse_arguments
+from forge_core.permissions.read_only.git import git_paths
 from forge_core.permissions.read_only.word_paths import glob_stays, holds_secret, paths_in
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
 from forge_core.permissions.shell.words import Word
 
-HARMLESS_WRAPPERS = table("time timeout gtimeout nice command stdbuf !")
-"""They run what follows and nothing else."""
 _WRAPPED = re.compile(
     r"(?:(?:!|command|time(?: -p)?|nice(?: -n ?-?\d+| --adjustment=-?\d+| -\d+)?"
     r"|stdbuf(?: -[ioe](?:L|\d+[KM]?))+"
     r"|g?timeout(?: -s \w+| -k \d+[smhd]?| --signal=\w+| --kill-after=\d+[smhd]?| --preserve-status"
     r"| --foreground| -v)* \d+(?:\.\d+)?[smhd]?) )*"
 )
-_GLUE = table("cd echo printf true false : test [ exit pwd return")
 _MAX_CD = 3
 _LOOPS = re.compile(r"\b(?:for|while|until|select)\b")
 _SED_ADDRESS = r"(?:\d{1,9}|\$|/[\w #\"'=:<>@%,-]+/)"
 _SED = re.compile(rf"{_SED_ADDRESS}(?:,\s?{_SED_ADDRESS})?\s?p")
 _PRINTF = re.compile(r"(?!-)(?:[^%]|%%|%[-+ 0#]*\d*(?:\.\d+)?[sdiqbcfxou])*", re.DOTALL)
 """Formats that only print: not `%n`, which sets a variable and evaluates its name."""
-_GREP_ALL = re.compile(r"-[A-Za-z]*r[A-Za-z]*|--recursive")
-_RG_ALL = re.compile(r"-[A-Za-z]*u[A-Za-z]*|--hidden|--no-ignore(?:-vcs)?")
-_SEARCHES = {"grep": _GREP_ALL, "egrep": _GREP_ALL, "fgrep": _GREP_ALL, "rg": _RG_ALL}
-"""Options by which a search reads files that nobody named, hidden ones too."""
 _CODE = re.compile(
     r"\*\.(?:pyi?|[jt]sx?|go|rs|[ch]|cc|cpp|hpp|java|rb|php|md|txt|toml|ya?ml|css|html|sh|sql|cs|kt|swift|lua)"
 )
 """Patterns of names that no file with keys has."""
 _MAX_SEARCHED = 20
+_TEST_OPERATORS = table(
+    "-f -d -e -r -w -x -s -h -L -n -z -b -c -p -S -a -o -nt -ot -ef -eq -ne -gt -lt -ge -le"
+)
+_PROCESS_LISTS = frozenset(
+    {(), ("aux",), ("auxw",), ("auxww",), ("ax",), ("-ef",), ("-e",), ("-A",), ("-f",), ("-aux",)}
+)
+"""What ps may be given; its letter e shows the variables of others."""
+_PICKERS = (".tool-versions", "rust-toolchain", "rust-toolchain.toml")
+"""Files by which a folder may say which program answers to a name, one in the folder included."""
+_FIND_TESTS = table(
+    "-empty -print -print0 -prune -not -and -or -a -o ! ( ) -depth -d -xdev -mount -ls -quit -true -false"
+    " -readable -writable -executable -daystart -noleaf"
+)
+_FIND_VALUES = table(
+    "-name -iname -path -ipath -wholename -iwholename -regex -iregex -type -xtype -maxdepth -mindepth -size"
+    " -mtime -atime -ctime -mmin -amin -cmin -newermt -user -group -perm -links -inum -regextype"
+)
+"""Tests whose value, the next word, is no path."""
+_FIND_FILES = table("-newer -anewer -cnewer -samefile")
 _JQ_READS = re.compile(r"\b(?:import|include|modulemeta|get_search_list)\b")
 
 
@@ -134,7 +143,7 @@ def git_runs(command: SimpleCommand, folders: Sequence[Path]) -> str:
 
 def is_glue(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> bool:
     """Whether it only moves about, compares or prints between commands that a rule allows."""
-    return command.program in _GLUE and is_reader(command, root, folders)
+    return command.program in GLUE and is_reader(command, root, folders)
 
 
 def is_harmlessly_wrapped(command: SimpleCommand) -> bool:
@@ -176,14 +185,14 @@ def _is_listed(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> b
         case "find":
             paths = _find_paths(words)
         case "ps":
-            return command.words[1:] in PROCESS_LISTS
+            return command.words[1:] in _PROCESS_LISTS
         case "printf":
             return _is_plain_printf(words) and all(_is_printed(word, root, folders) for word in words[1:])
         case _ if program in PRINTERS:
             return all(_is_printed(word, root, folders) for word in words[1:])
         case _:
             paths = _paths(program, words)
-    if program in _SEARCHES and paths is not None and _shows_keys(words, paths, folders):
+    if program in SEARCHES and paths is not None and _shows_keys(words, paths, folders):
         return False
     if program == "diff" and any(
         word.has_glob or (one / word.text).is_dir() for one in folders for word in paths or ()
@@ -195,7 +204,7 @@ def _is_listed(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> b
 def _picks_programs(folder: Path) -> bool:
     """Whether a file says which program answers to a name."""
     here = real_path(folder)
-    return any((one / name).exists() for one in (here, *here.parents) for name in PICKERS)
+    return any((one / name).exists() for one in (here, *here.parents) for name in _PICKERS)
 
 
 def _paths(program: str, words: Sequence[Word]) -> tuple[Word, ...] | None:
@@ -205,7 +214,7 @@ def _paths(program: str, words: Sequence[Word]) -> tuple[Word, ...] | None:
         return None
     if program in ("exit", "return") and [word.text for word in words[1:]] == ["$?"]:
         return ()
-    found = given(words[1:], allowed)
+    found = parse_arguments(words[1:], allowed)
     if found is None:
         return None
     match program:
@@ -233,12 +242,12 @@ def _find_paths(words: Sequence[Word]) -> tuple[Word, ...] | None:
     for word in rest:
         if word.is_dynamic or word.has_glob:  # it may stand for a test that does something
             return None
-        if word.text in FIND_VALUES or word.text in FIND_FILES:
+        if word.text in _FIND_VALUES or word.text in _FIND_FILES:
             value = next(rest, None)
             if value is None or value.is_dynamic or value.has_glob:
                 return None
-            paths += [value] if word.text in FIND_FILES else []
-        elif word.text not in FIND_TESTS:
+            paths += [value] if word.text in _FIND_FILES else []
+        elif word.text not in _FIND_TESTS:
             if word.text.startswith("-"):
                 return None
             paths.append(word)
@@ -252,7 +261,7 @@ def _test_paths(words: Sequence[Word]) -> tuple[Word, ...] | None:
         if word.is_dynamic or word.has_glob:
             return None
         if word.text.startswith("-") and not (
-            word.text in TEST_OPERATORS or re.fullmatch(r"-\d+", word.text)
+            word.text in _TEST_OPERATORS or re.fullmatch(r"-\d+", word.text)
         ):
             return None
     return tuple(word for word in rest if not word.text.startswith("-"))
@@ -279,7 +288,7 @@ def _is_plain_printf(words: Sequence[Word]) -> bool:
 def _shows_keys(words: Sequence[Word], paths: Sequence[Word], folders: Sequence[Path]) -> bool:
     """Whether a search through whole folders would read files with keys."""
     texts = [word.text for word in words[1:]]
-    if not any(_SEARCHES[words[0].text].fullmatch(text) for text in texts):
+    if not any(SEARCHES[words[0].text].fullmatch(text) for text in texts):
         return False
     only = [after for before, after in pairwise(texts) if before == "--include"]
     only += [text.partition("=")[2] for text in texts if text.startswith("--include=")]

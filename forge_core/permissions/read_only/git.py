@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from forge_core.permissions.programs.argument_spec import ArgumentSpec, arguments
 from forge_core.permissions.programs.word_sets import table
-from forge_core.permissions.read_only.option_forms import Form, Given, form, given
+from forge_core.permissions.read_only.arguments import ParsedArguments, parse_arguments
 from forge_core.permissions.shell.words import Word
 
 _DIFF = (
@@ -29,14 +30,14 @@ _NAMES = "--sort=T --format=T --color --color=K --no-color --column --no-column 
 
 def _shown(
     flags: str = "", values: str = "", long: str = "", *, texts: int = 0, instead: str = "", most: int = 1_000
-) -> Form:
-    return form(flags, values, long, texts=texts, instead=instead, most=most, joins_values=False)
+) -> ArgumentSpec:
+    return arguments(flags, values, long, texts=texts, instead=instead, most=most, joins_values=False)
 
 
-_DIFFS = form("psRwbMCBWz", "U:N S:T G:T", _DIFF, has_digits=True)
-_LOGS = form("psRwbMCBWzmciEFPgt", "n:N U:N S:T G:T L:T", _LOG, has_digits=True)
-_FORMS: dict[str, Form] = {
-    "status": form(
+_DIFFS = arguments("psRwbMCBWz", "U:N S:T G:T", _DIFF, has_digits=True)
+_LOGS = arguments("psRwbMCBWzmciEFPgt", "n:N U:N S:T G:T L:T", _LOG, has_digits=True)
+_FORMS: dict[str, ArgumentSpec] = {
+    "status": arguments(
         "sbvz",
         "u:K",
         "--short --branch --porcelain --porcelain=K --long --verbose --show-stash --ignored --untracked-files"
@@ -45,16 +46,16 @@ _FORMS: dict[str, Form] = {
     "diff": _DIFFS,
     "log": _LOGS,
     "show": _LOGS,
-    "diff-tree": form("prsvzMC", "U:N", _DIFF + " --root --no-commit-id"),
-    "diff-index": form("pszMC", "U:N", _DIFF),
-    "diff-files": form("pszMC", "U:N", _DIFF),
-    "rev-list": form(
+    "diff-tree": arguments("prsvzMC", "U:N", _DIFF + " --root --no-commit-id"),
+    "diff-index": arguments("pszMC", "U:N", _DIFF),
+    "diff-files": arguments("pszMC", "U:N", _DIFF),
+    "rev-list": arguments(
         "", "n:N", "--count --all --branches --tags --max-count=N --left-right --first-parent --no-merges"
         " --merges --since=T --until=T --reverse --oneline --parents", has_digits=True,
     ),
-    "shortlog": form("snec", "", "--summary --numbered --email --no-merges --all --since=T --until=T"),
+    "shortlog": arguments("snec", "", "--summary --numbered --email --no-merges --all --since=T --until=T"),
     "blame": _shown("wMCseltpfc", "L:T", "--line-porcelain --porcelain --date=T --show-email --root"),
-    "grep": form(
+    "grep": arguments(
         "nilLcwvEFPGhHoqaprW", "e:T A:N B:N C:N m:N",
         "--cached --line-number --ignore-case --files-with-matches --count --name-only --word-regexp"
         " --heading --break --show-function --function-context --color --color=K --no-color --column"
@@ -95,7 +96,7 @@ _FORMS: dict[str, Form] = {
     "stash show": _shown("pu", "", "--patch --stat --name-only --name-status --include-untracked", most=1),
     "worktree list": _shown("v", "", "--porcelain --verbose", most=0),
     "reflog": _shown("n", "", "--oneline --date=T --all", most=0),
-    "reflog show": form("", "n:N", "--oneline --date=T --all", most=1, has_digits=True),
+    "reflog show": arguments("", "n:N", "--oneline --date=T --all", most=1, has_digits=True),
     "config": _shown(
         "lz", "", "--list --get --get-all --get-regexp --show-origin --show-scope --name-only --local"
         " --global --system --includes --type=K --null --bool --int", most=2,
@@ -129,7 +130,7 @@ def git_paths(words: Sequence[Word]) -> tuple[Word, ...] | None:
     if name not in _FORMS:
         name, own = rest[0].text, 1
     allowed = _FORMS.get(name)
-    found = None if allowed is None else given(rest[own:], allowed)
+    found = None if allowed is None else parse_arguments(rest[own:], allowed)
     if found is None or not _is_listing(name, found):
         return None
     if (
@@ -143,7 +144,7 @@ def git_paths(words: Sequence[Word]) -> tuple[Word, ...] | None:
     return () if name.partition(" ")[0] in _PATHLESS else found.paths
 
 
-def _is_listing(name: str, found: Given) -> bool:
+def _is_listing(name: str, found: ParsedArguments) -> bool:
     if name not in _CHANGING:
         return True
     if name == "config":

@@ -14,21 +14,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from forge_core.permissions.path_info import is_secret, place, real_path
+from forge_core.permissions.programs.catalog import LISTINGS, READERS, READS_FOLDERS, RECURSIVE, VERSIONS
 from forge_core.permissions.programs.git_config import index_files
 from forge_core.permissions.programs.word_sets import table
+from forge_core.permissions.read_only.arguments import parse_arguments
 from forge_core.permissions.read_only.commands import folders_before, git_runs
-from forge_core.permissions.read_only.option_forms import given
-from forge_core.permissions.read_only.program_tables import LISTINGS, READERS, VERSIONS
 from forge_core.permissions.read_only.word_paths import names_secret, paths_in
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand
 
-_WHOLE_FOLDERS = table("find fd tree du")
-_RECURSIVE = {
-    **dict.fromkeys(
-        table("grep egrep fgrep"), re.compile(r"-[A-Za-z]*[rR][A-Za-z]*|--(?:dereference-)?recursive")
-    ),
-    "ls": re.compile(r"-[A-Za-z]*R[A-Za-z]*|--recursive"),
-}
 _SHOWS_FILES = table("diff diff-files diff-index status")
 """Subcommands of git that may show what stands in the working tree."""
 _INSTALLED = re.compile(r"/(?:usr|bin|sbin|opt|nix|snap|System|Library)/")
@@ -64,16 +57,16 @@ def still_asks(command: SimpleCommand, reading: Reading, root: Path) -> str:
 
 def _goes_through_folders(command: SimpleCommand, reading: Reading, folders: Sequence[Path]) -> bool:
     program, words = command.program, command.words[1:]
-    if program in _WHOLE_FOLDERS or (program == "git" and "grep" in words):
+    if program in READS_FOLDERS or (program == "git" and "grep" in words):
         return True
     if program == "git" and "diff" in words:
         return _compares_folders(command, folders)
-    if program in _RECURSIVE:
-        return any(_RECURSIVE[program].fullmatch(word) for word in words)
+    if program in RECURSIVE:
+        return any(RECURSIVE[program].fullmatch(word) for word in words)
     if program != "rg":
         return False
     # Whatever is no regular file may be a folder, and with none rg searches the current one.
-    found = given(command.parts[1:], READERS["rg"])
+    found = parse_arguments(command.parts[1:], READERS["rg"])
     if found is None or "--files" in found.options or any(word.has_glob for word in found.paths):
         return True
     if not found.paths:  # a redirection may take the pipe away, around the command too

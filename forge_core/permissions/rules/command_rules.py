@@ -10,10 +10,15 @@ from functools import lru_cache
 from pathlib import Path
 
 from forge_core.permissions.path_info import is_secret
-from forge_core.permissions.programs.plain_programs import NEVER_RUN, SCRIPT_RUNNERS, WITH_SUBCOMMANDS
+from forge_core.permissions.programs.catalog import (
+    FEEDERS,
+    INTERPRETERS,
+    NEVER_RUN,
+    SCRIPT_RUNNERS,
+    WITH_SUBCOMMANDS,
+)
 from forge_core.permissions.programs.runners import runner_of
 from forge_core.permissions.programs.word_sets import table
-from forge_core.permissions.programs.wrapper_tables import FEEDERS, INTERPRETERS
 from forge_core.permissions.read_only.commands import is_harmlessly_wrapped, writes_nothing
 from forge_core.permissions.rules.extra_arguments import is_harmless, is_risky
 from forge_core.permissions.rules.program_names import is_disguised, look_anew, may_be_git, other_names

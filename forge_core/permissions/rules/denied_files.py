@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from forge_core.permissions.path_info import place
-from forge_core.permissions.programs.word_sets import table
+from forge_core.permissions.programs.catalog import ARCHIVERS, FD_RUNNERS, FIND_RUNNERS
 from forge_core.permissions.read_only.commands import folders_before
 from forge_core.permissions.read_only.word_paths import paths_in
 from forge_core.permissions.rules.rule import Rule, denies_paths
@@ -24,9 +24,7 @@ _MAX_WILD = 2
 """Folders of wildcards that are looked up; what names more may meet any file."""
 _MAX_WORDS = 60
 _MAX_FOLDERS = 4
-_ARCHIVERS = table("tar gtar bsdtar zip 7z 7za 7zz cpio pax rsync scp ag ack ugrep rclone")
 _RECURSIVE = re.compile(r"-\w*[raR]\w*|--(?:recursive|archive|dereference-recursive|directories=recurse)")
-_RUNS = table("-exec -execdir -ok -okdir -x -X --exec --exec-batch")
 _ALL_NAMES = re.compile(r"-\w*[.u]\w*|--hidden|--unrestricted")
 
 
@@ -71,10 +69,10 @@ def _read_whole(command: SimpleCommand, folders: Sequence[Path]) -> Iterator[Pat
     words, program = command.words[1:], command.program
     is_search = program in ("rg", "ag", "ack", "ugrep")
     is_reader = (
-        program in _ARCHIVERS
+        program in ARCHIVERS
         or is_search
         or (program in ("cp", "grep", "egrep", "fgrep", "diff") and any(map(_RECURSIVE.fullmatch, words)))
-        or (program in ("find", "fd", "fdfind") and not _RUNS.isdisjoint(words))
+        or (program in ("find", "fd", "fdfind") and not (FIND_RUNNERS | FD_RUNNERS).isdisjoint(words))
     )
     if not is_reader:
         return

@@ -12,9 +12,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from forge_core.permissions.path_info import is_secret, place
+from forge_core.permissions.programs.catalog import (
+    HARMLESS_TO_ALL,
+    LONG_OPTIONS_WITH_ONE_DASH,
+    ONLY_INSIDE,
+    RISKY_OPTIONS,
+    RUNNING_WORDS,
+)
 from forge_core.permissions.programs.runners import runner_of
 from forge_core.permissions.programs.word_sets import table
-from forge_core.permissions.read_only.program_tables import HARMLESS_TO_ALL
 from forge_core.permissions.read_only.word_paths import names_secret, paths_in
 from forge_core.permissions.shell.words import Word
 
@@ -30,38 +36,7 @@ _RUNS_OR_WRITES = table(
 )
 _WHOLE_WORDS = table("--cov --check --target --install --report --work --python --manifest --in --out-dir")
 """Options in their own right that happen to begin a risky one."""
-_SHORT: dict[str, frozenset[str]] = {
-    "git": table("-o -O -c -x"),
-    "make": table("-f -C -I"),
-    "npm": table("-C -o -O -c"),
-    "pytest": table("-c -p -o"),
-    "go": table("-exec -toolexec -vettool -o -overlay -modfile -C"),
-    "rg": frozenset({"-z"}),
-    "grep": frozenset(),
-    "ls": frozenset(),
-    "ps": frozenset(),
-    "gcc": frozenset(),
-    "cc": frozenset(),
-    "clang": frozenset(),
-    "find": table("-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls"),
-    "fd": table("-x -X"),
-    "curl": table("-o -O -T -d -K -F -x"),
-    "tar": table("-I -F"),
-    "rsync": frozenset({"-e"}),
-    "sed": frozenset({"-i"}),
-    "perl": table("-i -e"),
-    "date": frozenset({"-s"}),
-    "sort": table("-o -T"),
-    "ssh": frozenset({"-o"}),
-}
-_LONG_WITH_ONE_DASH = table("go find java terraform")
 _SHORT_OF_OTHERS = table("-o -O -c")
-_RUNNING_WORDS = {
-    "git": table("foreach run difftool mergetool filter-branch config"),
-    "uv": table("install run"),
-}
-_KEPT_INSIDE = table("pytest diff ruff black gofmt shfmt shellcheck codespell yamllint mkdir touch")
-"""A rule for one of these covers no operand outside of the folder."""
 
 _WARNING_CLASS = re.compile(r"(?:-W|--pythonwarnings=)?\s*[a-z]{1,7}:[^:]*:[^:]*\.")
 """A filter for warnings whose class Python has to import."""
@@ -88,7 +63,7 @@ def is_risky(prefix: Sequence[str], added: Sequence[Word], root: Path) -> bool:
         or _shows_keys(word, root)
         or _may_be_option(word, programs[0])
         or ("pytest" in programs and (_leaves(word, root) or _WARNING_CLASS.match(word.text) is not None))
-        or (not _KEPT_INSIDE.isdisjoint(programs) and _lies_outside(word, root))
+        or (not ONLY_INSIDE.isdisjoint(programs) and _lies_outside(word, root))
         for word in added
     )
 
@@ -146,14 +121,14 @@ def _runs_or_writes(word: str, programs: list[str]) -> bool:
         return True
     if program in ("awk", "gawk", "mawk", "sed") and _RUNNING_TEXT.search(word.replace("||", "")):
         return True
-    if word in _RUNNING_WORDS.get(program, frozenset()) or word.startswith("ext::"):
+    if word in RUNNING_WORDS.get(program, frozenset()) or word.startswith("ext::"):
         return True
     if program == "make" and re.match(r"[A-Z_]+[:?+]?=", word):
         return True
     if name.startswith("--") and len(name) > 2:  # many programs take an option's beginning for the option
         return name not in _WHOLE_WORDS and any(option.startswith(name) for option in _RUNS_OR_WRITES)
-    short = _SHORT.get(program, _SHORT_OF_OTHERS)
-    if name in short or program in _LONG_WITH_ONE_DASH or not re.match(r"-[A-Za-z]", word):
+    short = RISKY_OPTIONS.get(program, _SHORT_OF_OTHERS)
+    if name in short or program in LONG_OPTIONS_WITH_ONE_DASH or not re.match(r"-[A-Za-z]", word):
         return name in short
     cluster = name[1:] if len(name) <= 5 else name[1]  # -pO, or -O./program
     return any(len(option) == 2 and option[1] in cluster for option in short)

@@ -11,20 +11,13 @@ from pathlib import Path
 
 from forge_core.errors import ConfigError
 from forge_core.permissions.path_info import Place
+from forge_core.permissions.programs.catalog import GRANTABLE
 from forge_core.permissions.programs.runners import runner_of
 from forge_core.permissions.rules.command_rules import covers, prefix_of
 from forge_core.permissions.rules.extra_arguments import is_harmless
 from forge_core.permissions.rules.rule import NETWORK, SHELL_TOOL, WRITERS, Rule, parse_rule, quoted
 from forge_core.permissions.shell.syntax import SimpleCommand, read_line
 from forge_core.workspace.globs import expand_braces
-
-_PREFIXES = {
-    ("ruff", "check"), ("ruff", "format"), ("black",), ("gofmt",), ("shfmt",), ("shellcheck",),
-    ("codespell",), ("yamllint",), ("mkdir",), ("touch",),
-}  # fmt: skip
-"""Beginnings that may be allowed for good: neither an option nor a file of the project chooses what these
-programs run. Not so make and npm (scripts), interpreters, git (hooks, aliases, filters), pytest (conftest),
-mypy, pylint and eslint (plugins), cargo and go (build scripts, generators, toolchains)."""
 
 
 def command_rule(commands: Sequence[SimpleCommand], root: Path) -> str:
@@ -150,7 +143,7 @@ def _check_command(rule: Rule, *, for_session: bool) -> None:
 
 def _prefix_of(words: Sequence[str]) -> tuple[str, ...]:
     """The beginning of the command that may be allowed for good, or ()."""
-    return next((tuple(words[:size]) for size in (2, 1) if tuple(words[:size]) in _PREFIXES), ())
+    return next((tuple(words[:size]) for size in (2, 1) if tuple(words[:size]) in GRANTABLE), ())
 
 
 def _generalised(command: SimpleCommand, root: Path) -> str:

@@ -24,11 +24,18 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 from forge_core.config.project_state import ABSENT, Scripts
-from forge_core.permissions.programs.plain_programs import NEVER_RUN
-from forge_core.permissions.programs.word_sets import table
-from forge_core.permissions.programs.wrapper_tables import FEEDERS, INTERPRETERS, SHELLS
+from forge_core.permissions.programs.catalog import (
+    CHECKERS,
+    DECLARERS,
+    FEEDERS,
+    FILTERS,
+    NEVER_RUN,
+    READERS,
+    RUNS_ITS_FILE,
+    SHELLS,
+    WITH_SHORT_CONFIG_OPTIONS,
+)
 from forge_core.permissions.read_only.commands import folders_before, goes_astray
-from forge_core.permissions.read_only.program_tables import READERS
 from forge_core.permissions.read_only.word_paths import paths_in
 from forge_core.permissions.rules.program_names import is_disguised, searched_folders
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
@@ -42,21 +49,10 @@ _MAX_TOKENS = 200
 _MAX_BYTES = 64 * 1024 * 1024
 _SYSTEM = re.compile(r"/(?:usr|bin|sbin|lib\w*|opt|etc|nix|snap|dev|proc|sys|System|Library)(?:/|$)")
 """Installed by the system; an update there is no reason to ask."""
-_FILTERS = table("sed gsed awk gawk mawk nawk")
-"""Only the values of their options are programs."""
-_WITH_SUBCOMMANDS = table("deno bun R")
-"""Interpreters whose script is not their first operand."""
-_RUN_THEIR_FILE = (SHELLS | INTERPRETERS | table(". source tsx ts-node")) - _FILTERS - _WITH_SUBCOMMANDS
 _TOKEN = re.compile(r"[\w./+-]*[\w]")
 _VERSIONED = re.compile(r"(?:python|pypy|perl|ruby|php|lua|node)[\d.]+")
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
-_CHECKERS = table(
-    "black ruff isort mypy pyright flake8 pylint eslint prettier tsc rubocop gofmt rustfmt shfmt shellcheck"
-    " hadolint yamllint markdownlint codespell gcc g++ cc c++ clang clang++ rustc javac ar ld strip nm"
-    " objdump clang-format clang-tidy zip unzip gzip gunzip bzip2 xz zstd curl wget"
-)
-"""They read, check, compile or rewrite the files that they are given, and run none of them."""
-_HARMLESS = (NEVER_RUN | frozenset(READERS) | {"git"}) - _FILTERS
+_HARMLESS = (NEVER_RUN | frozenset(READERS) | {"git"}) - FILTERS
 """Nor do they take a file by which they would; options that name a command are read as commands."""
 _STEERS = re.compile(
     r"--?[\w-]*(?:config|plugin|rc|require|load|import|rule|parser|format|preset|specs|wrapper|askpass|linker"
@@ -65,13 +61,11 @@ _STEERS = re.compile(
 )
 """Options of checkers whose value may be code."""
 _FILE_LETTER = re.compile(r"-f(?!-)")
-_WITH_SHORT_STEERS = table("eslint rubocop markdownlint stylelint prettier")
 _SHORT_STEERS = re.compile(rf"-[cfpr]|{_STEERS.pattern}", re.I)
 _LOADS = re.compile(
     r"(?!\w*(?:PATH|LIB)$)(?:LD_\w+|DYLD_\w+|PYTHON\w*|NODE_\w+|RUBY\w+|PERL\w+|BASH_ENV|ENV|GIT_\w+)"
 )
 """Variables whose value may name a file that a program runs."""
-_DECLARERS = table("declare typeset local readonly export")
 _SUFFIXES = (".js", ".mjs", ".cjs", ".ts", ".json")
 """What node adds to the name of a script."""
 
@@ -144,7 +138,7 @@ def _look_into(command: SimpleCommand, reading: Reading, scripts: _Scripts) -> N
             )
             _add_commands(command.parts[1:], folders, scripts)
         case "checker":
-            steers = _SHORT_STEERS if command.program in _WITH_SHORT_STEERS else _STEERS
+            steers = _SHORT_STEERS if command.program in WITH_SHORT_CONFIG_OPTIONS else _STEERS
             _add_words(_values_of(command.parts[1:], steers), folders, scripts)
         case "interpreter":
             _add_script(command, folders, scripts)
@@ -163,15 +157,15 @@ def _look_into(command: SimpleCommand, reading: Reading, scripts: _Scripts) -> N
 def _kind(command: SimpleCommand) -> str:
     program, path = command.program, "".join(command.words[:1])
     is_installed = "/" not in path or "bin/" in path or _SYSTEM.match(path) is not None
-    if program in _RUN_THEIR_FILE or _VERSIONED.fullmatch(program):
+    if program in RUNS_ITS_FILE or _VERSIONED.fullmatch(program):
         return "interpreter"
     if not is_installed:
         return "unknown"  # a file of the project may have any name
-    if program in _FILTERS:
+    if program in FILTERS:
         return "filter"
     if program in _HARMLESS:
         return "harmless"
-    return "checker" if program in _CHECKERS else "unknown"
+    return "checker" if program in CHECKERS else "unknown"
 
 
 def _holds_its_program(command: SimpleCommand) -> bool:
@@ -224,7 +218,7 @@ def _add_searched(name: str, reading: Reading, scripts: _Scripts) -> None:
 
 
 def _look_at_variables(command: SimpleCommand, folders: Sequence[Path], scripts: _Scripts) -> None:
-    declared = command.words[1:] if command.program in _DECLARERS else ()
+    declared = command.words[1:] if command.program in DECLARERS else ()
     for assignment in (*command.assignments, *declared):
         name, _, value = assignment.partition("=")
         if _LOADS.fullmatch(name) and re.search(r"[$`]", value):

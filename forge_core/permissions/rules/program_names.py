@@ -9,16 +9,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from forge_core.permissions.path_info import real_path
+from forge_core.permissions.programs.catalog import DECLARERS, FILE_NAMERS, MULTICALL
 from forge_core.permissions.programs.git_aliases import GIT_OWN, aliases_in, subcommand
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.read_only.commands import folders_before
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand
 
-_NAMERS = table("ln cp mv install link rsync scp")
-_DECLARERS = table("declare typeset local readonly export")
 _PUSHERS = table("send-pack http-push subtree remote-http remote-https")
-_BY_NAME = table("busybox toybox coreutils rustup snap volta-shim ccache sccache distcc")
-"""They are what the link that leads to them is called."""
 _STEERS_GIT = re.compile(r"(?:GIT_|HOME=|XDG_CONFIG_HOME=)")
 _MAX_LINKS = 40
 _MAX_CD = 3
@@ -50,7 +47,7 @@ def searched_folders(reading: Reading, folder: Path) -> tuple[str, ...]:
     set_here = [
         word.partition("=")[2]
         for one in reading.commands
-        for word in (*one.assignments, *(one.words[1:] if one.program in _DECLARERS else ()))
+        for word in (*one.assignments, *(one.words[1:] if one.program in DECLARERS else ()))
         if word.startswith("PATH=")
     ]
     known = ":".join((*set_here, os.environ.get("PATH", os.defpath)))
@@ -74,7 +71,7 @@ def _names_of(program: str, searched: tuple[str, ...], folder: str) -> tuple[str
     except (OSError, ValueError):
         return ()
     own = program.rpartition("/")[2]
-    return tuple(one for one in names if one.rpartition("/")[2] not in _BY_NAME | {own})
+    return tuple(one for one in names if one.rpartition("/")[2] not in MULTICALL | {own})
 
 
 def _unaliased(command: SimpleCommand, reading: Reading, folder: Path) -> Iterator[tuple[str, ...] | None]:
@@ -85,7 +82,7 @@ def _unaliased(command: SimpleCommand, reading: Reading, folder: Path) -> Iterat
     steered = [
         word
         for one in reading.commands
-        for word in (*one.assignments, *(one.words[1:] if one.program in _DECLARERS else ()))
+        for word in (*one.assignments, *(one.words[1:] if one.program in DECLARERS else ()))
     ]
     if any(word.startswith("--git-dir") for word in words) or any(map(_STEERS_GIT.match, steered)):
         yield None
@@ -108,11 +105,11 @@ def is_disguised(reading: Reading) -> bool:
     """Whether a command of the line may be another program than its name says: one that the line itself
     names by a link or a copy, or by words whose borders or variables the line redefines."""
     commands = reading.commands
-    made = {word.rpartition("/")[2] for one in commands if one.program in _NAMERS for word in one.words[1:]}
-    sets = {each.partition("=")[0] for one in commands for each in one.assignments if not one.words}
-    sets |= {
-        word.partition("=")[0] for one in commands if one.program in _DECLARERS for word in one.words[1:]
+    made = {
+        word.rpartition("/")[2] for one in commands if one.program in FILE_NAMERS for word in one.words[1:]
     }
+    sets = {each.partition("=")[0] for one in commands for each in one.assignments if not one.words}
+    sets |= {word.partition("=")[0] for one in commands if one.program in DECLARERS for word in one.words[1:]}
     finds_anew = any(each.startswith("PATH=") for one in commands for each in one.assignments)
     for one in commands:
         name = one.written[0] if one.written else ""
@@ -121,7 +118,7 @@ def is_disguised(reading: Reading) -> bool:
     if "$" not in reading.line:
         return False
     has_reference = any(
-        one.program in _DECLARERS - {"export"}
+        one.program in DECLARERS - {"export"}
         and any(re.fullmatch(r"-\w*n\w*", word) for word in one.words[1:])
         for one in commands
     )

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 
-from forge_core.permissions.programs.word_sets import table
-from forge_core.permissions.programs.wrapper_tables import FEEDERS, INTERPRETERS, SHELLS
+from forge_core.permissions.programs.catalog import FEEDERS, RUNS_INPUT
 from forge_core.permissions.shell.parser import MAX_NODES
 from forge_core.permissions.shell.tree import BareCommand, Tree, read_tree
 from forge_core.permissions.shell.words import Pieces, Word, ansi_c, in_double_quotes, plain, readings
@@ -24,7 +23,6 @@ _MAX_DEPTH = 6
 _MAX_TEXTS = 60
 _MAX_FED_BYTES = 16_000
 _MAX_SHOWN = 500
-_RUNS_INPUT = SHELLS | INTERPRETERS | table(". source eval at batch crontab make gmake")
 _NAMES_PROGRAM = re.compile(
     r"\w*(?:PAGER|EDITOR|VISUAL|COMMAND|OPEN|CLOSE|ENV|SHELL|CMD|EXEC|ASKPASS|DIFF|SSH|BROWSER)\w*|PS[0-4]"
 )
@@ -217,7 +215,7 @@ class _Reader:
         """Where a shell reads what the line itself prints or writes, that is read too."""
         programs = {one.program for one in self.commands}
         written = {target.rpartition("/")[2] for one in self.commands for target in one.writes}
-        if programs.isdisjoint(_RUNS_INPUT) and programs.isdisjoint(written):
+        if programs.isdisjoint(RUNS_INPUT) and programs.isdisjoint(written):
             return
         for one in list(self.commands):
             texts = list(one.fed)

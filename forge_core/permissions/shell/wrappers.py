@@ -8,8 +8,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 
-from forge_core.permissions.programs.word_sets import table
-from forge_core.permissions.programs.wrapper_tables import INTERPRETERS, SHELLS, STRING_OPTIONS, WRAPPERS
+from forge_core.permissions.programs.catalog import (
+    FD_RUNNERS,
+    FIND_RUNNERS,
+    INPUT_FEEDERS,
+    INTERPRETERS,
+    SCRIPT_OPTIONS,
+    SHELLS,
+    WRAPPERS,
+    Wrapper,
+)
 from forge_core.permissions.shell.words import Word
 
 _LOADER = re.compile(r"ld-linux.*|ld-musl.*|ld\.so.*|ld64\.so.*")
@@ -18,8 +26,7 @@ _CALL = re.compile(
     r"(?:(?:^|[!;{ ])!\s*|(?:^|\s)e |\bsystem\s+|\bshell\s+|EXEC:|SYSTEM:|\\x)(\S[^\n]{0,500})"
 )
 """How editors, debuggers and their kin call a program: `!ls`, `e ls`, `shell ls`, `EXEC:ls`."""
-_RUN_WHAT_THEY_GET = SHELLS | table(". source eval")
-_ADD_WORDS = table("xargs gxargs parallel")
+_RUN_WHAT_THEY_GET = SHELLS | {".", "source", "eval"}
 _LITERAL = re.compile(r"'((?:\\.|[^'\\]){1,2000})'|\"((?:\\.|[^\"\\]){1,2000})\"|`([^`]{1,2000})`", re.DOTALL)
 
 
@@ -48,15 +55,15 @@ def unwrap(words: tuple[Word, ...]) -> Unwrapped:
     is_opaque = False
     while words:
         program = program_of(words)
-        wrapper = (frozenset[str](), 0) if _LOADER.fullmatch(program) else WRAPPERS.get(program)
+        wrapper = Wrapper() if _LOADER.fullmatch(program) else WRAPPERS.get(program)
         if wrapper is None or (
             program == "flock" and any(word.text in ("-c", "--command") for word in words)
         ):
             break
-        is_opaque = is_opaque or (program in ("xargs", "gxargs") and _names_program(words, *wrapper))
+        is_opaque = is_opaque or (program in ("xargs", "gxargs") and _names_program(words, wrapper))
         if program == "env":
             scripts += _string_scripts("env", words)
-        rest = _behind(words, *wrapper)
+        rest = _behind(words, wrapper)
         if not rest and program in ("env", "xargs", "exec", "time"):
             break
         if program == "command" and any(re.fullmatch(r"-[pvV]*[vV]", word.text) for word in words[1:2]):
@@ -67,31 +74,31 @@ def unwrap(words: tuple[Word, ...]) -> Unwrapped:
     if words:
         _look_into(found, program_of(words))
         found.is_opaque = found.is_opaque or (
-            program_of(words) in _RUN_WHAT_THEY_GET and not _ADD_WORDS.isdisjoint(wrappers)
+            program_of(words) in _RUN_WHAT_THEY_GET and not INPUT_FEEDERS.isdisjoint(wrappers)
         )
     return found
 
 
-def _behind(words: tuple[Word, ...], options: frozenset[str], own: int) -> tuple[Word, ...]:
+def _behind(words: tuple[Word, ...], wrapper: Wrapper) -> tuple[Word, ...]:
     """The command after a wrapper's options and its own words."""
     program, rest = program_of(words), list(words[1:])
     while rest and (rest[0].text.startswith(("-", "+")) or _ASSIGNMENT.fullmatch(rest[0].text)):
         option = rest.pop(0).text
         if option == "--":
             break
-        if option in options and rest:
+        if option in wrapper.value_options and rest:
             rest.pop(0)
     while rest and _ASSIGNMENT.fullmatch(rest[0].text):
         rest.pop(0)
-    rest = rest[own:]
+    rest = rest[wrapper.operands :]
     if program == "coproc" and rest[1:2] and rest[1].text in ("{", "("):
         rest = rest[1:]
     return tuple(rest)
 
 
-def _names_program(words: tuple[Word, ...], options: frozenset[str], own: int) -> bool:
+def _names_program(words: tuple[Word, ...], wrapper: Wrapper) -> bool:
     """Whether xargs puts what it reads where the program stands."""
-    rest = _behind(words, options, own)
+    rest = _behind(words, wrapper)
     texts = [word.text for word in words]
     marks = [after for before, after in pairwise(texts) if before == "-I"]
     marks += [text[2:] for text in texts if re.match(r"-I.", text)]
@@ -162,7 +169,7 @@ def _shell(found: Unwrapped) -> None:
 def _executed(words: tuple[Word, ...]) -> Iterator[tuple[Word, ...]]:
     """The commands of `find -exec … ;` and its kin."""
     for at, word in enumerate(words):
-        if word.text in ("-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"):
+        if word.text in FIND_RUNNERS | FD_RUNNERS:
             end = at + 1
             while end < len(words) and words[end].text not in (";", "+"):
                 end += 1
@@ -204,7 +211,7 @@ def literals(text: str) -> list[str]:
 
 def _string_scripts(program: str, words: tuple[Word, ...]) -> list[tuple[str, bool]]:
     """The values of options that name a command to run."""
-    pattern = STRING_OPTIONS.get({"gtar": "tar", "bsdtar": "tar", "fdfind": "fd"}.get(program, program))
+    pattern = SCRIPT_OPTIONS.get({"gtar": "tar", "bsdtar": "tar", "fdfind": "fd"}.get(program, program))
     scripts: list[tuple[str, bool]] = []
     if pattern is None:
         return scripts

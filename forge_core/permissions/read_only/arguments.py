@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from forge_core.permissions.path_info import is_secret
+from forge_core.permissions.programs.argument_spec import ArgumentSpec
 from forge_core.permissions.shell.words import Word
 
 _KINDS = {
@@ -21,41 +21,9 @@ _KINDS = {
 text. None is a path; no program of the list reads one of them as more than it is."""
 _WILD = re.compile(r"[*?\[]")
 
-Operands = Literal["paths", "texts", "none"]
-
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """What a program may be given so that it only reads."""
-
-    flags: frozenset[str] = frozenset()
-    """One-letter options without a value; they may stand in a cluster."""
-    values: Mapping[str, str] = field(default_factory=dict)
-    """One-letter options with one, and its kind."""
-    long: frozenset[str] = frozenset()
-    """Options of several letters without a value."""
-    joined: Mapping[str, str] = field(default_factory=dict)
-    """Those that may have one after `=`."""
-    apart: Mapping[str, str] = field(default_factory=dict)
-    """Those whose value may also be the next word."""
-    texts: int = 0
-    """So many first operands are a pattern or a program's text; fewer when one of `instead` is given."""
-    instead: frozenset[str] = frozenset()
-    most: int = 1_000
-    """More operands than that do more than read."""
-    operands: Operands = "paths"
-    beginning: str = ""
-    """How each operand must begin."""
-    has_digits: bool = False
-    """`-20` is an option."""
-    joins_values: bool = True
-    """`-n5` and `-qn 5` are read as by getopt; otherwise a letter with a value must stand by itself."""
-    is_free: bool = False
-    """No option of it, listed here or not, does more than read what is named: a glob may meet any name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
+class ParsedArguments:
     """The words of a command, told apart."""
 
     options: frozenset[str]
@@ -64,41 +32,7 @@ class Given:
     """The operands that are paths."""
 
 
-def form(
-    flags: str = "",
-    values: str = "",
-    long: str = "",
-    *,
-    texts: int = 0,
-    instead: str = "",
-    most: int = 1_000,
-    operands: Operands = "paths",
-    beginning: str = "",
-    has_digits: bool = False,
-    joins_values: bool = True,
-    is_free: bool = False,
-) -> Form:
-    """A form, written shortly: `values` as `n:N`, `long` as `--flag`, `--value=T`, or `--value:T` where the
-    value may also be the next word."""
-    words = long.split()
-    return Form(
-        flags=frozenset(flags),
-        values=dict(one.split(":", 1) for one in values.split()),
-        long=frozenset(one for one in words if not re.search(r"[=:]", one)),
-        joined=dict(re.split(r"[=:]", one) for one in words if re.search(r"[=:]", one)),
-        apart=dict(one.split(":") for one in words if ":" in one),
-        texts=texts,
-        instead=frozenset(instead.split()),
-        most=most,
-        operands=operands,
-        beginning=beginning,
-        has_digits=has_digits,
-        joins_values=joins_values,
-        is_free=is_free,
-    )
-
-
-def given(words: Sequence[Word], allowed: Form) -> Given | None:
+def parse_arguments(words: Sequence[Word], allowed: ArgumentSpec) -> ParsedArguments | None:
     """The words behind the program's name, or None when one of them is not exactly as the form says."""
     options: set[str] = set()
     operands: list[Word] = []
@@ -120,10 +54,10 @@ def given(words: Sequence[Word], allowed: Form) -> Given | None:
     if not all(_is_plain(word, allowed, is_text=at < texts) for at, word in enumerate(operands)):
         return None
     paths = operands[texts:] if allowed.operands == "paths" else []
-    return Given(frozenset(options), tuple(operands), tuple(paths))
+    return ParsedArguments(frozenset(options), tuple(operands), tuple(paths))
 
 
-def _is_plain(word: Word, allowed: Form, *, is_text: bool) -> bool:
+def _is_plain(word: Word, allowed: ArgumentSpec, *, is_text: bool) -> bool:
     if not word.text.startswith(allowed.beginning) or word.is_dynamic:
         return False
     if is_text or allowed.operands == "texts":
@@ -133,7 +67,7 @@ def _is_plain(word: Word, allowed: Form, *, is_text: bool) -> bool:
     return allowed.is_free or not word.has_glob or _WILD.match(word.text) is None
 
 
-def _option(word: Word, allowed: Form, rest: Iterator[Word]) -> set[str] | None:
+def _option(word: Word, allowed: ArgumentSpec, rest: Iterator[Word]) -> set[str] | None:
     """The options that the word is, with the next word as value where one is due; None for an unknown one."""
     text = word.text
     if word.is_dynamic:
@@ -155,7 +89,7 @@ def _option(word: Word, allowed: Form, rest: Iterator[Word]) -> set[str] | None:
     return _cluster(text[1:], allowed, rest)
 
 
-def _cluster(letters: str, allowed: Form, rest: Iterator[Word]) -> set[str] | None:
+def _cluster(letters: str, allowed: ArgumentSpec, rest: Iterator[Word]) -> set[str] | None:
     found: set[str] = set()
     for at, letter in enumerate(letters):
         found.add(f"-{letter}")
