@@ -23,7 +23,7 @@ from random import Random
 from forge_core.approval import Effect
 from forge_core.permissions import Decision, PermissionPolicy
 from forge_core.permissions.programs.catalog import READERS, VERSIONS
-from forge_core.permissions.read_only.git import _FORMS
+from forge_core.permissions.programs.git import READ_ONLY_ARGUMENTS
 from forge_core.tools.base import ToolUse
 from tests.bench.shell_canaries import wall
 
@@ -34,7 +34,7 @@ _PROGRAMS = (
 )  # fmt: skip
 _EXTRA = {
     "find": "-exec -execdir -ok -delete -fprint -fls -printf -fprintf -L -H -follow -name -type -newer -files0-from",
-    "git": " ".join(f"{' '.join(one.split())}" for one in _FORMS),
+    "git": " ".join(f"{' '.join(one.split())}" for one in READ_ONLY_ARGUMENTS),
     "rg": "--pre --pre-glob --hostname-bin -z -f -L --follow --files --replace -r -g",
 }
 _HOSTILE = (
@@ -147,7 +147,9 @@ def options(program: str) -> tuple[str, ...]:
         found |= {f"-{one}" for one in (*form.flags, *form.values)} | form.long | set(form.joined)
     if name == "git":
         found |= {
-            one for sub in _FORMS.values() for one in (*sub.long, *sub.joined, *(f"-{x}" for x in sub.flags))
+            one
+            for sub in READ_ONLY_ARGUMENTS.values()
+            for one in (*sub.long, *sub.joined, *(f"-{x}" for x in sub.flags))
         }
     return tuple(sorted(found)) or ("-x",)
 
@@ -156,7 +158,7 @@ def line(random: Random) -> str:
     program = random.choice(_PROGRAMS)
     words = [program]
     if program == "git":
-        words.append(random.choice(sorted(_FORMS)))
+        words.append(random.choice(sorted(READ_ONLY_ARGUMENTS)))
     for _ in range(random.choice((0, 1, 1, 2, 3))):
         words.append(_option(random, options(program)))
     for _ in range(random.choice((0, 1, 1, 2))):

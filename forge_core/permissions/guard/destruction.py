@@ -14,7 +14,7 @@ from forge_core.permissions.programs.catalog import (
     NETWORK_PROGRAMS,
     OVERWRITERS,
 )
-from forge_core.permissions.programs.git_aliases import VALUE_OPTIONS, subcommand
+from forge_core.permissions.programs.git import option_values, subcommand
 from forge_core.permissions.shell.syntax import read_line
 
 _RECURSIVE = re.compile(r"-\w*[rR]\w*|--r(?:e(?:c(?:u(?:r(?:s(?:i(?:ve?)?)?)?)?)?)?)?")
@@ -155,13 +155,8 @@ def cleaning(words: Sequence[str], assignments: Sequence[str] = ()) -> Cleaning 
     folders = [
         value for name, _, value in (one.partition("=") for one in assignments) if name == "GIT_WORK_TREE"
     ]
-    rest = list(words)
-    while rest and rest[0].startswith("-"):
-        option, equals, value = rest[0].partition("=")
-        takes_next = option in ("-C", "--work-tree") and not equals
-        if option in ("-C", "--work-tree"):
-            folders += [value] if equals else rest[1:2]
-        rest = rest[2:] if takes_next or (option in VALUE_OPTIONS and not equals) else rest[1:]
+    folders += option_values(words, "-C", "--work-tree")
+    rest = list(subcommand(words))
     if rest[:1] != ["clean"]:
         return None
     operands: list[str] = []

@@ -1,15 +1,20 @@
-"""Whether a repository's own git config may make git run programs, read without running git.
+"""Git's configuration, read without running git: settings that run programs, and aliases.
 
-It tells plain configs from all others: a setting that is not known to be harmless counts, and so does
-whatever is not plain to read.
+The check accepts plain configurations only: a setting that is not known to be harmless counts as one that
+runs a program, and so does whatever is not plain to read.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
+
+from forge_core.permissions.programs.git import OWN_SUBCOMMANDS, subcommand
 
 _MAX_BYTES = 200_000
 _MAX_FOLDERS = 40
@@ -33,6 +38,45 @@ _HARMLESS = re.compile(
 _OFF = re.compile(r"core\.(?:fsmonitor|pager|splitindex)")
 """Settings that are harmless only when they say no."""
 _NO = frozenset({"", "false", "no", "off", "0", "cat"})
+
+_SYSTEM = ("/etc/gitconfig", "/usr/local/etc/gitconfig", "/opt/homebrew/etc/gitconfig")
+_MAX_STEPS = 5
+"""An alias may name another one, and a config file another."""
+_MAX_CONFIG_FILES = 30
+_VALUE = re.compile(r'(?:[^"#;\\]|\\.|"(?:[^"\\]|\\.)*")*')
+_PLAIN_SHELL = re.compile(r"[\w ./=:@,+-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Aliases:
+    """Those that hold in a folder, whichever file they are from."""
+
+    named: dict[str, list[str]] = field(default_factory=dict)
+    unread: list[Path] = field(default_factory=list)
+    """Files that cannot be read for sure: they may name any."""
+
+    def expanded(self, words: Sequence[str], steps: int = _MAX_STEPS) -> Iterator[tuple[str, ...] | None]:
+        """The commands that a git command with an alias stands for; None for one that cannot be told."""
+        own = list(subcommand(words))
+        if not own or own[0] in OWN_SUBCOMMANDS:
+            return
+        values = self.named.get(own[0].casefold(), [])
+        if self.unread or (values and not steps):
+            yield None
+        for value in values if steps else ():
+            if value.startswith("!"):
+                is_plain = _PLAIN_SHELL.fullmatch(value[1:]) is not None
+                yield (*value[1:].split(), *own[1:]) if is_plain else None
+                continue
+            try:
+                found = ("git", *shlex.split(value), *own[1:])
+            except ValueError:
+                yield None
+                continue
+            if any(word.casefold().startswith(("alias.", "-calias.")) for word in found):
+                yield None  # one that sets another
+            yield found
+            yield from self.expanded(found[1:], steps - 1)
 
 
 def running_setting(folder: Path) -> str:
@@ -155,3 +199,66 @@ def _is_harmless(name: str, value: str) -> bool:
     if _OFF.fullmatch(name):
         return value.casefold() in _NO
     return _HARMLESS.fullmatch(name) is not None and not (name.startswith("remote.") and "::" in value)
+
+
+@lru_cache(maxsize=16)
+def aliases_in(folder: Path) -> Aliases:
+    """The aliases that hold in `folder`: the repository's, the person's and the system's."""
+    found = Aliases()
+    home = Path.home()
+    settings = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
+    todo = [*map(Path, _SYSTEM), settings / "git/config", home / ".gitconfig"]
+    try:
+        todo += config_files(folder)
+    except (OSError, ValueError):
+        found.unread.append(folder)
+    done: set[Path] = set()
+    while todo:
+        path = todo.pop()
+        if path in done or not os.path.lexists(path):
+            continue
+        done.add(path)
+        try:
+            todo += _read_aliases(path, found, home)
+        except (OSError, ValueError):
+            found.unread.append(path)
+        if len(done) > _MAX_CONFIG_FILES:
+            found.unread.append(path)
+            break
+    return found
+
+
+def _read_aliases(path: Path, found: Aliases, home: Path) -> list[Path]:
+    """Adds the file's aliases, and gives the files that it includes. Raises ValueError for what is not plain
+    to read."""
+    included: list[Path] = []
+    for section, key, written in settings_in(_joined_lines(config_text(path))):
+        if "\r" in written:
+            raise ValueError
+        shown = _VALUE.match(written)
+        value = re.sub(r'\\(.)|"', lambda one: one[1] or "", shown[0] if shown else "").strip()
+        kind, _, name = section.partition(".")
+        kind = kind.casefold()
+        if kind == "alias":
+            found.named.setdefault((name or key).casefold(), []).append(value)
+        elif kind in ("include", "includeif") and key.casefold() == "path":
+            inner = home / value[2:] if value.startswith("~/") else Path(value)
+            included.append(path.parent / inner)
+    return included
+
+
+def _joined_lines(text: str) -> Iterator[str]:
+    """The lines as git has them: a backslash at the end goes on in the next. Raises ValueError for one in
+    what may be a comment."""
+    before = ""
+    for line in text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n"):
+        whole = before + line
+        before = ""
+        if re.search(r"(?<!\\)(?:\\\\)*\\$", whole):
+            if re.search(r"[#;]", whole):
+                raise ValueError
+            before = whole[:-1]
+        else:
+            yield whole
+    if before:
+        yield before

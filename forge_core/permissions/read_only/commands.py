@@ -21,10 +21,17 @@ from forge_core.permissions.programs.catalog import (
     SEARCHES,
     VERSIONS,
 )
+from forge_core.permissions.programs.git import (
+    CHANGING,
+    LISTING_OPTIONS,
+    PATHLESS,
+    READ_ONLY_ARGUMENTS,
+    RUNS_GPG,
+    option_values,
+)
 from forge_core.permissions.programs.git_config import running_setting
 from forge_core.permissions.programs.word_sets import table
-from forge_core.permissions.read_only.arguments import parse_arguments
-from forge_core.permissions.read_only.git import git_paths
+from forge_core.permissions.read_only.arguments import ParsedArguments, parse_arguments
 from forge_core.permissions.read_only.word_paths import glob_stays, holds_secret, paths_in
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
 from forge_core.permissions.shell.words import Word
@@ -132,12 +139,8 @@ def git_runs(command: SimpleCommand, folders: Sequence[Path]) -> str:
     if command.program != "git" or len(command.words) < 2 or command.words[1:] == ("--version",):
         return ""
     places = dict.fromkeys(real_path(folder) for folder in folders)
-    at = 1
-    while (
-        command.words[at : at + 1] == ("-C",) and len(command.words) > at + 1
-    ):  # each from the one before it
-        places = dict.fromkeys(real_path(folder / command.words[at + 1]) for folder in places)
-        at += 2
+    for start in option_values(command.words[1:], "-C"):  # each from the one before it
+        places = dict.fromkeys(real_path(folder / start) for folder in places)
     return next(filter(None, (running_setting(one) for one in places)), "")
 
 
@@ -181,7 +184,7 @@ def _is_listed(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> b
         case "[" | "test":
             paths = _test_paths(words)
         case "git":
-            paths = git_paths(words)
+            paths = _git_paths(words)
         case "find":
             paths = _find_paths(words)
         case "ps":
@@ -234,6 +237,41 @@ def _is_plain_folder(paths: Sequence[Word]) -> bool:
     """Whether `cd` goes down into one folder: bash and the kernel do not agree where `..` behind a link
     leads."""
     return len(paths) == 1 and not paths[0].has_glob and ".." not in paths[0].text.split("/")
+
+
+def _git_paths(words: Sequence[Word]) -> tuple[Word, ...] | None:
+    """The words of a git command that only shows, or None. Never with `-C` or another repository named."""
+    rest = list(words[1:])
+    while rest and rest[0].text in ("--no-pager", "--no-optional-locks"):
+        rest.pop(0)
+    if len(rest) == 1 and rest[0].text == "--version":
+        return ()
+    if not rest or any(RUNS_GPG.search(word.text) for word in rest):
+        return None
+    name, own = " ".join(word.text for word in rest[:2]), 2
+    if name not in READ_ONLY_ARGUMENTS:
+        name, own = rest[0].text, 1
+    allowed = READ_ONLY_ARGUMENTS.get(name)
+    found = None if allowed is None else parse_arguments(rest[own:], allowed)
+    if found is None or not _is_listing(name, found):
+        return None
+    if (
+        name == "grep"
+        and not {"--or", "--and", "--not"}.isdisjoint(found.options)
+        and "-e" not in found.options
+    ):
+        return None
+    if any(word.text.startswith(":(") for word in found.operands):
+        return None
+    return () if name.partition(" ")[0] in PATHLESS else found.paths
+
+
+def _is_listing(name: str, found: ParsedArguments) -> bool:
+    if name not in CHANGING:
+        return True
+    if name == "config":
+        return not LISTING_OPTIONS["config"].isdisjoint(found.options)
+    return not found.operands or not LISTING_OPTIONS[name].isdisjoint(found.options)
 
 
 def _find_paths(words: Sequence[Word]) -> tuple[Word, ...] | None:

@@ -15,15 +15,13 @@ from pathlib import Path
 
 from forge_core.permissions.path_info import is_secret, place, real_path
 from forge_core.permissions.programs.catalog import LISTINGS, READERS, READS_FOLDERS, RECURSIVE, VERSIONS
+from forge_core.permissions.programs.git import SHOWS_FILES
 from forge_core.permissions.programs.git_config import index_files
-from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.read_only.arguments import parse_arguments
 from forge_core.permissions.read_only.commands import folders_before, git_runs
 from forge_core.permissions.read_only.word_paths import names_secret, paths_in
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand
 
-_SHOWS_FILES = table("diff diff-files diff-index status")
-"""Subcommands of git that may show what stands in the working tree."""
 _INSTALLED = re.compile(r"/(?:usr|bin|sbin|opt|nix|snap|System|Library)/")
 _MAY_BE_SECRET = re.compile(
     rb"\.env|id_rsa|id_dsa|id_ecdsa|id_ed25519|netrc|pgpass|pypirc|npmrc|htpasswd|credentials|vault-token"
@@ -48,7 +46,7 @@ def still_asks(command: SimpleCommand, reading: Reading, root: Path) -> str:
         return "ps shows the arguments of other programs, which may hold keys"
     if not _is_installed(command, folders, root):
         return f"{program} may come from the project, not from the system"
-    if program == "git" and not _SHOWS_FILES.isdisjoint(words):
+    if program == "git" and not SHOWS_FILES.isdisjoint(words):
         changed = next((name for folder in folders for name in _changed_secrets(folder)), "")
         if changed:
             return f"git may show {changed}, which may hold keys or passwords"

@@ -17,8 +17,8 @@ from forge_core.permissions.programs.catalog import (
     SCRIPT_RUNNERS,
     WITH_SUBCOMMANDS,
 )
+from forge_core.permissions.programs.git import subcommand_index
 from forge_core.permissions.programs.runners import runner_of
-from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.read_only.commands import is_harmlessly_wrapped, writes_nothing
 from forge_core.permissions.rules.extra_arguments import is_harmless, is_risky
 from forge_core.permissions.rules.program_names import is_disguised, look_anew, may_be_git, other_names
@@ -34,10 +34,6 @@ class Match(IntEnum):
     YES = 2
 
 
-_GIT_VALUES = table(
-    "-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix"
-    " --attr-source --shallow-file"
-)
 _LONG = {"-r": "--recursive", "-R": "--recursive", "-f": "--force", "-i": "--interactive", "-v": "--verbose"}
 _CAN_RUN = re.compile(
     r"system|popen|exec|spawn|subprocess|child_process|fork|eval|compile|__import__|importlib|getattr|base64|qx|`"
@@ -209,10 +205,7 @@ def _at(wanted: tuple[str, ...], words: Sequence[Word], *, is_fed: bool) -> Matc
 
 def _without_own_options(program: str, words: Sequence[Word]) -> Sequence[Word]:
     """git's words from its subcommand on."""
-    at = 0
-    while program == "git" and at < len(words) and words[at].text.startswith("-"):
-        at += 2 if words[at].text in _GIT_VALUES else 1
-    return words[at:]
+    return words[subcommand_index([word.text for word in words]) :] if program == "git" else words
 
 
 def _rest(wanted: Sequence[str], words: Sequence[Word], *, is_fed: bool) -> Match:

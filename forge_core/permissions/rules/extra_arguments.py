@@ -19,6 +19,7 @@ from forge_core.permissions.programs.catalog import (
     RISKY_OPTIONS,
     RUNNING_WORDS,
 )
+from forge_core.permissions.programs.git import RUNS_GPG
 from forge_core.permissions.programs.runners import runner_of
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.read_only.word_paths import names_secret, paths_in
@@ -117,7 +118,7 @@ def _runs_or_writes(word: str, programs: list[str]) -> bool:
     name = word.partition("=")[0]
     if program == "pytest" and word.startswith("@"):  # a file of options
         return True
-    if program == "git" and re.search(r"%G|%\(signature", word):  # asks the program that gpg.program names
+    if program == "git" and RUNS_GPG.search(word):  # asks the program that gpg.program names
         return True
     if program in ("awk", "gawk", "mawk", "sed") and _RUNNING_TEXT.search(word.replace("||", "")):
         return True

@@ -10,12 +10,11 @@ from pathlib import Path
 
 from forge_core.permissions.path_info import real_path
 from forge_core.permissions.programs.catalog import DECLARERS, FILE_NAMERS, MULTICALL
-from forge_core.permissions.programs.git_aliases import GIT_OWN, aliases_in, subcommand
-from forge_core.permissions.programs.word_sets import table
+from forge_core.permissions.programs.git import OWN_SUBCOMMANDS, REMOTE_WRITERS, option_values, subcommand
+from forge_core.permissions.programs.git_config import aliases_in
 from forge_core.permissions.read_only.commands import folders_before
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand
 
-_PUSHERS = table("send-pack http-push subtree remote-http remote-https")
 _STEERS_GIT = re.compile(r"(?:GIT_|HOME=|XDG_CONFIG_HOME=)")
 _MAX_LINKS = 40
 _MAX_CD = 3
@@ -77,7 +76,7 @@ def _names_of(program: str, searched: tuple[str, ...], folder: str) -> tuple[str
 def _unaliased(command: SimpleCommand, reading: Reading, folder: Path) -> Iterator[tuple[str, ...] | None]:
     words = command.words[1:]
     own = subcommand(words)
-    if not own or own[0] in GIT_OWN:
+    if not own or own[0] in OWN_SUBCOMMANDS:
         return
     steered = [
         word
@@ -90,14 +89,13 @@ def _unaliased(command: SimpleCommand, reading: Reading, folder: Path) -> Iterat
         yield None
         return
     places = dict.fromkeys(folders_before(reading, command, folder))
-    for at, word in enumerate(words[: len(words) - len(own)]):
-        if word == "-C":  # each from the one before it
-            if re.search(r"[$`]", words[at + 1]):
-                yield None
-            places = dict.fromkeys(place / words[at + 1] for place in places)
+    for start in option_values(words, "-C"):  # each from the one before it
+        if re.search(r"[$`]", start):
+            yield None
+        places = dict.fromkeys(place / start for place in places)
     for place in places:
         for found in aliases_in(real_path(place)).expanded(words):
-            is_pusher = found is not None and found[0] == "git" and _first(found[1:]) in _PUSHERS
+            is_pusher = found is not None and found[0] == "git" and _first(found[1:]) in REMOTE_WRITERS
             yield None if is_pusher else found
 
 
@@ -131,15 +129,15 @@ def may_be_git(wanted: tuple[str, ...], command: SimpleCommand, reading: Reading
     if wanted[:1] != ("git",) or len(wanted) < 2 or command.program != "git":
         return False
     words = command.words[1:]
-    if wanted[1] == "push" and not _PUSHERS.isdisjoint(words[:4]):
-        return _first(words) in _PUSHERS and (_first(words) != "subtree" or "push" in words)
+    if wanted[1] == "push" and not REMOTE_WRITERS.isdisjoint(words[:4]):
+        return _first(words) in REMOTE_WRITERS and (_first(words) != "subtree" or "push" in words)
     sets_alias = any(
         re.match(r"(?:-c)?alias\.", word, re.IGNORECASE)
         for one in reading.commands
         if one.program == "git"
         for word in one.words[1:]
     )
-    return sets_alias and _first(words) not in GIT_OWN
+    return sets_alias and _first(words) not in OWN_SUBCOMMANDS
 
 
 def _first(words: tuple[str, ...]) -> str:

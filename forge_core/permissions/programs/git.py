@@ -1,4 +1,4 @@
-"""Which git commands plainly only show something, spelled exactly, and which of their words are paths."""
+"""What Forge knows about git's own command line."""
 
 from __future__ import annotations
 
@@ -7,9 +7,23 @@ from collections.abc import Sequence
 
 from forge_core.permissions.programs.argument_spec import ArgumentSpec, arguments
 from forge_core.permissions.programs.word_sets import table
-from forge_core.permissions.read_only.arguments import ParsedArguments, parse_arguments
-from forge_core.permissions.shell.words import Word
 
+OWN_SUBCOMMANDS = table(
+    "add am annotate apply archive bisect blame branch bundle cat-file check-ignore checkout cherry"
+    " cherry-pick clean clone commit config count-objects describe diff diff-tree fetch format-patch fsck gc"
+    " grep help init log ls-files ls-remote ls-tree merge merge-base mv name-rev notes prune pull push"
+    " range-diff rebase reflog remote reset restore rev-list rev-parse revert rm shortlog show show-ref stash"
+    " status submodule switch symbolic-ref tag var version whatchanged worktree"
+)
+"""No alias takes the place of these."""
+VALUE_OPTIONS = table(
+    "-C -c --git-dir --work-tree --namespace --config-env --super-prefix --attr-source --shallow-file"
+)
+"""Options before the subcommand that take the next word for their value."""
+REMOTE_WRITERS = table("send-pack http-push subtree remote-http remote-https")
+"""Other subcommands that push."""
+SHOWS_FILES = table("diff diff-files diff-index status")
+"""Subcommands that may show what the files of the working tree hold."""
 _DIFF = (
     " --stat --stat=K --shortstat --numstat --summary --name-only --name-status --patch --no-patch --cached"
     " --staged --unified=N --color --color=K --no-color --word-diff --word-diff=K --color-words --raw"
@@ -36,7 +50,7 @@ def _shown(
 
 _DIFFS = arguments("psRwbMCBWz", "U:N S:T G:T", _DIFF, has_digits=True)
 _LOGS = arguments("psRwbMCBWzmciEFPgt", "n:N U:N S:T G:T L:T", _LOG, has_digits=True)
-_FORMS: dict[str, ArgumentSpec] = {
+READ_ONLY_ARGUMENTS: dict[str, ArgumentSpec] = {
     "status": arguments(
         "sbvz",
         "u:K",
@@ -103,50 +117,41 @@ _FORMS: dict[str, ArgumentSpec] = {
     ),
 }  # fmt: skip
 """Subcommands, some with the word that must follow at once, and what each may be given."""
-_CHANGING = table("branch tag config")
+CHANGING = table("branch tag config")
 """They list only when told to, or when nothing is named."""
-_LISTS = {
+LISTING_OPTIONS = {
     "branch": frozenset({"--list"}),
     "tag": table("-l --list"),
     "config": table("-l --list --get --get-all --get-regexp"),
 }
-_PATHLESS = table(
+PATHLESS = table(
     "rev-parse describe merge-base config remote branch tag cherry for-each-ref show-ref symbolic-ref"
 )
-_RUNS_GPG = re.compile(r"%G|%\(\*?(?:signature|contents:signature)")
+RUNS_GPG = re.compile(r"%G|%\(\*?(?:signature|contents:signature)")
 """In a format: asks the program that gpg.program names."""
 
 
-def git_paths(words: Sequence[Word]) -> tuple[Word, ...] | None:
-    """The words of a git command that only shows, or None. Never with `-C` or another repository named."""
-    rest = list(words[1:])
-    while rest and rest[0].text in ("--no-pager", "--no-optional-locks"):
-        rest.pop(0)
-    if len(rest) == 1 and rest[0].text == "--version":
-        return ()
-    if not rest or any(_RUNS_GPG.search(word.text) for word in rest):
-        return None
-    name, own = " ".join(word.text for word in rest[:2]), 2
-    if name not in _FORMS:
-        name, own = rest[0].text, 1
-    allowed = _FORMS.get(name)
-    found = None if allowed is None else parse_arguments(rest[own:], allowed)
-    if found is None or not _is_listing(name, found):
-        return None
-    if (
-        name == "grep"
-        and not {"--or", "--and", "--not"}.isdisjoint(found.options)
-        and "-e" not in found.options
-    ):
-        return None
-    if any(word.text.startswith(":(") for word in found.operands):
-        return None
-    return () if name.partition(" ")[0] in _PATHLESS else found.paths
+def subcommand_index(words: Sequence[str]) -> int:
+    """Return where the subcommand is among the words behind `git`; their number when there is none."""
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        at += 2 if words[at] in VALUE_OPTIONS else 1
+    return min(at, len(words))
 
 
-def _is_listing(name: str, found: ParsedArguments) -> bool:
-    if name not in _CHANGING:
-        return True
-    if name == "config":
-        return not _LISTS["config"].isdisjoint(found.options)
-    return not found.operands or not _LISTS[name].isdisjoint(found.options)
+def subcommand(words: Sequence[str]) -> Sequence[str]:
+    """Return the words behind `git`, from the subcommand on."""
+    return words[subcommand_index(words) :]
+
+
+def option_values(words: Sequence[str], *names: str) -> list[str]:
+    """Return the values of these options before the subcommand, in order."""
+    found: list[str] = []
+    end = subcommand_index(words)
+    at = 0
+    while at < end:
+        name, equals, value = words[at].partition("=")
+        if name in names:
+            found += [value] if equals else words[at + 1 : at + 2]
+        at += 2 if words[at] in VALUE_OPTIONS else 1
+    return found
