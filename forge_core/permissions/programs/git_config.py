@@ -176,10 +176,12 @@ def _settings(path: Path) -> Iterator[str]:
             yield name
 
 
-def settings_in(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """Section, key and value, as written, of each setting; a subsection follows its section's name and a dot.
+def settings_in(lines: Iterable[str], *, skips_invalid: bool = False) -> Iterator[tuple[str, str, str]]:
+    """Yield section, key and value, as written, of each setting; a subsection follows its section's name and
+    a dot.
 
-    Raises ValueError for a line that is neither a setting, a section nor a comment.
+    Raises ValueError for a line that is neither a setting, a section nor a comment, unless it
+    `skips_invalid` ones.
     """
     section = ""
     for line in lines:
@@ -187,12 +189,11 @@ def settings_in(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
         if header is not None:
             section = header[1] + (f".{header[2]}" if header[2] is not None else "")
         rest = line if header is None else header[3]
-        if _COMMENT.fullmatch(rest):
-            continue
-        setting = _SETTING.fullmatch(rest)
-        if setting is None:
+        setting = None if _COMMENT.fullmatch(rest) else _SETTING.fullmatch(rest)
+        if setting is not None:
+            yield section, setting[1], setting[2] or ""
+        elif not skips_invalid and not _COMMENT.fullmatch(rest):
             raise ValueError
-        yield section, setting[1], setting[2] or ""
 
 
 def _is_harmless(name: str, value: str) -> bool:

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from forge_core.permissions.sandbox.git_config import named_paths
+from forge_core.permissions.programs.git_config import settings_in
 from forge_core.permissions.sandbox.path_checks import is_there, mode_of
 from forge_core.workspace.repository import read_small
 
@@ -110,7 +110,7 @@ def _hold_repository(found: Protection, git_dir: Path, work_tree: Path) -> None:
 def _hold_config(found: Protection, config: Path, work_tree: Path) -> None:
     """A config file and what it names in the working tree."""
     found.hold(config, "file")
-    for path, kind in named_paths(config, work_tree):
+    for path, kind in _named_paths(config, work_tree):
         if path.is_relative_to(work_tree) and path != work_tree:
             found.hold(path, kind)
 
@@ -167,7 +167,7 @@ def _hold_linked(found: Protection, dot_git: Path, root: Path) -> None:
         found.writable.append(common)
         _hold_repository(found, common, root)
         _hold_linked_git_dir(found, git_dir, root)
-    elif any(path == root for path, kind in named_paths(git_dir / "config", root) if kind == "folder"):
+    elif any(path == root for path, kind in _named_paths(git_dir / "config", root) if kind == "folder"):
         found.writable.append(git_dir)
         _hold_repository(found, git_dir, root)
 
@@ -189,3 +189,29 @@ def _children(folder: Path) -> list[Path]:
             return [folder / entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
     except OSError:
         return []
+
+
+def _named_paths(config: Path, work_tree: Path) -> list[tuple[Path, Literal["folder", "file"]]]:
+    """Return the real paths of core.hooksPath and core.worktree (folders) and of included config files. Too
+    many rather than too few: a value that git would refuse may be among them."""
+    found: list[tuple[Path, Literal["folder", "file"]]] = []
+    for section, key, written in settings_in((read_small(config) or "").splitlines(), skips_invalid=True):
+        value = written.strip().strip('"')
+        match section.partition(".")[0].lower(), key.lower():
+            case _ if not value:
+                continue
+            case "core", "hookspath":
+                found.append((_real(value, work_tree), "folder"))
+            case "core", "worktree":
+                found.append((_real(value, config.parent), "folder"))
+            case (("include" | "includeif"), "path"):
+                found.append((_real(value, config.parent), "file"))
+    return found
+
+
+def _real(value: str, base: Path) -> Path:
+    # Only the folder is resolved: a link at the very end is what could be replaced.
+    path = base / os.path.expanduser(value)  # noqa: PTH111 - "~" stays text where there is no such home
+    return (
+        Path(os.path.realpath(path.parent)) / path.name if path.name != ".." else Path(os.path.realpath(path))
+    )
