@@ -16,14 +16,11 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from forge_core.workspace.git import hardened_git_args
+from forge_core.workspace.git_index import parse_index
 from forge_core.workspace.repository import Repository, find_repository, read_small
 
 _MAX_INDEX_BYTES = 64 * 1024 * 1024
 _TIMEOUT_S = 20.0
-_FIXED = 40
-"""Bytes of an entry before its object id."""
-_REGULAR = 0o100000
-_EXTENDED = 0x4000
 _READ_BYTES = 32 * 1024 * 1024
 """Of one call of `cat-file`, so that memory stays bounded."""
 _VARIABLES = ("PATH", "HOME", "LANG", "TMPDIR")
@@ -134,9 +131,9 @@ class GitObjects:
         assert self._repository is not None
         inside = self._root.relative_to(self._repository.top).as_posix()
         prefix = "" if inside == "." else inside + "/"
-        for path, one in parse_index(data, 32 if self._algorithm == "sha256" else 20):
-            if path.startswith(prefix):
-                yield path[len(prefix) :], one
+        for entry in parse_index(data, 32 if self._algorithm == "sha256" else 20):
+            if entry.is_regular and not entry.stage and entry.name.startswith(prefix):
+                yield entry.name[len(prefix) :], entry.object_id.hex()
 
     def _uses_sha256(self) -> bool:
         config = read_small(self._repository.common_dir / "config") if self._repository else None
@@ -158,43 +155,6 @@ class GitObjects:
         except (OSError, subprocess.SubprocessError):
             return None
         return done.stdout
-
-
-def parse_index(data: bytes, id_bytes: int = 20) -> Iterator[tuple[str, str]]:
-    """Paths and object ids of the regular files in a git index of version 2, 3 or 4, conflicts left out.
-
-    https://git-scm.com/docs/index-format. Raises ValueError or IndexError on what is no such index.
-    """
-    if data[:4] != b"DIRC" or (version := int.from_bytes(data[4:8], "big")) not in (2, 3, 4):
-        raise ValueError("no git index of a known version")
-    end_of_id = _FIXED + id_bytes
-    offset, previous = 12, b""
-    for _ in range(int.from_bytes(data[8:12], "big")):
-        mode = int.from_bytes(data[offset + 24 : offset + 28], "big")
-        flags = int.from_bytes(data[offset + end_of_id : offset + end_of_id + 2], "big")
-        start = offset + end_of_id + (4 if flags & _EXTENDED else 2)
-        if version == 4:
-            cut, start = _variable_int(data, start)
-            stop = data.index(b"\0", start)
-            name = previous[: len(previous) - cut] + data[start:stop]
-            following = stop + 1
-        else:
-            stop = data.index(b"\0", start)
-            name = data[start:stop]
-            following = offset + (stop - offset + 8) // 8 * 8
-        if mode & 0o170000 == _REGULAR and not flags & 0x3000:
-            yield os.fsdecode(name), data[offset + _FIXED : offset + end_of_id].hex()
-        previous, offset = name, following
-
-
-def _variable_int(data: bytes, offset: int) -> tuple[int, int]:
-    byte = data[offset]
-    value = byte & 0x7F
-    while byte & 0x80:
-        offset += 1
-        byte = data[offset]
-        value = (value + 1) << 7 | (byte & 0x7F)
-    return value, offset + 1
 
 
 def _environment() -> dict[str, str]:

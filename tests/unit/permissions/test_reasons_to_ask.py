@@ -155,6 +155,17 @@ def test_git_may_not_show_a_tracked_file_with_keys_that_has_changed(root: Path, 
     assert verdict(root, "git diff").decision is ASK, "an index that cannot be read"
 
 
+def test_an_index_with_shortened_names_hides_no_changed_file_with_keys(root: Path, git: Git) -> None:
+    (root / ".eaaa").write_text("x")
+    git("add", "-f", ".eaaa", ".env")
+    git("update-index", "--index-version", "4")
+    git("commit", "-q", "-m", "first")
+    assert b".env" not in (root / ".git/index").read_bytes()
+    assert verdict(root, "git diff").decision is ALLOW
+    (root / ".env").write_text("KEY=new\n")
+    assert verdict(root, "git diff").decision is ASK
+
+
 def test_a_repository_whose_config_runs_programs_asks(root: Path, git: Git) -> None:
     git("config", "core.fsmonitor", "./evil")
     assert verdict(root, "git status").decision is ASK
