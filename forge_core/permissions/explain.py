@@ -45,7 +45,7 @@ class Explanation:
         return next((part for part in self.parts if part.is_deciding), None)
 
 
-def explained(command: str, verdict: LineVerdict) -> Explanation:
+def explain_verdict(command: str, verdict: LineVerdict) -> Explanation:
     parts = tuple(
         PartExplanation(
             part.text,

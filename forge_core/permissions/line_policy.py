@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from forge_core.config.project_state import Scripts
 from forge_core.config.settings import PermissionMode
-from forge_core.permissions.guard.catastrophe import Doubt, catastrophe, doubt
+from forge_core.permissions.guard.catastrophe import Confirmation, catastrophic_reason, required_confirmation
 from forge_core.permissions.guard.destruction import is_destructive
-from forge_core.permissions.path_info import place
+from forge_core.permissions.path_info import locate
 from forge_core.permissions.read_only.commands import (
     folders_before,
     git_runs,
@@ -20,17 +21,17 @@ from forge_core.permissions.read_only.commands import (
     is_reading,
     reads_only,
 )
-from forge_core.permissions.read_only.reasons_to_ask import still_asks, strays
+from forge_core.permissions.read_only.reasons_to_ask import sandboxed_reason, unmasked_reason
 from forge_core.permissions.read_only.word_paths import paths_in
 from forge_core.permissions.rules.command_rules import (
     Match,
+    clear_match_cache,
     covers,
-    forget_places,
     is_exactly,
     is_met_by,
     meets,
 )
-from forge_core.permissions.rules.denied_files import may_be_met
+from forge_core.permissions.rules.denied_files import denied_file_rule
 from forge_core.permissions.rules.named_scripts import named_scripts
 from forge_core.permissions.rules.rule import NETWORK, SHELL_TOOL, Rule, denies_paths
 from forge_core.permissions.rules.rule_book import Origin, RuleBook
@@ -42,7 +43,7 @@ _UNKNOWN = "what it runs cannot be determined from the line"
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class DecisionContext:
     """All that a decision depends on but the line."""
 
     root: Path
@@ -60,7 +61,7 @@ class Situation:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CommandVerdict:
     """One command of a line, and what was decided of it."""
 
     text: str
@@ -83,10 +84,10 @@ class LineVerdict:
     reason: str
     rule: str = ""
     by: By = "policy"
-    parts: tuple[Part, ...] = ()
-    deciding: Part | None = None
+    parts: tuple[CommandVerdict, ...] = ()
+    deciding: CommandVerdict | None = None
     is_destructive: bool = False
-    is_single: bool = False
+    always_asks: bool = False
     """It asks each time, whatever rule is added."""
     is_read_only: bool = False
     asking: tuple[SimpleCommand, ...] = ()
@@ -94,46 +95,51 @@ class LineVerdict:
     problem: str = ""
 
 
-def judge(line: str, now: Situation) -> LineVerdict:
+_Parts: TypeAlias = tuple[CommandVerdict, ...]
+
+
+def decide_line(line: str, context: DecisionContext) -> LineVerdict:
     """What may happen to the line: deny before ask before allow, wherever a rule comes from."""
     reading = read_line(line)
-    forget_places()
-    danger = catastrophe(line, now.root)
+    clear_match_cache()
+    danger = catastrophic_reason(line, context.root)
     if danger is not None:
         return LineVerdict(
             Decision.DENY, f"{danger}, which Forge never runs, in no mode", problem=reading.problem
         )
     shown = [] if reading.problem else [n for n, one in enumerate(reading.commands) if not one.is_hint]
     commands = [reading.commands[number] for number in shown]
-    parts = tuple(_part(number, reading, now) for number in shown)
-    for step in (_denied, _planned, _doubted, _told_to_ask, _allowed_whole):
-        found = step(reading, now, parts)
+    parts = tuple(_part(number, reading, context) for number in shown)
+    for step in (_denied, _denied_by_plan, _confirmed_each_time, _ask_ruled, _allowed_whole):
+        found = step(reading, context, parts)
         if found is not None:
             return replace(found, parts=parts, problem=reading.problem)
-    found = _by_parts(reading, now, commands, parts)
+    found = _by_parts(reading, context, commands, parts)
     return replace(found, parts=parts, problem=reading.problem)
 
 
-def _denied(reading: Reading, now: Situation, parts: tuple[Part, ...]) -> LineVerdict | None:
-    for rule in _rules_of(now, "deny"):
-        if meets(rule, reading, now.root) is Match.YES:
+def _denied(reading: Reading, context: DecisionContext, parts: _Parts) -> LineVerdict | None:
+    for rule in _rules_of(context, "deny"):
+        if meets(rule, reading, context.root) is Match.YES:
             part = next((one for one in parts if one.rule == str(rule)), None)
             return LineVerdict(
                 Decision.DENY, f"the deny rule {rule} covers it", str(rule), "rule", deciding=part
             )
-    for rule in _path_rules(now):
-        if any(denies_paths(rule, [place(path, now.root)]) for path in _named_paths(reading, now.root)):
+    for rule in _path_rules(context):
+        if any(
+            denies_paths(rule, [locate(path, context.root)]) for path in _named_paths(reading, context.root)
+        ):
             return LineVerdict(
                 Decision.DENY, f"the deny rule {rule} covers a file that it names", str(rule), "rule"
             )
     return None
 
 
-def _planned(reading: Reading, now: Situation, parts: tuple[Part, ...]) -> LineVerdict | None:
-    if now.mode is not PermissionMode.PLAN:
+def _denied_by_plan(reading: Reading, context: DecisionContext, parts: _Parts) -> LineVerdict | None:
+    if context.mode is not PermissionMode.PLAN:
         return None
-    if not now.needs_network and reads_only(reading, now.root):
-        why = next(filter(None, (_unmasked(one, reading, now) for one in reading.commands)), "")
+    if not context.needs_network and reads_only(reading, context.root):
+        why = next(filter(None, (_unmasked(one, reading, context) for one in reading.commands)), "")
         if not why:
             return None
     return LineVerdict(
@@ -141,20 +147,20 @@ def _planned(reading: Reading, now: Situation, parts: tuple[Part, ...]) -> LineV
     )
 
 
-def _doubted(reading: Reading, now: Situation, parts: tuple[Part, ...]) -> LineVerdict | None:
-    found: Doubt | None = doubt(reading.line, now.root)
+def _confirmed_each_time(reading: Reading, context: DecisionContext, parts: _Parts) -> LineVerdict | None:
+    found: Confirmation | None = required_confirmation(reading.line, context.root)
     if found is None:
         return None
-    if found.is_grave and now.mode is PermissionMode.YOLO:
+    if found.is_grave and context.mode is PermissionMode.YOLO:
         reason = f"{found.reason}, and in mode yolo nobody is asked. Name what to delete plainly, or leave it"
         return LineVerdict(Decision.DENY, reason, by="mode")
     reason = f"{found.reason}, so it asks each time"
-    return LineVerdict(Decision.ASK, reason, is_destructive=True, is_single=True)
+    return LineVerdict(Decision.ASK, reason, is_destructive=True, always_asks=True)
 
 
-def _told_to_ask(reading: Reading, now: Situation, parts: tuple[Part, ...]) -> LineVerdict | None:
-    for rule in _rules_of(now, "ask"):
-        if meets(rule, reading, now.root) is Match.YES:
+def _ask_ruled(reading: Reading, context: DecisionContext, parts: _Parts) -> LineVerdict | None:
+    for rule in _rules_of(context, "ask"):
+        if meets(rule, reading, context.root) is Match.YES:
             part = next((one for one in parts if one.rule == str(rule)), None)
             return LineVerdict(
                 Decision.ASK,
@@ -162,61 +168,61 @@ def _told_to_ask(reading: Reading, now: Situation, parts: tuple[Part, ...]) -> L
                 str(rule),
                 "rule",
                 deciding=part,
-                is_single=True,
+                always_asks=True,
             )
     return None
 
 
-def _allowed_whole(reading: Reading, now: Situation, parts: tuple[Part, ...]) -> LineVerdict | None:
+def _allowed_whole(reading: Reading, context: DecisionContext, parts: _Parts) -> LineVerdict | None:
     """What a rule for the very line, a rule for every line, or a fault of the line decides."""
-    tool = NETWORK if now.needs_network else now.tool
-    for origin, rule in _allowing(now, tool):
+    tool = NETWORK if context.needs_network else context.tool
+    for origin, rule in _allowing(context, tool):
         if (
             is_exactly(rule, reading.line)
-            and _may_cover(origin, reading, now)
-            and not _changed_scripts(origin, rule, now)
+            and _may_cover(origin, reading, context)
+            and not _changed_scripts(origin, rule, context)
         ):
             return LineVerdict(Decision.ALLOW, f"the rule {rule} allows it", str(rule), "rule")
     if reading.problem:
         return LineVerdict(Decision.ASK, f"the line could not be read for sure: {reading.problem}")
-    unclear = _unclear(reading, now)
+    unclear = _unclear(reading, context)
     if unclear is not None:
         return unclear
-    for origin, rule in _allowing(now, tool):
+    for origin, rule in _allowing(context, tool):
         if rule.pattern is None and origin != "project allow":
             return LineVerdict(Decision.ALLOW, f"the rule {rule} allows it", str(rule), "rule")
     return None
 
 
-def _changed_scripts(origin: Origin, rule: Rule, now: Situation) -> str:
+def _changed_scripts(origin: Origin, rule: Rule, context: DecisionContext) -> str:
     """What is no longer as it was when the rule was granted for good; "" when nothing is bound to it or all
     is as it was."""
-    bound = now.scripts.get(str(rule)) if origin == "allow" else None
+    bound = context.scripts.get(str(rule)) if origin == "allow" else None
     if not bound:
         return ""
-    current = named_scripts((rule.pattern or "").removeprefix("=").strip(), now.root)
+    current = named_scripts((rule.pattern or "").removeprefix("=").strip(), context.root)
     if current is None:
         return "Forge can no longer determine which scripts this line runs"
     differs = sorted({name for name, _ in set(current) ^ set(bound)})
     return f"{differs[0]} has changed since this line was allowed for good" if differs else ""
 
 
-def _broken_grant(reading: Reading, now: Situation) -> tuple[str, str]:
+def _broken_grant(reading: Reading, context: DecisionContext) -> tuple[str, str]:
     """Why a grant for this very line no longer holds, and its rule; empty when there is none."""
-    for origin, rule in _allowing(now, NETWORK if now.needs_network else now.tool):
-        if is_exactly(rule, reading.line) and (reason := _changed_scripts(origin, rule, now)):
+    for origin, rule in _allowing(context, NETWORK if context.needs_network else context.tool):
+        if is_exactly(rule, reading.line) and (reason := _changed_scripts(origin, rule, context)):
             return reason, str(rule)
     return "", ""
 
 
-def _unclear(reading: Reading, now: Situation) -> LineVerdict | None:
+def _unclear(reading: Reading, context: DecisionContext) -> LineVerdict | None:
     for kind in ("deny", "ask"):
-        for rule in _rules_of(now, kind):
-            if meets(rule, reading, now.root) is Match.MAYBE:
+        for rule in _rules_of(context, kind):
+            if meets(rule, reading, context.root) is Match.MAYBE:
                 reason = f"{_UNKNOWN}, and the {kind} rule {rule} might cover it"
                 return LineVerdict(Decision.ASK, reason, str(rule), "rule")
-    kept = [rule for rule in _path_rules(now) if rule.tool != "edit"]
-    met = may_be_met(reading, now.root, kept)
+    kept = [rule for rule in _path_rules(context) if rule.tool != "edit"]
+    met = denied_file_rule(reading, context.root, kept)
     if met is not None:
         reason = f"it may read a file that the deny rule {met} keeps"
         return LineVerdict(Decision.ASK, reason, str(met), "rule")
@@ -224,141 +230,146 @@ def _unclear(reading: Reading, now: Situation) -> LineVerdict | None:
 
 
 def _by_parts(
-    reading: Reading, now: Situation, commands: Sequence[SimpleCommand], parts: tuple[Part, ...]
+    reading: Reading,
+    context: DecisionContext,
+    commands: Sequence[SimpleCommand],
+    parts: _Parts,
 ) -> LineVerdict:
     is_named = any(one.is_named for one in parts)
     asking = tuple(
         command
         for command, part in zip(commands, parts, strict=True)
-        if part.decision is not Decision.ALLOW and not (is_named and _is_glue(command, reading, now))
+        if part.decision is not Decision.ALLOW and not (is_named and _is_glue(command, reading, context))
     )
-    reads = reads_only(reading, now.root)
+    reads = reads_only(reading, context.root)
     if parts and not asking:
         part = next((one for one in parts if one.is_named), parts[0])
         return LineVerdict(Decision.ALLOW, part.reason, part.rule, part.by, deciding=part, is_read_only=reads)
-    if now.mode is PermissionMode.YOLO:
+    if context.mode is PermissionMode.YOLO:
         return LineVerdict(Decision.ALLOW, "mode yolo", by="mode", is_read_only=reads)
     first = next((part for command, part in zip(commands, parts, strict=True) if command in asking), None)
-    changed, rule = _broken_grant(reading, now)
+    changed, rule = _broken_grant(reading, context)
     return LineVerdict(
         Decision.ASK,
         changed or (first.reason if first else "there is nothing in it that Forge knows"),
         rule,
         deciding=first,
-        is_destructive=now.needs_network or is_destructive(reading.line),
+        is_destructive=context.needs_network or is_destructive(reading.line),
         asking=asking or tuple(commands),
         is_read_only=reads,
     )
 
 
-def _part(number: int, reading: Reading, now: Situation) -> Part:
+def _part(number: int, reading: Reading, context: DecisionContext) -> CommandVerdict:
     command = reading.commands[number]
-    decision, reason, rule, by = _decide_part(number, reading, now)
+    decision, reason, rule, by = _decide_part(number, reading, context)
     is_named = decision is Decision.ALLOW and bool(rule)
-    return Part(command.text, decision, reason, rule, by, tuple(_notes(command)), command.words, is_named)
+    return CommandVerdict(
+        command.text, decision, reason, rule, by, tuple(_notes(command)), command.words, is_named
+    )
 
 
-def _decide_part(number: int, reading: Reading, now: Situation) -> tuple[Decision, str, str, By]:
+def _decide_part(number: int, reading: Reading, context: DecisionContext) -> tuple[Decision, str, str, By]:
     command = reading.commands[number]
     for kind, decision in (("deny", Decision.DENY), ("ask", Decision.ASK)):
-        for rule in _rules_of(now, kind):
-            if is_met_by(rule, reading, number, now.root):
+        for rule in _rules_of(context, kind):
+            if is_met_by(rule, reading, number, context.root):
                 return decision, f"the {kind} rule {rule} covers it", str(rule), "rule"
     alone = replace(reading, commands=(command,))
     if not reading.functions and not reading.features:
-        tool = NETWORK if now.needs_network else now.tool
-        for origin, rule in _allowing(now, tool):
+        tool = NETWORK if context.needs_network else context.tool
+        for origin, rule in _allowing(context, tool):
             if origin == "project allow" and rule.pattern is None:
                 continue
-            if covers(rule, command, now.root, is_granted=origin == "session") and _may_cover(
-                origin, alone, now
+            if covers(rule, command, context.root, is_granted=origin == "session") and _may_cover(
+                origin, alone, context
             ):
                 return Decision.ALLOW, f"the rule {rule} allows it", str(rule), "rule"
-    if now.mode is PermissionMode.YOLO:
+    if context.mode is PermissionMode.YOLO:
         return Decision.ALLOW, "mode yolo", "", "mode"
-    if now.needs_network:
+    if context.needs_network:
         return Decision.ASK, "it uses the network", "", "policy"
     is_plain = not reading.functions and not reading.features and not reading.problem
-    if is_plain and is_reading(command, reading, now.root):
-        why = _unmasked(command, reading, now)
+    if is_plain and is_reading(command, reading, context.root):
+        why = _unmasked(command, reading, context)
         if not why:
             return Decision.ALLOW, "it only reads, inside the folder", "", "policy"
         return Decision.ASK, why, "", "policy"
-    if now.mode is PermissionMode.AUTO and now.is_sandboxed:
-        why = strays(command, reading, now.root)
+    if context.mode is PermissionMode.AUTO and context.is_sandboxed:
+        why = sandboxed_reason(command, reading, context.root)
         return (
             (Decision.ASK, why, "", "policy")
             if why
             else (Decision.ALLOW, "mode auto, in the sandbox", "", "mode")
         )
-    return Decision.ASK, _question(command, reading, now), "", "policy"
+    return Decision.ASK, _question(command, reading, context), "", "policy"
 
 
-def _unmasked(command: SimpleCommand, reading: Reading, now: Situation) -> str:
+def _unmasked(command: SimpleCommand, reading: Reading, context: DecisionContext) -> str:
     """Why plain reading asks all the same, where no full sandbox hides keys."""
-    return "" if now.is_sandboxed or command.is_hint else still_asks(command, reading, now.root)
+    return "" if context.is_sandboxed or command.is_hint else unmasked_reason(command, reading, context.root)
 
 
-def _question(command: SimpleCommand, reading: Reading, now: Situation) -> str:
-    also = "even in mode auto " if now.mode is PermissionMode.AUTO else ""
-    if now.sandbox == "off":
+def _question(command: SimpleCommand, reading: Reading, context: DecisionContext) -> str:
+    also = "even in mode auto " if context.mode is PermissionMode.AUTO else ""
+    if context.sandbox == "off":
         return f"there is no sandbox, so {also}a command that may write asks"
-    if now.sandbox == "weak":
+    if context.sandbox == "weak":
         return f"the sandbox is weak here, so {also}a command that may write asks"
     if command.is_opaque or not command.words:
         return _UNKNOWN if command.is_opaque else "it sets variables or writes a file"
-    setting = git_runs(command, folders_before(reading, command, now.root))
+    setting = git_runs(command, folders_before(reading, command, context.root))
     if setting:
         return f"the repository's git config runs programs: {setting}"
     return f"{command.program} is not on the list of commands that only read"
 
 
-def _may_cover(origin: Origin, reading: Reading, now: Situation) -> bool:
+def _may_cover(origin: Origin, reading: Reading, context: DecisionContext) -> bool:
     """A project's rule counts only in the sandbox, and never for what leaves the folder, uses the network,
     meets keys or destroys."""
     if origin != "project allow":
         return True
-    if not now.is_sandboxed or now.needs_network or is_destructive(reading.line):
+    if not context.is_sandboxed or context.needs_network or is_destructive(reading.line):
         return False
     return not any(
         one.is_opaque
         or not one.is_known
-        or is_destructive_command(one)
-        or strays(one, reading, now.root, is_strict=True)
+        or _is_destructive_command(one)
+        or sandboxed_reason(one, reading, context.root, is_strict=True)
         for one in reading.commands
     )
 
 
-def is_destructive_command(command: SimpleCommand) -> bool:
+def _is_destructive_command(command: SimpleCommand) -> bool:
     return is_destructive(" ".join(command.words[:2]))
 
 
-def _is_glue(command: SimpleCommand, reading: Reading, now: Situation) -> bool:
-    return is_glue(command, now.root, folders_before(reading, command, now.root))
+def _is_glue(command: SimpleCommand, reading: Reading, context: DecisionContext) -> bool:
+    return is_glue(command, context.root, folders_before(reading, command, context.root))
 
 
-def _rules_of(now: Situation, kind: str) -> list[Rule]:
-    tools = (now.tool, NETWORK) if now.needs_network else (now.tool,)
-    of = now.book.denying if kind == "deny" else now.book.asking
+def _rules_of(context: DecisionContext, kind: str) -> list[Rule]:
+    tools = (context.tool, NETWORK) if context.needs_network else (context.tool,)
+    of = context.book.denying if kind == "deny" else context.book.asking
     found = dict.fromkeys(rule for tool in tools for rule in of(tool))
-    return [rule for rule in found if not _speaks_of_files(rule)]
+    return [rule for rule in found if not _names_files(rule)]
 
 
-def _speaks_of_files(rule: Rule) -> bool:
+def _names_files(rule: Rule) -> bool:
     return rule.tool == "*" and re.search(r"[*?\[/]", rule.pattern or "") is not None
 
 
-def _allowing(now: Situation, tool: str) -> Iterator[tuple[Origin, Rule]]:
-    return now.book.allowing(tool)
+def _allowing(context: DecisionContext, tool: str) -> Iterator[tuple[Origin, Rule]]:
+    return context.book.allowing(tool)
 
 
-def _path_rules(now: Situation) -> list[Rule]:
+def _path_rules(context: DecisionContext) -> list[Rule]:
     """Deny rules on files: a command that names such a file is refused too."""
     return [
         rule
         for tool in ("read", "edit")
-        for rule in now.book.denying(tool)
-        if rule.pattern and (rule.tool != "*" or _speaks_of_files(rule))
+        for rule in context.book.denying(tool)
+        if rule.pattern and (rule.tool != "*" or _names_files(rule))
     ]
 
 

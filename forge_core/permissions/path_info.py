@@ -38,7 +38,7 @@ _PROTECTED = frozenset({".git", ".forge"})
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PathInfo:
     """A path as the policy sees it."""
 
     given: Path
@@ -59,7 +59,7 @@ class Place:
         return self.relative is not None
 
 
-def place(path: Path, root: Path) -> Place:
+def locate(path: Path, root: Path) -> PathInfo:
     """Looks `path` up. Containment is decided after resolving, as the kernel does it: a link before the `..`
     behind it, so that neither leads out."""
     given = Path(os.path.normpath(path))
@@ -67,7 +67,7 @@ def place(path: Path, root: Path) -> Place:
     real = real_path(path)
     relative = real.relative_to(real_root).as_posix() if real.is_relative_to(real_root) else None
     names = [_below(given, root), _below(real, real_root)]
-    return Place(
+    return PathInfo(
         given=given,
         real=real,
         relative=relative,

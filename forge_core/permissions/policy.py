@@ -10,9 +10,9 @@ from forge_core.approval import Effect
 from forge_core.config.project_state import Scripts
 from forge_core.config.settings import PermissionMode
 from forge_core.errors import ConfigError
-from forge_core.permissions.explain import Explanation, explained
-from forge_core.permissions.line_policy import LineVerdict, Situation, judge
-from forge_core.permissions.path_info import Place, place, real_path
+from forge_core.permissions.explain import Explanation, explain_verdict
+from forge_core.permissions.line_policy import DecisionContext, LineVerdict, decide_line
+from forge_core.permissions.path_info import PathInfo, locate, real_path
 from forge_core.permissions.rules.command_rules import prefix_of
 from forge_core.permissions.rules.grants import (
     check_grant,
@@ -156,14 +156,14 @@ class PermissionPolicy:
         ]
         if not rules:
             return None
-        return lambda path: any(denies_paths(rule, [place(path, self.root)]) for rule in rules)
+        return lambda path: any(denies_paths(rule, [locate(path, self.root)]) for rule in rules)
 
     def decide(self, tool_name: str, use: ToolUse) -> Verdict:
         """What may happen to this call. Changes nothing, but reads what the decision depends on: links, git's
         configuration and index, and the scripts that a line names (at most 64 MB, 40 ms)."""
         if use.effect is Effect.RUN:
             return self._line(tool_name, use)
-        places = [place(path, self.root) for path in use.paths]
+        places = [locate(path, self.root) for path in use.paths]
         verdict = (
             self._refused(tool_name, use, places)
             or self._always_asks(tool_name, use, places)
@@ -174,16 +174,16 @@ class PermissionPolicy:
 
     def explain(self, command: str) -> Explanation:
         """How a bash line would be decided, with each of its commands."""
-        return explained(command, judge(command, self._situation(SHELL_TOOL, needs_network=False)))
+        return explain_verdict(command, decide_line(command, self._context(SHELL_TOOL, needs_network=False)))
 
-    def _situation(self, tool_name: str, *, needs_network: bool) -> Situation:
-        return Situation(
+    def _context(self, tool_name: str, *, needs_network: bool) -> DecisionContext:
+        return DecisionContext(
             self.root, self.mode, self.sandbox, self._book, tool_name, needs_network, self._scripts
         )
 
     def _line(self, tool_name: str, use: ToolUse) -> Verdict:
-        found = judge(use.target, self._situation(tool_name, needs_network=use.needs_network))
-        is_asking = found.decision is Decision.ASK and not found.is_single
+        found = decide_line(use.target, self._context(tool_name, needs_network=use.needs_network))
+        is_asking = found.decision is Decision.ASK and not found.always_asks
         always_rule, scripts = self._always(found, use) if is_asking else ("", ())
         return Verdict(
             found.decision,
@@ -223,7 +223,7 @@ class PermissionPolicy:
             return "", ()
         return f"{NETWORK if use.needs_network else SHELL_TOOL}({exact_pattern(use.target)})", scripts
 
-    def _refused(self, tool_name: str, use: ToolUse, places: list[Place]) -> Verdict | None:
+    def _refused(self, tool_name: str, use: ToolUse, places: list[PathInfo]) -> Verdict | None:
         rule = _first(self._book.denying(tool_name), use, places)
         if rule is not None:
             return Verdict(Decision.DENY, f"the deny rule {rule} covers it", str(rule), "rule")
@@ -237,7 +237,7 @@ class PermissionPolicy:
             )
         return None
 
-    def _always_asks(self, tool_name: str, use: ToolUse, places: list[Place]) -> Verdict | None:
+    def _always_asks(self, tool_name: str, use: ToolUse, places: list[PathInfo]) -> Verdict | None:
         rule = _first(self._book.asking(tool_name), use, places)
         if rule is not None:
             is_private = any(one.is_secret or not one.is_inside for one in places)
@@ -251,9 +251,9 @@ class PermissionPolicy:
         reason = f"{held.given} steers git or Forge itself"
         return Verdict(Decision.ASK, reason, is_destructive=True, is_private=not held.is_inside)
 
-    def _allowed_by_rule(self, tool_name: str, use: ToolUse, places: list[Place]) -> Verdict | None:
+    def _allowed_by_rule(self, tool_name: str, use: ToolUse, places: list[PathInfo]) -> Verdict | None:
         for origin, rule in self._book.allowing(tool_name):
-            if origin == "project allow" and not _is_modest(use, places):
+            if origin == "project allow" and not _may_project_allow(use, places):
                 continue
             if rule.tool == EDIT and use.is_destructive:
                 continue  # the right to edit a path is none to delete it or to move it away
@@ -261,7 +261,7 @@ class PermissionPolicy:
                 return Verdict(Decision.ALLOW, f"the rule {rule} allows it", str(rule), "rule")
         return None
 
-    def _by_mode(self, tool_name: str, use: ToolUse, places: list[Place]) -> Verdict:
+    def _by_mode(self, tool_name: str, use: ToolUse, places: list[PathInfo]) -> Verdict:
         if tool_name in HARMLESS_TOOLS and not places:
             return Verdict(Decision.ALLOW, "it touches only the session's own", is_read_only=True)
         if self.mode is PermissionMode.YOLO:
@@ -298,7 +298,7 @@ class PermissionPolicy:
             is_usual=use.effect is Effect.WRITE,
         )
 
-    def _may_enter(self, one: Place, use: ToolUse) -> bool:
+    def _may_enter(self, one: PathInfo, use: ToolUse) -> bool:
         if one.is_inside:
             return True
         return use.effect is Effect.READ and any(one.real.is_relative_to(folder) for folder in self._readable)
@@ -311,14 +311,14 @@ def warm_up() -> None:
     read_line("true")
 
 
-def _first(rules: list[Rule], use: ToolUse, places: list[Place]) -> Rule | None:
+def _first(rules: list[Rule], use: ToolUse, places: list[PathInfo]) -> Rule | None:
     for rule in rules:
         if denies_paths(rule, places) if places else matches_target(rule, use.target):
             return rule
     return None
 
 
-def _is_modest(use: ToolUse, places: list[Place]) -> bool:
+def _may_project_allow(use: ToolUse, places: list[PathInfo]) -> bool:
     """Whether a project's own rule may allow it."""
     if use.is_destructive or use.effect is Effect.NETWORK:
         return False
@@ -327,7 +327,7 @@ def _is_modest(use: ToolUse, places: list[Place]) -> bool:
     )
 
 
-def _path_rule(tool_name: str, places: list[Place]) -> str:
+def _path_rule(tool_name: str, places: list[PathInfo]) -> str:
     return rule_for_paths(tool_name, places) if places else tool_name
 
 
@@ -341,5 +341,5 @@ def _question(tool_name: str, use: ToolUse) -> str:
             return f"{tool_name} is not one of the built-in read tools"
 
 
-def _shown(one: Place) -> str:
+def _shown(one: PathInfo) -> str:
     return f"{one.given}" if one.given == one.real else f"{one.given} (really {one.real})"

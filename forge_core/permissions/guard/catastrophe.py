@@ -10,20 +10,20 @@ from functools import lru_cache
 from pathlib import Path
 
 from forge_core.permissions.guard.destruction import (
-    cleaning,
     deletes_branches,
     destroyed,
-    emptied,
-    finds_and_deletes,
+    find_deletes,
+    find_folders,
+    is_filtered,
     is_leased,
-    is_picky,
     is_recursive,
-    pushed,
+    overwritten,
+    parse_clean,
+    push_arguments,
     removed_by_text,
     rewrites_a_remote,
-    starts_of,
 )
-from forge_core.permissions.guard.valuable_paths import absolute, is_all_of, is_history, precious
+from forge_core.permissions.guard.valuable_paths import absolute, is_history, is_whole_folder, valuable_at
 from forge_core.permissions.programs.catalog import (
     DELETERS,
     DEVICE_WRITERS,
@@ -49,7 +49,7 @@ _TEXT_RUNNERS = ("python", "node", "perl", "ruby", "deno", "bun", "php")
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class Confirmation:
     """Why a person has to look at a command each time, whatever rule would allow it."""
 
     reason: str
@@ -57,7 +57,7 @@ class Doubt:
     """It may destroy anything: where nobody is asked, it is refused."""
 
 
-def catastrophe(command: str, root: Path, home: Path | None = None) -> str | None:
+def catastrophic_reason(command: str, root: Path, home: Path | None = None) -> str | None:
     """Why `command` must never run, or None. `root` is the folder it would start in."""
     if _is_fork_bomb(command):
         return "it is a fork bomb"
@@ -86,28 +86,28 @@ def _is_fork_bomb(command: str) -> bool:
     return False
 
 
-def doubt(command: str, root: Path, home: Path | None = None) -> Doubt | None:
+def required_confirmation(command: str, root: Path, home: Path | None = None) -> Confirmation | None:
     """Why `command` must be asked about even where a rule allows it, or None: it deletes whole folders and
     cannot be seen to delete only what it names, or overwrites a remote branch that nobody else has moved."""
     home = home or Path.home()
     for one, folder in _walk(command, root, home):
         if _may_delete_anything(one, folder, str(home)):
-            return Doubt(
+            return Confirmation(
                 f"it cannot be told beforehand which folders {one.program} would delete", is_grave=True
             )
         targets = destroyed(one.program, one.words[1:])
         history = next((word for word in targets if re.search(r"(?:^|/)\.git(?:/*|/[*.]+)$", word)), None)
         if history is not None:
-            return Doubt(f"{one.program} would destroy the history in {history}", is_grave=True)
+            return Confirmation(f"{one.program} would destroy the history in {history}", is_grave=True)
         if one.program == "git" and deletes_branches(one.words[1:]):
-            return Doubt("it deletes branches of a remote", is_grave=True)
-        cleaned = cleaning(one.words[1:]) if one.program == "git" else None
+            return Confirmation("it deletes branches of a remote", is_grave=True)
+        cleaned = parse_clean(one.words[1:]) if one.program == "git" else None
         if cleaned is not None and cleaned.is_deep and cleaned.takes_all:
-            return Doubt(
+            return Confirmation(
                 "git clean would delete files that no commit keeps without naming them", is_grave=True
             )
-        if one.program == "git" and any(is_leased(word) for word in pushed(one.words[1:])):
-            return Doubt("it overwrites a branch of a remote")
+        if one.program == "git" and any(is_leased(word) for word in push_arguments(one.words[1:])):
+            return Confirmation("it overwrites a branch of a remote")
     return None
 
 
@@ -152,7 +152,7 @@ def _named_beside(command: str, folder: str, root: str, home: str) -> str | None
     would most likely meet it."""
     for word in dict.fromkeys(words_of(command)):
         for part in {word, word.partition("=")[2]} - {""}:
-            named = precious(part, folder, root, home)
+            named = valuable_at(part, folder, root, home)
             if named is not None and not named.startswith("the whole project"):
                 return f"it would delete what is in {named}"
     return None
@@ -181,20 +181,20 @@ def _reason(command: SimpleCommand, folder: str, root: str, home: str) -> str | 
 def _loss(command: SimpleCommand, folder: str, root: str, home: str) -> str | None:
     """What of value the command deletes, moves away or overwrites."""
     program, words = command.program, command.words[1:]
-    for written in (*command.writes, *emptied(program, words)):
+    for written in (*command.writes, *overwritten(program, words)):
         if is_history(written, folder, root, home):
             return f"it would overwrite the history in {written}"
     follows = program not in DELETERS and program not in ("mv", "find")
     for target in (one for word in destroyed(program, words) for one in expand_braces(word)):
-        named = precious(target, folder, root, home, follows=follows)
+        named = valuable_at(target, folder, root, home, follows=follows)
         if named is not None:
             return f"{program} would destroy {named}"
-        if program in DELETERS and is_all_of(target, folder, root, home):
+        if program in DELETERS and is_whole_folder(target, folder, root, home):
             return f"{program} would destroy the whole project ({target})"
     texts = (*words, *command.fed) if program.startswith(_TEXT_RUNNERS) else ()
-    picked = starts_of(words) if program == "find" and finds_and_deletes(words) and is_picky(words) else ()
+    picked = find_folders(words) if program == "find" and find_deletes(words) and is_filtered(words) else ()
     for target in (*removed_by_text(texts), *picked):
-        named = precious(target, folder, root, home, follows=True)
+        named = valuable_at(target, folder, root, home, follows=True)
         if named is not None and not (picked and named.startswith("the whole project")):
             return f"{program} would destroy {named}"
     return None
@@ -202,14 +202,14 @@ def _loss(command: SimpleCommand, folder: str, root: str, home: str) -> str | No
 
 def _cleaned_away(command: SimpleCommand, folder: str, root: str, home: str) -> str | None:
     """What of value besides the project a `git clean` empties."""
-    found = cleaning(command.words[1:], command.assignments)
+    found = parse_clean(command.words[1:], command.assignments)
     if found is None:
         return None
     for one in found.folders:
         folder = absolute(one, folder, home)
     is_own = os.path.realpath(folder) == os.path.realpath(root)
     for target in found.operands or (".",):
-        named = precious(target, folder, root, home, follows=True)
+        named = valuable_at(target, folder, root, home, follows=True)
         if named is not None and not (is_own and absolute(target, folder, home) == folder):
             return f"git clean would destroy {named}"
     return None

@@ -29,7 +29,7 @@ _EVERYTHING = re.compile(r"(?:\.|\*+|:/|:\(top\))?/*")
 
 
 @dataclass(frozen=True, slots=True)
-class Cleaning:
+class GitClean:
     """One `git … clean …`."""
 
     folders: tuple[str, ...]
@@ -66,8 +66,8 @@ def destroyed(program: str, words: Sequence[str]) -> Iterator[str]:
         yield from operands[1:]
     elif program == "mv":
         yield from operands[:-1]
-    elif program == "find" and finds_and_deletes(words) and not is_picky(words):
-        yield from starts_of(words)
+    elif program == "find" and find_deletes(words) and not is_filtered(words):
+        yield from find_folders(words)
     elif program == "rsync" and any(flag.startswith("--delete") for flag in flags):
         yield from operands[-1:]
     elif program in ("tar", "gtar", "bsdtar") and any(flag.startswith("--remove-f") for flag in flags):
@@ -82,7 +82,7 @@ def removed_by_text(texts: Sequence[str]) -> Iterator[str]:
         yield from _REMOVALS.findall(text[:20_000])
 
 
-def emptied(program: str, words: Sequence[str]) -> Iterator[str]:
+def overwritten(program: str, words: Sequence[str]) -> Iterator[str]:
     """Files that a command overwrites."""
     operands = [word for word in words if not word.startswith("-")]
     if program in OVERWRITERS:
@@ -109,7 +109,7 @@ def _archived(words: Sequence[str]) -> Iterator[str]:
             yield f"{folder}/{word}" if folder and not word.startswith(("/", "~")) else word
 
 
-def finds_and_deletes(words: Sequence[str]) -> bool:
+def find_deletes(words: Sequence[str]) -> bool:
     """Whether a find removes what it meets."""
     return _deletion(words) is not None
 
@@ -124,7 +124,7 @@ def _deletion(words: Sequence[str]) -> int | None:
     return None
 
 
-def is_picky(words: Sequence[str]) -> bool:
+def is_filtered(words: Sequence[str]) -> bool:
     """Whether a test before the deletion leaves most of what find meets."""
     before = list(words[: _deletion(words)])
     if "(" not in before:
@@ -138,7 +138,7 @@ def is_picky(words: Sequence[str]) -> bool:
     )
 
 
-def starts_of(words: Sequence[str]) -> list[str]:
+def find_folders(words: Sequence[str]) -> list[str]:
     """The folders where a find begins."""
     starts: list[str] = []
     for word in words:
@@ -150,7 +150,7 @@ def starts_of(words: Sequence[str]) -> list[str]:
     return starts or ["."]
 
 
-def cleaning(words: Sequence[str], assignments: Sequence[str] = ()) -> Cleaning | None:
+def parse_clean(words: Sequence[str], assignments: Sequence[str] = ()) -> GitClean | None:
     """What follows `git`, read as a clean that deletes; None for everything else, dry runs too."""
     folders = [
         value for name, _, value in (one.partition("=") for one in assignments) if name == "GIT_WORK_TREE"
@@ -181,10 +181,10 @@ def cleaning(words: Sequence[str], assignments: Sequence[str] = ()) -> Cleaning 
         return None
     is_unknown = any(re.search(r"[$`]", word) for word in rest[1:])  # it may be the option that matters
     is_deep = is_unknown or "x" in letters or "X" in letters or letters.count("f") > 1
-    return Cleaning(tuple(folders), tuple(operands), is_deep)
+    return GitClean(tuple(folders), tuple(operands), is_deep)
 
 
-def pushed(words: Sequence[str]) -> list[str]:
+def push_arguments(words: Sequence[str]) -> list[str]:
     """What follows `git … push`, or nothing. `words` are those behind `git`."""
     rest = list(subcommand(words))
     return rest[1:] if rest[:1] == ["push"] else []
@@ -197,7 +197,7 @@ def is_leased(word: str) -> bool:
 
 def rewrites_a_remote(words: Sequence[str]) -> str | None:
     """Why the push overwrites what others may have pushed, or None."""
-    for word in pushed(words):
+    for word in push_arguments(words):
         forces = word.startswith("--force") and not is_leased(word)
         mirrors = len(word) > 3 and "--mirror".startswith(word)
         if forces or mirrors or word.startswith("+") or re.fullmatch(r"-[a-z]*f[a-z]*", word):
@@ -210,7 +210,7 @@ def deletes_branches(words: Sequence[str]) -> bool:
     return any(
         re.fullmatch(r":.+|-[a-z]*d[a-z]*", word)
         or (len(word) > 4 and ("--delete".startswith(word) or "--prune".startswith(word)))
-        for word in pushed(words)
+        for word in push_arguments(words)
     )
 
 

@@ -19,7 +19,7 @@ _KEYS = ("/.ssh", "/.gnupg")
 _LIVE = re.compile(r"/proc/(?:self|thread-self)(?:/task/\d+)?/(cwd|root)(?=/|$)")
 
 
-def precious(target: str, folder: str, root: str, home: str, *, follows: bool = False) -> str | None:
+def valuable_at(target: str, folder: str, root: str, home: str, *, follows: bool = False) -> str | None:
     """What the target names, or None. A link that is named itself counts as what it leads to only when the
     command `follows` it."""
     for path in dict.fromkeys((absolute(target, folder, home), _real(target, folder, home, follows))):
@@ -29,7 +29,7 @@ def precious(target: str, folder: str, root: str, home: str, *, follows: bool = 
     return None
 
 
-def is_all_of(target: str, folder: str, root: str, home: str) -> bool:
+def is_whole_folder(target: str, folder: str, root: str, home: str) -> bool:
     """Whether the target is all that the project's folder, or one above it, holds."""
     for path in (absolute(target, folder, home), _real(target, folder, home, follows=False)):
         inner = _all_in(path)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from forge_core.permissions.path_info import place, real_path
+from forge_core.permissions.path_info import locate, real_path
 from forge_core.permissions.programs.catalog import (
     GLUE,
     HARMLESS_WRAPPERS,
@@ -90,20 +90,20 @@ def is_read_only(command: str, root: Path) -> bool:
 
 def is_reading(command: SimpleCommand, reading: Reading, root: Path) -> bool:
     """Whether one command of a line plainly only reads, given where the line may have gone before."""
-    if goes_too_far(reading):
+    if changes_folder_too_often(reading):
         return False
     return is_reader(command, root, folders_before(reading, command, root))
 
 
-def goes_too_far(reading: Reading) -> bool:
+def changes_folder_too_often(reading: Reading) -> bool:
     """Whether the line changes its folder more often than is followed."""
     moves = sum(one.program == "cd" for one in reading.commands)
     return moves > _MAX_CD or (moves > 0 and _LOOPS.search(reading.line) is not None)
 
 
-def goes_astray(reading: Reading) -> bool:
+def may_change_folder(reading: Reading) -> bool:
     """Whether the line may run something in a folder that it does not tell."""
-    if goes_too_far(reading):
+    if changes_folder_too_often(reading):
         return True
     for one in reading.commands:
         if one.program in ("pushd", "popd") or (one.program == "cd" and not _is_plain_cd(one)):
@@ -357,5 +357,5 @@ def _stays(path: str, root: Path, folders: Sequence[Path], *, has_tilde: bool = 
     if re.search(r"[$`]", path) or (path.startswith("~") and has_tilde):
         return False
     return all(
-        one.is_inside and not one.is_secret for one in (place(folder / path, root) for folder in folders)
+        one.is_inside and not one.is_secret for one in (locate(folder / path, root) for folder in folders)
     )

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from forge_core.permissions.path_info import is_secret, place, real_path
+from forge_core.permissions.path_info import is_secret, locate, real_path
 from forge_core.permissions.programs.catalog import LISTINGS, READERS, READS_FOLDERS, RECURSIVE, VERSIONS
 from forge_core.permissions.programs.git import SHOWS_FILES
 from forge_core.permissions.programs.git_config import index_files
@@ -34,7 +34,7 @@ _SYSTEM = re.compile(r"/(?:usr|bin|sbin|lib\w*|opt|etc|proc|sys|dev|tmp|var/tmp)
 _MAX_FILE_BYTES = 1_000_000
 
 
-def still_asks(command: SimpleCommand, reading: Reading, root: Path) -> str:
+def unmasked_reason(command: SimpleCommand, reading: Reading, root: Path) -> str:
     """Why a command that plainly only reads asks where nothing is masked; "" when it need not."""
     if not command.words:
         return ""
@@ -137,14 +137,14 @@ def _differs(path: Path, blob: bytes) -> bool:
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).digest() != blob
 
 
-def strays(command: SimpleCommand, reading: Reading, root: Path, *, is_strict: bool = False) -> str:
+def sandboxed_reason(command: SimpleCommand, reading: Reading, root: Path, *, is_strict: bool = False) -> str:
     """Why a sandboxed command should still be asked about: it names keys, or what lies outside; "" if not."""
     folders = folders_before(reading, command, root)
     setting = git_runs(command, folders)
     if setting:
         return f"the repository's git config runs programs: {setting}"
     for target in command.writes:
-        where = place(root / target, root)
+        where = locate(root / target, root)
         if where.is_protected:
             return f"{target} steers git or Forge itself"
         if not where.is_inside and not target.startswith(("/tmp/", "/dev/")) and "$" not in target:
@@ -156,7 +156,7 @@ def strays(command: SimpleCommand, reading: Reading, root: Path, *, is_strict: b
             return f"{word.text} may hold keys or passwords"
         for part in paths_in(word.text):
             here = str(Path.home()) + part[1:] if word.has_tilde and re.match(r"~(?:/|$)", part) else part
-            where = place(folders[-1] / here, root)
+            where = locate(folders[-1] / here, root)
             if (
                 not where.is_inside
                 and (is_strict or not (part.startswith("/") and _SYSTEM.match(str(where.real))))
@@ -167,4 +167,4 @@ def strays(command: SimpleCommand, reading: Reading, root: Path, *, is_strict: b
 
 
 def _is_secret(text: str, root: Path) -> bool:
-    return any(place(root / part, root).is_secret for part in paths_in(text) if not re.search(r"\s", part))
+    return any(locate(root / part, root).is_secret for part in paths_in(text) if not re.search(r"\s", part))

@@ -10,7 +10,7 @@ from glob import iglob
 from itertools import islice
 from pathlib import Path
 
-from forge_core.permissions.path_info import is_secret, place
+from forge_core.permissions.path_info import is_secret, locate
 from forge_core.permissions.shell.words import Word
 
 _MAX_FILES = 2_000
@@ -39,12 +39,12 @@ def names_secret(word: str, root: Path, folders: Sequence[Path] = ()) -> bool:
             return True
         wild = sum(bool(_WILD.search(one)) for one in here.split("/"))
         for folder in folders or (root,):
-            where = place(folder / here, root)
+            where = locate(folder / here, root)
             if where.is_secret or (wild and (wild > _MAX_WILD or not where.is_inside)):
                 return True
             if wild:
                 found = list(islice(iglob(here, root_dir=folder), _MAX_FILES))  # noqa: PTH207  as the shell: no .files
-                if len(found) == _MAX_FILES or any(place(folder / one, root).is_secret for one in found):
+                if len(found) == _MAX_FILES or any(locate(folder / one, root).is_secret for one in found):
                     return True
     return False
 
@@ -70,7 +70,7 @@ def glob_stays(word: Word, root: Path, folders: Sequence[Path]) -> bool:
 
 
 def _is_ours(path: Path, root: Path) -> bool:
-    where = place(path, root)
+    where = locate(path, root)
     return where.is_inside and not where.is_secret
 
 

@@ -21,7 +21,12 @@ from forge_core.permissions.programs.git import subcommand_index
 from forge_core.permissions.programs.runners import runner_of
 from forge_core.permissions.read_only.commands import is_harmlessly_wrapped, writes_nothing
 from forge_core.permissions.rules.extra_arguments import is_harmless, is_risky
-from forge_core.permissions.rules.program_names import is_disguised, look_anew, may_be_git, other_names
+from forge_core.permissions.rules.program_names import (
+    clear_caches,
+    may_be_git,
+    may_rename_programs,
+    other_names,
+)
 from forge_core.permissions.rules.rule import Rule
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
 from forge_core.permissions.shell.words import Word
@@ -51,7 +56,7 @@ def meets(rule: Rule, reading: Reading, folder: Path) -> Match:
     if not matches:
         return Match.YES if reading.line.strip() == rule.pattern.removeprefix("=") else Match.NO
     worst = min(max(found, default=Match.NO) for found in matches)
-    is_unsure = reading.problem or is_disguised(reading)
+    is_unsure = reading.problem or may_rename_programs(reading)
     return Match.MAYBE if worst is Match.NO and is_unsure else worst
 
 
@@ -62,10 +67,10 @@ def is_met_by(rule: Rule, reading: Reading, number: int, folder: Path) -> bool:
     return any(found[number] is Match.YES for found in _matches(rule.pattern, reading.line, folder))
 
 
-def forget_places() -> None:
+def clear_match_cache() -> None:
     """Forgets what was looked up for earlier lines: links and config files may have changed since."""
     _matches.cache_clear()
-    look_anew()
+    clear_caches()
 
 
 @lru_cache(maxsize=64)

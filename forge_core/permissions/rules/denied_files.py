@@ -10,7 +10,7 @@ from glob import iglob
 from itertools import islice
 from pathlib import Path
 
-from forge_core.permissions.path_info import place
+from forge_core.permissions.path_info import locate
 from forge_core.permissions.programs.catalog import ARCHIVERS, FD_RUNNERS, FIND_RUNNERS
 from forge_core.permissions.read_only.commands import folders_before
 from forge_core.permissions.read_only.word_paths import paths_in
@@ -28,7 +28,7 @@ _RECURSIVE = re.compile(r"-\w*[raR]\w*|--(?:recursive|archive|dereference-recurs
 _ALL_NAMES = re.compile(r"-\w*[.u]\w*|--hidden|--unrestricted")
 
 
-def may_be_met(reading: Reading, root: Path, rules: Sequence[Rule]) -> Rule | None:
+def denied_file_rule(reading: Reading, root: Path, rules: Sequence[Rule]) -> Rule | None:
     """The deny rule a file of which the line may read without naming it, or None."""
     if not rules:
         return None
@@ -49,7 +49,7 @@ def _met_by(word: Word, rule: Rule, root: Path, folders: Sequence[Path]) -> bool
         return False
     for part in paths_in(word.text):
         if not word.has_glob:
-            if any(denies_paths(rule, [place(folder / part, root)]) for folder in folders[1:]):
+            if any(denies_paths(rule, [locate(folder / part, root)]) for folder in folders[1:]):
                 return True
             continue
         name, wanted = part.rpartition("/")[2], (rule.pattern or "").rpartition("/")[2]
@@ -59,7 +59,7 @@ def _met_by(word: Word, rule: Rule, root: Path, folders: Sequence[Path]) -> bool
             return True
         for folder in folders:
             found = list(islice(iglob(part, root_dir=folder), _MAX_FILES))  # noqa: PTH207  as the shell: no .files
-            if len(found) == _MAX_FILES or denies_paths(rule, [place(folder / met, root) for met in found]):
+            if len(found) == _MAX_FILES or denies_paths(rule, [locate(folder / met, root) for met in found]):
                 return True
     return False
 
@@ -105,7 +105,7 @@ def _holds(folder: Path, rule: Rule, root: Path, *, hides_names: bool) -> bool:
                     if entry.name == ".git" or (hides_names and entry.name.startswith(".")):
                         continue
                     left -= 1
-                    if left < 0 or denies_paths(rule, [place(Path(entry.path), root)]):
+                    if left < 0 or denies_paths(rule, [locate(Path(entry.path), root)]):
                         return True
                     if entry.is_dir(follow_symlinks=False):
                         todo.append(Path(entry.path))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from forge_core.permissions.path_info import is_secret, place
+from forge_core.permissions.path_info import is_secret, locate
 from forge_core.permissions.programs.catalog import (
     HARMLESS_TO_ALL,
     LONG_OPTIONS_WITH_ONE_DASH,
@@ -79,7 +79,7 @@ def _may_be_option(word: Word, program: str) -> bool:
 def _leaves(word: Word, root: Path) -> bool:
     """Whether it names code outside of `root`."""
     parts = (part for part in paths_in(word.text) if re.match(r"/|~|(?:.*/)?\.\.(?:/|$)", part))
-    return any(part.startswith("~") or not place(root / part, root).is_inside for part in parts)
+    return any(part.startswith("~") or not locate(root / part, root).is_inside for part in parts)
 
 
 def _lies_outside(word: Word, root: Path) -> bool:
@@ -87,7 +87,7 @@ def _lies_outside(word: Word, root: Path) -> bool:
     it, and git compares such files with no repository at all."""
     if word.text.startswith("-"):
         return False
-    return word.has_tilde or not place(root / word.text.partition("::")[0], root).is_inside
+    return word.has_tilde or not locate(root / word.text.partition("::")[0], root).is_inside
 
 
 def _is_known(word: str, options: frozenset[str]) -> bool:
@@ -109,7 +109,7 @@ def _stays(word: Word, root: Path) -> bool:
         return False
     return all(
         one.is_inside and not one.is_secret
-        for one in (place(root / part, root) for part in paths_in(word.text))
+        for one in (locate(root / part, root) for part in paths_in(word.text))
     )
 
 
@@ -143,4 +143,4 @@ def _shows_keys(word: Word, root: Path) -> bool:
 
 def _is_key(part: str, root: Path) -> bool:
     here = str(Path.home()) + part[1:] if part == "~" or part.startswith("~/") else part
-    return is_secret(part) or place(root / here, root).is_secret
+    return is_secret(part) or locate(root / here, root).is_secret

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from forge_core.errors import ConfigError
-from forge_core.permissions.path_info import Place
+from forge_core.permissions.path_info import PathInfo
 from forge_core.permissions.programs.catalog import GRANTABLE
 from forge_core.permissions.programs.runners import runner_of
 from forge_core.permissions.rules.command_rules import covers, prefix_of
@@ -58,7 +58,7 @@ def session_pattern(command: str, root: Path) -> str:
     return f"{prefix}:*" if is_plain and is_harmless(one.words, one.parts[own:], root) else exact
 
 
-def file_rule(tool: str, places: list[Place]) -> str:
+def file_rule(tool: str, places: list[PathInfo]) -> str:
     """The rule for the folder that all these files lie in; "" outside, for keys, and for git's and Forge's
     own."""
     folders = {Path(one.relative).parent.as_posix() for one in places if one.relative is not None}
@@ -80,7 +80,7 @@ def check_grant(text: str, *, for_session: bool = False) -> Rule:
         raise ConfigError(
             f"Rule {text!r} would allow every call. Name a folder or a kind of file: edit(src/**)."
         )
-    elif rule.speaks_of_secrets:
+    elif rule.names_secrets:
         raise ConfigError(
             f"Rule {text!r} names a file with keys. Allow it once each time, or write it in your config."
         )

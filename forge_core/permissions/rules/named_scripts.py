@@ -35,9 +35,9 @@ from forge_core.permissions.programs.catalog import (
     SHELLS,
     WITH_SHORT_CONFIG_OPTIONS,
 )
-from forge_core.permissions.read_only.commands import folders_before, goes_astray
+from forge_core.permissions.read_only.commands import folders_before, may_change_folder
 from forge_core.permissions.read_only.word_paths import paths_in
-from forge_core.permissions.rules.program_names import is_disguised, searched_folders
+from forge_core.permissions.rules.program_names import may_rename_programs, searched_folders
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
 from forge_core.permissions.shell.words import Word
 
@@ -77,7 +77,7 @@ class _CannotTellError(Exception):
 def named_scripts(line: str, root: Path) -> Scripts | None:
     """Path and hash of each script that the line names, sorted; None when they cannot be told."""
     reading = read_line(line)
-    if reading.problem or len(line) > MAX_LINE or is_disguised(reading):
+    if reading.problem or len(line) > MAX_LINE or may_rename_programs(reading):
         return None
     scripts = _Scripts(root)
     try:
@@ -124,7 +124,7 @@ def _look_into(command: SimpleCommand, reading: Reading, scripts: _Scripts) -> N
     if not command.words or (kind == "harmless" and "/" not in command.words[0]):
         _look_at_program(command, reading, folders, scripts)
         return
-    if goes_astray(reading) or (command.is_guessed and not _is_fed_only(command)):
+    if may_change_folder(reading) or (command.is_guessed and not _is_fed_only(command)):
         raise _CannotTellError
     taken = command.written[: len(command.written) - len(command.words)]
     folders += _named_folders(taken, folders)  # env -C sub ./x

@@ -21,7 +21,7 @@ _MAX_CD = 3
 """Where a line goes on oftener, the aliases of any folder may hold."""
 
 
-def look_anew() -> None:
+def clear_caches() -> None:
     """Forgets where links led and what config files said: they may have changed."""
     _names_of.cache_clear()
     aliases_in.cache_clear()
@@ -99,7 +99,7 @@ def _unaliased(command: SimpleCommand, reading: Reading, folder: Path) -> Iterat
             yield None if is_pusher else found
 
 
-def is_disguised(reading: Reading) -> bool:
+def may_rename_programs(reading: Reading) -> bool:
     """Whether a command of the line may be another program than its name says: one that the line itself
     names by a link or a copy, or by words whose borders or variables the line redefines."""
     commands = reading.commands

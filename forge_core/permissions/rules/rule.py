@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forge_core.errors import ConfigError
-from forge_core.permissions.path_info import Place, is_secret
+from forge_core.permissions.path_info import PathInfo, is_secret
 from forge_core.workspace.globs import compile_glob
 
 SHELL_TOOL = "bash"
@@ -43,7 +43,7 @@ class Rule:
         return self.tool if self.pattern is None else f"{self.tool}({self.pattern})"
 
     @property
-    def speaks_of_secrets(self) -> bool:
+    def names_secrets(self) -> bool:
         """Whether the pattern itself names a file with keys: only then does it let such a file be touched."""
         return self.pattern is not None and is_secret(self.pattern)
 
@@ -68,12 +68,12 @@ def parse_rule(text: str) -> Rule:
     return Rule(tool, None if pattern is None or pattern.strip() == "*" else pattern.strip())
 
 
-def allows_paths(rule: Rule, places: Sequence[Place]) -> bool:
+def allows_paths(rule: Rule, places: Sequence[PathInfo]) -> bool:
     """Whether an allow rule covers every place, judged by the real paths."""
     return bool(places) and all(_covers(rule, place, resolved_only=True) for place in places)
 
 
-def denies_paths(rule: Rule, places: Sequence[Place]) -> bool:
+def denies_paths(rule: Rule, places: Sequence[PathInfo]) -> bool:
     """Whether a deny rule matches any place, as given or resolved."""
     return any(_covers(rule, place, resolved_only=False) for place in places)
 
@@ -83,7 +83,7 @@ def matches_target(rule: Rule, target: str) -> bool:
     return rule.pattern is None or compile_glob(rule.pattern, any_depth=True).fullmatch(target) is not None
 
 
-def rule_for_paths(tool: str, places: Sequence[Place]) -> str:
+def rule_for_paths(tool: str, places: Sequence[PathInfo]) -> str:
     """The rule that "yes, for this session" adds for files: exactly these. "" for none, for too many, and for
     several of which one lies outside the folder or holds keys."""
     names = list(dict.fromkeys(_exact_name(one) for one in places))
@@ -94,15 +94,15 @@ def rule_for_paths(tool: str, places: Sequence[Place]) -> str:
     return f"{tool}({{{','.join(name.replace(',', f'{chr(92)},') for name in names)}}})"
 
 
-def _exact_name(place: Place) -> str:
+def _exact_name(place: PathInfo) -> str:
     """The pattern that matches this file only."""
     if place.relative is None:
         return quoted(place.real.as_posix())
     return f"{'' if '/' in place.relative else './'}{quoted(place.relative)}"
 
 
-def _covers(rule: Rule, place: Place, *, resolved_only: bool) -> bool:
-    if place.is_secret and resolved_only and not rule.speaks_of_secrets:
+def _covers(rule: Rule, place: PathInfo, *, resolved_only: bool) -> bool:
+    if place.is_secret and resolved_only and not rule.names_secrets:
         return False
     if rule.pattern is None:
         return place.is_inside or not resolved_only

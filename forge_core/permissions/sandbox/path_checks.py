@@ -33,7 +33,7 @@ def is_own_folder(path: Path) -> bool:
     return mode is not None and stat.S_ISDIR(mode)
 
 
-def anchored(path: Path) -> int:
+def open_anchored(path: Path) -> int:
     """An O_PATH descriptor of exactly `path`, certain to lead through no link.
 
     Between looking at a path and mounting it, a command in the background may put a link in its place: then a

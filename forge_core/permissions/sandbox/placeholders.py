@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from forge_core.permissions.sandbox.path_checks import anchored
+from forge_core.permissions.sandbox.path_checks import open_anchored
 from forge_core.permissions.sandbox.protected import PlaceholderKind
 
 _CONTENTS: Mapping[PlaceholderKind, bytes] = {"file": b"", "commondir": b".\n"}
@@ -302,7 +302,7 @@ def _has_notes(record: Path) -> bool:
 
 def _create(path: Path, kind: PlaceholderKind) -> int:
     """Creates a stand-in and returns its inode number. Raises FileExistsError when something is there."""
-    folder = anchored(path.parent)
+    folder = open_anchored(path.parent)
     try:
         _create_in(folder, path.name, kind)
         return os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_ino

@@ -17,7 +17,7 @@ from forge_core.errors import WorkspaceError
 from forge_core.permissions.sandbox.bubblewrap import options
 from forge_core.permissions.sandbox.hidden import home_folders, listening_sockets, secrets_outside
 from forge_core.permissions.sandbox.layout import Masks, Scene, environment_inside, mounts
-from forge_core.permissions.sandbox.path_checks import anchored, is_there
+from forge_core.permissions.sandbox.path_checks import is_there, open_anchored
 from forge_core.permissions.sandbox.placeholders import MountedPaths, Placeholders
 from forge_core.permissions.sandbox.protected import protection
 from forge_core.permissions.sandbox.state import SandboxKind, SandboxState
@@ -168,7 +168,7 @@ class Sandbox:
         def hold(how: str, path: Path) -> list[str]:
             if self.state.binds_paths:
                 return [how, str(path), str(path)]
-            anchors.append(anchored(path))
+            anchors.append(open_anchored(path))
             stack.callback(os.close, anchors[-1])
             return [f"{how}-fd", str(anchors[-1]), str(path)]
 

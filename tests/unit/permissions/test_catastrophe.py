@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.permissions.guard.catastrophe import catastrophe, doubt
+from forge_core.permissions.guard.catastrophe import catastrophic_reason, required_confirmation
 
 ROOT = Path("/work/proj")
 HOME = Path("/home/me")
@@ -225,7 +225,7 @@ git log --grep clean
 
 @pytest.mark.parametrize("command", DENIED.strip().splitlines())
 def test_what_cannot_be_made_good_is_recognised_in_any_spelling(command: str) -> None:
-    assert catastrophe(command, ROOT, HOME)
+    assert catastrophic_reason(command, ROOT, HOME)
 
 
 GRAVE = r"""
@@ -282,28 +282,28 @@ git clean -fd -e x
 
 @pytest.mark.parametrize("command", GRAVE.strip().splitlines())
 def test_a_deletion_that_cannot_be_read_asks_whatever_is_allowed_and_never_runs_unasked(command: str) -> None:
-    assert catastrophe(command, ROOT, HOME) is None
-    found = doubt(command, ROOT, HOME)
+    assert catastrophic_reason(command, ROOT, HOME) is None
+    found = required_confirmation(command, ROOT, HOME)
     assert found is not None
     assert found.is_grave
 
 
 @pytest.mark.parametrize("command", PLAIN.strip().splitlines())
 def test_what_can_be_read_is_in_no_doubt(command: str) -> None:
-    assert doubt(command, ROOT, HOME) is None
+    assert required_confirmation(command, ROOT, HOME) is None
 
 
 def test_a_push_with_lease_asks_and_is_not_refused() -> None:
     command = "git -C sub push --force-with-lease=main origin main"
-    assert catastrophe(command, ROOT, HOME) is None
-    found = doubt(command, ROOT, HOME)
+    assert catastrophic_reason(command, ROOT, HOME) is None
+    found = required_confirmation(command, ROOT, HOME)
     assert found is not None
     assert not found.is_grave
 
 
 @pytest.mark.parametrize("command", ALLOWED.strip().splitlines())
 def test_ordinary_commands_pass(command: str) -> None:
-    assert catastrophe(command, ROOT, HOME) is None
+    assert catastrophic_reason(command, ROOT, HOME) is None
 
 
 @pytest.mark.parametrize(
@@ -328,23 +328,23 @@ def test_a_link_is_judged_by_where_it_leads(tmp_path: Path, command: str) -> Non
     (root / "up").symlink_to("/")
     (root / "hm").symlink_to(home)
     (root / "me").symlink_to(".")
-    assert catastrophe(command, root, home)
+    assert catastrophic_reason(command, root, home)
 
 
 def test_a_link_itself_may_go(tmp_path: Path) -> None:
     (tmp_path / "up").symlink_to("/")
-    assert catastrophe("rm -rf up", tmp_path, HOME) is None
-    assert catastrophe("mv up down", tmp_path, HOME) is None
+    assert catastrophic_reason("rm -rf up", tmp_path, HOME) is None
+    assert catastrophic_reason("mv up down", tmp_path, HOME) is None
 
 
 def test_a_here_document_counts_only_when_a_shell_reads_it() -> None:
-    assert catastrophe("bash <<EOF\nrm -rf /\nEOF", ROOT, HOME)
-    assert catastrophe("cat > notes.md <<'EOF'\nnever run rm -rf /\nEOF", ROOT, HOME) is None
+    assert catastrophic_reason("bash <<EOF\nrm -rf /\nEOF", ROOT, HOME)
+    assert catastrophic_reason("cat > notes.md <<'EOF'\nnever run rm -rf /\nEOF", ROOT, HOME) is None
 
 
 def test_lines_count_each() -> None:
-    assert catastrophe("echo hello\nrm -rf /\n", ROOT, HOME)
-    assert catastrophe("rm \\\n -rf \\\n /", ROOT, HOME)
+    assert catastrophic_reason("echo hello\nrm -rf /\n", ROOT, HOME)
+    assert catastrophic_reason("rm \\\n -rf \\\n /", ROOT, HOME)
 
 
 @pytest.mark.parametrize(
@@ -365,7 +365,7 @@ def test_lines_count_each() -> None:
 )
 def test_a_hostile_line_is_read_without_a_fault(command: str) -> None:
     started = time.process_time()
-    catastrophe(command, ROOT, HOME)
-    doubt(command, ROOT, HOME)
-    assert catastrophe(f"{command}\nrm -rf /", ROOT, HOME) or "'" in command or "<<" in command
+    catastrophic_reason(command, ROOT, HOME)
+    required_confirmation(command, ROOT, HOME)
+    assert catastrophic_reason(f"{command}\nrm -rf /", ROOT, HOME) or "'" in command or "<<" in command
     assert time.process_time() - started < 5

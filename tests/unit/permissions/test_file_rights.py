@@ -9,7 +9,7 @@ import pytest
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
 from forge_core.errors import ConfigError
 from forge_core.permissions import Decision, PermissionPolicy, Verdict, parse_rule
-from forge_core.permissions.path_info import folds_case, place
+from forge_core.permissions.path_info import folds_case, locate
 from forge_core.permissions.rules.rule import allows_paths, denies_paths
 from forge_core.tools import (
     ApplyPatchTool,
@@ -160,7 +160,7 @@ def test_alternatives_do_not_hide_a_rule_for_everything(root: Path, rule: str) -
 
 
 def test_names_are_compared_as_the_file_system_compares_them(root: Path) -> None:
-    upper, composed = place(root / "Notes/A.md", root), place(root / "notes/caf\u00e9", root)
+    upper, composed = locate(root / "Notes/A.md", root), locate(root / "notes/caf\u00e9", root)
     assert not denies_paths(parse_rule("edit(notes/**)"), [upper]) or folds_case(root)
     for rule, one in (("edit(notes/**)", upper), ("edit(notes/cafe\u0301)", composed), ("edit(a.MD)", upper)):
         folding = replace(one, folds_case=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.permissions.sandbox import Sandbox, SandboxKind, SandboxState
-from forge_core.permissions.sandbox.path_checks import anchored
+from forge_core.permissions.sandbox.path_checks import open_anchored
 from forge_core.permissions.sandbox.placeholders import MountedPaths, Placeholders
 from forge_core.permissions.sandbox.protected import protection
 from tests.unit.permissions.sandbox.conftest import bwrap_works, needs_bwrap
@@ -264,8 +264,8 @@ def test_a_link_put_in_between_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "sub").symlink_to("secret")
     for path in (tmp_path / "sub", tmp_path / "sub/config"):
         with pytest.raises(OSError, match="put in its place"):
-            anchored(path)
-    held = anchored(tmp_path / "secret/config")
+            open_anchored(path)
+    held = open_anchored(tmp_path / "secret/config")
     (tmp_path / "secret/config").rename(tmp_path / "old")
     (tmp_path / "secret/config").write_text("another")
     assert Path(f"/proc/self/fd/{held}").read_text() == "secret"
