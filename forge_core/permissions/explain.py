@@ -68,7 +68,7 @@ def as_text(explanation: Explanation) -> str:
     if explanation.rule:
         lines.append(f"rule: {explanation.rule}")
     if explanation.problem:
-        lines.append(f"could not be read: {explanation.problem}")
+        lines.append(f"could not be parsed: {explanation.problem}")
     for number, part in enumerate(explanation.parts, 1):
         mark = "  <- decides" if part.is_deciding else ""
         lines.append(f"{number:>2}. {_MARKS[part.decision]} {_quoted(part.text)}{mark}")

@@ -105,7 +105,7 @@ def decide_line(line: str, context: DecisionContext) -> LineVerdict:
     danger = catastrophic_reason(line, context.root)
     if danger is not None:
         return LineVerdict(
-            Decision.DENY, f"{danger}, which Forge never runs, in no mode", problem=reading.problem
+            Decision.DENY, f"{danger}, which Forge never runs in any mode", problem=reading.problem
         )
     shown = [] if reading.problem else [n for n, one in enumerate(reading.commands) if not one.is_hint]
     commands = [reading.commands[number] for number in shown]
@@ -152,7 +152,7 @@ def _confirmed_each_time(reading: Reading, context: DecisionContext, parts: _Par
     if found is None:
         return None
     if found.is_grave and context.mode is PermissionMode.YOLO:
-        reason = f"{found.reason}, and in mode yolo nobody is asked. Name what to delete plainly, or leave it"
+        reason = f"{found.reason}, and mode yolo never asks. Name exactly what to delete, or leave it"
         return LineVerdict(Decision.DENY, reason, by="mode")
     reason = f"{found.reason}, so it asks each time"
     return LineVerdict(Decision.ASK, reason, is_destructive=True, always_asks=True)
@@ -184,7 +184,7 @@ def _allowed_whole(reading: Reading, context: DecisionContext, parts: _Parts) ->
         ):
             return LineVerdict(Decision.ALLOW, f"the rule {rule} allows it", str(rule), "rule")
     if reading.problem:
-        return LineVerdict(Decision.ASK, f"the line could not be read for sure: {reading.problem}")
+        return LineVerdict(Decision.ASK, f"the line could not be parsed: {reading.problem}")
     unclear = _unclear(reading, context)
     if unclear is not None:
         return unclear
@@ -204,7 +204,7 @@ def _changed_scripts(origin: Origin, rule: Rule, context: DecisionContext) -> st
     if current is None:
         return "Forge can no longer determine which scripts this line runs"
     differs = sorted({name for name, _ in set(current) ^ set(bound)})
-    return f"{differs[0]} has changed since this line was allowed for good" if differs else ""
+    return f"{differs[0]} has changed since this line was always allowed" if differs else ""
 
 
 def _broken_grant(reading: Reading, context: DecisionContext) -> tuple[str, str]:
@@ -224,7 +224,7 @@ def _unclear(reading: Reading, context: DecisionContext) -> LineVerdict | None:
     kept = [rule for rule in _path_rules(context) if rule.tool != "edit"]
     met = denied_file_rule(reading, context.root, kept)
     if met is not None:
-        reason = f"it may read a file that the deny rule {met} keeps"
+        reason = f"it may read a file that the deny rule {met} covers"
         return LineVerdict(Decision.ASK, reason, str(met), "rule")
     return None
 
@@ -251,7 +251,7 @@ def _by_parts(
     changed, rule = _broken_grant(reading, context)
     return LineVerdict(
         Decision.ASK,
-        changed or (first.reason if first else "there is nothing in it that Forge knows"),
+        changed or (first.reason if first else "Forge recognizes no command in it"),
         rule,
         deciding=first,
         is_destructive=context.needs_network or is_destructive(reading.line),
@@ -387,7 +387,7 @@ def _notes(command: SimpleCommand) -> Iterator[str]:
     if command.wrappers:
         yield f"run by {', '.join(command.wrappers)}"
     if command.is_nested:
-        yield "in a text that another command runs"
+        yield "in text that another command runs"
     elif command.depth:
         yield "in a substitution"
     if command.assignments:
@@ -395,4 +395,4 @@ def _notes(command: SimpleCommand) -> Iterator[str]:
     yield from (f"writes {target}" for target in command.writes if target != "/dev/null")
     yield from (f"reads {target}" for target in command.reads)
     if command.is_guessed and not command.is_opaque:  # of an opaque one the reason says it
-        yield "its words may be others when it runs"
+        yield "its words may differ when it runs"

@@ -248,7 +248,7 @@ class PermissionPolicy:
         held = next((one for one in places if one.is_protected), None)
         if held is None:
             return None
-        reason = f"{held.given} steers git or Forge itself"
+        reason = f"{held.given} controls git or Forge itself"
         return Verdict(Decision.ASK, reason, is_destructive=True, is_private=not held.is_inside)
 
     def _allowed_by_rule(self, tool_name: str, use: ToolUse, places: list[PathInfo]) -> Verdict | None:
@@ -263,7 +263,7 @@ class PermissionPolicy:
 
     def _by_mode(self, tool_name: str, use: ToolUse, places: list[PathInfo]) -> Verdict:
         if tool_name in HARMLESS_TOOLS and not places:
-            return Verdict(Decision.ALLOW, "it touches only the session's own", is_read_only=True)
+            return Verdict(Decision.ALLOW, "it changes only the session's own state", is_read_only=True)
         if self.mode is PermissionMode.YOLO:
             return Verdict(Decision.ALLOW, "mode yolo", by="mode")
         right = EDIT if tool_name in WRITERS else tool_name
@@ -273,9 +273,9 @@ class PermissionPolicy:
         outside = next((one for one in places if not self._may_enter(one, use)), None)
         reasons: list[str] = []
         if secret is not None:
-            reasons.append(f"{secret.given.name} may hold keys or passwords")
+            reasons.append(f"{secret.given.name} may contain keys or passwords")
         if outside is not None:
-            reasons.append(f"{_shown(outside)} lies outside the folder {self.root}")
+            reasons.append(f"{_shown(outside)} is outside the folder {self.root}")
         if reasons:
             return Verdict(
                 Decision.ASK,

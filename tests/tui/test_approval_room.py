@@ -159,12 +159,12 @@ def test_a_reason_that_says_no_more_than_the_call_is_not_said() -> None:
 
 def test_a_reason_does_not_repeat_the_path_it_is_about() -> None:
     path = "/tmp/" + "deep/" * 60 + "x.txt"
-    outside = edit_request(target=path, reason=f"{path} lies outside the folder /w", diffs=())
-    assert facts_of(outside, WORKSPACE, room=60).startswith("It lies outside the folder /w")
-    link = edit_request(target="x", reason="x (really /etc/passwd) lies outside the folder /w", diffs=())
-    assert facts_of(link, WORKSPACE, room=100).startswith("It (really /etc/passwd) lies outside")
-    another = edit_request(target="x", reason="xy may hold keys", diffs=())
-    assert facts_of(another, WORKSPACE, room=100).startswith("xy may hold keys")
+    outside = edit_request(target=path, reason=f"{path} is outside the folder /w", diffs=())
+    assert facts_of(outside, WORKSPACE, room=60).startswith("It is outside the folder /w")
+    link = edit_request(target="x", reason="x (really /etc/passwd) is outside the folder /w", diffs=())
+    assert facts_of(link, WORKSPACE, room=100).startswith("It (really /etc/passwd) is outside")
+    another = edit_request(target="x", reason="xy may contain keys", diffs=())
+    assert facts_of(another, WORKSPACE, room=100).startswith("xy may contain keys")
 
 
 def test_the_usual_timeout_and_the_own_folder_are_not_said(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def required_confirmation(command: str, root: Path, home: Path | None = None) ->
     for one, folder in _walk(command, root, home):
         if _may_delete_anything(one, folder, str(home)):
             return Confirmation(
-                f"it cannot be told beforehand which folders {one.program} would delete", is_grave=True
+                f"the folders that {one.program} would delete cannot be determined in advance", is_grave=True
             )
         targets = destroyed(one.program, one.words[1:])
         history = next((word for word in targets if re.search(r"(?:^|/)\.git(?:/*|/[*.]+)$", word)), None)
@@ -103,9 +103,7 @@ def required_confirmation(command: str, root: Path, home: Path | None = None) ->
             return Confirmation("it deletes branches of a remote", is_grave=True)
         cleaned = parse_clean(one.words[1:]) if one.program == "git" else None
         if cleaned is not None and cleaned.is_deep and cleaned.takes_all:
-            return Confirmation(
-                "git clean would delete files that no commit keeps without naming them", is_grave=True
-            )
+            return Confirmation("git clean would delete uncommitted files without naming them", is_grave=True)
         if one.program == "git" and any(is_leased(word) for word in push_arguments(one.words[1:])):
             return Confirmation("it overwrites a branch of a remote")
     return None

@@ -84,13 +84,13 @@ def running_setting(folder: Path) -> str:
     none. What cannot be read for sure counts as one, and so do repositories within."""
     for one in (folder, *list(folder.parents)[:_MAX_FOLDERS]):
         if all(os.path.lexists(one / name) for name in ("HEAD", "objects", "refs")):
-            return f"{one} (it is itself a repository's inner folder)"
+            return f"{one} (it is itself a git directory)"
         git = one / ".git"
         if os.path.lexists(git):
             try:
                 return next(_found(git), "")
             except (OSError, ValueError):
-                return f"{git} (it cannot be read for sure)"
+                return f"{git} (it cannot be read reliably)"
     return ""
 
 
@@ -128,7 +128,7 @@ def _found(git: Path) -> Iterator[str]:
         if os.path.lexists(place / "hooks/post-index-change"):
             yield "the hook post-index-change"
     if any(own.glob("sharedindex.*")) or _has_links(own / "index"):
-        yield f"{git} (other repositories may be in it)"
+        yield f"{git} (it may contain other repositories)"
 
 
 def _folders(git: Path) -> tuple[Path, Path]:

@@ -43,13 +43,13 @@ def unmasked_reason(command: SimpleCommand, reading: Reading, root: Path) -> str
     if _goes_through_folders(command, reading, folders):
         return f"{program} reads whole folders, and without a full sandbox keys in them are not hidden"
     if program == "ps":
-        return "ps shows the arguments of other programs, which may hold keys"
+        return "ps shows the arguments of other programs, which may contain keys"
     if not _is_installed(command, folders, root):
         return f"{program} may come from the project, not from the system"
     if program == "git" and not SHOWS_FILES.isdisjoint(words):
         changed = next((name for folder in folders for name in _changed_secrets(folder)), "")
         if changed:
-            return f"git may show {changed}, which may hold keys or passwords"
+            return f"git may show {changed}, which may contain keys or passwords"
     return ""
 
 
@@ -146,14 +146,14 @@ def sandboxed_reason(command: SimpleCommand, reading: Reading, root: Path, *, is
     for target in command.writes:
         where = locate(root / target, root)
         if where.is_protected:
-            return f"{target} steers git or Forge itself"
+            return f"{target} controls git or Forge itself"
         if not where.is_inside and not target.startswith(("/tmp/", "/dev/")) and "$" not in target:
-            return f"{target} lies outside the folder"
+            return f"{target} is outside the folder"
     for word in (*command.parts[1:], *[one for one in command.parts[:1] if "/" in one.text]):
         if word.is_dynamic:
             continue
         if names_secret(word.text, root, folders[:2]) if word.has_glob else _is_secret(word.text, root):
-            return f"{word.text} may hold keys or passwords"
+            return f"{word.text} may contain keys or passwords"
         for part in paths_in(word.text):
             here = str(Path.home()) + part[1:] if word.has_tilde and re.match(r"~(?:/|$)", part) else part
             where = locate(folders[-1] / here, root)
@@ -162,7 +162,7 @@ def sandboxed_reason(command: SimpleCommand, reading: Reading, root: Path, *, is
                 and (is_strict or not (part.startswith("/") and _SYSTEM.match(str(where.real))))
                 and re.match(r"\.\.|/|~", part)
             ):
-                return f"{part} lies outside the folder"
+                return f"{part} is outside the folder"
     return ""
 
 

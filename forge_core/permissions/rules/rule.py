@@ -85,7 +85,7 @@ def matches_target(rule: Rule, target: str) -> bool:
 
 def rule_for_paths(tool: str, places: Sequence[PathInfo]) -> str:
     """The rule that "yes, for this session" adds for files: exactly these. "" for none, for too many, and for
-    several of which one lies outside the folder or holds keys."""
+    several of which one is outside the folder or holds keys."""
     names = list(dict.fromkeys(_exact_name(one) for one in places))
     if len(names) == 1:
         return f"{tool}({names[0]})"

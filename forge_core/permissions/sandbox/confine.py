@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> None:
         os.execvp(arguments[2], arguments[2:])
     except OSError as error:
         sys.stderr.write(
-            f"forge: the command was not started, for its sandbox could not be set up: {error}\n"
+            f"forge: the command was not started because its sandbox could not be set up: {error}\n"
         )
     os._exit(_CANNOT_START)
 

@@ -44,7 +44,7 @@ def open_anchored(path: Path) -> int:
     try:
         found = os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 - names may be no valid Path text
         if found != os.fspath(path) or stat.S_ISLNK(os.fstat(descriptor).st_mode):
-            raise OSError(errno.ESTALE, "something else was put in its place", str(path))
+            raise OSError(errno.ESTALE, "the path was replaced", str(path))
     except BaseException:
         os.close(descriptor)
         raise

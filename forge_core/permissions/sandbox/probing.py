@@ -94,7 +94,7 @@ def probe_now(
                 _known[key] = _find(place, environment)
             return _known[key]
     except (OSError, ValueError, ForgeError, subprocess.SubprocessError) as error:
-        return SandboxState(SandboxKind.OFF, f"it could not be tried ({error})")
+        return SandboxState(SandboxKind.OFF, f"its test run failed ({error})")
 
 
 def forget() -> None:
@@ -105,7 +105,7 @@ def forget() -> None:
 
 def _find(root: Path, environment: Mapping[str, str]) -> SandboxState:
     if PLATFORM not in ("linux", "darwin"):
-        return SandboxState(SandboxKind.OFF, f"there is none for {platform.system() or PLATFORM} yet")
+        return SandboxState(SandboxKind.OFF, f"{platform.system() or PLATFORM} is not supported yet")
     if root == Path("/"):
         return SandboxState(SandboxKind.OFF, "the folder is '/' (start Forge in a project folder)")
     if PLATFORM == "darwin":
@@ -145,9 +145,9 @@ def _what_is_not_held(state: SandboxState, root: Path) -> str:
     if state.kind is SandboxKind.BUBBLEWRAP and machine(platform.machine()) is None:
         return f"no system call filter for {platform.machine() or 'this machine'}"
     if state.binds_paths:
-        return "bwrap is too old to hold what a command may exchange (update bubblewrap)"
+        return "bwrap is too old to protect paths that a command may replace (update bubblewrap)"
     if any(home.is_relative_to(root) for home in home_folders(os.environ)):
-        return "the folder holds your home and its start-up files (start Forge in a project folder)"
+        return "the folder contains your home and its start-up files (start Forge in a project folder)"
     if unheld := protection(root).unheld:
         name = unheld[0].relative_to(root) if unheld[0].is_relative_to(root) else unheld[0]
         return f"{str(name)!r} is a link, so a command could replace it"
@@ -209,7 +209,7 @@ def _run(state: SandboxState, root: Path, environment: Mapping[str, str]) -> _Tr
         )
     except subprocess.TimeoutExpired:
         name = "sandbox-exec" if state.kind is SandboxKind.SEATBELT else "bwrap"
-        return _Trial(f"{name} did not end within {_TIMEOUT_S:g} s")
+        return _Trial(f"{name} did not finish within {_TIMEOUT_S:g} s")
     finally:
         outside.unlink(missing_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
@@ -230,7 +230,7 @@ def _judge(
         own = {f"{name} {Path('/proc/self/ns', name).readlink()}" for name in ("net", "pid")}
         held = held and not own.intersection(lines) and "CapEff: 0000000000000000" in lines
     if not held:
-        return _Trial("bwrap runs but does not hold here (a write, a socket or a process got out)")
+        return _Trial("bwrap runs but confines nothing here (a write, a socket or a process escaped)")
     if "writable" not in lines and is_folder(root) and os.access(root, os.W_OK):
         return _Trial(f"commands in it can't write to {str(root)!r} (run Forge as the owner of that folder)")
     return _Trial()
@@ -242,9 +242,9 @@ def _judge_seatbelt(
     if "end" not in lines or not wrote:
         first = next((line.strip() for line in done.stderr.splitlines() if line.strip()), "")
         said = "".join(char if char.isprintable() else "?" for char in first)[:160].rstrip(".")
-        return _Trial(f"sandbox-exec failed ({said or f'it ended with {done.returncode}'})", done.stderr)
+        return _Trial(f"sandbox-exec failed ({said or f'exit code {done.returncode}'})", done.stderr)
     if escaped or not {"connected", "environ", "forge", "secret"}.isdisjoint(lines):
-        return _Trial("sandbox-exec runs but does not hold here (a write, a socket or a key got out)")
+        return _Trial("sandbox-exec runs but confines nothing here (a write, a socket or a key escaped)")
     if "writable" not in lines:
         return _Trial("commands in it can't write to the folder (run Forge as the owner of that folder)")
     return _Trial()
@@ -256,7 +256,7 @@ def why_bwrap_failed(error: str, exit_code: int, settings: Path = Path("/proc/sy
     if _FORBIDDEN.search(first):
         return f"user namespaces are forbidden ({_how_to_allow(settings)})"
     if not first:
-        return f"bwrap ended with {exit_code} and said nothing (try `bwrap --ro-bind / / true`)"
+        return f"bwrap exited with code {exit_code} and printed nothing (try `bwrap --ro-bind / / true`)"
     printable = "".join(char if char.isprintable() else "?" for char in first)[:160]
     return f"bwrap failed ({printable.rstrip('.')})"
 

@@ -55,11 +55,11 @@ def parsed(text: str, source: bytes, max_nodes: int) -> tuple[Node | None, str]:
     if len(source) > MAX_LINE_BYTES:
         return None, f"it is longer than {MAX_LINE_BYTES:,} bytes"
     if _ODD.search(text):
-        return None, "it holds a control character or an odd blank"
+        return None, "it contains a control character or an unusual space"
     if text.count("<<") > MAX_HERE_DOCUMENTS:
         return None, "it has too many here-documents"
     root = _parsed(source)
-    return root, _fault(root, source, max_nodes) if root is not None else "its syntax is not clear"
+    return root, _fault(root, source, max_nodes) if root is not None else "its syntax is unclear"
 
 
 def _parsed(source: bytes) -> Node | None:
@@ -92,7 +92,7 @@ def _language() -> Language:
 
 def _fault(root: Node, source: bytes, max_nodes: int) -> str:
     if root.has_error:
-        return "its syntax is not clear"
+        return "its syntax is unclear"
     if root.descendant_count > max_nodes:
         return "it has too many parts"
     cursor = root.walk()
@@ -100,23 +100,23 @@ def _fault(root: Node, source: bytes, max_nodes: int) -> str:
     while True:
         node = cursor.node
         if node is None:
-            return "its syntax is not clear"
+            return "its syntax is unclear"
         kind = node.type
         if node.is_named and kind not in _KNOWN:
-            return f"it holds {kind.replace('_', ' ')}, which Forge does not read"
+            return f"it contains {kind.replace('_', ' ')}, which Forge does not parse"
         if cursor.depth > _MAX_DEPTH:
             return "it is nested too deeply"
         is_leaf = kind == "heredoc_body" or not node.child_count
         if is_leaf:
             start = node.start_byte
             if start < end or not _GAP.fullmatch(source[end:start].decode(errors="replace")):
-                return "its syntax is not clear"
+                return "its syntax is unclear"
             end = max(end, node.end_byte)
             if kind == "comment" and start and source[start - 1 : start] not in b" \t\n;&|()":
-                return "its syntax is not clear"
+                return "its syntax is unclear"
         if not is_leaf and cursor.goto_first_child():
             continue
         while not cursor.goto_next_sibling():
             if not cursor.goto_parent():
                 rest = source[end:].decode(errors="replace")
-                return "" if _GAP.fullmatch(rest) else "its syntax is not clear"
+                return "" if _GAP.fullmatch(rest) else "its syntax is unclear"

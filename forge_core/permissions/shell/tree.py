@@ -39,7 +39,7 @@ _BORDER = re.compile(r"[\s;&|<>()`'\"]")
 _DEFAULTS = table(":- - := = :+ +")
 _BACKQUOTED = re.compile(r"(?<!\\)`((?:\\.|[^`\\])*)`", re.DOTALL)
 _EXPANSION = re.compile(r"(?<!\\)\$[({\[]")
-_UNCLEAR = "the end of a here-document in it is not clear"
+_UNCLEAR = "the end of a here-document is unclear"
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ def read_tree(text: str, depth: int = 0, scope: tuple[int, ...] = (), max_nodes:
     try:
         source = text.encode()
     except UnicodeEncodeError:
-        tree.problem = "it holds half of a surrogate pair"
+        tree.problem = "it contains an unpaired surrogate"
         return tree
     root, tree.problem = parsed(text, source, max_nodes)
     if root is not None:
@@ -117,7 +117,7 @@ class _TreeReader:
             self.command(node, depth, scope, is_piped)
         elif kind in ("declaration_command", "unset_command", "test_command"):
             if re.match(r"\[[^\[\s]|\[\[\S", self.text(node)):
-                self.tree.problem = "its syntax is not clear"  # `[ab]` is a glob for a program's name
+                self.tree.problem = "its syntax is unclear"  # `[ab]` is a glob for a program's name
             self.declaration(node, depth, scope)
         elif kind == "pipeline":
             self.pipeline(node, depth, scope, is_piped)
@@ -202,7 +202,7 @@ class _TreeReader:
                 bare.words[-1] += pieces
             else:
                 if not bare.words and _is_torn(self.text(part)):
-                    self.tree.problem = "its syntax is not clear"
+                    self.tree.problem = "its syntax is unclear"
                 bare.words.append(pieces)
             end, before = part.end_byte, part.type
         if len(bare.words) > _MAX_WORDS:
@@ -288,7 +288,7 @@ class _TreeReader:
                 case _ if child.is_named:
                     self.visit(child, bare.depth, bare.scope)
         if start is None or end is None:
-            self.tree.problem = "a here-document in it has no end"
+            self.tree.problem = "a here-document has no end"
             return parts
         self.here_body(node, (start, end, body), bare)
         return parts
@@ -345,7 +345,7 @@ class _TreeReader:
         if _UNSEEN.search(text) or (
             kind in _BARE and _BORDER.search(re.sub(r"\\.", "", text, flags=re.DOTALL))
         ):
-            self.tree.problem = "its syntax is not clear"  # the grammar takes `a⏎\b` for one command
+            self.tree.problem = "its syntax is unclear"  # the grammar takes `a⏎\b` for one command
         for child in node.named_children:
             self.visit(child, depth, scope)
         return [unquoted(text)]
@@ -373,7 +373,7 @@ class _TreeReader:
     def literal(self, start: int, end: int) -> str:
         text = self.source[start:end].decode(errors="replace")
         if _UNSEEN.search(text):
-            self.tree.problem = "its syntax is not clear"
+            self.tree.problem = "its syntax is unclear"
         return in_double_quotes(text)
 
     def expansion(self, node: Node, depth: int, scope: tuple[int, ...], is_quoted: bool) -> Hole:
@@ -429,4 +429,4 @@ def _scripts_in(body: str) -> list[str]:
 def _hidden_fault(body: str, seen: Sequence[str]) -> str:
     """Whether the document holds an expansion that is not in one of those that the parser has `seen`."""
     found = sum(len(_EXPANSION.findall(one)) for one in seen)
-    return "a here-document in it is not clear" if len(_EXPANSION.findall(body)) > found else ""
+    return "a here-document is unclear" if len(_EXPANSION.findall(body)) > found else ""

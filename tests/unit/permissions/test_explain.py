@@ -25,7 +25,7 @@ def test_each_command_is_told_with_its_own_decision_and_the_one_that_decides(tmp
 def test_a_line_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     found = PermissionPolicy(tmp_path, sandbox="full").explain("git status 'x")
     assert (found.decision, found.is_parsed) == (Decision.ASK, False)
-    assert "could not be read" in found.reason
+    assert "could not be parsed" in found.reason
     assert found.problem in as_text(found)
 
 

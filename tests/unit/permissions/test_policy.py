@@ -93,7 +93,7 @@ def test_the_answer_offered_is_no_for_a_secret_outside_too(root: Path) -> None:
     policy = PermissionPolicy(root)
     outside = policy.decide("read", reading(root.parent / ".env"))
     assert (outside.decision, outside.is_destructive, outside.is_private) == (ASK, True, True)
-    assert "may hold keys" in outside.reason
+    assert "may contain keys" in outside.reason
     assert str(root) in outside.reason
     assert not policy.decide("read", reading(root / ".env")).is_destructive
 
@@ -277,8 +277,8 @@ def test_a_deletion_that_cannot_be_read_is_allowed_by_no_rule_and_refused_where_
         assert verdict.session_rule == ""
     verdict = PermissionPolicy(root, PermissionMode.YOLO, allow=rules).decide("bash", use)
     assert verdict.decision is DENY
-    assert "cannot be told" in verdict.reason
-    assert "Name what to delete" in verdict.reason
+    assert "cannot be determined in advance" in verdict.reason
+    assert "Name exactly what to delete" in verdict.reason
 
 
 @pytest.mark.parametrize("mode", [PermissionMode.ASK, PermissionMode.YOLO])

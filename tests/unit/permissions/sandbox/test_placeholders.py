@@ -263,7 +263,7 @@ def test_a_link_put_in_between_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "secret/config").write_text("secret")
     (tmp_path / "sub").symlink_to("secret")
     for path in (tmp_path / "sub", tmp_path / "sub/config"):
-        with pytest.raises(OSError, match="put in its place"):
+        with pytest.raises(OSError, match="the path was replaced"):
             open_anchored(path)
     held = open_anchored(tmp_path / "secret/config")
     (tmp_path / "secret/config").rename(tmp_path / "old")
@@ -276,7 +276,7 @@ def test_a_stand_in_is_not_put_up_through_a_link(stand: Placeholders, work: Path
     (tmp_path / "elsewhere").mkdir()
     (work / "sub").symlink_to(tmp_path / "elsewhere")
     held = stand.join()
-    with pytest.raises(OSError, match="put in its place"):
+    with pytest.raises(OSError, match="the path was replaced"):
         stand.put_up({work / "sub" / "hooks": "folder"})
     os.close(held)
     assert everything_in(tmp_path / "elsewhere") == {}

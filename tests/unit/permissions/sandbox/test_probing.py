@@ -169,7 +169,7 @@ def test_a_bwrap_that_hangs_is_given_up(tmp_path: Path, work: Path, monkeypatch:
         | {"PATH": f"{tmp_path}/programs:/usr/bin:/bin"},
     )
     assert state.strength == "off"
-    assert "did not end" in state.reason
+    assert "did not finish" in state.reason
 
 
 def test_where_proc_cannot_be_mounted_the_hosts_is_shown_but_gives_nothing_away(world: World) -> None:
@@ -304,7 +304,7 @@ def test_the_workspaces_own_bwrap_is_not_taken(tmp_path: Path) -> None:
         ("bwrap: Creating new namespace failed: Operation not permitted", "kernel/unprivileged_userns_clone=0", "sysctl kernel.unprivileged_userns_clone=1"),
         ("bwrap: Creating new namespace failed: No space left on device", "user/max_user_namespaces=0", "sysctl user.max_user_namespaces="),
         ("bwrap: Unknown option --sync-fd", "x=1", "bwrap failed (bwrap: Unknown option --sync-fd)"),
-        ("", "x=1", "said nothing"),
+        ("", "x=1", "printed nothing"),
     ],
 )  # fmt: skip
 def test_the_reason_names_the_setting_that_stands_in_the_way(

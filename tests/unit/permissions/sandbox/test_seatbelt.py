@@ -244,16 +244,16 @@ def test_it_is_on_once_the_probe_has_passed(mac: Path) -> None:
     ("script", "reason"),
     [
         (None, "not found"),
-        ("#!/bin/sh\nexit 65\n", "it ended with 65"),
+        ("#!/bin/sh\nexit 65\n", "exit code 65"),
         (
             "#!/bin/sh\necho 'sandbox-exec: sandbox_apply: Operation not permitted' >&2\nexit 71\n",
             "Operation not permitted",
         ),
         ("#!/bin/sh\nprintf '\\033]0;owned\\007\\n' >&2; exit 3\n", "sandbox-exec failed"),
-        ('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift; exec "$@"\n', "does not hold"),
-        (CONFINING.replace('kind == "HELD"', 'kind == "NONE"'), "does not hold"),
-        (CONFINING.replace('kind == "HIDDEN"', 'kind == "NONE"'), "does not hold"),
-        (CONFINING.replace('"--unshare-net", ', ""), "does not hold"),
+        ('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift; exec "$@"\n', "confines nothing"),
+        (CONFINING.replace('kind == "HELD"', 'kind == "NONE"'), "confines nothing"),
+        (CONFINING.replace('kind == "HIDDEN"', 'kind == "NONE"'), "confines nothing"),
+        (CONFINING.replace('"--unshare-net", ', ""), "confines nothing"),
     ],
     ids=[
         "missing",
