@@ -6,7 +6,8 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable
 
-from forge_core.events import AgentEvent, Notice
+from forge_core.events import Notice
+from forge_core.langchain.agent.event_queue import EventQueue
 
 QUEUE_SIZE = 256
 """Events that may wait for a slow reader before the turn waits for it."""
@@ -18,14 +19,14 @@ class Outlet:
     def __init__(self, record: Callable[[Notice], None]) -> None:
         """`record` writes down a notice that belongs to the running turn."""
         self._record = record
-        self._queue: asyncio.Queue[AgentEvent | None] | None = None
+        self._queue: EventQueue | None = None
         self._notices: asyncio.Queue[Notice] = asyncio.Queue()
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def begin_turn(self) -> asyncio.Queue[AgentEvent | None]:
-        """The turn's stream, for its writer and its reader; None in it is the end."""
+    def begin_turn(self) -> EventQueue:
+        """Return the queue of a new turn, for its writer and its reader."""
         self._loop = asyncio.get_running_loop()
-        self._queue = queue = asyncio.Queue[AgentEvent | None](QUEUE_SIZE)
+        self._queue = queue = EventQueue(QUEUE_SIZE)
         return queue
 
     def end_turn(self) -> None:
@@ -46,16 +47,8 @@ class Outlet:
             yield await self._notices.get()
 
     def _put(self, notice: Notice) -> None:
-        if self._queue is not None and not self._queue.full():
+        if self._queue is not None and not self._queue.is_full:
             self._record(notice)
-            self._queue.put_nowait(notice)
+            self._queue.emit(notice)
         else:
             self._notices.put_nowait(notice)
-
-
-def end_reading(task: asyncio.Task[None], queue: asyncio.Queue[AgentEvent | None]) -> None:
-    """Lets the reader of a turn that was cancelled go: nothing more is delivered, and it must not wait."""
-    if task.cancelled():
-        while not queue.empty():
-            queue.get_nowait()
-        queue.put_nowait(None)

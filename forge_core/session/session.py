@@ -12,6 +12,7 @@ from forge_core.context.ledger import Composition, reserved_output
 from forge_core.errors import ForgeError
 from forge_core.events import AgentEnd, AgentEvent, LLMEnd, Notice
 from forge_core.langchain.agent import NOTHING_TO_RETRY as NOTHING_TO_RETRY
+from forge_core.langchain.agent.event_queue import EventQueue, ObservedQueue
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.permissions.rules.grants import check_grant
 from forge_core.permissions.sandbox.state import SandboxState
@@ -19,7 +20,7 @@ from forge_core.result import AgentResult
 from forge_core.session.accounts import Accounts, SessionSpending
 from forge_core.session.changes import Source, changes_of
 from forge_core.session.context_meter import ContextMeter
-from forge_core.session.outlet import Outlet, end_reading
+from forge_core.session.outlet import Outlet
 from forge_core.session.parts import SessionParts
 from forge_core.session.record import TurnRecorder, crash_events
 from forge_core.session.status import ModelChoice, SessionStatus
@@ -167,7 +168,7 @@ class ForgeSession:
             raise ForgeError("A turn is running already. Interrupt it, or wait for its end.")
         queue = self._outlet.begin_turn()
         task = asyncio.create_task(self._turn(text, queue, is_retry=is_retry), name="forge-turn")
-        task.add_done_callback(lambda ended: end_reading(ended, queue))
+        task.add_done_callback(lambda ended: queue.close(discard=ended.cancelled()))
         self._task = task
         self._is_interrupted = False
         try:
@@ -258,30 +259,29 @@ class ForgeSession:
         if self.on_figures is not None:
             self.on_figures()
 
-    async def _turn(self, text: str, queue: asyncio.Queue[AgentEvent | None], *, is_retry: bool) -> None:
+    async def _turn(self, text: str, queue: EventQueue, *, is_retry: bool) -> None:
         self._turn_text = text
         self._begin(text, is_retry=is_retry)
         recorder = TurnRecorder(self._parts.journal)
         agent, bench = self._parts.agent, self._parts.bench
         await bench.begin_turn(text)
+
+        def observe(event: AgentEvent) -> None:
+            if self._is_interrupted:  # the interrupt may have come before the run had begun
+                agent.interrupt()
+            self._follow(event)
+            recorder.event(event)
+
         try:
-            run = agent.resume() if is_retry else agent.stream(self._with_news(text))
-            async with aclosing(run) as events:
-                async for event in events:
-                    if self._is_interrupted:  # it may have come before the run had begun
-                        agent.interrupt()
-                    self._follow(event)
-                    recorder.event(event)
-                    await queue.put(event)
-        except Exception as error:  # the turn's border: our own fault ends the turn, not the session
+            await agent.execute(None if is_retry else self._with_news(text), ObservedQueue(queue, observe))
+        except Exception as error:  # the turn's border: a bug ends the turn, not the session
             for event in crash_events(error):
                 recorder.event(event)
-                await queue.put(event)
+                queue.emit(event)
         finally:
             self.last_result = agent.last_result
             recorder.close(agent.last_result, self._parts.tracker.get_usage())
             await bench.end_turn()
-        await queue.put(None)
 
     def _with_news(self, text: str) -> str:
         news, self._news = [*self._news, *self.jobs.news()], []

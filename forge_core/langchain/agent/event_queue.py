@@ -29,6 +29,21 @@ class NoReader:
         pass
 
 
+class ObservedQueue:
+    """An `EventSink` that shows each event to an observer before it enters the queue."""
+
+    def __init__(self, queue: EventQueue, observe: Callable[[AgentEvent], None]) -> None:
+        self._queue = queue
+        self._observe = observe
+
+    def emit(self, event: AgentEvent) -> None:
+        self._observe(event)
+        self._queue.emit(event)
+
+    async def ready(self) -> None:
+        await self._queue.ready()
+
+
 async def read_events(run: Callable[[EventSink], Awaitable[None]]) -> AsyncGenerator[AgentEvent, None]:
     """Start `run` in a task of its own and yield what it emits; closing the generator cancels the task."""
 
