@@ -62,8 +62,8 @@ def explain_verdict(command: str, verdict: LineVerdict) -> Explanation:
 
 
 def as_text(explanation: Explanation) -> str:
-    """The explanation as plain lines; the command's own text is quoted, so that nothing in it can pass for
-    ours."""
+    """Return the explanation as plain lines; the command's own text is quoted, so that nothing in it can
+    pass for ours."""
     lines = [f"{explanation.decision.upper()}: {explanation.reason}"]
     if explanation.rule:
         lines.append(f"rule: {explanation.rule}")

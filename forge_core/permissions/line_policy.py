@@ -99,7 +99,7 @@ _Parts: TypeAlias = tuple[CommandVerdict, ...]
 
 
 def decide_line(line: str, context: DecisionContext) -> LineVerdict:
-    """What may happen to the line: deny before ask before allow, wherever a rule comes from."""
+    """Return what may happen to the line: deny before ask before allow, wherever a rule comes from."""
     reading = read_line(line)
     clear_match_cache()
     danger = catastrophic_reason(line, context.root)
@@ -174,7 +174,7 @@ def _ask_ruled(reading: Reading, context: DecisionContext, parts: _Parts) -> Lin
 
 
 def _allowed_whole(reading: Reading, context: DecisionContext, parts: _Parts) -> LineVerdict | None:
-    """What a rule for the very line, a rule for every line, or a fault of the line decides."""
+    """Return what a rule for the very line, a rule for every line, or a fault of the line decides."""
     tool = NETWORK if context.needs_network else context.tool
     for origin, rule in _allowing(context, tool):
         if (
@@ -195,8 +195,8 @@ def _allowed_whole(reading: Reading, context: DecisionContext, parts: _Parts) ->
 
 
 def _changed_scripts(origin: Origin, rule: Rule, context: DecisionContext) -> str:
-    """What is no longer as it was when the rule was granted for good; "" when nothing is bound to it or all
-    is as it was."""
+    """Return what is no longer as it was when the rule was granted for good; "" when nothing is bound to
+    it or all is as it was."""
     bound = context.scripts.get(str(rule)) if origin == "allow" else None
     if not bound:
         return ""
@@ -208,7 +208,7 @@ def _changed_scripts(origin: Origin, rule: Rule, context: DecisionContext) -> st
 
 
 def _broken_grant(reading: Reading, context: DecisionContext) -> tuple[str, str]:
-    """Why a grant for this very line no longer holds, and its rule; empty when there is none."""
+    """Return why a grant for this very line no longer holds, and its rule; empty when there is none."""
     for origin, rule in _allowing(context, NETWORK if context.needs_network else context.tool):
         if is_exactly(rule, reading.line) and (reason := _changed_scripts(origin, rule, context)):
             return reason, str(rule)
@@ -306,7 +306,7 @@ def _decide_part(number: int, reading: Reading, context: DecisionContext) -> tup
 
 
 def _unmasked(command: SimpleCommand, reading: Reading, context: DecisionContext) -> str:
-    """Why plain reading asks all the same, where no full sandbox hides keys."""
+    """Return why plain reading asks all the same, where no full sandbox hides keys."""
     return "" if context.is_sandboxed or command.is_hint else unmasked_reason(command, reading, context.root)
 
 
@@ -325,8 +325,8 @@ def _question(command: SimpleCommand, reading: Reading, context: DecisionContext
 
 
 def _may_cover(origin: Origin, reading: Reading, context: DecisionContext) -> bool:
-    """A project's rule counts only in the sandbox, and never for what leaves the folder, uses the network,
-    meets keys or destroys."""
+    """Return a project's rule counts only in the sandbox, and never for what leaves the folder, uses the
+    network, meets keys or destroys."""
     if origin != "project allow":
         return True
     if not context.is_sandboxed or context.needs_network or is_destructive(reading.line):

@@ -60,8 +60,8 @@ class PathInfo:
 
 
 def locate(path: Path, root: Path) -> PathInfo:
-    """Looks `path` up. Containment is decided after resolving, as the kernel does it: a link before the `..`
-    behind it, so that neither leads out."""
+    """Look `path` up. Containment is decided after resolving, as the kernel does it: a link before the
+    `..` behind it, so that neither leads out."""
     given = Path(os.path.normpath(path))
     real_root = real_path(root)
     real = real_path(path)
@@ -79,7 +79,8 @@ def locate(path: Path, root: Path) -> PathInfo:
 
 @lru_cache(maxsize=64)
 def folds_case(folder: Path) -> bool:
-    """Whether the file system of `folder` ignores case, told by another spelling of the folder's own path."""
+    """Return whether the file system of `folder` ignores case, told by another spelling of the folder's
+    own path."""
     for one in (folder, *folder.parents):
         other = one.with_name(one.name.swapcase()) if one.name else one
         if other != one:
@@ -99,7 +100,7 @@ def real_path(path: Path) -> Path:
 
 
 def is_secret(path: str) -> bool:
-    """Whether a file of this name holds keys or passwords, judged by the name alone."""
+    """Return whether a file of this name holds keys or passwords, judged by the name alone."""
     lowered = path.replace("\\", "/").casefold()
     name = lowered.rpartition("/")[2]
     return (

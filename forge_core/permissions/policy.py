@@ -95,27 +95,28 @@ class PermissionPolicy:
         self._readable: list[Path] = []
 
     def rules(self) -> tuple[RuleEntry, ...]:
-        """Every rule with where it belongs, in the order they are looked at."""
+        """Return every rule with where it belongs, in the order they are looked at."""
         return self._book.entries()
 
     def add(self, kind: Kind, rule: str) -> Scripts:
-        """Adds a rule of the person's own until the session ends; any that can be read. Returns the scripts
+        """Add a rule of the person's own until the session ends; any that can be read. Returns the scripts
         that an allow rule for an exact line is bound to."""
         parsed = parse_rule(rule)
         self._book.add(kind, parsed)
         return self._bind(parsed, self._scripts_of(parsed) or ()) if kind == "allow" else ()
 
     def remove(self, rule: str) -> bool:
-        """Takes a rule of the person's own out; whether there was one. A project's rules stay."""
+        """Take a rule of the person's own out; whether there was one. A project's rules stay."""
         return self._book.remove(parse_rule(rule))
 
     def allow_for_session(self, rule: str) -> None:
-        """Adds an allow rule until the session ends; ConfigError for one that allows too much."""
+        """Add an allow rule until the session ends; ConfigError for one that allows too much."""
         self._book.add("session", check_session_grant(rule))
 
     def allow_always(self, rule: str, scripts: Scripts | None = None) -> None:
-        """Adds an allow rule and saves it for this project. One for an exact line is bound to `scripts`, what
-        was shown to the person, else to what the line names now. ConfigError for one that allows too much."""
+        """Add an allow rule and saves it for this project. One for an exact line is bound to `scripts`,
+        what was shown to the person, else to what the line names now. ConfigError for one that allows too
+        much."""
         parsed = check_grant(rule)
         bound = self._scripts_of(parsed) if scripts is None else scripts
         if bound is None:
@@ -129,7 +130,8 @@ class PermissionPolicy:
             self._save_rule(rule, bound)
 
     def _scripts_of(self, rule: Rule) -> Scripts | None:
-        """What a rule is to be bound to: nothing but for an exact line. None when it cannot be told."""
+        """Return what a rule is to be bound to: nothing but for an exact line. None when it cannot be
+        told."""
         is_line = rule.tool in (SHELL_TOOL, NETWORK) and rule.pattern is not None
         if not is_line or prefix_of(rule.pattern or "") is not None:
             return ()
@@ -142,15 +144,15 @@ class PermissionPolicy:
         return scripts
 
     def set_project_rules(self, allow: Iterable[str], ask: Iterable[str], deny: Iterable[str]) -> None:
-        """Takes the project's rules in place of those it had: the folder's trust has changed."""
+        """Take the project's rules in place of those it had: the folder's trust has changed."""
         self._book.set_project(allow, ask, deny)
 
     def allow_reading(self, folder: Path) -> None:
-        """Lets the read tools into a folder of Forge's own (where full outputs are kept)."""
+        """Let the read tools into a folder of Forge's own (where full outputs are kept)."""
         self._readable.append(real_path(folder))
 
     def hidden(self, tool_name: str) -> Callable[[Path], bool] | None:
-        """Tells a search which files deny rules keep from `tool_name` or read; None when there are none."""
+        """Tell a search which files deny rules keep from `tool_name` or read; None when there are none."""
         rules = [
             rule for rule in (*self._book.denying(tool_name), *self._book.denying("read")) if rule.pattern
         ]
@@ -159,8 +161,8 @@ class PermissionPolicy:
         return lambda path: any(denies_paths(rule, [locate(path, self.root)]) for rule in rules)
 
     def decide(self, tool_name: str, use: ToolUse) -> Verdict:
-        """What may happen to this call. Changes nothing, but reads what the decision depends on: links, git's
-        configuration and index, and the scripts that a line names (at most 64 MB, 40 ms)."""
+        """Return what may happen to this call. Changes nothing, but reads what the decision depends on:
+        links, git's configuration and index, and the scripts that a line names (at most 64 MB, 40 ms)."""
         if use.effect is Effect.RUN:
             return self._line(tool_name, use)
         places = [locate(path, self.root) for path in use.paths]
@@ -173,7 +175,7 @@ class PermissionPolicy:
         return replace(verdict, real_paths=tuple(one.real for one in places))
 
     def explain(self, command: str) -> Explanation:
-        """How a bash line would be decided, with each of its commands."""
+        """Return how a bash line would be decided, with each of its commands."""
         return explain_verdict(command, decide_line(command, self._context(SHELL_TOOL, needs_network=False)))
 
     def _context(self, tool_name: str, *, needs_network: bool) -> DecisionContext:
@@ -212,8 +214,8 @@ class PermissionPolicy:
         return f"{tool}({session_pattern(use.target, self.root)})"
 
     def _always(self, found: LineVerdict, use: ToolUse) -> tuple[str, Scripts]:
-        """The rule that "always" would save, and what it is bound to: a beginning of which it is known what
-        it runs, else the exact line; "" where it cannot be told which scripts the line runs."""
+        """Return the rule that "always" would save, and the scripts that it is bound to: a beginning whose
+        programs are known, else the exact line; "" where the scripts of the line cannot be determined."""
         is_plain = not (found.is_destructive or use.is_destructive or use.needs_network or found.rule)
         prefix = command_rule(found.asking, self.root) if is_plain and not found.problem else ""
         if prefix:
@@ -305,7 +307,7 @@ class PermissionPolicy:
 
 
 def warm_up() -> None:
-    """Loads the parser, which the first command that is decided would otherwise wait for."""
+    """Load the parser, which the first command that is decided would otherwise wait for."""
     from forge_core.permissions.shell.syntax import read_line
 
     read_line("true")
@@ -319,7 +321,7 @@ def _first(rules: list[Rule], use: ToolUse, places: list[PathInfo]) -> Rule | No
 
 
 def _may_project_allow(use: ToolUse, places: list[PathInfo]) -> bool:
-    """Whether a project's own rule may allow it."""
+    """Return whether a project's own rule may allow it."""
     if use.is_destructive or use.effect is Effect.NETWORK:
         return False
     return bool(places) and all(

@@ -58,7 +58,7 @@ class Confirmation:
 
 
 def catastrophic_reason(command: str, root: Path, home: Path | None = None) -> str | None:
-    """Why `command` must never run, or None. `root` is the folder it would start in."""
+    """Return why `command` must never run, or None. `root` is the folder it would start in."""
     if _is_fork_bomb(command):
         return "it is a fork bomb"
     home = home or Path.home()
@@ -75,7 +75,7 @@ def catastrophic_reason(command: str, root: Path, home: Path | None = None) -> s
 
 
 def _is_fork_bomb(command: str) -> bool:
-    """Whether a function starts itself twice at once."""
+    """Return whether a function starts itself twice at once."""
     for found in _FUNCTION.findall(command):
         name, body = (found[0], found[1]) if found[0] else (found[2], found[3])
         again = rf"(?<![\w:.-]){re.escape(name)}(?![\w:.-])"
@@ -87,8 +87,9 @@ def _is_fork_bomb(command: str) -> bool:
 
 
 def required_confirmation(command: str, root: Path, home: Path | None = None) -> Confirmation | None:
-    """Why `command` must be asked about even where a rule allows it, or None: it deletes whole folders and
-    cannot be seen to delete only what it names, or overwrites a remote branch that nobody else has moved."""
+    """Return why `command` must be asked about even where a rule allows it, or None: it deletes whole
+    folders and cannot be seen to delete only what it names, or overwrites a remote branch that nobody else
+    has moved."""
     home = home or Path.home()
     for one, folder in _walk(command, root, home):
         if _may_delete_anything(one, folder, str(home)):
@@ -115,8 +116,8 @@ def _walk(command: str, root: Path, home: Path) -> tuple[tuple[SimpleCommand, st
 
 
 def _commands(command: str, root: Path, home: Path) -> Iterator[tuple[SimpleCommand, str]]:
-    """Each command of the line with the folder that it would run in. What a program that Forge does not know
-    names among its words may be a command that it runs."""
+    """Yield each command of the line with the folder that it would run in. What a program that Forge does
+    not know names among its words may be a command that it runs."""
     folders: dict[tuple[int, ...], str] = {}
     for one in read_line(command).commands:
         scope = next(
@@ -136,7 +137,8 @@ def _commands(command: str, root: Path, home: Path) -> Iterator[tuple[SimpleComm
 
 
 def _may_delete_anything(command: SimpleCommand, folder: str, home: str) -> bool:
-    """Whether it deletes folders whose names come from elsewhere: a variable, a substitution, its input."""
+    """Return whether it deletes folders whose names come from elsewhere: a variable, a substitution, its
+    input."""
     if command.program not in DELETERS or not is_recursive(command.words[1:]):
         return False
     operands = list(destroyed(command.program, command.words[1:]))
@@ -146,8 +148,8 @@ def _may_delete_anything(command: SimpleCommand, folder: str, home: str) -> bool
 
 
 def _named_beside(command: str, folder: str, root: str, home: str) -> str | None:
-    """What of value, other than the project, the line names anywhere: a deletion of names that cannot be seen
-    would most likely meet it."""
+    """Return what of value, other than the project, the line names anywhere: a deletion of names that
+    cannot be seen would most likely meet it."""
     for word in dict.fromkeys(words_of(command)):
         for part in {word, word.partition("=")[2]} - {""}:
             named = valuable_at(part, folder, root, home)
@@ -177,7 +179,7 @@ def _reason(command: SimpleCommand, folder: str, root: str, home: str) -> str | 
 
 
 def _loss(command: SimpleCommand, folder: str, root: str, home: str) -> str | None:
-    """What of value the command deletes, moves away or overwrites."""
+    """Return what of value the command deletes, moves away or overwrites."""
     program, words = command.program, command.words[1:]
     for written in (*command.writes, *overwritten(program, words)):
         if is_history(written, folder, root, home):
@@ -199,7 +201,7 @@ def _loss(command: SimpleCommand, folder: str, root: str, home: str) -> str | No
 
 
 def _cleaned_away(command: SimpleCommand, folder: str, root: str, home: str) -> str | None:
-    """What of value besides the project a `git clean` empties."""
+    """Return what of value besides the project a `git clean` empties."""
     found = parse_clean(command.words[1:], command.assignments)
     if found is None:
         return None
@@ -214,7 +216,7 @@ def _cleaned_away(command: SimpleCommand, folder: str, root: str, home: str) -> 
 
 
 def _ends_all(program: str, words: tuple[str, ...]) -> bool:
-    """Whether it ends every process, or every one of a user."""
+    """Return whether it ends every process, or every one of a user."""
     if program == "killall5" or (program in ("kill", "pkill") and "-1" in words[1:]):
         return True
     if program not in ("pkill", "killall", "skill", "slay"):

@@ -47,12 +47,12 @@ class GitClean:
 
 
 def is_recursive(words: Sequence[str]) -> bool:
-    """Whether an option says that whole folders are meant."""
+    """Return whether an option says that whole folders are meant."""
     return any(_RECURSIVE.fullmatch(word) for word in words if word != "-")
 
 
 def destroyed(program: str, words: Sequence[str]) -> Iterator[str]:
-    """What a command deletes, moves away or makes inaccessible with everything below it."""
+    """Yield what a command deletes, moves away or makes inaccessible with everything below it."""
     flags = [word for word in words if word.startswith("-") and word != "-"]
     operands = [word for word in words if not word.startswith("-")]
     recursive = is_recursive(flags)
@@ -77,13 +77,13 @@ def destroyed(program: str, words: Sequence[str]) -> Iterator[str]:
 
 
 def removed_by_text(texts: Sequence[str]) -> Iterator[str]:
-    """The folders that a program given as text removes, where they stand in it plainly."""
+    """Yield the folders that a program given as text removes, where they stand in it plainly."""
     for text in texts:
         yield from _REMOVALS.findall(text[:20_000])
 
 
 def overwritten(program: str, words: Sequence[str]) -> Iterator[str]:
-    """Files that a command overwrites."""
+    """Yield files that a command overwrites."""
     operands = [word for word in words if not word.startswith("-")]
     if program in OVERWRITERS:
         yield from operands
@@ -110,7 +110,7 @@ def _archived(words: Sequence[str]) -> Iterator[str]:
 
 
 def find_deletes(words: Sequence[str]) -> bool:
-    """Whether a find removes what it meets."""
+    """Return whether a find removes what it meets."""
     return _deletion(words) is not None
 
 
@@ -125,7 +125,7 @@ def _deletion(words: Sequence[str]) -> int | None:
 
 
 def is_filtered(words: Sequence[str]) -> bool:
-    """Whether a test before the deletion leaves most of what find meets."""
+    """Return whether a test before the deletion leaves most of what find meets."""
     before = list(words[: _deletion(words)])
     if "(" not in before:
         last = max((at for at, word in enumerate(before) if word in ("-o", "-or", ",")), default=-1)
@@ -139,7 +139,7 @@ def is_filtered(words: Sequence[str]) -> bool:
 
 
 def find_folders(words: Sequence[str]) -> list[str]:
-    """The folders where a find begins."""
+    """Return the folders where a find begins."""
     starts: list[str] = []
     for word in words:
         if word.startswith(("-", "(", "!")):
@@ -151,7 +151,7 @@ def find_folders(words: Sequence[str]) -> list[str]:
 
 
 def parse_clean(words: Sequence[str], assignments: Sequence[str] = ()) -> GitClean | None:
-    """What follows `git`, read as a clean that deletes; None for everything else, dry runs too."""
+    """Return what follows `git`, read as a clean that deletes; None for everything else, dry runs too."""
     folders = [
         value for name, _, value in (one.partition("=") for one in assignments) if name == "GIT_WORK_TREE"
     ]
@@ -185,18 +185,18 @@ def parse_clean(words: Sequence[str], assignments: Sequence[str] = ()) -> GitCle
 
 
 def push_arguments(words: Sequence[str]) -> list[str]:
-    """What follows `git … push`, or nothing. `words` are those behind `git`."""
+    """Return what follows `git … push`, or nothing. `words` are those behind `git`."""
     rest = list(subcommand(words))
     return rest[1:] if rest[:1] == ["push"] else []
 
 
 def is_leased(word: str) -> bool:
-    """Whether it forces, but only over what was last seen there."""
+    """Return whether it forces, but only over what was last seen there."""
     return word.startswith(("--force-w", "--force-i"))
 
 
 def rewrites_a_remote(words: Sequence[str]) -> str | None:
-    """Why the push overwrites what others may have pushed, or None."""
+    """Return why the push overwrites what others may have pushed, or None."""
     for word in push_arguments(words):
         forces = word.startswith("--force") and not is_leased(word)
         mirrors = len(word) > 3 and "--mirror".startswith(word)
@@ -206,7 +206,7 @@ def rewrites_a_remote(words: Sequence[str]) -> str | None:
 
 
 def deletes_branches(words: Sequence[str]) -> bool:
-    """Whether the push deletes branches or tags of the remote."""
+    """Return whether the push deletes branches or tags of the remote."""
     return any(
         re.fullmatch(r":.+|-[a-z]*d[a-z]*", word)
         or (len(word) > 4 and ("--delete".startswith(word) or "--prune".startswith(word)))
@@ -215,8 +215,8 @@ def deletes_branches(words: Sequence[str]) -> bool:
 
 
 def is_destructive(command: str) -> bool:
-    """Whether the line deletes, rewrites, leaves the machine or acts as somebody else, so that the answer
-    offered first should be no."""
+    """Return whether the line deletes, rewrites, leaves the machine or acts as somebody else, so that the
+    answer offered first should be no."""
     for one in read_line(command).commands:
         if one.is_hint and one.program not in DESTRUCTIVE:
             continue

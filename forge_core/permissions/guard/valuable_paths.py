@@ -20,8 +20,8 @@ _LIVE = re.compile(r"/proc/(?:self|thread-self)(?:/task/\d+)?/(cwd|root)(?=/|$)"
 
 
 def valuable_at(target: str, folder: str, root: str, home: str, *, follows: bool = False) -> str | None:
-    """What the target names, or None. A link that is named itself counts as what it leads to only when the
-    command `follows` it."""
+    """Return what the target names, or None. A link that is named itself counts as what it leads to only
+    when the command `follows` it."""
     for path in dict.fromkeys((absolute(target, folder, home), _real(target, folder, home, follows))):
         named = _at(path, target, root, home)
         if named is not None:
@@ -30,7 +30,7 @@ def valuable_at(target: str, folder: str, root: str, home: str, *, follows: bool
 
 
 def is_whole_folder(target: str, folder: str, root: str, home: str) -> bool:
-    """Whether the target is all that the project's folder, or one above it, holds."""
+    """Return whether the target is all that the project's folder, or one above it, holds."""
     for path in (absolute(target, folder, home), _real(target, folder, home, follows=False)):
         inner = _all_in(path)
         if inner != path and _holds(inner, root):
@@ -39,7 +39,7 @@ def is_whole_folder(target: str, folder: str, root: str, home: str) -> bool:
 
 
 def is_history(target: str, folder: str, root: str, home: str) -> bool:
-    """Whether a file that keeps the project's history would be overwritten."""
+    """Return whether a file that keeps the project's history would be overwritten."""
     path = _real(target, folder, home, follows=False).removeprefix(root.rstrip("/"))
     return re.match(r"/\.git/(?:HEAD|index|packed-refs|(?:objects|refs)/.+)$", path) is not None
 
@@ -65,14 +65,14 @@ def _holds(folder: str, path: str) -> bool:
 
 
 def _all_in(path: str) -> str:
-    """The folder all of whose names the path meets, or the path."""
+    """Return the folder all of whose names the path meets, or the path."""
     while _ALL.fullmatch(path.rpartition("/")[2]):
         path = path.rpartition("/")[0] or "/"
     return path
 
 
 def _is_git(path: str, root: str) -> bool:
-    """Whether it is the project's `.git`, by a glob too, or what the history in it lives by."""
+    """Return whether it is the project's `.git`, by a glob too, or what the history in it lives by."""
     below = path.removeprefix(root) if path.startswith(root.rstrip("/") + "/") else path
     if re.fullmatch(r"/\.git/(?:objects|refs)", below) and below != path:
         return True
@@ -87,7 +87,7 @@ def _meets_git(name: str) -> bool:
 
 
 def _real(word: str, folder: str, home: str, follows: bool) -> str:
-    """Where the existing part of the word's path really lies; a link before a `..` behind it."""
+    """Return where the existing part of the word's path really lies; a link before a `..` behind it."""
     path = _spelled_out(word, folder, home)
     parts = path.split("/")
     known = next((at for at, part in enumerate(parts) if _WILD.search(part)), len(parts))
@@ -102,7 +102,7 @@ def _real(word: str, folder: str, home: str, follows: bool) -> str:
 
 
 def absolute(word: str, folder: str, home: str) -> str:
-    """The path that `word` means, links not resolved."""
+    """Return the path that `word` means, links not resolved."""
     return "/" + os.path.normpath(_spelled_out(word, folder, home)).lstrip("/")
 
 

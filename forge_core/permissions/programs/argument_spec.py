@@ -17,7 +17,7 @@ class ArgumentSpec:
     flags: frozenset[str] = frozenset()
     """One-letter options without a value; they may stand in a cluster."""
     values: Mapping[str, str] = field(default_factory=dict)
-    """One-letter options with one, and its kind."""
+    """One-letter options with one, and similar programsd."""
     long: frozenset[str] = frozenset()
     """Options of several letters without a value."""
     joined: Mapping[str, str] = field(default_factory=dict)

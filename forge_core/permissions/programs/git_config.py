@@ -53,10 +53,11 @@ class Aliases:
 
     named: dict[str, list[str]] = field(default_factory=dict)
     unread: list[Path] = field(default_factory=list)
-    """Files that cannot be read for sure: they may name any."""
+    """Files that cannot be read with certainty: they may name any."""
 
     def expanded(self, words: Sequence[str], steps: int = _MAX_STEPS) -> Iterator[tuple[str, ...] | None]:
-        """The commands that a git command with an alias stands for; None for one that cannot be told."""
+        """Yield the commands that a git command with an alias stands for; None for one that cannot be
+        told."""
         own = list(subcommand(words))
         if not own or own[0] in OWN_SUBCOMMANDS:
             return
@@ -80,8 +81,8 @@ class Aliases:
 
 
 def running_setting(folder: Path) -> str:
-    """The first setting of the repository around `folder` that may make git run a program; "" when there is
-    none. What cannot be read for sure counts as one, and so do repositories within."""
+    """Return the first setting of the repository around `folder` that may make git run a program; "" when
+    there is none. What cannot be read with certainty counts as one, and so do repositories within."""
     for one in (folder, *list(folder.parents)[:_MAX_FOLDERS]):
         if all(os.path.lexists(one / name) for name in ("HEAD", "objects", "refs")):
             return f"{one} (it is itself a git directory)"
@@ -95,8 +96,8 @@ def running_setting(folder: Path) -> str:
 
 
 def config_files(folder: Path) -> list[Path]:
-    """The config files of the repository around `folder`. Raises OSError or ValueError when they cannot be
-    told."""
+    """Return the config files of the repository around `folder`. Raises OSError or ValueError when they
+    cannot be determined."""
     for one in (folder, *list(folder.parents)[:_MAX_FOLDERS]):
         if all(os.path.lexists(one / name) for name in ("HEAD", "objects", "refs")):
             return [one / "config"]
@@ -107,8 +108,8 @@ def config_files(folder: Path) -> list[Path]:
 
 
 def index_files(folder: Path) -> list[tuple[Path, Path]]:
-    """The work tree around `folder` and its index, where there is one. Raises OSError or ValueError when that
-    cannot be told."""
+    """Return the work tree around `folder` and its index, where there is one. Raises OSError or ValueError
+    when that cannot be determined."""
     for one in (folder, *list(folder.parents)[:_MAX_FOLDERS]):
         if os.path.lexists(one / ".git"):
             index = _folders(one / ".git")[0] / "index"
@@ -132,7 +133,7 @@ def _found(git: Path) -> Iterator[str]:
 
 
 def _folders(git: Path) -> tuple[Path, Path]:
-    """The repository's own folder, and the one that it shares with its other work trees."""
+    """Return the repository's own folder, and the one that it shares with its other work trees."""
     if git.is_file():
         pointer = config_text(git)
         if not pointer.startswith("gitdir:"):
@@ -151,7 +152,8 @@ def _has_links(index: Path) -> bool:
 
 
 def config_text(path: Path) -> str:
-    """What stands in a file. Raises OSError or ValueError for what is no plain text of a usual size."""
+    """Return the text of a file. Raises OSError or ValueError for what is no plain text of a usual
+    size."""
     if not path.is_file():
         raise ValueError
     with path.open("rb") as file:
@@ -162,7 +164,7 @@ def config_text(path: Path) -> str:
 
 
 def _settings(path: Path) -> Iterator[str]:
-    """The settings that may run something. Lines end where git ends them, and nowhere else."""
+    """Yield the settings that may run something. Lines end where git ends them, and nowhere else."""
     if not os.path.lexists(path):
         return
     lines = config_text(path).replace("\r\n", "\n").split("\n")
@@ -204,7 +206,7 @@ def _is_harmless(name: str, value: str) -> bool:
 
 @lru_cache(maxsize=16)
 def aliases_in(folder: Path) -> Aliases:
-    """The aliases that hold in `folder`: the repository's, the person's and the system's."""
+    """Return the aliases that hold in `folder`: the repository's, the person's and the system's."""
     found = Aliases()
     home = Path.home()
     settings = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
@@ -230,8 +232,8 @@ def aliases_in(folder: Path) -> Aliases:
 
 
 def _read_aliases(path: Path, found: Aliases, home: Path) -> list[Path]:
-    """Adds the file's aliases, and gives the files that it includes. Raises ValueError for what is not plain
-    to read."""
+    """Add the file's aliases, and gives the files that it includes. Raises ValueError for what is not
+    plain to read."""
     included: list[Path] = []
     for section, key, written in settings_in(_joined_lines(config_text(path))):
         if "\r" in written:
@@ -249,8 +251,8 @@ def _read_aliases(path: Path, found: Aliases, home: Path) -> list[Path]:
 
 
 def _joined_lines(text: str) -> Iterator[str]:
-    """The lines as git has them: a backslash at the end goes on in the next. Raises ValueError for one in
-    what may be a comment."""
+    """Yield the lines as git has them: a backslash at the end goes on in the next. Raises ValueError for
+    one in what may be a comment."""
     before = ""
     for line in text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n"):
         whole = before + line

@@ -74,7 +74,7 @@ _RUNNERS = tuple(
 
 
 def runner_of(words: list[str]) -> Runner | None:
-    """The runner that the command starts with; its program may be spelled with a folder."""
+    """Return the runner that the command starts with; its program may be spelled with a folder."""
     if not words:
         return None
     named = [words[0].rpartition("/")[2], *words[1:]]

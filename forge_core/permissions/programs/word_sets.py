@@ -4,5 +4,5 @@ from __future__ import annotations
 
 
 def table(text: str) -> frozenset[str]:
-    """The blank-separated words of `text`."""
+    """Return the blank-separated words of `text`."""
     return frozenset(text.split())

@@ -33,7 +33,8 @@ class ParsedArguments:
 
 
 def parse_arguments(words: Sequence[Word], allowed: ArgumentSpec) -> ParsedArguments | None:
-    """The words behind the program's name, or None when one of them is not exactly as the form says."""
+    """Return the words behind the program's name, or None when one of them is not exactly as the form
+    says."""
     options: set[str] = set()
     operands: list[Word] = []
     rest = iter(words)
@@ -68,7 +69,8 @@ def _is_plain(word: Word, allowed: ArgumentSpec, *, is_text: bool) -> bool:
 
 
 def _option(word: Word, allowed: ArgumentSpec, rest: Iterator[Word]) -> set[str] | None:
-    """The options that the word is, with the next word as value where one is due; None for an unknown one."""
+    """Return the options that the word is, with the next word as value where one is due; None for an
+    unknown one."""
     text = word.text
     if word.is_dynamic:
         return None

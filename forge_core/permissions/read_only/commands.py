@@ -76,33 +76,33 @@ _JQ_READS = re.compile(r"\b(?:import|include|modulemeta|get_search_list)\b")
 
 
 def reads_only(reading: Reading, root: Path) -> bool:
-    """Whether every command of the line is on the list, with harmless options, inside `root`."""
+    """Return whether every command of the line is on the list, with harmless options, inside `root`."""
     if reading.problem or reading.functions or reading.features or not reading.commands:
         return False
     return all(is_reading(one, reading, root) for one in reading.commands if not one.is_hint)
 
 
 def is_read_only(command: str, root: Path) -> bool:
-    """Whether every command of the line is on the built-in list of those that only read, with harmless
-    options and nothing outside `root`. It changes nothing, so nothing need be kept to undo it."""
+    """Return whether every command of the line is on the built-in list of those that only read, with
+    harmless options and nothing outside `root`. It changes nothing, so nothing need be kept to undo it."""
     return reads_only(read_line(command), root)
 
 
 def is_reading(command: SimpleCommand, reading: Reading, root: Path) -> bool:
-    """Whether one command of a line plainly only reads, given where the line may have gone before."""
+    """Return whether one command of a line plainly only reads, given where the line may have gone before."""
     if changes_folder_too_often(reading):
         return False
     return is_reader(command, root, folders_before(reading, command, root))
 
 
 def changes_folder_too_often(reading: Reading) -> bool:
-    """Whether the line changes its folder more often than is followed."""
+    """Return whether the line changes its folder more often than is followed."""
     moves = sum(one.program == "cd" for one in reading.commands)
     return moves > _MAX_CD or (moves > 0 and _LOOPS.search(reading.line) is not None)
 
 
 def may_change_folder(reading: Reading) -> bool:
-    """Whether the line may run something in a folder that it does not tell."""
+    """Return whether the line may run something in a folder that it does not tell."""
     if changes_folder_too_often(reading):
         return True
     for one in reading.commands:
@@ -121,7 +121,7 @@ def _is_plain_cd(command: SimpleCommand) -> bool:
 
 
 def is_reader(command: SimpleCommand, root: Path, folders: Sequence[Path] = ()) -> bool:
-    """Whether one command plainly only reads; `folders` are those it may run in."""
+    """Return whether one command plainly only reads; `folders` are those it may run in."""
     if command.assignments or command.is_opaque or command.is_guessed or not writes_nothing(command):
         return False
     if not is_harmlessly_wrapped(command):
@@ -135,7 +135,8 @@ def is_reader(command: SimpleCommand, root: Path, folders: Sequence[Path] = ()) 
 
 
 def git_runs(command: SimpleCommand, folders: Sequence[Path]) -> str:
-    """The setting of the repository's own config by which this git command may run a program; "" for none."""
+    """Return the setting of the repository's own config by which this git command may run a program; ""
+    for none."""
     if command.program != "git" or len(command.words) < 2 or command.words[1:] == ("--version",):
         return ""
     places = dict.fromkeys(real_path(folder) for folder in folders)
@@ -145,12 +146,12 @@ def git_runs(command: SimpleCommand, folders: Sequence[Path]) -> str:
 
 
 def is_glue(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> bool:
-    """Whether it only moves about, compares or prints between commands that a rule allows."""
+    """Return whether it only moves about, compares or prints between commands that a rule allows."""
     return command.program in GLUE and is_reader(command, root, folders)
 
 
 def is_harmlessly_wrapped(command: SimpleCommand) -> bool:
-    """Whether what stands before the program runs it and does nothing else."""
+    """Return whether what comes before the program runs it and does nothing else."""
     taken = command.written[: len(command.written) - len(command.words)]
     if not set(command.wrappers) <= HARMLESS_WRAPPERS:
         return False
@@ -162,7 +163,7 @@ def writes_nothing(command: SimpleCommand) -> bool:
 
 
 def folders_before(reading: Reading, command: SimpleCommand, root: Path) -> tuple[Path, ...]:
-    """The folders that the command may run in: the root, and where a `cd` before it may have led."""
+    """Return the folders that the command may run in: the root, and where a `cd` before it may have led."""
     folders = [root]
     for one in reading.commands:
         if one is command:
@@ -205,13 +206,13 @@ def _is_listed(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> b
 
 
 def _picks_programs(folder: Path) -> bool:
-    """Whether a file says which program answers to a name."""
+    """Return whether a file says which program answers to a name."""
     here = real_path(folder)
     return any((one / name).exists() for one in (here, *here.parents) for name in _PICKERS)
 
 
 def _paths(program: str, words: Sequence[Word]) -> tuple[Word, ...] | None:
-    """The words that are paths, or None when one of them is not on the list."""
+    """Return the words that are paths, or None when one of them is not on the list."""
     allowed = READERS.get(program)
     if allowed is None:
         return None
@@ -234,13 +235,14 @@ def _paths(program: str, words: Sequence[Word]) -> tuple[Word, ...] | None:
 
 
 def _is_plain_folder(paths: Sequence[Word]) -> bool:
-    """Whether `cd` goes down into one folder: bash and the kernel do not agree where `..` behind a link
-    leads."""
+    """Return whether `cd` goes down into one folder: bash and the kernel do not agree where `..` behind a
+    link leads."""
     return len(paths) == 1 and not paths[0].has_glob and ".." not in paths[0].text.split("/")
 
 
 def _git_paths(words: Sequence[Word]) -> tuple[Word, ...] | None:
-    """The words of a git command that only shows, or None. Never with `-C` or another repository named."""
+    """Return the words of a git command that only shows, or None. Never with `-C` or another repository
+    named."""
     rest = list(words[1:])
     while rest and rest[0].text in ("--no-pager", "--no-optional-locks"):
         rest.pop(0)
@@ -293,7 +295,7 @@ def _find_paths(words: Sequence[Word]) -> tuple[Word, ...] | None:
 
 
 def _test_paths(words: Sequence[Word]) -> tuple[Word, ...] | None:
-    """The operands of `[ … ]`: none may be another word when it runs, for `-v` evaluates a name."""
+    """Return the operands of `[ … ]`: none may be another word when it runs, for `-v` evaluates a name."""
     rest = words[1:]
     for word in rest:
         if word.is_dynamic or word.has_glob:
@@ -306,7 +308,7 @@ def _test_paths(words: Sequence[Word]) -> tuple[Word, ...] | None:
 
 
 def _is_plain_test(words: Sequence[Word]) -> bool:
-    """Whether `[[ … ]]` compares without evaluating: no -v, no arithmetic on anything but numbers."""
+    """Return whether `[[ … ]]` compares without evaluating: no -v, no arithmetic on anything but numbers."""
     texts = [word.text for word in words]
     if any(
         text in ("-v", "-R") or (word.is_dynamic and not word.is_simple)
@@ -317,14 +319,14 @@ def _is_plain_test(words: Sequence[Word]) -> bool:
 
 
 def _is_plain_printf(words: Sequence[Word]) -> bool:
-    """Whether the format is known, and none that sets a variable."""
+    """Return whether the format is known, and none that sets a variable."""
     if len(words) < 2 or words[1].is_dynamic or words[1].has_glob:
         return False
     return _PRINTF.fullmatch(words[1].text) is not None
 
 
 def _shows_keys(words: Sequence[Word], paths: Sequence[Word], folders: Sequence[Path]) -> bool:
-    """Whether a search through whole folders would read files with keys."""
+    """Return whether a search through whole folders would read files with keys."""
     texts = [word.text for word in words[1:]]
     if not any(SEARCHES[words[0].text].fullmatch(text) for text in texts):
         return False
@@ -340,7 +342,7 @@ def _shows_keys(words: Sequence[Word], paths: Sequence[Word], folders: Sequence[
 
 
 def _is_printed(word: Word, root: Path, folders: Sequence[Path]) -> bool:
-    """Whether the word tells nothing of what lies outside."""
+    """Return whether the word tells nothing of what is outside."""
     return not word.has_glob or (not word.is_dynamic and glob_stays(word, root, folders))
 
 
@@ -351,7 +353,7 @@ def _word_stays(word: Word, root: Path, folders: Sequence[Path]) -> bool:
 
 
 def _stays(path: str, root: Path, folders: Sequence[Path], *, has_tilde: bool = False) -> bool:
-    """Whether a path lies inside `root`, wherever the command may run, and holds no keys."""
+    """Return whether a path lies inside `root`, wherever the command may run, and holds no keys."""
     if path == "/dev/null":
         return True
     if re.search(r"[$`]", path) or (path.startswith("~") and has_tilde):

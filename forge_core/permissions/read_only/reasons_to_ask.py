@@ -35,7 +35,7 @@ _MAX_FILE_BYTES = 1_000_000
 
 
 def unmasked_reason(command: SimpleCommand, reading: Reading, root: Path) -> str:
-    """Why a command that plainly only reads asks where nothing is masked; "" when it need not."""
+    """Return why a command that plainly only reads asks where nothing is masked; "" when it need not."""
     if not command.words:
         return ""
     program, words = command.program, command.words[1:]
@@ -73,8 +73,8 @@ def _goes_through_folders(command: SimpleCommand, reading: Reading, folders: Seq
 
 
 def _compares_folders(command: SimpleCommand, folders: Sequence[Path]) -> bool:
-    """Whether `git diff` is given two paths of which one is, or may be, a folder: where git finds no
-    repository that it trusts, or one of them lies outside of it, it compares all that is in them."""
+    """Return whether `git diff` is given two paths of which one is, or may be, a folder: where git finds
+    no repository that it trusts, or one of them is outside of it, it compares all that is in them."""
     words = [word for word in command.parts[1:] if not word.text.startswith("-")]
     paths = [word for word in words if word.has_glob or any((one / word.text).exists() for one in folders)]
     if len(paths) < 2 and not any(word.has_glob for word in paths):
@@ -83,8 +83,9 @@ def _compares_folders(command: SimpleCommand, folders: Sequence[Path]) -> bool:
 
 
 def _is_installed(command: SimpleCommand, folders: Sequence[Path], root: Path) -> bool:
-    """Whether the program, where there is one, is not the project's: found through no folder of it, and for
-    one that is asked for its version, no shim either that lets a file of the project choose another."""
+    """Return whether the program, where there is one, is not the project's: found through no folder of it,
+    and for one that is asked for its version, no shim either that lets a file of the project choose
+    another."""
     name = command.words[0]
     if command.words[:2] in LISTINGS or command.program == "go":
         return False  # they run code of the folder's environment, or fetch the toolchain that it names
@@ -112,8 +113,8 @@ def _candidates(name: str, folders: Sequence[Path]) -> Iterator[Path]:
 
 
 def _changed_secrets(folder: Path) -> Iterator[str]:
-    """Files with keys that git tracks and whose bytes are not those that it holds. What git holds, it shows
-    by other commands too."""
+    """Yield files with keys that git tracks and whose bytes are not those that it holds. What git holds,
+    it shows by other commands too."""
     try:
         for work_tree, index in index_files(folder):
             data = index.read_bytes()
@@ -138,7 +139,8 @@ def _differs(path: Path, blob: bytes) -> bool:
 
 
 def sandboxed_reason(command: SimpleCommand, reading: Reading, root: Path, *, is_strict: bool = False) -> str:
-    """Why a sandboxed command should still be asked about: it names keys, or what lies outside; "" if not."""
+    """Return why a sandboxed command should still be asked about: it names keys, or what is outside; ""
+    if not."""
     folders = folders_before(reading, command, root)
     setting = git_runs(command, folders)
     if setting:

@@ -21,8 +21,8 @@ _WILD = re.compile(r"[*?\[]")
 
 
 def paths_in(word: str) -> set[str]:
-    """The word, and what follows a `=` or `:` in it: `--file=.env`, `HEAD:.env`, or an option's letter:
-    `-f.env`."""
+    """Return the word, and what follows a `=` or `:` in it: `--file=.env`, `HEAD:.env`, or an option's
+    letter: `-f.env`."""
     parts = {word, *re.split(r"[=:]", word)[1:], *re.findall(r"(?:=|:)(.*)", word, re.DOTALL)}
     attached = re.match(r"-[A-Za-z]([./~].*)", word, re.DOTALL)
     if attached:
@@ -31,8 +31,8 @@ def paths_in(word: str) -> set[str]:
 
 
 def names_secret(word: str, root: Path, folders: Sequence[Path] = ()) -> bool:
-    """Whether the word names a file with keys, or is a glob that does or may: one that leads out of `root`,
-    or meets too many files."""
+    """Return whether the word names a file with keys, or is a glob that does or may: one that leads out of
+    `root`, or meets too many files."""
     for part in paths_in(word):
         here = str(Path.home()) + part[1:] if part == "~" or part.startswith("~/") else part
         if is_secret(part):
@@ -50,8 +50,8 @@ def names_secret(word: str, root: Path, folders: Sequence[Path] = ()) -> bool:
 
 
 def glob_stays(word: Word, root: Path, folders: Sequence[Path]) -> bool:
-    """Whether all that a glob meets lies in `root`, links followed, and holds no keys. Only plain stars and
-    question marks, below a name that does not begin with a dot, are looked up at all."""
+    """Return whether all that a glob meets lies in `root`, links followed, and holds no keys. Only plain
+    stars and question marks, below a name that does not begin with a dot, are looked up at all."""
     for part in paths_in(word.text):
         segments = [one for one in part.split("/") if _WILD.search(one)]
         if not segments:
@@ -75,7 +75,8 @@ def _is_ours(path: Path, root: Path) -> bool:
 
 
 def holds_secret(folder: Path) -> bool:
-    """Whether a file with keys lies anywhere below the folder, or more lies there than is looked at."""
+    """Return whether a file with keys lies anywhere below the folder, or more lies there than is looked
+    at."""
     left = _MAX_FILES
     todo = [str(folder)]
     while todo:

@@ -35,7 +35,7 @@ from forge_core.permissions.shell.words import Word
 class Match(IntEnum):
     NO = 0
     MAYBE = 1
-    """What the command runs cannot be told; it may be this."""
+    """What the command runs cannot be determined; it may be this."""
     YES = 2
 
 
@@ -48,8 +48,9 @@ _WORD = re.compile(r"[^\s'\"();,|&<>`{}\[\]]+")
 
 
 def meets(rule: Rule, reading: Reading, folder: Path) -> Match:
-    """Whether a deny or ask rule's command stands anywhere in the line: behind wrappers, in substitutions, in
-    texts that are run in turn, quoted in whatever way. Links to programs are looked up in `folder`."""
+    """Return whether a deny or ask rule's command is anywhere in the line: behind wrappers, in
+    substitutions, in texts that are run in turn, quoted in whatever way. Links to programs are looked up
+    in `folder`."""
     if rule.pattern is None:
         return Match.YES
     matches = _matches(rule.pattern, reading.line, folder)
@@ -61,14 +62,14 @@ def meets(rule: Rule, reading: Reading, folder: Path) -> Match:
 
 
 def is_met_by(rule: Rule, reading: Reading, number: int, folder: Path) -> bool:
-    """Whether the command of that number in the line is what a deny or ask rule names."""
+    """Return whether the command of that number in the line is what a deny or ask rule names."""
     if rule.pattern is None:
         return True
     return any(found[number] is Match.YES for found in _matches(rule.pattern, reading.line, folder))
 
 
 def clear_match_cache() -> None:
-    """Forgets what was looked up for earlier lines: links and config files may have changed since."""
+    """Forget what was looked up for earlier lines: links and config files may have changed since."""
     _matches.cache_clear()
     clear_caches()
 
@@ -84,8 +85,9 @@ def _matches(pattern: str, line: str, folder: Path) -> tuple[tuple[Match, ...], 
 
 
 def covers(rule: Rule, command: SimpleCommand, root: Path, *, is_granted: bool = False) -> bool:
-    """Whether an allow rule covers one command. Only what is known word for word is covered; of a rule for a
-    runner that `is_granted` by a "yes, for this session", nothing but harmless words may follow."""
+    """Return whether an allow rule covers one command. Only what is known word for word is covered; of a
+    rule for a runner that `is_granted` by a "yes, for this session", nothing but harmless words may
+    follow."""
     if rule.pattern is None:
         return True
     prefix = prefix_of(rule.pattern)
@@ -108,7 +110,7 @@ def covers(rule: Rule, command: SimpleCommand, root: Path, *, is_granted: bool =
 
 
 def is_exactly(rule: Rule, line: str) -> bool:
-    """Whether the rule names this very line."""
+    """Return whether the rule names this very line."""
     return (
         rule.pattern is not None
         and prefix_of(rule.pattern) is None
@@ -117,7 +119,7 @@ def is_exactly(rule: Rule, line: str) -> bool:
 
 
 def prefix_of(pattern: str) -> str | None:
-    """The words that the command has to start with, or None for an exact pattern."""
+    """Return the words that the command has to start with, or None for an exact pattern."""
     if pattern.startswith("=") or not pattern.endswith(":*"):
         return None
     return pattern.removesuffix(":*").strip()
@@ -141,7 +143,7 @@ def _is_plain_input(target: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _wanted(pattern: str) -> tuple[tuple[str, ...], ...]:
-    """The commands that the pattern names."""
+    """Return the commands that the pattern names."""
     prefix = prefix_of(pattern)
     text = pattern.removeprefix("=") if prefix is None else prefix
     found = [one.written for one in read_line(text).commands if one.written and not one.is_nested]
@@ -172,7 +174,7 @@ def _in_command(wanted: tuple[str, ...], command: SimpleCommand, reading: Readin
 
 
 def _places(command: SimpleCommand) -> Iterator[Sequence[Word]]:
-    """Where in its words a command may begin: at the front, and for programs that may run others,
+    """Yield where in its words a command may begin: at the front, and for programs that may run others,
     anywhere."""
     yield command.parts
     program = command.program
@@ -194,7 +196,7 @@ def _places(command: SimpleCommand) -> Iterator[Sequence[Word]]:
 
 
 def _at(wanted: tuple[str, ...], words: Sequence[Word], *, is_fed: bool) -> Match:
-    """Whether the command that begins here is the wanted one."""
+    """Return whether the command that begins here is the wanted one."""
     if not words:
         return Match.NO
     program, name = words[0], wanted[0].rpartition("/")[2].casefold()
@@ -214,7 +216,7 @@ def _without_own_options(program: str, words: Sequence[Word]) -> Sequence[Word]:
 
 
 def _rest(wanted: Sequence[str], words: Sequence[Word], *, is_fed: bool) -> Match:
-    """Whether the wanted words stand there in order, options in between aside; options anywhere."""
+    """Return whether the wanted words stand there in order, options in between aside; options anywhere."""
     best = Match.YES
     at, is_value = 0, False
     for want in wanted:
@@ -267,7 +269,7 @@ def _option(want: str, words: Sequence[Word]) -> Match:
 
 
 def _runs_text(command: SimpleCommand) -> bool:
-    """Whether an interpreter is given a program that may run anything."""
+    """Return whether an interpreter is given a program that may run anything."""
     program = command.program.rstrip("0123456789.")
     if program not in INTERPRETERS and command.program not in INTERPRETERS:
         return False

@@ -29,7 +29,7 @@ _ALL_NAMES = re.compile(r"-\w*[.u]\w*|--hidden|--unrestricted")
 
 
 def denied_file_rule(reading: Reading, root: Path, rules: Sequence[Rule]) -> Rule | None:
-    """The deny rule a file of which the line may read without naming it, or None."""
+    """Return the deny rule a file of which the line may read without naming it, or None."""
     if not rules:
         return None
     for one in reading.commands:
@@ -65,7 +65,7 @@ def _met_by(word: Word, rule: Rule, root: Path, folders: Sequence[Path]) -> bool
 
 
 def _read_whole(command: SimpleCommand, folders: Sequence[Path]) -> Iterator[Path]:
-    """The folders all of whose files the command may read."""
+    """Yield the folders all of whose files the command may read."""
     words, program = command.words[1:], command.program
     is_search = program in ("rg", "ag", "ack", "ugrep")
     is_reader = (
@@ -96,7 +96,8 @@ def _shows_all(command: SimpleCommand) -> bool:
 
 
 def _holds(folder: Path, rule: Rule, root: Path, *, hides_names: bool) -> bool:
-    """Whether a file of the rule lies anywhere below the folder, or more lies there than is looked at."""
+    """Return whether a file of the rule lies anywhere below the folder, or more lies there than is looked
+    at."""
     left, todo = _MAX_FILES, [folder]
     while todo:
         try:

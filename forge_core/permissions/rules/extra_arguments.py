@@ -46,8 +46,8 @@ _RUNNING_TEXT = re.compile(r"system|getline|[|>@`]|/[gpiI\d]*[ew]|(?:^|[;\d/$}\s
 
 
 def is_harmless(words: Sequence[str], added: Sequence[Word], root: Path) -> bool:
-    """Whether what is `added` to a granted command of these `words` may run: only options known to be
-    harmless, no path that leads out of `root`, no file with keys. Everything unknown is not."""
+    """Return whether what is `added` to a granted command of these `words` may run: only options known to
+    be harmless, no path that leads out of `root`, no file with keys. Everything unknown is not."""
     runner = runner_of(list(words))
     if runner is None:
         return False
@@ -56,8 +56,8 @@ def is_harmless(words: Sequence[str], added: Sequence[Word], root: Path) -> bool
 
 
 def is_risky(prefix: Sequence[str], added: Sequence[Word], root: Path) -> bool:
-    """Whether what is `added` to a command that begins with `prefix` runs another program, writes, or names a
-    file with keys, so that a rule which the person wrote does not cover it."""
+    """Return whether what is `added` to a command that begins with `prefix` runs another program, writes,
+    or names a file with keys, so that a rule which the person wrote does not cover it."""
     programs = [word.rpartition("/")[2] for word in prefix]
     return any(
         _runs_or_writes(word.text, programs)
@@ -70,21 +70,21 @@ def is_risky(prefix: Sequence[str], added: Sequence[Word], root: Path) -> bool:
 
 
 def _may_be_option(word: Word, program: str) -> bool:
-    """Whether a glob may meet a file that has the name of an option, where options matter."""
+    """Return whether a glob may meet a file that has the name of an option, where options matter."""
     if not word.has_glob or program in HARMLESS_TO_ALL:
         return False
     return re.match(r"[*?\[]|-[^=]*[*?\[]", word.text) is not None
 
 
 def _leaves(word: Word, root: Path) -> bool:
-    """Whether it names code outside of `root`."""
+    """Return whether it names code outside of `root`."""
     parts = (part for part in paths_in(word.text) if re.match(r"/|~|(?:.*/)?\.\.(?:/|$)", part))
     return any(part.startswith("~") or not locate(root / part, root).is_inside for part in parts)
 
 
 def _lies_outside(word: Word, root: Path) -> bool:
-    """Whether an operand is a file outside of `root`, links followed: pytest runs its code, formatters write
-    it, and git compares such files with no repository at all."""
+    """Return whether an operand is a file outside of `root`, links followed: pytest runs its code,
+    formatters write it, and git compares such files with no repository at all."""
     if word.text.startswith("-"):
         return False
     return word.has_tilde or not locate(root / word.text.partition("::")[0], root).is_inside
@@ -104,7 +104,7 @@ def _is_known(word: str, options: frozenset[str]) -> bool:
 
 
 def _stays(word: Word, root: Path) -> bool:
-    """Whether no part of the word, read as a path, leads out of `root` or to keys."""
+    """Return whether no part of the word, read as a path, leads out of `root` or to keys."""
     if word.text.startswith("@") or word.has_glob or word.has_tilde or "~" in word.text[:1]:
         return False
     return all(

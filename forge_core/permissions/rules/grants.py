@@ -21,21 +21,21 @@ from forge_core.workspace.globs import expand_braces
 
 
 def command_rule(commands: Sequence[SimpleCommand], root: Path) -> str:
-    """The rule that covers these commands and their like, or "" when they have none in common that is
-    safe."""
+    """Return the rule that covers these commands and their like, or "" when they have none in common that
+    is safe."""
     rules = {_generalised(one, root) for one in commands}
     return rules.pop() if len(rules) == 1 else ""
 
 
 def exact_pattern(command: str) -> str:
-    """The pattern that means exactly this line."""
+    """Return the pattern that means exactly this line."""
     command = command.strip()
     return "=" + command if command.startswith("=") or command.endswith("*") else command
 
 
 def session_pattern(command: str, root: Path) -> str:
-    """The pattern that "yes, for this session" stores: exactly this line, but for test, lint and build
-    runners and what git only shows, where other harmless words may follow the next time."""
+    """Return the pattern that "yes, for this session" stores: exactly this line, but for test, lint and
+    build runners and what git only shows, where other harmless words may follow the next time."""
     reading = read_line(command)
     exact = exact_pattern(command)
     if reading.problem or len(reading.commands) != 1:
@@ -59,8 +59,8 @@ def session_pattern(command: str, root: Path) -> str:
 
 
 def file_rule(tool: str, places: list[PathInfo]) -> str:
-    """The rule for the folder that all these files lie in; "" outside, for keys, and for git's and Forge's
-    own."""
+    """Return the rule for the folder that all these files lie in; "" outside, for keys, and for git's and
+    Forge's own."""
     folders = {Path(one.relative).parent.as_posix() for one in places if one.relative is not None}
     if len(folders) != 1 or not all(
         one.is_inside and not one.is_secret and not one.is_protected for one in places
@@ -71,8 +71,8 @@ def file_rule(tool: str, places: list[PathInfo]) -> str:
 
 
 def check_grant(text: str, *, for_session: bool = False) -> Rule:
-    """The rule, when it is one that may be granted in a prompt; raises ConfigError, with the way out, when it
-    would allow any program or any file."""
+    """Return the rule, when it is one that may be granted in a prompt; raises ConfigError, with the way
+    out, when it would allow any program or any file."""
     rule = parse_rule(text)
     if rule.tool in (SHELL_TOOL, NETWORK):
         _check_command(rule, for_session=for_session)
@@ -88,8 +88,8 @@ def check_grant(text: str, *, for_session: bool = False) -> Rule:
 
 
 def check_session_grant(rule: str) -> Rule:
-    """A rule for the session: one that a prompt offered is fine as it is, one with a beginning is looked
-    at."""
+    """Return a rule for the session: one that a prompt offered is fine as it is, one with a beginning is
+    looked at."""
     parsed = parse_rule(rule)
     is_command = parsed.tool in (SHELL_TOOL, NETWORK)
     if (
@@ -104,7 +104,7 @@ def check_session_grant(rule: str) -> Rule:
 
 
 def _is_everything(pattern: str | None) -> bool:
-    """Whether the pattern, or one of the alternatives in its braces, means any file or one outside."""
+    """Return whether the pattern, or one of the alternatives in its braces, means any file or one outside."""
     if pattern is None:
         return True
     return any(
@@ -142,12 +142,13 @@ def _check_command(rule: Rule, *, for_session: bool) -> None:
 
 
 def _prefix_of(words: Sequence[str]) -> tuple[str, ...]:
-    """The beginning of the command that may be allowed for good, or ()."""
+    """Return the beginning of the command that may be allowed for good, or ()."""
     return next((tuple(words[:size]) for size in (2, 1) if tuple(words[:size]) in GRANTABLE), ())
 
 
 def _generalised(command: SimpleCommand, root: Path) -> str:
-    """The rule for one command and its like; "" when there is none, or none that covers this very command."""
+    """Return the rule for one command and its like; "" when there is none, or none that covers this very
+    command."""
     is_plain = command.is_known and not command.assignments and not command.wrappers and not command.is_nested
     prefix = _prefix_of(command.words)
     if not prefix or not is_plain or _is_in(root, prefix[0]):
@@ -157,7 +158,8 @@ def _generalised(command: SimpleCommand, root: Path) -> str:
 
 
 def _is_in(root: Path, program: str) -> bool:
-    """Whether the program is itself a file of the project, as those of a virtual environment in it are."""
+    """Return whether the program is itself a file of the project, as those of a virtual environment in it
+    are."""
     found = shutil.which(program)
     return found is not None and (
         not Path(found).is_absolute()

@@ -71,11 +71,11 @@ _SUFFIXES = (".js", ".mjs", ".cjs", ".ts", ".json")
 
 
 class _CannotTellError(Exception):
-    """What the line runs cannot be told, or is too much to look at."""
+    """What the line runs cannot be determined, or is too much to look at."""
 
 
 def named_scripts(line: str, root: Path) -> Scripts | None:
-    """Path and hash of each script that the line names, sorted; None when they cannot be told."""
+    """Path and hash of each script that the line names, sorted; None when they cannot be determined."""
     reading = read_line(line)
     if reading.problem or len(line) > MAX_LINE or may_rename_programs(reading):
         return None
@@ -96,8 +96,8 @@ class _Scripts:
     paths: dict[str, None] = field(default_factory=dict)
 
     def add(self, path: Path) -> None:
-        """Notes a path, unless it belongs to the system. A `..` behind a link is read both as the kernel and
-        as `cd` reads it."""
+        """Note a path, unless it belongs to the system. A `..` behind a link is read both as the kernel
+        and as `cd` reads it."""
         for where in dict.fromkeys((str(path), os.path.normpath(path))):
             if Path(where).is_relative_to(self.root) or not _SYSTEM.match(os.path.realpath(where)):
                 self.paths[where] = None
@@ -169,8 +169,8 @@ def _kind(command: SimpleCommand) -> str:
 
 
 def _holds_its_program(command: SimpleCommand) -> bool:
-    """Whether an interpreter is given its program's text in the line, which is compared whole, or by a file
-    that the line names."""
+    """Return whether an interpreter is given its program's text in the line, which is compared whole, or
+    by a file that the line names."""
     if any(word.is_dynamic for word in command.parts) or not FEEDERS.isdisjoint(command.wrappers):
         return False
     if command.program in SHELLS:
@@ -179,7 +179,7 @@ def _holds_its_program(command: SimpleCommand) -> bool:
 
 
 def _is_fed_its_program(command: SimpleCommand, folders: Sequence[Path]) -> bool:
-    """Whether an interpreter may run what another command prints."""
+    """Return whether an interpreter may run what another command prints."""
     if not command.is_piped or _kind(command) != "interpreter":
         return False
     words = command.words[1:]
@@ -190,7 +190,8 @@ def _is_fed_its_program(command: SimpleCommand, folders: Sequence[Path]) -> bool
 
 
 def _is_fed_only(command: SimpleCommand) -> bool:
-    """Whether only the data of a script that is named is unknown: `xargs ./x`, `find -exec ./x {} +`."""
+    """Return whether only the data of a script that is named is unknown: `xargs ./x`, `find -exec ./x {}
+    +`."""
     is_fed = not FEEDERS.isdisjoint(command.wrappers)
     return is_fed and "/" in command.words[0] and not command.parts[0].is_dynamic
 
@@ -229,7 +230,7 @@ def _look_at_variables(command: SimpleCommand, folders: Sequence[Path], scripts:
 
 
 def _named_folders(words: Sequence[str], folders: Sequence[Path]) -> list[Path]:
-    """Folders that the words name, to which the command may go."""
+    """Return folders that the words name, to which the command may go."""
     parts = sorted({part for word in words for part in paths_in(word) if "\0" not in part})
     found = (path for part in parts for path in _spelled(part, folders) if path.is_dir())
     return list(islice(found, _MAX_FOLDERS))
@@ -255,7 +256,7 @@ def _add_script(command: SimpleCommand, folders: Sequence[Path], scripts: _Scrip
 
 
 def _values_of(words: Sequence[Word], options: re.Pattern[str]) -> list[Word]:
-    """The values of these options, joined to them or behind them."""
+    """Return the values of these options, joined to them or behind them."""
     found = [after for before, after in pairwise(words) if options.fullmatch(before.text)]
     joined = [word for word in words if (met := options.match(word.text)) and met.end() < len(word.text)]
     tails = [Word(re.sub(r"^=", "", options.sub("", one.text, count=1)), one.is_dynamic) for one in joined]
@@ -337,8 +338,8 @@ def _spelled(name: str, folders: Sequence[Path]) -> Iterator[Path]:
 
 
 def _digest(path: str, most: int) -> tuple[str, int]:
-    """The hash of where the path leads and of what is there, and the size. Raises when it is no file that can
-    be read, or larger than `most`."""
+    """Return the hash of where the path leads and of what is there, and the size. Raises when it is no
+    file that can be read, or larger than `most`."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):

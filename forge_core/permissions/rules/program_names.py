@@ -22,14 +22,14 @@ _MAX_CD = 3
 
 
 def clear_caches() -> None:
-    """Forgets where links led and what config files said: they may have changed."""
+    """Forget where links led and what config files said: they may have changed."""
     _names_of.cache_clear()
     aliases_in.cache_clear()
 
 
 def other_names(command: SimpleCommand, reading: Reading, folder: Path) -> Iterator[tuple[str, ...] | None]:
-    """The words of the command as they would be spelled without its disguise: the program that a link leads
-    to, `git push` for `git-push` and for an alias of it. None where that cannot be told."""
+    """Yield the words of the command as they would be spelled without its disguise: the program that a
+    link leads to, `git push` for `git-push` and for an alias of it. None where that cannot be determined."""
     words = command.words
     if not words or command.parts[0].is_dynamic:
         return
@@ -42,7 +42,7 @@ def other_names(command: SimpleCommand, reading: Reading, folder: Path) -> Itera
 
 
 def searched_folders(reading: Reading, folder: Path) -> tuple[str, ...]:
-    """The folders where programs are looked for, those first that the line itself names."""
+    """Return the folders where programs are looked for, those first that the line itself names."""
     set_here = [
         word.partition("=")[2]
         for one in reading.commands
@@ -57,7 +57,7 @@ def searched_folders(reading: Reading, folder: Path) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1_000)
 def _names_of(program: str, searched: tuple[str, ...], folder: str) -> tuple[str, ...]:
-    """What the program is called further on, where links lead from its name."""
+    """Return what the program is called further on, where links lead from its name."""
     places = [os.path.join(folder, one, program) for one in searched] or [os.path.join(folder, program)]  # noqa: PTH118
     names: list[str] = []
     try:
@@ -100,8 +100,8 @@ def _unaliased(command: SimpleCommand, reading: Reading, folder: Path) -> Iterat
 
 
 def may_rename_programs(reading: Reading) -> bool:
-    """Whether a command of the line may be another program than its name says: one that the line itself
-    names by a link or a copy, or by words whose borders or variables the line redefines."""
+    """Return whether a command of the line may be another program than its name says: one that the line
+    itself names by a link or a copy, or by words whose borders or variables the line redefines."""
     commands = reading.commands
     made = {
         word.rpartition("/")[2] for one in commands if one.program in FILE_NAMERS for word in one.words[1:]
@@ -124,8 +124,8 @@ def may_rename_programs(reading: Reading) -> bool:
 
 
 def may_be_git(wanted: tuple[str, ...], command: SimpleCommand, reading: Reading) -> bool:
-    """Whether a git command may be the denied one: by an alias that the line sets, or because git knows
-    several names for it."""
+    """Return whether a git command may be the denied one: by an alias that the line sets, or because git
+    knows several names for it."""
     if wanted[:1] != ("git",) or len(wanted) < 2 or command.program != "git":
         return False
     words = command.words[1:]

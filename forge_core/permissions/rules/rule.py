@@ -48,15 +48,16 @@ class Rule:
         return self.pattern is not None and is_secret(self.pattern)
 
     def names(self, tool: str, *, is_strict: bool = False) -> bool:
-        """Whether the rule covers the tool. A rule for edit covers every tool that changes files; an allow
-        rule for another one of them only that tool; a deny or ask rule (`is_strict`) for any of them all."""
+        """Return whether the rule covers the tool. A rule for edit covers every tool that changes files;
+        an allow rule for another one of them only that tool; a deny or ask rule (`is_strict`) for any of
+        them all."""
         if self.tool in ("*", tool):
             return True
         return self.tool in (WRITERS if is_strict else {EDIT}) and tool in WRITERS
 
 
 def parse_rule(text: str) -> Rule:
-    """Reads `tool` or `tool(pattern)`; raises ConfigError with what is wrong."""
+    """Read `tool` or `tool(pattern)`; raises ConfigError with what is wrong."""
     found = _RULE.fullmatch(text)
     if found is None:
         raise ConfigError(
@@ -69,12 +70,12 @@ def parse_rule(text: str) -> Rule:
 
 
 def allows_paths(rule: Rule, places: Sequence[PathInfo]) -> bool:
-    """Whether an allow rule covers every place, judged by the real paths."""
+    """Return whether an allow rule covers every place, judged by the real paths."""
     return bool(places) and all(_covers(rule, place, resolved_only=True) for place in places)
 
 
 def denies_paths(rule: Rule, places: Sequence[PathInfo]) -> bool:
-    """Whether a deny rule matches any place, as given or resolved."""
+    """Return whether a deny rule matches any place, as given or resolved."""
     return any(_covers(rule, place, resolved_only=False) for place in places)
 
 
@@ -84,8 +85,8 @@ def matches_target(rule: Rule, target: str) -> bool:
 
 
 def rule_for_paths(tool: str, places: Sequence[PathInfo]) -> str:
-    """The rule that "yes, for this session" adds for files: exactly these. "" for none, for too many, and for
-    several of which one is outside the folder or holds keys."""
+    """Return the rule that "yes, for this session" adds for files: exactly these. "" for none, for too
+    many, and for several of which one is outside the folder or holds keys."""
     names = list(dict.fromkeys(_exact_name(one) for one in places))
     if len(names) == 1:
         return f"{tool}({names[0]})"
@@ -95,7 +96,7 @@ def rule_for_paths(tool: str, places: Sequence[PathInfo]) -> str:
 
 
 def _exact_name(place: PathInfo) -> str:
-    """The pattern that matches this file only."""
+    """Return the pattern that matches this file only."""
     if place.relative is None:
         return quoted(place.real.as_posix())
     return f"{'' if '/' in place.relative else './'}{quoted(place.relative)}"

@@ -28,7 +28,7 @@ class RuleBook:
             self._rules[origin] = [parse_rule(rule) for rule in rules.get(origin.replace(" ", "_"), ())]
 
     def entries(self) -> tuple[RuleEntry, ...]:
-        """Every rule, in the order they are looked at."""
+        """Return every rule, in the order they are looked at."""
         return tuple(RuleEntry(origin, str(rule)) for origin in _ORDER for rule in self._rules[origin])
 
     def add(self, origin: Origin, rule: Rule) -> None:
@@ -36,7 +36,7 @@ class RuleBook:
             self._rules[origin].append(rule)
 
     def remove(self, rule: Rule) -> bool:
-        """Whether there was such a rule of the person's own; those of the project stay."""
+        """Return whether there was such a rule of the person's own; those of the project stay."""
         found = False
         for origin in _ORDER:
             if not origin.startswith("project") and rule in self._rules[origin]:
@@ -45,7 +45,7 @@ class RuleBook:
         return found
 
     def set_project(self, allow: Iterable[str], ask: Iterable[str], deny: Iterable[str]) -> None:
-        """Takes these rules in place of the project's. All are read before any is changed."""
+        """Take these rules in place of the project's. All are read before any is changed."""
         self._rules |= {
             "project allow": [parse_rule(rule) for rule in allow],
             "project ask": [parse_rule(rule) for rule in ask],

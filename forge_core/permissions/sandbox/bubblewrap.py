@@ -28,7 +28,8 @@ _KERNEL_NAMES = sorted(table("sys sysrq-trigger irq bus fs acpi scsi mtrr driver
 def options(
     state: SandboxState, mounts: Sequence[str], folder: Path, *, network: bool, seccomp: int | None, sync: int
 ) -> bytes:
-    """The NUL-separated options for `--args`: kept off the command line, which every process list shows."""
+    """Return the NUL-separated options for `--args`: kept off the command line, which every process list
+    shows."""
     # Where /proc is the host's, only a user namespace of its own keeps other processes closed.
     user = "--unshare-user" if state.host_proc else "--unshare-user-try"
     parts = [*_NAMESPACES, user]
@@ -54,8 +55,8 @@ def _kernel_settings() -> list[str]:
 
 
 def find_bwrap(path: str, root: Path) -> Path | None:
-    """The bwrap of the search path `path`, but never one from the workspace or from a relative folder: a
-    repository could bring its own."""
+    """Return the bwrap of the search path `path`, but never one from the workspace or from a relative
+    folder: a repository could bring its own."""
     real_root = os.path.realpath(root)
     for entry in path.split(os.pathsep):
         if not entry.startswith("/"):

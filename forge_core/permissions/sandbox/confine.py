@@ -25,7 +25,7 @@ _CANNOT_START = 126
 
 
 def landlock_abi() -> int:
-    """The version that the running kernel offers; 0 without Landlock."""
+    """Return the version that the running kernel offers; 0 without Landlock."""
     if sys.platform != "linux":
         return 0
     return max(0, int(_libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION_FLAG)))
@@ -77,7 +77,7 @@ def _restrict(settings: dict[str, object]) -> None:
 
 
 def _drop_capabilities() -> None:
-    """Gives up root's powers, for good: an empty bounding set keeps a new program from getting them back."""
+    """Return up root's powers, for good: an empty bounding set keeps a new program from getting them back."""
     for capability in range(64):
         with contextlib.suppress(OSError):  # beyond the kernel's last one, or nothing to drop them with
             _prctl(_PR_CAPBSET_DROP, capability)

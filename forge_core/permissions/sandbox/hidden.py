@@ -30,7 +30,7 @@ _MAX_SOCKETS = 200
 
 
 def home_folders(environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """The real home folders: the command's, Forge's, and the one in the user database."""
+    """Return the real home folders: the command's, Forge's, and the one in the user database."""
     import pwd
 
     named = [environment.get("HOME", ""), os.environ.get("HOME", "")]
@@ -41,7 +41,7 @@ def home_folders(environment: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 def secrets_outside(homes: Iterable[Path], more: Iterable[Path]) -> list[Path]:
-    """The real paths of what is there of the well-known secrets and of `more`."""
+    """Return the real paths of what is there of the well-known secrets and of `more`."""
     named = [f"{home}/{name}" for home in homes for name in sorted(SECRETS_AT_HOME)]
     named += sorted(_SYSTEM_SECRETS)
     named += [str(one) for one in more]
@@ -50,7 +50,7 @@ def secrets_outside(homes: Iterable[Path], more: Iterable[Path]) -> list[Path]:
 
 
 def listening_sockets() -> Iterator[Path]:
-    """Every named socket of a service: a read-only mount keeps nobody from connecting.
+    """Yield every named socket of a service: a read-only mount keeps nobody from connecting.
 
     Source: man 5 proc, /proc/net/unix.
     """

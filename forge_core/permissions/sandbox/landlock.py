@@ -66,7 +66,7 @@ def without_abstract_sockets(argv: Sequence[str]) -> tuple[str, ...]:
 
 
 def visible(folder: Path, hidden: set[Path]) -> list[Path]:
-    """The fewest paths that together cover `folder` but for `hidden`; at most 2,000, the rest stays
+    """Return the fewest paths that together cover `folder` but for `hidden`; at most 2,000, the rest stays
     hidden."""
     if folder in hidden:
         return []
@@ -107,7 +107,7 @@ def _behind_script(
 
 
 def _handled(abi: int) -> int:
-    """All rights on files that this version of Landlock knows."""
+    """Return all rights on files that this version of Landlock knows."""
     handled = _EXECUTE | _WRITE_FILE | _READ_FILE | _READ_DIR | _REMOVE_AND_MAKE
     for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV)):
         if abi >= since:

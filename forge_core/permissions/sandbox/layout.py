@@ -73,7 +73,8 @@ class Scene:
 
 
 def mounts(scene: Scene, hold: Callable[[str, Path], list[str]]) -> list[str]:
-    """The arguments for bubblewrap that build the view upon a read-only root with its own /dev and /proc.
+    """Return the arguments for bubblewrap that build the view upon a read-only root with its own /dev and
+    /proc.
 
     `hold` gives those for what lies where commands may write: it gets "--bind" or "--ro-bind" and the path.
     """
@@ -99,8 +100,8 @@ def mounts(scene: Scene, hold: Callable[[str, Path], list[str]]) -> list[str]:
 
 
 def environment_inside(scene: Scene) -> dict[str, str]:
-    """The variables of the command, with temporary and cache folders that it can write to, and without those
-    that lead to sockets of the host."""
+    """Return the variables of the command, with temporary and cache folders that it can write to, and
+    without those that lead to sockets of the host."""
     inside = {name: value for name, value in scene.environment.items() if name not in HOST_SOCKETS}
     for name in ("TMPDIR", "TMP", "TEMP"):
         if name in inside and not _is_in_any(Path(os.path.realpath(inside[name])), scene.writable):
@@ -116,8 +117,8 @@ def environment_inside(scene: Scene) -> dict[str, str]:
 
 
 def _shown_again(scene: Scene, veils: Sequence[Path]) -> list[Path]:
-    """What lies under a veil and is needed all the same, read-only: the home, the folder the command starts
-    in, the programs on PATH, the active virtual environment, name resolution."""
+    """Return what lies under a veil and is needed all the same, read-only: the home, the folder the
+    command starts in, the programs on PATH, the active virtual environment, name resolution."""
     wanted = [*scene.homes, scene.folder]
     named = [scene.environment.get("VIRTUAL_ENV", ""), *scene.environment.get("PATH", "").split(os.pathsep)]
     wanted += [_real(one) for one in named if one.startswith("/")]

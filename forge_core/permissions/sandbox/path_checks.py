@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def mode_of(path: Path, *, follow: bool = False) -> int | None:
-    """The mode of `path`, of a link itself unless `follow`; None when nothing can be seen there."""
+    """Return the mode of `path`, of a link itself unless `follow`; None when nothing can be seen there."""
     try:
         return path.stat(follow_symlinks=follow).st_mode
     except (OSError, ValueError):
@@ -17,29 +17,30 @@ def mode_of(path: Path, *, follow: bool = False) -> int | None:
 
 
 def is_there(path: Path) -> bool:
-    """Whether `path` leads to something."""
+    """Return whether `path` leads to something."""
     return mode_of(path, follow=True) is not None
 
 
 def is_folder(path: Path) -> bool:
-    """Whether `path` leads to a folder."""
+    """Return whether `path` leads to a folder."""
     mode = mode_of(path, follow=True)
     return mode is not None and stat.S_ISDIR(mode)
 
 
 def is_own_folder(path: Path) -> bool:
-    """Whether `path` is a folder and no link to one."""
+    """Return whether `path` is a folder and no link to one."""
     mode = mode_of(path)
     return mode is not None and stat.S_ISDIR(mode)
 
 
 def open_anchored(path: Path) -> int:
-    """An O_PATH descriptor of exactly `path`, certain to lead through no link.
+    """Return an O_PATH descriptor of exactly `path`, certain to lead through no link.
 
     Between looking at a path and mounting it, a command in the background may put a link in its place: then a
     key would be shown, or somebody else's repository made writable. A descriptor stays with what was looked
     at. Raises OSError when it is gone or a link leads there; the
-    caller closes it."""
+    caller closes it.
+    """
     descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         found = os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 - names may be no valid Path text

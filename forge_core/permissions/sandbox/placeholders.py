@@ -52,8 +52,8 @@ class _Notes:
         return {*self.planned, *(path for path, _ in self.made)}
 
     def is_ours(self, path: Path) -> bool:
-        """Whether what is at `path` was put there by a sandbox. A kill between creating it and noting its
-        number leaves only the plan: then an empty folder is taken for ours."""
+        """Return whether what is at `path` was put there by a sandbox. A kill between creating it and
+        noting its number leaves only the plan: then an empty folder is taken for ours."""
         numbers = {number for one, number in self.made if one == path}
         if not numbers:
             return path in self.planned and path not in self.found
@@ -75,11 +75,11 @@ class MountedPaths:
         """Where the records are."""
 
     def stand_ins(self) -> frozenset[Path]:
-        """Every path at which a stand-in may be now; those that a killed Forge has left included."""
+        """Return every path at which a stand-in may be now; those that a killed Forge has left included."""
         return frozenset(path for record in self._records() for path in _read(record).stand_ins)
 
     def in_use(self, besides: Path | None = None) -> frozenset[Path]:
-        """The mount points of sandboxes that are alive, those of the record `besides` left out."""
+        """Return the mount points of sandboxes that are alive, those of the record `besides` left out."""
         found: set[Path] = set()
         for record in self._records():
             if record != besides and self.is_alive(record):
@@ -147,7 +147,7 @@ class MountedPaths:
                 self.clear(record)
 
     def _remove_all(self, record: Path) -> None:
-        """Removes the stand-ins. One that a sandbox over another workspace is mounted over as well becomes
+        """Remove the stand-ins. One that a sandbox over another workspace is mounted over as well becomes
         that one's to remove."""
         notes = _read(record)
         needed = self.in_use(besides=record)
@@ -186,8 +186,8 @@ class Placeholders:
         self._record = mounted.folder / f"{hashlib.sha256(os.fsencode(root)).hexdigest()[:24]}{_RECORD}"
 
     def join(self) -> int:
-        """A descriptor that keeps everything standing until its last copy is closed, for `--sync-fd`. The
-        caller closes it. Raises OSError when the folder can't be written to."""
+        """Return a descriptor that keeps everything standing until its last copy is closed, for
+        `--sync-fd`. The caller closes it. Raises OSError when the folder can't be written to."""
         self._record.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(self._record, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
@@ -198,7 +198,7 @@ class Placeholders:
         return descriptor
 
     def put_up(self, missing: Mapping[Path, PlaceholderKind], mounted: Iterable[Path] = ()) -> list[Path]:
-        """Creates what is `missing`, notes what else will be `mounted` over, and gives the stand-ins that
+        """Create what is `missing`, notes what else will be `mounted` over, and gives the stand-ins that
         exist now. Call it after `join`, within `mounted.settled()`.
 
         A path whose folder can't be written to is left out: the command can't write there either. Raises
@@ -228,7 +228,7 @@ class Placeholders:
         return standing
 
     def take_down(self, patience_s: float = 0.0) -> bool:
-        """Removes what stands unless another sandbox still needs it. False when one does.
+        """Remove what stands unless another sandbox still needs it. False when one does.
 
         bubblewrap reports the end of a command a moment before its own first process is gone and with it the
         lock: `patience_s` is for that moment.
@@ -243,7 +243,7 @@ class Placeholders:
 
 @contextlib.contextmanager
 def _appending(record: Path) -> Iterator[Callable[[Sequence[tuple[bytes, Path]]], None]]:
-    """Gives a function that appends notes, which raises OSError when they can't be written whole."""
+    """Return a function that appends notes, which raises OSError when they can't be written whole."""
     descriptor = os.open(record, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
 
     def note(entries: Sequence[tuple[bytes, Path]]) -> None:
@@ -301,7 +301,7 @@ def _has_notes(record: Path) -> bool:
 
 
 def _create(path: Path, kind: PlaceholderKind) -> int:
-    """Creates a stand-in and returns its inode number. Raises FileExistsError when something is there."""
+    """Create a stand-in and returns its inode number. Raises FileExistsError when something is there."""
     folder = open_anchored(path.parent)
     try:
         _create_in(folder, path.name, kind)
@@ -323,7 +323,7 @@ def _create_in(folder: int, name: str, kind: PlaceholderKind) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Removes `path` only as long as it is what was put there: an empty folder or a stand-in's bytes."""
+    """Remove `path` only as long as it is what was put there: an empty folder or a stand-in's bytes."""
     with contextlib.suppress(OSError):
         status = path.lstat()
         if stat.S_ISDIR(status.st_mode):

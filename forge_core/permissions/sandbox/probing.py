@@ -78,7 +78,8 @@ async def probe(setting: SandboxSetting = "auto", root: Path | None = None) -> S
 def probe_now(
     setting: SandboxSetting = "auto", root: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> SandboxState:
-    """What confines commands in the workspace `root` (by default the current folder), found by real runs.
+    """Return what confines commands in the workspace `root` (by default the current folder), found by real
+    runs.
 
     About 60 ms, once for a process and workspace; never raises. "strict" gives the same as "auto": it is the
     caller who ends then unless the strength is "full".
@@ -98,7 +99,7 @@ def probe_now(
 
 
 def forget() -> None:
-    """Makes the next probe a real one again."""
+    """Make the next probe a real one again."""
     with _lock:
         _known.clear()
 
@@ -138,7 +139,7 @@ def _find_seatbelt(root: Path, environment: Mapping[str, str]) -> SandboxState:
 
 
 def _what_is_not_held(state: SandboxState, root: Path) -> str:
-    """Why a working sandbox is "weak" for this workspace; empty when it is not."""
+    """Return why a working sandbox is "weak" for this workspace; empty when it is not."""
     from forge_core.permissions.sandbox.hidden import home_folders
     from forge_core.permissions.sandbox.protected import protection
 
@@ -166,14 +167,14 @@ def _fallback(reason: str, root: Path, environment: Mapping[str, str]) -> Sandbo
 
 
 def _try(state: SandboxState, root: Path, environment: Mapping[str, str]) -> _Trial:
-    """A run of the script; another one where bubblewrap did not come to a path: what was to be hidden, as the
-    socket of a program that has ended meanwhile, may be gone."""
+    """Return a run of the script; another one where bubblewrap did not come to a path: what was to be
+    hidden, as the socket of a program that has ended meanwhile, may be gone."""
     trial = _run(state, root, environment)
     return _run(state, root, environment) if trial.error.startswith(_PATH_FAILED) else trial
 
 
 def _run(state: SandboxState, root: Path, environment: Mapping[str, str]) -> _Trial:
-    """Runs the script in a sandbox over an empty folder, with `root` writable too, and looks at what it
+    """Run the script in a sandbox over an empty folder, with `root` writable too, and looks at what it
     did."""
     folder = Path(tempfile.mkdtemp(prefix="forge-probe-"))
     home = Path(environment.get("HOME") or "/")
@@ -251,7 +252,8 @@ def _judge_seatbelt(
 
 
 def why_bwrap_failed(error: str, exit_code: int, settings: Path = Path("/proc/sys")) -> str:
-    """A reason for the label, from what bwrap wrote to stderr; `settings` is where the kernel's lie."""
+    """Return a reason for the label, from what bwrap wrote to stderr; `settings` is where the kernel's
+    lie."""
     first = next((line.strip() for line in error.splitlines() if line.strip()), "")
     if _FORBIDDEN.search(first):
         return f"user namespaces are forbidden ({_how_to_allow(settings)})"
@@ -262,7 +264,7 @@ def why_bwrap_failed(error: str, exit_code: int, settings: Path = Path("/proc/sy
 
 
 def _how_to_allow(settings: Path) -> str:
-    """The setting that stands in the way; where none is found, the usual suspects."""
+    """Return the setting that stands in the way; where none is found, the usual suspects."""
     if _value(settings / "kernel/apparmor_restrict_unprivileged_userns") == "1":
         return "AppArmor: add a profile for bwrap, or sysctl kernel.apparmor_restrict_unprivileged_userns=0"
     if _value(settings / "kernel/unprivileged_userns_clone") == "0":

@@ -1,11 +1,11 @@
-"""What a command may not change although it lies where it may write: what git and Forge act on.
+"""Paths in writable folders that a command must not change, because git and Forge act on them.
 
-Whoever writes `.git/config` or a hook has a program run the next time the person calls git. So these are held
-read-only, also when they do not exist yet. `.git/commondir` belongs to them: that one file moves config and
-hooks of a repository elsewhere. So does `config.worktree`, which git reads once `extensions.worktreeConfig`
-is set, and `git sparse-checkout` sets that by itself (git-config, git-sparse-checkout). The folders around
-them are pinned (bound onto themselves), because a folder that is merely the parent of a mount could be
-renamed and created again.
+A program that writes `.git/config` or a hook can have another program run the next time the person calls git.
+So these are held read-only, also when they do not exist yet. `.git/commondir` belongs to them: that one file
+moves config and hooks of a repository elsewhere. So does `config.worktree`, which git reads once
+`extensions.worktreeConfig` is set, and `git sparse-checkout` sets that by itself (git-config,
+git-sparse-checkout). The folders around them are pinned (bound onto themselves), because a folder that is
+merely the parent of a mount could be renamed and created again.
 
 Not held: a *new* repository further down. A command may clone or make one, and git runs what its config
 names once the person calls git there, or in the workspace when the new one was added to its index. Forge's
@@ -59,7 +59,7 @@ class Protection:
     """Links where something protected should be: a link can't be bound, so a command could replace it."""
 
     def hold(self, path: Path, kind: PlaceholderKind) -> None:
-        """Keeps `path` as it is: read-only when it is there, absent when it is not."""
+        """Keep `path` as it is: read-only when it is there, absent when it is not."""
         mode = mode_of(path)
         while mode is None and (above := mode_of(path.parent)) is None:
             path, mode, kind = path.parent, above, "folder"
@@ -72,8 +72,8 @@ class Protection:
 
 
 def protection(root: Path, nested: Iterable[Path] = (), homes: Iterable[Path] = ()) -> Protection:
-    """What is held in the workspace `root` (a real path). `nested` are `.git` entries further down, `homes`
-    the home folders, which count when they lie in the workspace."""
+    """Return what is held in the workspace `root` (a real path). `nested` are `.git` entries further down,
+    `homes` the home folders, which count when they lie in the workspace."""
     found = Protection()
     found.hold(root / ".forge", "folder")
     dot_git = root / ".git"

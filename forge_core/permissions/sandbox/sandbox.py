@@ -84,8 +84,8 @@ class Sandbox:
         network: bool = False,
         read_only: bool = False,
     ) -> Iterator[Launch]:
-        """How to start `argv` in `folder`, confined; with `read_only` bubblewrap shows the workspace too only
-        to be read.
+        """Return how to start `argv` in `folder`, confined; with `read_only` bubblewrap shows the workspace
+        too only to be read.
 
         Start the process inside the `with` and leave it when it has ended: then the workspace is cleared of
         stand-ins for missing protected paths. Leaving earlier is safe; they are cleared by a later launch or
@@ -106,8 +106,8 @@ class Sandbox:
                     )
 
     def in_use(self) -> frozenset[Path]:
-        """What must be neither removed nor replaced now: a sandbox is mounted over it, and would lose that
-        mount."""
+        """Return what must be neither removed nor replaced now: a sandbox is mounted over it, and would
+        lose that mount."""
         return self._placeholders.mounted.in_use()
 
     def settled(self) -> contextlib.AbstractContextManager[None]:
@@ -116,7 +116,7 @@ class Sandbox:
         return self._placeholders.mounted.settled()
 
     def tidy(self) -> bool:
-        """Removes stand-ins that no running command needs any more, waiting a moment for one that is about
+        """Remove stand-ins that no running command needs any more, waiting a moment for one that is about
         to be gone. False when one still needs them."""
         with self._counting:
             alone = not self._running
@@ -132,7 +132,7 @@ class Sandbox:
 
     @contextlib.contextmanager
     def _counted(self) -> Iterator[None]:
-        """Counts the launches that are open, so that none waits for another."""
+        """Count the launches that are open, so that none waits for another."""
         with self._counting:
             self._running += 1
         try:
@@ -266,14 +266,15 @@ class Sandbox:
         return Launch(confined(self.state.program, argv, bounds), inside)
 
     def _own_temporary(self) -> Path:
-        """A temporary folder for the commands of this sandbox, removed with it."""
+        """Return a temporary folder for the commands of this sandbox, removed with it."""
         if self._temporary is None:
             self._temporary = Path(os.path.realpath(tempfile.mkdtemp(prefix="forge-")))
             weakref.finalize(self, shutil.rmtree, self._temporary, ignore_errors=True)
         return self._temporary
 
     def _file(self, name: str, content: bytes, mode: int) -> Path:
-        """A file of that content in the sandbox's own folder, made anew when it isn't as it should be."""
+        """Return a file of that content in the sandbox's own folder, written again when it isn't as it should
+        be."""
         path = self._folder / name
         with contextlib.suppress(FileNotFoundError):
             status = path.lstat()
@@ -294,7 +295,7 @@ class Sandbox:
 
     @staticmethod
     def _memory(stack: contextlib.ExitStack, name: str, content: bytes) -> int:
-        """A descriptor at the start of `content`, open as long as the launch."""
+        """Return a descriptor at the start of `content`, open as long as the launch."""
         descriptor = os.memfd_create(f"forge-{name}", os.MFD_CLOEXEC)
         stack.callback(os.close, descriptor)
         os.write(descriptor, content)
@@ -324,7 +325,7 @@ def clear_leftovers(root: Path, state_dir: Path) -> None:
 
 
 def _is_setuid(program: str) -> bool:
-    """Whether bwrap needs privileges that a confined process could no longer gain."""
+    """Return whether bwrap needs privileges that a confined process could no longer gain."""
     try:
         return bool(Path(program).stat().st_mode & 0o4000)
     except OSError:

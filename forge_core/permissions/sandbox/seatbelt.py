@@ -105,7 +105,7 @@ class _Writer:
     parameters: dict[str, str] = field(default_factory=dict)
 
     def name(self, kind: str, path: Path) -> str:
-        """The parameter that stands for a path."""
+        """Return the parameter that stands for a path."""
         name = f"{kind}_{len(self.parameters)}"
         self.parameters[name] = str(path)
         return f'(param "{name}")'
@@ -124,7 +124,8 @@ def confined(program: str, argv: Sequence[str], bounds: Bounds) -> tuple[str, ..
 
 
 def profile(bounds: Bounds) -> tuple[str, dict[str, str]]:
-    """The profile's text, and its parameters. Order matters: what is denied stands behind what is allowed."""
+    """Return the profile's text, and its parameters. Order matters: what is denied stands behind what is
+    allowed."""
     to = _Writer()
     to.rule("allow file-write*", (f"(subpath {to.name('WRITABLE', one)})" for one in bounds.writable))
     held = [*bounds.read_only, *(spelled for one in bounds.missing for spelled in _spellings(one))]
@@ -137,7 +138,7 @@ def profile(bounds: Bounds) -> tuple[str, dict[str, str]]:
 
 
 def _pinned(bounds: Bounds) -> list[Path]:
-    """The pinned folders, and those between a writable one and whatever is held or hidden in it."""
+    """Return the pinned folders, and those between a writable one and whatever is held or hidden in it."""
     found = dict.fromkeys(bounds.pinned)
     for one in (*bounds.read_only, *bounds.missing, *bounds.hidden, *bounds.pinned):
         for folder in one.parents:
@@ -147,7 +148,7 @@ def _pinned(bounds: Bounds) -> list[Path]:
 
 
 def _spellings(path: Path) -> Iterator[Path]:
-    """The path with its last name in each case, where that is short."""
+    """Yield the path with its last name in each case, where that is short."""
     letters = sum(char.isalpha() for char in path.name)
     choices = [(char,) if not char.isalpha() else (char.lower(), char.upper()) for char in path.name]
     yield path

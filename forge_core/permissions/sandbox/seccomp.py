@@ -75,7 +75,7 @@ class Machine:
 def seccomp_filter(
     machine_name: str, families: Sequence[int] = FAMILIES, *, local_pairs_only: bool = False
 ) -> bytes | None:
-    """The program as `struct sock_filter[]`; None for a processor without a table.
+    """Return the program as `struct sock_filter[]`; None for a processor without a table.
 
     `families` are the address families that `socket()` gives. With `local_pairs_only` AF_UNIX works for
     `socketpair()` alone, so that nothing can be connected to.
@@ -99,7 +99,7 @@ def seccomp_filter(
 
 
 def _entry(known: Machine) -> list[Instruction]:
-    """Ends programs of another architecture, whose numbers mean other calls, and loads the number."""
+    """End programs of another architecture, whose numbers mean other calls, and loads the number."""
     program = [
         (_LOAD, 0, 0, _ARCH),
         (_JEQ, 1, 0, known.audit_arch),
@@ -129,7 +129,7 @@ def _only_one_of(offset: int, values: Sequence[int]) -> list[Instruction]:
 
 
 def _any_of(values: Sequence[int]) -> list[Instruction]:
-    """Steps over the instruction that follows when the loaded value is one of `values`."""
+    """Step over the instruction that follows when the loaded value is one of `values`."""
     return [(_JEQ, len(values) - index, 0, value) for index, value in enumerate(values)]
 
 
@@ -142,7 +142,7 @@ def _give(value: int) -> Instruction:
 
 
 def machine(name: str) -> Machine | None:
-    """The table for what `platform.machine()` gives; None for a processor that has no table here."""
+    """Return the table for what `platform.machine()` gives; None for a processor that has no table here."""
     match name:
         case "x86_64" | "amd64":
             return Machine(0xC000003E, _table(_BOTH + " " + _X86_64), has_x32=True)

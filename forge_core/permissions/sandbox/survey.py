@@ -63,7 +63,7 @@ class Survey:
         self._known: dict[str, _Folder] = {}
 
     def look(self) -> Found:
-        """Goes level by level and never into a folder through a link."""
+        """Go level by level and never into a folder through a link."""
         found = Found()
         known: dict[str, _Folder] = {}
         waiting = deque([(str(self._root), 0)])
@@ -88,7 +88,7 @@ class Survey:
         return found
 
     def _folder(self, path: str) -> _Folder | None:
-        """The folder as remembered when its modification time is still the same, else read anew."""
+        """Return the folder as remembered when its modification time is still the same, else read again."""
         try:
             modified_ns = os.stat(path, follow_symlinks=False).st_mtime_ns  # noqa: PTH116 - hot
             known = self._known.get(path)
@@ -138,7 +138,7 @@ def _is_worth_hiding(path: str) -> bool:
 
 
 def tracked_secrets(root: Path, paths: Sequence[Path]) -> dict[Path, bool]:
-    """Those of `paths` that git tracks in `root`; True when the file is just what git has.
+    """Return those of `paths` that git tracks in `root`; True when the file is just what git has.
 
     Hiding such a file would protect nothing (`git show` gives it), and git would take the stand-in for a
     change. Equal bytes are asked for, not the name alone: a command could track the name with other bytes.

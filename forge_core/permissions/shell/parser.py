@@ -51,7 +51,8 @@ _KNOWN = WORDS | REDIRECTS | _STATEMENTS | SUBEXPRESSIONS | _DETAILS
 
 
 def parsed(text: str, source: bytes, max_nodes: int) -> tuple[Node | None, str]:
-    """The root of the tree of `text` (which is `source`, decoded), and what is wrong with it, or nothing."""
+    """Return the root of the tree of `text` (which is `source`, decoded), and what is wrong with it, or
+    nothing."""
     if len(source) > MAX_LINE_BYTES:
         return None, f"it is longer than {MAX_LINE_BYTES:,} bytes"
     if _ODD.search(text):
@@ -63,7 +64,7 @@ def parsed(text: str, source: bytes, max_nodes: int) -> tuple[Node | None, str]:
 
 
 def _parsed(source: bytes) -> Node | None:
-    """The tree's root; None when the parser met an error and took its time over it."""
+    """Return the tree's root; None when the parser met an error and took its time over it."""
     import tree_sitter
 
     calls = 0

@@ -66,9 +66,9 @@ class SimpleCommand:
     scope: tuple[int, ...] = ()
     """The shells of their own that it runs in."""
     is_opaque: bool = False
-    """What it runs cannot be told from the line: `$X y`, `eval "$X"`, `… | sh`."""
+    """What it runs cannot be determined from the line: `$X y`, `eval "$X"`, `… | sh`."""
     is_nested: bool = False
-    """It stands in a text that another command of the line runs."""
+    """It is in text that another command of the line runs."""
     is_hint: bool = False
     """That text may be no shell text at all: it counts for a no, and is not needed for a yes."""
     is_piped: bool = False
@@ -94,7 +94,7 @@ class Reading:
     line: str
     commands: tuple[SimpleCommand, ...]
     problem: str = ""
-    """Why it could not be read for sure; empty when it was."""
+    """Why it could not be parsed with certainty; empty when it was."""
     functions: frozenset[str] = frozenset()
     """Functions that it defines."""
     features: frozenset[str] = frozenset()
@@ -115,7 +115,7 @@ class _Reader:
     nodes_left: int = MAX_NODES
 
     def read(self, text: str, depth: int, scope: tuple[int, ...], *, is_nested: bool, is_sure: bool) -> None:
-        """Reads a text; one that may not be shell at all (`is_sure` false) is no problem when it is none."""
+        """Read a text; one that may not be shell at all (`is_sure` false) is no problem when it is none."""
         was_hint = self.is_hint
         self.is_hint = was_hint or not is_sure
         try:
@@ -230,7 +230,7 @@ class _Reader:
 
 @lru_cache(maxsize=8)
 def read_line(line: str) -> Reading:
-    """Reads a line. Pure and bounded: at most some 100 ms, whatever the line."""
+    """Read a line. Pure and bounded: at most some 100 ms, whatever the line."""
     reader = _Reader()
     reader.read(line, 0, (), is_nested=False, is_sure=True)
     reader.feed()
@@ -246,12 +246,13 @@ def read_line(line: str) -> Reading:
 
 
 def simple_commands(line: str) -> list[SimpleCommand]:
-    """The commands that the line would run, in order, those in substitutions and in `sh -c` text included."""
+    """Return the commands that the line would run, in order, those in substitutions and in `sh -c` text
+    included."""
     return [one for one in read_line(line).commands if not one.is_hint]
 
 
 def words_of(line: str) -> list[str]:
-    """Every word of a line, unquoted, those of substitutions and of quoted scripts after them."""
+    """Return every word of a line, unquoted, those of substitutions and of quoted scripts after them."""
     return [word for one in read_line(line).commands for word in (*one.written, *one.assignments, *one.fed)]
 
 
@@ -297,7 +298,7 @@ def _text(pieces: Pieces) -> str:
 
 
 def _is_write(sign: str, target: str) -> bool:
-    """Whether a redirection writes a file (or opens a connection)."""
+    """Return whether a redirection writes a file (or opens a connection)."""
     if sign in (">&", "<&"):
         return sign == ">&" and not _is_descriptor(target)
     return sign in (">", ">>", ">|", "&>", "&>>", "<>")
@@ -308,9 +309,9 @@ def _is_descriptor(target: str) -> bool:
 
 
 def _crude_commands(line: str) -> list[tuple[str, ...]]:
-    """A crude reading of a line that the parser cannot read: every sequence of words between operators,
-    quotes taken off and also taken for borders. It finds more commands than there are, and costs time in
-    proportion to the line."""
+    """Return a crude reading of a line that the parser cannot read: every sequence of words between
+    operators, quotes taken off and also taken for borders. It finds more commands than there are, and
+    costs time in proportion to the line."""
     line = re.sub(r"\\\r?\n", "", line).replace("\0", "")
     line = _ANSI.sub(lambda found: ansi_c(found[1]), line)
     line = re.sub(r"\$\{?IFS\}?", " ", line)
@@ -332,5 +333,5 @@ def _crude_commands(line: str) -> list[tuple[str, ...]]:
 
 
 def _crude_writes(line: str) -> tuple[str, ...]:
-    """What a redirection may write."""
+    """Return what a redirection may write."""
     return tuple(dict.fromkeys(re.sub(r"['\"\\]", "", one) for one in _REDIRECT.findall(line)))

@@ -79,7 +79,7 @@ class Tree:
 
 
 def read_tree(text: str, depth: int = 0, scope: tuple[int, ...] = (), max_nodes: int = MAX_NODES) -> Tree:
-    """Parses `text`. Pure; never raises."""
+    """Parse `text`. Pure; never raises."""
     tree = Tree()
     try:
         source = text.encode()
@@ -95,7 +95,7 @@ def read_tree(text: str, depth: int = 0, scope: tuple[int, ...] = (), max_nodes:
 
 
 class _TreeReader:
-    """Adds what stands in a syntax tree to `tree`. Words hold commands and commands words, so that one class
+    """Adds the commands of a syntax tree to `tree`. Words hold commands and commands words, so that one class
     reads both."""
 
     def __init__(self, source: bytes, tree: Tree) -> None:
@@ -162,7 +162,7 @@ class _TreeReader:
             self.visit(body, depth, scope)
 
     def declaration(self, node: Node, depth: int, scope: tuple[int, ...]) -> None:
-        """`export A=b`, `unset a`, `[ -f x ]`, `[[ … ]]`: a command whose words are what stands there."""
+        """`export A=b`, `unset a`, `[ -f x ]`, `[[ … ]]`: a command whose words are its operands."""
         bare = BareCommand(self.text(node), depth, scope, span=(node.start_byte, node.end_byte))
         self.flat(node, bare)
         self.tree.commands.append(bare)
@@ -211,7 +211,7 @@ class _TreeReader:
             self.tree.commands.remove(bare)
 
     def gather(self, node: Node, bare: BareCommand, parts: list[Node]) -> None:
-        """Sorts what stands in a command: words, assignments, redirections; the rest is visited."""
+        """Sort the parts of a command: words, assignments, redirections; the rest is visited."""
         for child in node.children:
             kind = child.type
             if kind == "variable_assignment":
@@ -249,7 +249,7 @@ class _TreeReader:
             bare.assignments.append((named, tuple(one)))
 
     def redirect(self, node: Node, bare: BareCommand) -> list[Node]:
-        """Notes a redirection; returns words of the command that stand after it."""
+        """Note a redirection; returns words of the command that stand after it."""
         if node.type == "heredoc_redirect":
             return self.here_document(node, bare)
         operator, target, rest = "", None, []
@@ -316,7 +316,7 @@ class _TreeReader:
     def pieces(
         self, node: Node, depth: int, scope: tuple[int, ...], *, is_quoted: bool = False
     ) -> list[Piece]:
-        """What a word is put together from; commands in it are visited."""
+        """Return what a word is put together from; commands in it are visited."""
         kind, text = node.type, self.text(node)
         match kind:
             case "raw_string":
@@ -351,7 +351,7 @@ class _TreeReader:
         return [unquoted(text)]
 
     def part(self, node: Node, depth: int, scope: tuple[int, ...]) -> list[Piece]:
-        """A piece of a concatenation; the `$` of `$"…"` is none."""
+        """Return a piece of a concatenation; the `$` of `$"…"` is none."""
         if node.type == "$" and self.source[node.end_byte : node.end_byte + 1] == b'"':
             return [unquoted(self.text(node)[:-1])]
         return self.pieces(node, depth, scope)
@@ -401,7 +401,7 @@ class _TreeReader:
 
 
 def _is_torn(program: str) -> bool:
-    """Whether the grammar took a brace of the word for one that groups commands."""
+    """Return whether the grammar took a brace of the word for one that groups commands."""
     return (
         len(program) > 1
         and re.search(r"[$'\"\\]", program) is None
@@ -410,8 +410,8 @@ def _is_torn(program: str) -> bool:
 
 
 def _end_fault(written: str, body: str, end: str, behind: str, *, strips: bool) -> str:
-    """Why bash may see the document end elsewhere than the parser; nothing when it does not. `written` is the
-    word after `<<`, `end` the line that closes it, `behind` the character after that."""
+    """Return why bash may see the document end elsewhere than the parser; nothing when it does not.
+    `written` is the word after `<<`, `end` the line that closes it, `behind` the character after that."""
     delimiter = re.sub(r"\\(.)|['\"]", r"\1", written)
     lines = [line.lstrip("\t") if strips else line for line in body.split("\n")]
     closes = end.lstrip("\t") if strips else end
@@ -422,11 +422,12 @@ def _end_fault(written: str, body: str, end: str, behind: str, *, strips: bool) 
 
 
 def _scripts_in(body: str) -> list[str]:
-    """What stands in backquotes in a document whose word was not quoted: bash runs it."""
+    """Return what is in backquotes in a document whose word was not quoted: bash runs it."""
     return [re.sub(r"\\([$`\\])", r"\1", found) for found in _BACKQUOTED.findall(body)]
 
 
 def _hidden_fault(body: str, seen: Sequence[str]) -> str:
-    """Whether the document holds an expansion that is not in one of those that the parser has `seen`."""
+    """Return whether the document holds an expansion that is not in one of those that the parser has
+    `seen`."""
     found = sum(len(_EXPANSION.findall(one)) for one in seen)
     return "a here-document is unclear" if len(_EXPANSION.findall(body)) > found else ""

@@ -92,7 +92,7 @@ def in_double_quotes(text: str) -> str:
 
 
 def ansi_c(text: str) -> str:
-    """The text of `$'…'` without its quotes; it ends at a NUL, as in bash."""
+    """Return the text of `$'…'` without its quotes; it ends at a NUL, as in bash."""
 
     def value(found: re.Match[str]) -> str:
         if found[1]:
@@ -113,8 +113,8 @@ def plain(text: str) -> str:
 def readings(
     words: Sequence[Pieces], variables: Mapping[str, Sequence[Pieces]]
 ) -> Iterator[tuple[tuple[Word, ...], bool]]:
-    """Each reading of a command's words, with whether something was put in that may be otherwise when it
-    runs. At least one; at most a few."""
+    """Yield each reading of a command's words, with whether something was put in that may be otherwise
+    when it runs. At least one; at most a few."""
     names = dict.fromkeys(
         piece for pieces in words for piece in pieces if isinstance(piece, Hole) and _values(piece, variables)
     )
@@ -127,7 +127,7 @@ def readings(
 
 
 def _values(hole: Hole, variables: Mapping[str, Sequence[Pieces]], depth: int = 0) -> list[str]:
-    """The marked texts that may stand there; none when nothing is known of it."""
+    """Return the marked texts that may stand there; none when nothing is known of it."""
     known = list(hole.defaults)
     for pieces in variables.get(hole.name, ()) if hole.name else ():
         parts: list[list[str]] = []
@@ -187,7 +187,7 @@ def _word(text: str, is_dynamic: bool, is_simple: bool) -> Word:
 
 
 def braces(text: str) -> list[str]:
-    """The words that marked braces stand for."""
+    """Return the words that marked braces stand for."""
     if _OPEN not in text or _CLOSE not in text:
         return [text]
     done: list[str] = []
@@ -204,7 +204,7 @@ def braces(text: str) -> list[str]:
 
 
 def _first_braces(text: str) -> tuple[int, int, list[str]] | None:
-    """Where the first brace expression stands, and what it stands for."""
+    """Return where the first brace expression is, and what it stands for."""
     for start in (found.start() for found in islice(re.finditer(_OPEN, text), _MAX_BRACES)):
         depth, last = 0, start + 1
         choices: list[str] = []
@@ -228,7 +228,7 @@ def _first_braces(text: str) -> tuple[int, int, list[str]] | None:
 
 
 def _counted(text: str) -> list[str]:
-    """What `1..3` or `a..e` counts."""
+    """Return what `1..3` or `a..e` counts."""
     found = _RANGE.fullmatch(text)
     if found is None or found[1].isalpha() != found[2].isalpha():
         return []

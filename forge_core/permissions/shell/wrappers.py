@@ -25,14 +25,14 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
 _CALL = re.compile(
     r"(?:(?:^|[!;{ ])!\s*|(?:^|\s)e |\bsystem\s+|\bshell\s+|EXEC:|SYSTEM:|\\x)(\S[^\n]{0,500})"
 )
-"""How editors, debuggers and their kin call a program: `!ls`, `e ls`, `shell ls`, `EXEC:ls`."""
+"""How editors, debuggers and similar programs call a program: `!ls`, `e ls`, `shell ls`, `EXEC:ls`."""
 _RUN_WHAT_THEY_GET = SHELLS | {".", "source", "eval"}
 _LITERAL = re.compile(r"'((?:\\.|[^'\\]){1,2000})'|\"((?:\\.|[^\"\\]){1,2000})\"|`([^`]{1,2000})`", re.DOTALL)
 
 
 @dataclass(slots=True)
 class Unwrapped:
-    """What is really run."""
+    """The command that is run."""
 
     words: tuple[Word, ...]
     wrappers: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class Unwrapped:
     commands: list[tuple[Word, ...]] = field(default_factory=list)
     """Commands that stand among the arguments: those of `find -exec`."""
     is_opaque: bool = False
-    """What it runs cannot be told from the line."""
+    """What it runs cannot be determined from the line."""
 
 
 def program_of(words: Sequence[Word]) -> str:
@@ -49,7 +49,7 @@ def program_of(words: Sequence[Word]) -> str:
 
 
 def unwrap(words: tuple[Word, ...]) -> Unwrapped:
-    """Takes wrappers off the front, and names what the rest would run besides itself."""
+    """Take wrappers off the front, and names what the rest would run besides itself."""
     wrappers: list[str] = []
     scripts: list[tuple[str, bool]] = []
     is_opaque = False
@@ -80,7 +80,7 @@ def unwrap(words: tuple[Word, ...]) -> Unwrapped:
 
 
 def _behind(words: tuple[Word, ...], wrapper: Wrapper) -> tuple[Word, ...]:
-    """The command after a wrapper's options and its own words."""
+    """Return the command after a wrapper's options and its own words."""
     program, rest = program_of(words), list(words[1:])
     while rest and (rest[0].text.startswith(("-", "+")) or _ASSIGNMENT.fullmatch(rest[0].text)):
         option = rest.pop(0).text
@@ -97,7 +97,7 @@ def _behind(words: tuple[Word, ...], wrapper: Wrapper) -> tuple[Word, ...]:
 
 
 def _names_program(words: tuple[Word, ...], wrapper: Wrapper) -> bool:
-    """Whether xargs puts what it reads where the program stands."""
+    """Return whether xargs puts what it reads where the program stands."""
     rest = _behind(words, wrapper)
     texts = [word.text for word in words]
     marks = [after for before, after in pairwise(texts) if before == "-I"]
@@ -167,7 +167,7 @@ def _shell(found: Unwrapped) -> None:
 
 
 def _executed(words: tuple[Word, ...]) -> Iterator[tuple[Word, ...]]:
-    """The commands of `find -exec … ;` and its kin."""
+    """Yield the commands of `find -exec … ;` and similar programs."""
     for at, word in enumerate(words):
         if word.text in FIND_RUNNERS | FD_RUNNERS:
             end = at + 1
@@ -177,7 +177,8 @@ def _executed(words: tuple[Word, ...]) -> Iterator[tuple[Word, ...]]:
 
 
 def _git(words: tuple[Word, ...]) -> Iterator[tuple[str, bool]]:
-    """Texts that git hands to a shell: aliases, pagers, helpers set with -c, and its running subcommands."""
+    """Yield texts that git hands to a shell: aliases, pagers, helpers set with -c, and its running
+    subcommands."""
     texts = [word.text for word in words]
     for at, text in enumerate(texts):
         value = text.partition("=")[2].removeprefix("!")
@@ -194,7 +195,7 @@ def _git(words: tuple[Word, ...]) -> Iterator[tuple[str, bool]]:
 
 
 def _literals(words: tuple[Word, ...]) -> Iterator[tuple[str, bool]]:
-    """What interpreters may hand to a shell: what `literals` finds in their words."""
+    """Yield what interpreters may hand to a shell: what `literals` finds in their words."""
     for word in words[1:20]:
         yield from ((one, False) for one in literals(word.text))
         bare = re.sub(r"^[+!:]+!?|^-e|^-c", "", word.text)
@@ -203,14 +204,15 @@ def _literals(words: tuple[Word, ...]) -> Iterator[tuple[str, bool]]:
 
 
 def literals(text: str) -> list[str]:
-    """The strings in a program's text, one by one and joined, and what it calls in the ways of editors."""
+    """Return the strings in a program's text, one by one and joined, and what it calls in the ways of
+    editors."""
     found = [next(filter(None, one), "") for one in _LITERAL.findall(text)][:50]
     joined = [" ".join(found)] if len(found) > 1 else []
     return [one for one in (*found, *joined, *_CALL.findall(text)[:10]) if one.strip()]
 
 
 def _string_scripts(program: str, words: tuple[Word, ...]) -> list[tuple[str, bool]]:
-    """The values of options that name a command to run."""
+    """Return the values of options that name a command to run."""
     pattern = SCRIPT_OPTIONS.get({"gtar": "tar", "bsdtar": "tar", "fdfind": "fd"}.get(program, program))
     scripts: list[tuple[str, bool]] = []
     if pattern is None:
