@@ -27,8 +27,7 @@ from forge_core.sanitize import safe_line
 from forge_tui import collecting, workers
 from forge_tui.approval import ModalApprover, ModalQuestioner, PromptQueue
 from forge_tui.screens.chat.attention import Attention, PersonAsked, TurnEnded
-from forge_tui.screens.chat.screen import ChatScreen
-from forge_tui.screens.chat.slash import SaveSetting
+from forge_tui.screens.chat.screen import ChatScreen, SaveSetting
 from forge_tui.screens.chat.surroundings import Surroundings
 from forge_tui.terminal import internals
 from forge_tui.terminal.driver import ForgeDriver

@@ -8,9 +8,6 @@ from typing import TypeAlias
 from forge_core.commands import specs
 from forge_core.sanitize import safe_line
 
-LOCAL_COMMANDS = frozenset({"help", "theme", "thinking", "raw", "copy", "exit"})
-"""Answered by the screen itself, also before the session is ready."""
-
 
 @dataclass(frozen=True, slots=True)
 class UserText:
@@ -22,7 +19,7 @@ class Command:
     spec: specs.CommandSpec
     argument: str
     line: str
-    """As typed, for `run_command`."""
+    """As typed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ NOT_YET_JOINED = {
     "forge_core.tools.expected.git_claims",
     "forge_core.tools.refusal",
     "forge_core.tools.searching.lines",
-    "forge_tui.screens.chat.copying",
     "forge_tui.screens.diff.diff_lines",
     "forge_tui.screens.chat.turn",
     "forge_tui.widgets.transcript.calls.piece",
@@ -46,9 +45,7 @@ BASES_BY_DESIGN = {
 }
 """Base classes with one subclass that stay: fences around private parts, and public extension points."""
 
-REGISTRIES = {
-    "forge_core.commands.handlers": "lists the modules of the slash commands",
-}
+REGISTRIES: dict[str, str] = {}
 """Modules that list others in a table: what only they import is an entry, whatever its size."""
 
 SMALL_BY_DESIGN: dict[str, str] = {}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 from forge_core.commands.columns import columns
 from forge_core.commands.result import CommandResult, Failure, Text
+from forge_core.commands.specs import ArgumentValue
 from forge_core.config.models import ForgeConfig, Origin
 from forge_core.config.project_state import (
     ABSENT,
@@ -37,12 +39,10 @@ async def permissions(argument: str, session: ForgeSession) -> CommandResult:
             return _listing(session)
         case "add":
             return _add(rest, session)
-        case "remove" if rest:
+        case "remove":
             return _remove(rest, session)
-        case "test" if rest:
-            return _test(rest, session)
         case _:
-            return Failure(_USAGE)
+            return _test(rest, session)
 
 
 async def mode(argument: str, session: ForgeSession) -> CommandResult:
@@ -59,6 +59,16 @@ async def mode(argument: str, session: ForgeSession) -> CommandResult:
         )
     session.set_mode(wanted)
     return Text(f"Mode {wanted}: {_summary(wanted, session)}.", "Mode")
+
+
+def mode_values(session: ForgeSession) -> Sequence[ArgumentValue]:
+    """Return the modes that a running session can change to: yolo is an option of the command line."""
+    current = session.policy.mode
+    return [
+        ArgumentValue(mode, "now" if mode is current else "", mode is current)
+        for mode in PermissionMode
+        if mode is not PermissionMode.YOLO
+    ]
 
 
 def mode_summary(mode: PermissionMode, *, is_sandboxed: bool) -> str:
@@ -150,9 +160,7 @@ def _listing(session: ForgeSession) -> Text:
 def _add(rest: str, session: ForgeSession) -> CommandResult:
     kind, _, rule = rest.partition(" ")
     rule = rule.strip()
-    found = next((one for one in RULE_KINDS if one == kind.lower()), None)
-    if found is None or not rule:
-        return Failure(_USAGE)
+    found = next(one for one in RULE_KINDS if one == kind.lower())
     scripts = session.policy.add(found, rule)
     return Text(f"{_done(found, rule)}{_saving(session, found, rule, scripts)}", "Permissions")
 

@@ -1,55 +1,51 @@
-"""What a slash command asks of whoever ran it: the core decides, a screen or printer shows."""
+"""What a slash command of the session returns: the core decides, a screen or printer shows it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from forge_core.session.changes import Source
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Something to read; plain text in fixed columns."""
+    """Plain text in fixed columns."""
 
     body: str
     title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """The command could not be carried out."""
+class Notice:
+    """A confirmation of one line."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class OpenScreen:
-    """A picker or viewer of the screen ("theme")."""
+class Failure:
+    """The reason why the command did nothing."""
 
-    name: str
-    argument: str = ""
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeSetting:
-    """A setting that the screen owns ("theme")."""
+class ShowDiff:
+    """A request to open the diff viewer."""
 
-    name: str
-    value: str
+    source: Source
 
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """The conversation is gone: clear what shows it."""
+    """The conversation was cleared: clear what shows it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResumeTurn:
-    """Read `session.retry()`: the turn that failed goes on."""
+    """A request to read `session.retry()`: the turn that failed goes on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quit:
-    """Leave Forge."""
-
-
-CommandResult: TypeAlias = Text | Failure | OpenScreen | ChangeSetting | Cleared | ResumeTurn | Quit
+CommandResult: TypeAlias = Text | Notice | Failure | ShowDiff | Cleared | ResumeTurn

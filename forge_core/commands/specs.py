@@ -1,14 +1,17 @@
-"""The slash commands as data: one table feeds completion, the palette, `/help`, the README and tests.
+"""The slash commands as data: one table feeds dispatch, completion, the palette, `/help` and the docs.
 
-Light on purpose: it is loaded before the first frame. The commands themselves are in `handlers.py`.
+To add a command, add a row to `SPECS` and write its body. This module is imported before the first frame,
+so a row only names its body; `load` imports it when the command first runs.
 """
 
 from __future__ import annotations
 
 import difflib
+import importlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any, NamedTuple
 
 from forge_core.config.settings import PermissionMode, choices
 from forge_core.sanitize import safe_line
@@ -25,6 +28,25 @@ class Tier(StrEnum):
     """Only between turns."""
 
 
+class Scope(StrEnum):
+    """What the body of a command acts on."""
+
+    SESSION = "session"
+    """`async body(argument, session) -> CommandResult`, in a module of this package. A command that is sent
+    before there is a session waits for it."""
+    SCREEN = "screen"
+    """`body(argument, screen) -> None`, in a module of the screen's package. Needs no session."""
+
+
+class ArgumentValue(NamedTuple):
+    """One value that an argument can have, for the completion menu."""
+
+    text: str
+    detail: str = ""
+    is_current: bool = False
+    """Whether choosing it changes nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class CommandSpec:
     """One slash command."""
@@ -32,6 +54,9 @@ class CommandSpec:
     name: str
     """Without the slash."""
     summary: str
+    body: str
+    """`module:function`, relative to the package of its scope."""
+    scope: Scope = Scope.SESSION
     accepts: tuple[str, ...] = ()
     """The arguments that it accepts, a form each; no argument is always accepted. In a form, `on|off` is one
     of these words, `N` and `K` are numbers, any other word in capitals is one of the user's, with "..." the
@@ -44,6 +69,8 @@ class CommandSpec:
     """A sentence that follows the error for a wrong argument."""
     is_open: bool = False
     """Whether names that no menu lists are accepted too."""
+    values: str = ""
+    """`module:function`, given the session or screen: returns the `ArgumentValue`s known only at run time."""
 
     @property
     def argument_hint(self) -> str:
@@ -70,16 +97,36 @@ class CommandSpec:
         return tuple(dict.fromkeys(found))
 
 
+def load(name: str, package: str) -> Any:
+    """Import and return `module:function`, whose module is in `package`."""
+    module, _, function = name.partition(":")
+    return getattr(importlib.import_module(f"{package}.{module}"), function)
+
+
 _SHOWN_ARGUMENT = 60
 _NUMBERS = ("N", "K")
 
 
 SPECS: tuple[CommandSpec, ...] = (
-    CommandSpec("help", "What Forge can do: commands and keys", aliases=("?",), keywords=("keys", "manual")),
-    CommandSpec("tools", "List the tools with their parameters and permission", ("NAME",)),
+    CommandSpec(
+        "help",
+        "What Forge can do: commands and keys",
+        "screen_commands:show_help",
+        scope=Scope.SCREEN,
+        aliases=("?",),
+        keywords=("keys", "manual"),
+    ),
+    CommandSpec(
+        "tools",
+        "List the tools with their parameters and permission",
+        "tools_command:tools",
+        accepts=("NAME",),
+        values="tools_command:tool_values",
+    ),
     CommandSpec(
         "reset",
         "Start over: clear the conversation, keep the system message",
+        "session_commands:reset",
         aliases=("clear",),
         keywords=("new", "forget"),
         tier=Tier.INTERRUPTS,
@@ -87,81 +134,136 @@ SPECS: tuple[CommandSpec, ...] = (
     CommandSpec(
         "retry",
         "Send the model call that failed again, and go on with the turn",
+        "session_commands:retry",
         keywords=("again", "resume", "continue"),
         tier=Tier.IDLE,
     ),
     CommandSpec(
         "model",
         "Show or change the model",
-        ("NAME...",),
+        "session_commands:model",
+        accepts=("NAME...",),
         keywords=("provider",),
         tier=Tier.IDLE,
         is_open=True,
+        values="session_commands:model_values",
     ),
-    CommandSpec("theme", "Show or change the theme", ("NAME...",), keywords=("dark", "light", "colour")),
+    CommandSpec(
+        "theme",
+        "Show or change the theme",
+        "screen_commands:theme",
+        scope=Scope.SCREEN,
+        accepts=("NAME...",),
+        keywords=("dark", "light", "colour"),
+        values="screen_commands:theme_values",
+    ),
     CommandSpec(
         "thinking",
         "How much of the reasoning shows; without a word: the next",
-        ("|".join(choices("thinking")),),
+        "screen_commands:thinking",
+        scope=Scope.SCREEN,
+        accepts=("|".join(choices("thinking")),),
         keywords=("reasoning", "thoughts"),
+        values="screen_commands:thinking_values",
     ),
-    CommandSpec("raw", "Show the last answer as it was written, and back", keywords=("markdown", "source")),
+    CommandSpec(
+        "raw",
+        "Show the last answer as it was written, and back",
+        "screen_commands:raw",
+        scope=Scope.SCREEN,
+        keywords=("markdown", "source"),
+    ),
     CommandSpec(
         "undo",
         "Take back what the last turn did to files",
-        ("all", "with PATH...", "list"),
+        "undo_commands:undo",
+        accepts=("all", "with PATH...", "list"),
         keywords=("revert", "back"),
         tier=Tier.IDLE,
     ),
     CommandSpec(
         "diff",
         "Look at what changed: by the last turn, or in the working tree",
-        ("turn|worktree",),
+        "session_commands:diff",
+        accepts=("turn|worktree",),
         keywords=("changes", "git", "patch", "review"),
     ),
-    CommandSpec("redo", "Redo the last undo", tier=Tier.IDLE),
-    CommandSpec("todo", "Show what the model has set out to do", keywords=("plan", "tasks")),
+    CommandSpec("redo", "Redo the last undo", "undo_commands:redo", tier=Tier.IDLE),
+    CommandSpec(
+        "todo", "Show what the model has set out to do", "session_commands:todo", keywords=("plan", "tasks")
+    ),
     CommandSpec(
         "jobs",
         "List the commands that run in the background, or stop one",
-        ("stop N",),
+        "session_commands:jobs",
+        accepts=("stop N",),
         keywords=("background",),
     ),
     CommandSpec(
         "permissions",
         "List, add, remove and try the rules for what may run",
-        ("add allow|ask|deny RULE...", "remove RULE...", "test COMMAND..."),
+        "permission_commands:permissions",
+        accepts=("add allow|ask|deny RULE...", "remove RULE...", "test COMMAND..."),
         keywords=("rules", "allow", "deny"),
         advice="A rule is tool(pattern): bash(pytest:*), edit(src/**), read(.env).",
     ),
     CommandSpec(
         "mode",
         "Show or change how much runs unasked",
-        ("|".join(PermissionMode),),
+        "permission_commands:mode",
+        accepts=("|".join(PermissionMode),),
         keywords=("plan", "auto", "yolo"),
+        values="permission_commands:mode_values",
     ),
     CommandSpec(
         "sandbox",
         "What confines commands, and what to do about it",
+        "permission_commands:sandbox",
         keywords=("bwrap", "network"),
         advice="The sandbox is chosen at the start: --sandbox auto, strict or off.",
     ),
     CommandSpec(
         "trust",
         "Let this folder's own rules and instructions count, or not",
-        ("yes|no",),
+        "trust_command:trust",
+        accepts=("yes|no",),
         keywords=("agents.md", "project"),
     ),
-    CommandSpec("afk", "Away: ask me nothing, refuse what needs me", ("on|off",), aliases=("away",)),
-    CommandSpec("cost", "Tokens and money spent, by model and turn", keywords=("tokens", "usage", "price")),
-    CommandSpec("context", "What fills the model's window", keywords=("tokens", "window", "memory")),
+    CommandSpec(
+        "afk",
+        "Away: ask me nothing, refuse what needs me",
+        "session_commands:afk",
+        accepts=("on|off",),
+        aliases=("away",),
+    ),
+    CommandSpec(
+        "cost",
+        "Tokens and money spent, by model and turn",
+        "cost_command:cost",
+        keywords=("tokens", "usage", "price"),
+    ),
+    CommandSpec(
+        "context",
+        "What fills the model's window",
+        "context_command:context",
+        keywords=("tokens", "window", "memory"),
+    ),
     CommandSpec(
         "copy",
         "Copy an answer as Markdown (the last is 1), or a block of its code",
-        ("N", "[N] code [K]"),
+        "screen_commands:copy",
+        scope=Scope.SCREEN,
+        accepts=("N", "[N] code [K]"),
         keywords=("clipboard", "yank"),
     ),
-    CommandSpec("exit", "Leave Forge", aliases=("quit", "q"), keywords=("bye",)),
+    CommandSpec(
+        "exit",
+        "Leave Forge",
+        "screen_commands:leave",
+        scope=Scope.SCREEN,
+        aliases=("quit", "q"),
+        keywords=("bye",),
+    ),
 )
 
 _BY_NAME = {name: spec for spec in SPECS for name in (spec.name, *spec.aliases)}

@@ -18,7 +18,6 @@ MAX_FILES = 40
 MAX_TURNS = 20
 _MAX_TEXT = 60
 _VERBS = ("changed", "created", "moved", "deleted", "mode changed")
-_USAGE = "Use /undo, /undo all, /undo with PATH, or /undo list."
 _OFF = "Undo is off in this session: nothing was kept of what tools changed."
 
 
@@ -29,22 +28,21 @@ async def undo(argument: str, session: ForgeSession) -> CommandResult:
     if store is None:
         return Failure(_OFF)
     word, _, names = argument.partition(" ")
-    match word.lower(), names.strip():
-        case "list", "":
+    match word.lower():
+        case "list":
             await store.load()
             return Text(_turns(store), "Undo")
-        case "with", paths if paths:
+        case "with":
             try:
-                chosen = shlex.split(paths)
+                chosen = shlex.split(names)
             except ValueError as error:
                 return Failure(f"/undo with: {error}. Put quotes around a name with spaces.")
             folder = f"{session.config.working_dir}/"
             return _result(session, await store.undo([one.removeprefix(folder) for one in chosen]))
-        case "all", "":
+        case "all":
             return _result(session, await store.undo(None))
-        case "", "":
+        case _:
             return _result(session, await store.undo())
-    return Failure(f"/undo does not know {safe_line(argument)!r}. {_USAGE}")
 
 
 async def redo(argument: str, session: ForgeSession) -> CommandResult:
@@ -52,8 +50,6 @@ async def redo(argument: str, session: ForgeSession) -> CommandResult:
     store = session.undo
     if store is None:
         return Failure(_OFF)
-    if argument:
-        return Failure("/redo takes no argument. /undo list shows the turns.")
     return _result(session, await store.redo())
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from forge_core.commands import specs
+from forge_core.commands.specs import ArgumentValue
 from forge_core.sanitize import safe_line
 from forge_tui.widgets.choices import NONE_CHOSEN, Choice, ChoiceList
 
@@ -25,15 +26,6 @@ class Candidate:
     takes_argument: bool = False
 
 
-class Value(NamedTuple):
-    """What an argument can be."""
-
-    text: str
-    detail: str = ""
-    is_current: bool = False
-    """Whether it is the value now, so that choosing it changes nothing."""
-
-
 class Offer(NamedTuple):
     """The ways to complete a line, best first."""
 
@@ -43,11 +35,11 @@ class Offer(NamedTuple):
     is."""
 
 
-ArgumentValues: TypeAlias = Callable[[str], Sequence[Value]]
+ArgumentValues: TypeAlias = Callable[[str], Sequence[ArgumentValue]]
 """Command name → the values of its argument that only the screen or the session knows."""
 
 
-def no_values(command: str) -> Sequence[Value]:
+def no_values(command: str) -> Sequence[ArgumentValue]:
     """Every command's argument is what its own words say."""
     return ()
 
@@ -86,7 +78,7 @@ def _argument_offer(name: str, typed: str, argument_values: ArgumentValues) -> O
     known = argument_values(spec.name)
     if known:
         before, space, last = "", "", typed
-    values = known or [Value(word) for word in spec.words_after(before.split())]
+    values = known or [ArgumentValue(word) for word in spec.words_after(before.split())]
     wanted = last.lower()
     ranked = [(rank, value) for value in values if (rank := _rank(value.text.lower(), wanted)) is not None]
     ranked.sort(key=lambda row: row[0])
@@ -100,7 +92,9 @@ def _argument_offer(name: str, typed: str, argument_values: ArgumentValues) -> O
     return Offer(found, next(current, NONE_CHOSEN))
 
 
-def _value_candidate(line: str, value: Value, spec: specs.CommandSpec, *, is_exact: bool) -> Candidate:
+def _value_candidate(
+    line: str, value: ArgumentValue, spec: specs.CommandSpec, *, is_exact: bool
+) -> Candidate:
     is_whole = spec.problem(line.partition(" ")[2]) is None
     return Candidate(
         line=line,

@@ -26,7 +26,7 @@ HEAVY = (
     "importlib.metadata",
     "forge_core.runtime",
     "forge_core.session.session",
-    "forge_core.commands.handlers",
+    "forge_core.commands.dispatch",
     "forge_core.langchain.agent.agent",
     "forge_tui.screens.prompts.permission",
     "forge_tui.screens.panels.help",

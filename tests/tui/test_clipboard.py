@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_tui.screens.chat.copying import CannotCopyError, pick
+from forge_tui.screens.chat.screen_commands import CannotCopyError, pick
 from forge_tui.terminal import clipboard
 from forge_tui.terminal.clipboard import Route, find_route, sequence, told
 from forge_tui.widgets.transcript.answer.answer_text import AnswerText

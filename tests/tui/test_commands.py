@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
+
 import pytest
 
-from forge_core.commands.specs import SPECS, CommandSpec
+from forge_core.commands import specs
+from forge_core.commands.result import CommandResult, Text
+from forge_core.commands.specs import SPECS, ArgumentValue, CommandSpec, Scope
 from forge_core.config.models import ForgeConfig
 from forge_core.events import LLMStart
+from forge_core.session.session import ForgeSession
 from forge_tui.commands import Command, Slip, UserText, read_line
+from forge_tui.screens.chat.screen import ChatScreen
 from forge_tui.widgets.composer import Composer
-from tests.support.chat_app import make_app, ready, say, shown, until
+from tests.support.chat_app import make_app, ready, say, shown, type_text, until
 from tests.support.scripted_session import Gate, answer
 
 
@@ -220,3 +227,36 @@ async def test_exit_works_at_once_also_by_its_alias(config: ForgeConfig) -> None
     async with app.run_test() as pilot:
         await say(pilot, "/quit")
     assert app.return_code == 0
+
+
+async def test_a_row_and_a_body_make_a_command(config: ForgeConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each scope: completed, listed, run with its argument, its values offered."""
+
+    async def count(argument: str, session: ForgeSession) -> CommandResult:
+        return Text(f"{session.status.model} counts {argument}", "Count")
+
+    def shout(argument: str, screen: ChatScreen) -> None:
+        screen.say(f"{argument.upper()}!")
+
+    def numbers(session: ForgeSession) -> list[ArgumentValue]:
+        return [ArgumentValue("forty-two")]
+
+    bodies = {"count": count, "numbers": numbers}
+    monkeypatch.setitem(sys.modules, "forge_core.commands.throwaway", SimpleNamespace(**bodies))
+    monkeypatch.setitem(sys.modules, "forge_tui.screens.chat.throwaway", SimpleNamespace(shout=shout))
+    rows = (
+        CommandSpec("count", "Count", "throwaway:count", accepts=("NAME...",), values="throwaway:numbers"),
+        CommandSpec("shout", "Shout", "throwaway:shout", scope=Scope.SCREEN, accepts=("NAME...",)),
+    )
+    monkeypatch.setattr(specs, "SPECS", (*SPECS, *rows))
+    monkeypatch.setattr(specs, "_BY_NAME", {**specs._BY_NAME, **{row.name: row for row in rows}})
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await say(pilot, "/shout hello")
+        await until(pilot, lambda: "HELLO!" in shown(app))
+        await ready(pilot)
+        await type_text(pilot, "/count ")
+        await pilot.press("tab")
+        assert app.chat.composer.text == "/count forty-two"
+        await pilot.press("enter")
+        await until(pilot, lambda: "test/model counts forty-two" in shown(app))

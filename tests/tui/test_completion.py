@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from forge_core.commands import specs
-from forge_core.commands.specs import SPECS
+from forge_core.commands.specs import SPECS, ArgumentValue
 from forge_core.config.models import ForgeConfig
-from forge_tui.widgets.completion import Value, no_values, offer
+from forge_tui.widgets.completion import no_values, offer
 from tests.support.chat_app import make_app, ready, say, shown, type_text, until
 
 
-def values(command: str) -> list[Value]:
+def values(command: str) -> list[ArgumentValue]:
     known = {
-        "theme": [Value("forge-light"), Value("forge-dark", "now", is_current=True)],
-        "mode": [Value("plan"), Value("ask", "now", is_current=True)],
-        "model": [Value("vendor/model-mini"), Value("vendor/model")],
+        "theme": [ArgumentValue("forge-light"), ArgumentValue("forge-dark", "now", is_current=True)],
+        "mode": [ArgumentValue("plan"), ArgumentValue("ask", "now", is_current=True)],
+        "model": [ArgumentValue("vendor/model-mini"), ArgumentValue("vendor/model")],
     }
     return known.get(command, [])
 

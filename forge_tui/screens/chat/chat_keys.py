@@ -152,9 +152,6 @@ class ChatKeys(ReadingKeys, inherit_bindings=False):
             self.activity.note("There is no answer yet")
 
     def action_help(self) -> None:
-        self.open_help()
-
-    def open_help(self) -> None:
         from forge_tui.screens.panels.help import HelpScreen
 
         self.app.push_screen(HelpScreen())

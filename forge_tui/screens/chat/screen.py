@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
 
-from forge_core.commands.specs import Tier
+from forge_core.commands.specs import ArgumentValue, Scope, Tier, find, load
 from forge_core.config.models import ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_core.errors import ForgeError
@@ -22,7 +22,6 @@ from forge_tui.commands import Command, Slip, UserText, read_line
 from forge_tui.screens.chat.attention import TurnEnded
 from forge_tui.screens.chat.chat_keys import ChatKeys
 from forge_tui.screens.chat.figures import LiveFigures, as_todos
-from forge_tui.screens.chat.slash import SaveSetting, SlashCommands
 from forge_tui.screens.chat.surroundings import Surroundings
 from forge_tui.screens.chat.waiting import WaitingLines
 from forge_tui.widgets.activity import ActivityLine, Working
@@ -35,8 +34,11 @@ from forge_tui.widgets.todo_panel import TodoPanel
 from forge_tui.widgets.welcome import Welcome
 
 if TYPE_CHECKING:
+    from forge_core.commands.result import CommandResult
     from forge_core.session.session import ForgeSession
     from forge_tui.widgets.transcript import Transcript
+
+SaveSetting: TypeAlias = Callable[[str, str], None]
 
 MODE_CYCLE = (PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN, PermissionMode.AUTO)
 """What Shift+Tab goes through; yolo is for the command line alone."""
@@ -54,13 +56,14 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
         self,
         config: ForgeConfig,
         surroundings: Surroundings,
-        themes: Callable[[], Sequence[str]],
+        theme_names: Callable[[], Sequence[str]],
         save_setting: SaveSetting | None = None,
     ) -> None:
         super().__init__(surroundings.clock, config.working_dir)
         self._config = config
         self._surroundings = surroundings
-        self._themes = themes
+        self.theme_names = theme_names
+        self._save_setting = save_setting
         self._session: ForgeSession | None = None
         self._failure = ""
         """Why there will be no session."""
@@ -68,13 +71,12 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
         self._idle = asyncio.Event()
         self._idle.set()
         self._live = LiveFigures(config, surroundings.home)
-        self._slash = SlashCommands(self, themes, save_setting)
         self._mode = config.permission_mode
         self._knows_auto = False
         self._transcript: Transcript | None = None
         self.activity = ActivityLine(surroundings.clock, self._show_figures, self._live.progress)
         self.todos = TodoPanel()
-        self.popup = CompletionPopup(lambda command: self._slash.argument_values(command, self._session))
+        self.popup = CompletionPopup(self._argument_values)
         self.composer = Composer(self.popup, self._recall, self.prompts.may_send)
         self.status_bar = StatusBar(self._live.current())
         self.welcome = Welcome(self._live.facts(surroundings.version))
@@ -177,7 +179,7 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
     def _submit_command(self, line: Command) -> None:
         if line.spec.tier is Tier.INTERRUPTS:
             self._waiting.clear()  # now: what is sent after it is meant for what comes then
-        if self._session is None and not self._failure and not self._slash.is_local(line):
+        if self._session is None and not self._failure and line.spec.scope is Scope.SESSION:
             self._waiting.add(line)
             self._show_queue()
         else:
@@ -188,8 +190,65 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
 
     async def _run_command(self, line: Command) -> None:
         with self._waiting.held() if line.spec.tier is Tier.INTERRUPTS else nullcontext():
-            await self._slash.run(line, self._session)
+            if line.spec.scope is Scope.SCREEN:
+                load(line.spec.body, __package__)(line.argument, self)
+            elif self._session is not None and await self._may_run(line):
+                from forge_core.commands.dispatch import run_command  # imports much: not before a command
+
+                self._show_result(await run_command(line.spec, line.argument, self._session), self._session)
         self._go_on()
+
+    async def _may_run(self, line: Command) -> bool:
+        """Whether the command may run now; ends the turn for one that interrupts."""
+        if self.has_turn and line.spec.tier is Tier.IDLE:
+            self.complain(f"/{line.spec.name} works between turns. Press Esc to interrupt this one.")
+            return False
+        if self.has_turn and line.spec.tier is Tier.INTERRUPTS:
+            await self.end_turn()
+        return True
+
+    def _show_result(self, result: CommandResult, session: ForgeSession) -> None:
+        from forge_core.commands import result as results
+
+        match result:
+            case results.Text(body, title):
+                self.show_text(body, title)
+            case results.Notice(text):
+                self.say(text)
+            case results.Failure(text):
+                self.complain(text)
+            case results.ShowDiff(source):
+                from forge_tui.screens.diff.screen import DiffScreen
+
+                self.app.push_screen(DiffScreen(session.changes, source))
+            case results.Cleared():
+                self.start_over()
+            case results.ResumeTurn():
+                self.resume_turn()
+        self.refresh_status()
+        self.refresh_todos(is_over=not self.has_turn)
+
+    def _argument_values(self, name: str) -> Sequence[ArgumentValue]:
+        """Return the values of a command's argument that its row does not list."""
+        spec = find(name)
+        if spec is None or not spec.values:
+            return ()
+        if spec.scope is Scope.SCREEN:
+            values: Sequence[ArgumentValue] = load(spec.values, __package__)(self)
+            return values
+        if self._session is None:
+            return ()
+        from forge_core.commands.dispatch import argument_values
+
+        return argument_values(spec, self._session)
+
+    def save_setting(self, name: str, value: str) -> None:
+        """Save a setting that the screen has changed; say so if that fails."""
+        if self._save_setting is not None:
+            try:
+                self._save_setting(name, value)
+            except OSError as error:
+                self.complain(f"The {name} is {value} now, but could not be kept: {error}.")
 
     def _go_on(self) -> None:
         """Start what waits, when nothing runs."""

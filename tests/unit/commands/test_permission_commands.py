@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from forge_core.approval import Answer, deny_all
-from forge_core.commands.handlers import run_command
 from forge_core.commands.result import CommandResult, Failure, Text
 from forge_core.config.models import Origin
 from forge_core.config.settings import PermissionMode, SandboxSetting
@@ -19,6 +18,7 @@ from forge_core.session.session import ForgeSession
 from forge_core.tools.base import ExecutionContext
 from forge_core.tools.registry import builtin_tools
 from forge_core.workspace.trust import is_trusted
+from tests.support.commands import run_command
 from tests.support.scripted_llm import Call, ScriptedLLM
 from tests.support.sessions import Answering, scripted_session
 

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
 from forge_core.commands import specs
-from forge_core.commands.handlers import _HANDLERS
 from forge_core.session.changes import SOURCES
 
+PACKAGES = {
+    specs.Scope.SESSION: "forge_core.commands",
+    specs.Scope.SCREEN: "forge_tui.screens.chat",
+}
 
-def test_every_command_has_a_handler_and_no_handler_is_alone() -> None:
-    assert {spec.name for spec in specs.SPECS} == set(_HANDLERS)
+
+@pytest.mark.parametrize("spec", specs.SPECS, ids=lambda spec: spec.name)
+def test_every_command_has_a_body(spec: specs.CommandSpec) -> None:
+    package = PACKAGES[spec.scope]
+    body = specs.load(spec.body, package)
+    assert list(inspect.signature(body).parameters) == ["argument", str(spec.scope)]
+    assert inspect.iscoroutinefunction(body) == (spec.scope is specs.Scope.SESSION)
+    if spec.values:
+        assert list(inspect.signature(specs.load(spec.values, package)).parameters) == [str(spec.scope)]
 
 
 def test_no_name_or_alias_is_used_twice() -> None:

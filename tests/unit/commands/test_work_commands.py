@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from forge_core.commands.handlers import run_command
 from forge_core.commands.result import Failure, Text
 from forge_core.config.settings import PermissionMode
 from forge_core.tools.registry import builtin_tools
+from tests.support.commands import run_command
 from tests.support.scripted_llm import Call
 from tests.support.sessions import scripted_session
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from forge_core.commands.handlers import run_command
 from forge_core.commands.result import Failure, ResumeTurn
 from forge_core.errors import ConnectionFailedError, ForgeError
 from forge_core.events import AgentEnd, AgentEvent
 from forge_core.session.session import ForgeSession
 from forge_core.store.journal import read_journal
 from tests.support.agent_tools import Echo
+from tests.support.commands import run_command
 from tests.support.scripted_llm import Call, Piece, ScriptedLLM
 from tests.support.sessions import scripted_session
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.commands.handlers import run_command
 from forge_core.commands.result import Failure, Text
 from forge_core.commands.undo_commands import redo, undo
 from forge_core.session.session import ForgeSession
 from forge_core.undo import UndoStore
+from tests.support.commands import run_command
 from tests.support.sessions import scripted_session
 from tests.unit.undo.workspace import Workspace
 
@@ -82,8 +82,8 @@ async def test_nothing_to_undo_and_unknown_arguments_say_so(table: tuple[ForgeSe
     assert await read(undo("", session)) == "Nothing to undo."
     assert await read(redo("", session)) == "Nothing to redo."
     assert await read(undo("list", session)) == "No turn has changed files yet."
-    assert isinstance(await undo("everything", session), Failure)
-    assert isinstance(await redo("all", session), Failure)
+    assert isinstance(await run_command("/undo everything", session), Failure)
+    assert isinstance(await run_command("/redo all", session), Failure)
     session._parts.bench.undo = None
     assert isinstance(await undo("", session), Failure)
 

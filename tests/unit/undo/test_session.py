@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.commands.handlers import run_command
 from forge_core.commands.result import Failure, Text
 from forge_core.config.settings import PermissionMode
 from forge_core.events import ToolEnd
@@ -15,6 +14,7 @@ from forge_core.permissions.sandbox import MountedPaths, Sandbox, SandboxKind, p
 from forge_core.session.session import ForgeSession
 from forge_core.tools.registry import builtin_tools
 from forge_core.undo import UndoStore
+from tests.support.commands import run_command
 from tests.support.scripted_llm import Call
 from tests.support.sessions import scripted_session
 from tests.unit.undo.workspace import shapes

@@ -6,20 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.commands.handlers import run_command
-from forge_core.commands.result import ChangeSetting, Cleared, Failure, OpenScreen, Quit, Text
-from forge_core.commands.specs import SPECS
+from forge_core.commands.result import Cleared, Failure, Notice, ShowDiff, Text
 from forge_core.config.settings import PermissionMode
 from forge_core.tools.registry import builtin_tools
+from tests.support.commands import run_command
 from tests.support.sessions import scripted_session
-
-
-async def test_help_lists_every_command(tmp_path: Path) -> None:
-    session = scripted_session(tmp_path, [["x"]])
-    result = await run_command("/help", session)
-    assert isinstance(result, Text)
-    for spec in SPECS:
-        assert f"/{spec.name}" in result.body
 
 
 async def test_tools_lists_every_tool_with_its_parameters_and_permission(tmp_path: Path) -> None:
@@ -70,18 +61,17 @@ async def test_an_unknown_command_is_a_failure_with_the_nearest_name(
     assert f"Did you mean {near}?" in result.text
 
 
-async def test_reset_model_theme_and_exit_say_what_to_do(tmp_path: Path) -> None:
+async def test_reset_model_and_diff_say_what_to_do(tmp_path: Path) -> None:
     session = scripted_session(tmp_path, [["x"]])
     assert await run_command("/reset", session) == Cleared()
-    assert await run_command("/model other/one", session) == ChangeSetting("model", "other/one")
+    assert await run_command("/model other/one", session) == Notice("Model: other/one")
     assert session.status.model == "other/one"
     models = await run_command("/model", session)
     assert isinstance(models, Text)
     assert "› other/one  8k" in models.body
     assert "other/two" in models.body
-    assert await run_command("/theme forge-light", session) == ChangeSetting("theme", "forge-light")
-    assert await run_command("/theme", session) == OpenScreen("theme")
-    assert await run_command("/quit", session) == Quit()
+    assert await run_command("/diff turn", session) == ShowDiff("turn")
+    assert await run_command("/diff", session) == ShowDiff("worktree")
 
 
 async def test_cost_is_a_table_per_model(tmp_path: Path) -> None:

@@ -1,0 +1,28 @@
+"""Runs the slash commands of the session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from forge_core.commands.result import CommandResult, Failure
+from forge_core.commands.specs import ArgumentValue, CommandSpec, load
+from forge_core.errors import ForgeError
+from forge_core.session.session import ForgeSession
+
+
+async def run_command(spec: CommandSpec, argument: str, session: ForgeSession) -> CommandResult:
+    """Run one command of scope `SESSION`; a `ForgeError` becomes a Failure.
+
+    The caller has checked the argument with `spec.problem`.
+    """
+    try:
+        result: CommandResult = await load(spec.body, __package__)(argument, session)
+    except ForgeError as error:
+        return Failure(str(error))
+    return result
+
+
+def argument_values(spec: CommandSpec, session: ForgeSession) -> Sequence[ArgumentValue]:
+    """Return the values of the argument of such a command that only the session knows."""
+    values: Sequence[ArgumentValue] = load(spec.values, __package__)(session) if spec.values else ()
+    return values

@@ -1,0 +1,101 @@
+"""The short commands of the session: `/reset`, `/retry`, `/model`, `/diff`, `/todo`, `/jobs` and `/afk`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from forge_core.commands.columns import columns
+from forge_core.commands.result import Cleared, CommandResult, Failure, Notice, ResumeTurn, ShowDiff, Text
+from forge_core.commands.specs import ArgumentValue
+from forge_core.sanitize import safe_line
+from forge_core.session.session import NOTHING_TO_RETRY, ForgeSession
+from forge_core.tools.builtin.todo import TodoItem, TodoStatus
+
+_MARKS = {TodoStatus.COMPLETED: "✓", TodoStatus.IN_PROGRESS: "▸", TodoStatus.PENDING: "○"}
+
+
+async def reset(argument: str, session: ForgeSession) -> CommandResult:
+    """Clear the conversation."""
+    await session.reset()
+    return Cleared()
+
+
+async def retry(argument: str, session: ForgeSession) -> CommandResult:
+    """Resume the turn that failed."""
+    return ResumeTurn() if session.can_retry else Failure(NOTHING_TO_RETRY)
+
+
+async def model(argument: str, session: ForgeSession) -> CommandResult:
+    """List the known models, or choose one."""
+    status = session.status
+    if not argument:
+        rows = [
+            (f"{'›' if choice.id == status.model else ' '} {choice.id}", choice.note)
+            for choice in session.known_models()
+        ]
+        return Text(f"{columns(rows)}\n\n/model NAME changes it, from the next answer on.", "Model")
+    if status.provider_label == "offline":
+        return Failure(
+            "The offline model is the only one without a connection. Set OPENROUTER_API_KEY, or start with "
+            "`forge chat --base-url URL --model NAME`."
+        )
+    if len(argument.split()) > 1:
+        return Failure(
+            f"{argument!r} is not the name of a model: it contains spaces. /model alone lists some."
+        )
+    session.set_model(argument)
+    return Notice(f"Model: {argument}")
+
+
+def model_values(session: ForgeSession) -> Sequence[ArgumentValue]:
+    """Return the known models."""
+    current = session.status.model
+    return [ArgumentValue(choice.id, choice.note, choice.id == current) for choice in session.known_models()]
+
+
+async def diff(argument: str, session: ForgeSession) -> CommandResult:
+    """Show changes: by default those of the last turn, or of the working tree if it made none."""
+    if argument:
+        return ShowDiff("turn" if argument.lower() == "turn" else "worktree")
+    return ShowDiff("turn" if (await session.changes("turn").read()).files else "worktree")
+
+
+async def todo(argument: str, session: ForgeSession) -> CommandResult:
+    """The plan, a line a step."""
+    items = session.todos.items
+    if not items:
+        return Text("There is no plan. The model makes one for tasks of several steps.", "Todo")
+    lines = [f"{_MARKS[item.status]} {safe_line(_words(item))}" for item in items]
+    return Text("\n".join([*lines, "", session.todos.summary]), "Todo")
+
+
+def _words(item: TodoItem) -> str:
+    is_current = item.status is TodoStatus.IN_PROGRESS
+    return (item.active_form or item.content) if is_current else item.content
+
+
+async def jobs(argument: str, session: ForgeSession) -> CommandResult:
+    """The background jobs; `stop N` ends one."""
+    if argument:
+        number = int(argument.split()[-1])
+        await session.jobs.stop(number)
+        return Text(session.jobs.standing(number), "Jobs")
+    rows = [
+        (str(view.id), f"{view.outcome}  {' '.join(view.command.split())}") for view in session.jobs.list()
+    ]
+    if not rows:
+        return Text("Nothing runs in the background.", "Jobs")
+    return Text(f"{columns(rows)}\n\n/jobs stop N ends one.", "Jobs")
+
+
+async def afk(argument: str, session: ForgeSession) -> CommandResult:
+    """Switches whether the person is asked."""
+    wanted = argument.lower() == "on" if argument else not session.is_away
+    session.is_away = wanted
+    if wanted:
+        return Text(
+            "You are away: nothing asks you now. What would ask is refused and the model told so. /afk again "
+            "when you are back.",
+            "Away",
+        )
+    return Text("Welcome back: what needs you asks again.", "Away")

@@ -1,0 +1,127 @@
+"""The slash commands that act on the screen; their rows are in `forge_core.commands.specs`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from forge_core.commands.specs import ArgumentValue
+from forge_core.config.settings import ThinkingSetting, check_value, choices
+from forge_core.sanitize import safe_line
+
+if TYPE_CHECKING:
+    from forge_tui.screens.chat.screen import ChatScreen
+    from forge_tui.widgets.transcript.answer.answer_text import AnswerText
+
+_ARGUMENT = re.compile(r"(?P<answer>\d+)?\s*(?P<code>code\s*(?P<block>\d+)?)?", re.IGNORECASE)
+_USAGE = "/copy 2 takes the answer before the last one, /copy code 1 the first block of code of the last one"
+
+
+def show_help(argument: str, screen: ChatScreen) -> None:
+    """Open the help page."""
+    screen.action_help()
+
+
+def leave(argument: str, screen: ChatScreen) -> None:
+    """End the app."""
+    screen.leave()
+
+
+def raw(argument: str, screen: ChatScreen) -> None:
+    """Show the last answer as Markdown source, or rendered again."""
+    answers = screen.transcript.answers
+    if not answers or not screen.transcript.toggle_raw(answers[-1]):
+        screen.complain("There is no answer yet.")
+
+
+def copy(argument: str, screen: ChatScreen) -> None:
+    """Copy an answer, or a block of its code."""
+    try:
+        screen.app.copy_to_clipboard(pick(screen.transcript.answers, argument))
+    except CannotCopyError as error:
+        screen.complain(str(error))
+
+
+def thinking(argument: str, screen: ChatScreen) -> None:
+    """Show this much of the reasoning; without an argument switch to the next setting."""
+    values = choices("thinking")
+    following = values.index(screen.transcript.thinking) + 1
+    chosen: ThinkingSetting = check_value("thinking", argument or values[following % len(values)])
+    screen.transcript.show_thinking(chosen)
+    screen.activity.note(f"Reasoning: {chosen}")
+    screen.save_setting("thinking", chosen)
+
+
+def thinking_values(screen: ChatScreen) -> Sequence[ArgumentValue]:
+    """Return how much of the reasoning can show."""
+    return _values(choices("thinking"), screen.transcript.thinking)
+
+
+def theme(argument: str, screen: ChatScreen) -> None:
+    """Switch to a theme; without an argument open the picker."""
+    if argument:
+        _use_theme(argument, screen)
+        return
+    from forge_tui.screens.panels.theme_picker import ThemePicker
+
+    def use(name: str | None) -> None:
+        if name is not None:
+            _use_theme(name, screen)
+
+    screen.app.push_screen(ThemePicker(screen.theme_names(), screen.app.theme), use)
+
+
+def theme_values(screen: ChatScreen) -> Sequence[ArgumentValue]:
+    """Return the names of the themes."""
+    return _values(screen.theme_names(), screen.app.theme)
+
+
+def _use_theme(name: str, screen: ChatScreen) -> None:
+    names = screen.theme_names()
+    if name not in names:
+        screen.complain(f"There is no theme {safe_line(name)!r}. The themes are: {', '.join(names)}.")
+        return
+    screen.app.theme = name
+    screen.save_setting("theme", name)
+
+
+def _values(texts: Iterable[str], current: str) -> list[ArgumentValue]:
+    return [ArgumentValue(text, "now" if text == current else "", text == current) for text in texts]
+
+
+class CannotCopyError(Exception):
+    """There is nothing to copy; the text says why."""
+
+
+def pick(answers: Sequence[AnswerText], argument: str) -> str:
+    """Return what `/copy` copies. Answers are numbered from the last one, blocks of code from the first.
+
+    Raises:
+        CannotCopyError: with what there is instead.
+    """
+    asked = _ARGUMENT.fullmatch(argument.strip())
+    if asked is None:
+        raise CannotCopyError(f"/copy does not know {safe_line(argument[:60])!r}: {_USAGE}.")
+    written = [answer for answer in answers if answer.source.strip()]
+    if not written:
+        raise CannotCopyError("There is no answer yet that could be copied.")
+    number = int(asked["answer"] or 1)
+    if not 1 <= number <= len(written):
+        there = _count(len(written), "answer")
+        raise CannotCopyError(f"There is no answer {number} among {there}; the last one is 1.")
+    answer = written[-number]
+    if asked["code"] is None:
+        return answer.source.strip("\n")
+    blocks = answer.code_blocks
+    block = int(asked["block"] or len(blocks))
+    if not blocks:
+        raise CannotCopyError(f"Answer {number} has no block of code. /copy {number} takes all of it.")
+    if not 1 <= block <= len(blocks):
+        there = _count(len(blocks), "block")
+        raise CannotCopyError(f"There is no block {block}: answer {number} has {there} of code.")
+    return blocks[block - 1].text
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s'[: number != 1]}"
