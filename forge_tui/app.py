@@ -151,7 +151,7 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
         note, is_long = clipboard.told(text, route)
         self.chat.activity.note(note, 6.0 if is_long else NOTE_S)
 
-    async def on_pointing_selection_made(self) -> None:
+    async def on_block_view_selection_made(self) -> None:
         workers.start(self, self._copy_primary, "primary", is_replacing=True)
 
     async def _copy_primary(self) -> None:

@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 
 from forge_core.config.models import ForgeConfig
 from forge_tui.widgets.blockview.blocks import UserBlock
-from forge_tui.widgets.blockview.find import Finder
+from forge_tui.widgets.blockview.finder import TextSearch
 from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.find_bar import FindLine
 from forge_tui.widgets.transcript.answer.answer_blocks import MarkdownBlock
@@ -17,7 +17,7 @@ from tests.support.transcripts import STYLES, TranscriptApp, said, tool_ended, t
 
 
 def found(layout: Layout, needle: str) -> tuple[list[int], int]:
-    finder = Finder(layout)
+    finder = TextSearch(layout)
     finder.begin(needle, len(layout.blocks))
     while not finder.is_done:
         finder.step(0.01)
@@ -48,7 +48,7 @@ def test_what_is_found_is_what_can_be_read_not_its_marks() -> None:
 
 def test_a_longer_text_is_looked_for_among_what_the_shorter_one_found() -> None:
     layout = layout_with(*(f"number {n}" for n in range(100)))
-    finder = Finder(layout)
+    finder = TextSearch(layout)
     counts = []
     for needle in ("number", "number 7", "number 77", "number 7", "NUMBER", "number 99"):
         finder.begin(needle, 50)
@@ -70,7 +70,7 @@ def test_no_slice_looks_at_everything() -> None:
 
     for _ in range(5_000):
         layout.append(Dear("some words"))
-    finder = Finder(layout)
+    finder = TextSearch(layout)
     finder.begin("nowhere", 0)
     finder.step(0.0)
     assert len(looked) < 50
@@ -78,8 +78,8 @@ def test_no_slice_looks_at_everything() -> None:
 
 
 async def looked_for(app: TranscriptApp, pilot: Pilot[None], needle: str) -> None:
-    app.transcript.look_for(needle)
-    while not app.transcript._finder.is_done:
+    app.transcript.finder.find(needle)
+    while not app.transcript.finder.search.is_done:
         await pilot.pause(0.005)
     await pilot.pause()
 
@@ -89,17 +89,17 @@ async def test_the_nearest_match_above_comes_first_then_older_ones_and_round_aga
         for number in range(60):
             app.transcript.add_user(f"needle {number}" if number % 10 == 5 else f"hay {number}\n\nmore")
         await pilot.pause()
-        app.transcript.start_find()
+        app.transcript.finder.begin()
         await looked_for(app, pilot, "needle")
         visited = []
         for _ in range(7):
-            assert app.transcript._current is not None
-            visited.append((app.transcript._current.block, app.transcript.find_status))
-            assert any(f"needle {app.transcript._current.block}" in row for row in app.rows())
-            app.transcript.older_match()
+            assert app.transcript.finder.current is not None
+            visited.append((app.transcript.finder.current.block, app.transcript.find_status))
+            assert any(f"needle {app.transcript.finder.current.block}" in row for row in app.rows())
+            app.transcript.finder.older_match()
             await pilot.pause()
         assert visited == [(n * 10 + 5, f"{n + 1}/6") for n in (5, 4, 3, 2, 1, 0, 5)]
-        app.transcript.newer_match()
+        app.transcript.finder.newer_match()
         assert app.transcript.find_status == "6/6"
 
 
@@ -110,16 +110,16 @@ async def test_a_folded_card_is_unfolded_for_a_match_in_it_and_folded_when_left(
         app.transcript.apply(tool_ended("read", "\n".join(f"out {n}" for n in range(40)) + "\nmarker here"))
         app.transcript.add_text("\n".join(f"line {n}" for n in range(30)))
         await pilot.pause()
-        app.transcript.start_find()
+        app.transcript.finder.begin()
         await looked_for(app, pilot, "marker")
         assert app.transcript.find_status == "2/2"
         assert any("marker here" in row for row in app.rows())
-        app.transcript.older_match()
+        app.transcript.finder.older_match()
         await pilot.pause()
         assert any("first marker" in row for row in app.rows())
         assert not any("out 3" in row for row in app.rows())
-        app.transcript.newer_match()
-        app.transcript.end_find(is_kept=True)
+        app.transcript.finder.newer_match()
+        app.transcript.finder.end(is_kept=True)
         await pilot.pause()
         assert any("marker here" in row for row in app.rows())
 
@@ -131,10 +131,10 @@ async def test_going_back_shows_what_was_there_before() -> None:
         app.transcript.page_up()
         await pilot.pause()
         before = app.rows()
-        app.transcript.start_find()
+        app.transcript.finder.begin()
         await looked_for(app, pilot, "text 3")
         assert app.rows() != before
-        app.transcript.end_find(is_kept=False)
+        app.transcript.finder.end(is_kept=False)
         await pilot.pause()
         assert app.rows() == before
 
@@ -143,7 +143,7 @@ async def test_matches_are_marked_and_the_current_one_more() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         app.transcript.add_markdown("one two one\n\ntwo one")
         await pilot.pause()
-        app.transcript.start_find()
+        app.transcript.finder.begin()
         await looked_for(app, pilot, "one")
         styles = app.transcript._current_styles()
         marks = [
@@ -154,9 +154,9 @@ async def test_matches_are_marked_and_the_current_one_more() -> None:
             and segment.style.bgcolor in (styles.match.bgcolor, styles.match_current.bgcolor)
         ]
         assert marks == [(0, "one", False), (0, "one", False), (2, "one", True)]
-        app.transcript.end_find(is_kept=True)
+        app.transcript.finder.end(is_kept=True)
         await pilot.pause()
-        assert not app.transcript._finder.hits
+        assert not app.transcript.finder.search.hits
 
 
 async def test_what_streams_meanwhile_is_counted_and_moves_nothing() -> None:
@@ -164,14 +164,14 @@ async def test_what_streams_meanwhile_is_counted_and_moves_nothing() -> None:
         for number in range(30):
             app.transcript.add_user(f"word {number}")
         await pilot.pause()
-        app.transcript.start_find()
+        app.transcript.finder.begin()
         await looked_for(app, pilot, "word 2")
         before, status = app.rows(), app.transcript.find_status
         assert status == "11/11"
         app.transcript.apply(said("An answer with word 2 in it.\n\nAnd more.\n\n" * 10))
         while app.transcript._flush_handle is not None:
             await pilot.pause(0.01)
-        app.transcript._follow()
+        app.transcript.finder._follow()
         await pilot.pause()
         assert app.transcript.find_status == "11/21"
         assert app.rows() == before
@@ -181,13 +181,13 @@ async def test_a_match_that_comes_later_is_counted_and_can_be_gone_to() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         app.transcript.add_user("nothing of the kind")
         await pilot.pause()
-        app.transcript.start_find()
+        app.transcript.finder.begin()
         await looked_for(app, pilot, "marker")
         assert app.transcript.find_status == "no match"
         app.transcript.add_notice("a marker\n" * 3)
-        app.transcript._follow()
+        app.transcript.finder._follow()
         assert app.transcript.find_status == "–/3"
-        app.transcript.older_match()
+        app.transcript.finder.older_match()
         assert app.transcript.find_status == "3/3"
 
 

@@ -49,7 +49,7 @@ async def visited(app: TranscriptApp, pilot: Pilot[None], steps: int) -> list[tu
         ]
         assert len(marked) == 1, "the current match is in view"
         found.append((marked[0], app.transcript.find_status))
-        app.transcript.older_match()
+        app.transcript.finder.older_match()
         await pilot.pause()
     return found
 
@@ -60,7 +60,7 @@ async def test_every_match_of_a_long_output_is_gone_to_and_the_card_stays_small(
         app.transcript.apply(tool_ended("bash", long_output()))
         app.transcript.add_text("\n".join(f"end {n}" for n in range(30)))
         await pilot.pause()
-        app.transcript.start_find()
+        app.transcript.finder.begin()
         await looked_for(app, pilot, "needle")
         count = len(AT)
         rows = await visited(app, pilot, count + 1)
@@ -68,8 +68,8 @@ async def test_every_match_of_a_long_output_is_gone_to_and_the_card_stays_small(
         assert [status for _, status in rows] == [f"{n + 1}/{count}" for n in order]
         assert [row.split("line ")[1].split()[0] for row, _ in rows] == [str(AT[n]) for n in order]
         assert len(app.transcript.model.rendered(0).rows) <= MOST_PAGES * PAGE_LINES + 5
-        app.transcript.newer_match()
-        app.transcript.end_find(is_kept=False)
+        app.transcript.finder.newer_match()
+        app.transcript.finder.end(is_kept=False)
         await pilot.pause()
         assert len(app.transcript.model.rendered(0).rows) < 10, "folded again when it is left"
 
@@ -81,7 +81,7 @@ async def test_every_match_in_the_calls_that_a_call_made_is_gone_to(name: str) -
             app.transcript.apply(event)
         app.transcript.add_text("\n".join(f"end {n}" for n in range(30)))
         await pilot.pause()
-        app.transcript.start_find()
+        app.transcript.finder.begin()
         await looked_for(app, pilot, "needle")
         wanted = [n for n in range(450) if n % 40 == 7]
         rows = await visited(app, pilot, len(wanted) + 1)
@@ -102,7 +102,7 @@ async def test_every_match_of_a_long_change_is_gone_to() -> None:
         app.transcript.apply(tool_ended("write", "Wrote x.py", diffs=(change,)))
         app.transcript.add_text("\n".join(f"end {n}" for n in range(30)))
         await pilot.pause()
-        app.transcript.start_find()
+        app.transcript.finder.begin()
         await looked_for(app, pilot, "needle")
         rows = await visited(app, pilot, 6)
         assert [row.split("value_")[1].split()[0] for row, _ in rows] == [
@@ -122,10 +122,10 @@ async def test_what_was_unfolded_and_paged_by_hand_is_so_again_afterwards() -> N
         await pilot.pause()
         before = app.rows()
         assert any("line 5" in row for row in before)
-        app.transcript.start_find()
+        app.transcript.finder.begin()
         await looked_for(app, pilot, "needle")
         assert any("line 40000 needle" in row for row in app.rows())
-        app.transcript.end_find(is_kept=False)
+        app.transcript.finder.end(is_kept=False)
         await pilot.pause()
         assert app.rows() == before
 
@@ -136,12 +136,12 @@ async def test_a_match_that_was_stayed_at_stays_unfolded_when_something_else_is_
         app.transcript.apply(tool_ended("bash", long_output([40_000])))
         app.transcript.add_text("\n".join(f"end {n}" for n in range(30)))
         await pilot.pause()
-        app.transcript.start_find()
+        app.transcript.finder.begin()
         await looked_for(app, pilot, "line 40000")
-        app.transcript.end_find(is_kept=True)
-        app.transcript.start_find()
+        app.transcript.finder.end(is_kept=True)
+        app.transcript.finder.begin()
         await looked_for(app, pilot, "line 100 ")
         await looked_for(app, pilot, "end 7")
-        app.transcript.end_find(is_kept=False)
+        app.transcript.finder.end(is_kept=False)
         await pilot.pause()
         assert any("line 40000 needle" in row for row in app.rows())

@@ -36,10 +36,10 @@ async def test_dragging_past_the_end_scrolls_on_and_selects_on() -> None:
         await pilot.pause()
         await press(pilot, (3, 5))
         await drag(pilot, [(10, 9), (9, 14)])
-        await until(pilot, lambda: app.transcript._frame.offset > 20)
-        assert app.transcript._edge_timer is not None
+        await until(pilot, lambda: app.transcript.frame.offset > 20)
+        assert app.transcript.mouse.edge_timer is not None
         await pilot.hover(offset=(8, 8))
-        assert app.transcript._edge_timer is None
+        assert app.transcript.mouse.edge_timer is None
         last = app.rows()[8].strip()
         await pilot.mouse_up(offset=(8, 8))
         lines = app.transcript.selected_text().split("\n")
@@ -53,10 +53,10 @@ async def test_dragging_to_the_first_row_scrolls_back_and_stops_at_the_beginning
         await pilot.pause()
         await press(pilot, (9, 10))
         await drag(pilot, [(9, 5), (0, 0)])
-        await until(pilot, lambda: app.transcript._frame.offset == 0)
+        await until(pilot, lambda: app.transcript.frame.offset == 0)
         await pilot.pause(0.1)
         await pilot.mouse_up(offset=(0, 0))
-        assert app.transcript._edge_timer is None
+        assert app.transcript.mouse.edge_timer is None
         assert app.transcript.selected_text().startswith("line 0\nline 1\n")
 
 
@@ -155,7 +155,7 @@ async def test_the_bar_can_be_dragged_to_both_ends() -> None:
         await pilot.mouse_down(offset=(59, 12))
         await pilot.hover(offset=(59, 6))
         await until(pilot, lambda: not app.transcript.at_end)
-        assert 100 < app.transcript._frame.places[0][0] < 500
+        assert 100 < app.transcript.frame.places[0][0] < 500
         await pilot.hover(offset=(59, 0))
         await until(pilot, lambda: "paragraph 0" in app.rows()[0])
         await pilot.hover(offset=(59, 15))
@@ -329,7 +329,7 @@ async def test_selections_in_quick_succession_leave_nothing_behind(config: Forge
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
         for text in "abc":
-            await app.on_pointing_selection_made()
+            await app.on_block_view_selection_made()
             app.copy_to_clipboard(text)
         await until(pilot, lambda: "Copied 1 character" in shown(app))
         gc.collect()  # a coroutine that nobody awaited is told of here

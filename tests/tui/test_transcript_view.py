@@ -338,7 +338,7 @@ async def test_anything_done_while_an_answer_streams_leaves_a_whole_screen(seed:
                     transcript.apply(said(MARKDOWN[start : start + chance.randrange(200)]))
             if chance.random() < 0.3:
                 await pilot.pause()
-                frame = transcript._frame
+                frame = transcript.frame
                 assert 0 <= frame.offset <= max(0, frame.total - len(frame.rows))
                 transcript.selected_text()
         transcript.scroll_to_end()

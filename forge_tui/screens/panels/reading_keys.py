@@ -78,16 +78,16 @@ class ReadingKeys(FrugalScreen[None], inherit_bindings=False):
             self.watch(self.activity, "said", self._find_bar.status.say)
             self.watch(self.activity, "is_mouse_lent", self._find_bar.status.show_mouse_lent)
         if not self._find_bar.display:
-            self.transcript.start_find()
+            self.transcript.finder.begin()
             self._find_bar.display, self.activity.display = True, False
-            self.transcript.look_for(self._find_bar.line.value)
+            self.transcript.finder.find(self._find_bar.line.value)
         self._find_bar.begin()
 
     def end_find(self, *, is_kept: bool) -> None:
         """Close the line; the view stays at the match, or goes back to where it was."""
         if self._find_bar is not None and self._find_bar.display:
             self._find_bar.display, self.activity.display = False, True
-            self.transcript.end_find(is_kept=is_kept)
+            self.transcript.finder.end(is_kept=is_kept)
             self.return_focus()
 
     @abstractmethod
@@ -100,11 +100,12 @@ class ReadingKeys(FrugalScreen[None], inherit_bindings=False):
     def _look(self) -> None:
         """Look for what stands in the line now: its keys may come sooner than word of its change."""
         if self._find_bar is not None and self.is_finding:
-            self.transcript.look_for(self._find_bar.line.value)
+            self.transcript.finder.find(self._find_bar.line.value)
 
     def on_find_line_stepped(self, message: FindLine.Stepped) -> None:
         self._look()
-        (self.transcript.older_match if message.direction < 0 else self.transcript.newer_match)()
+        finder = self.transcript.finder
+        (finder.older_match if message.direction < 0 else finder.newer_match)()
 
     def on_find_line_closed(self, message: FindLine.Closed) -> None:
         self._look()

@@ -9,15 +9,29 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 from weakref import WeakSet
 
 from forge_tui.widgets.blockview.blocks import Block
-from forge_tui.widgets.blockview.frame import Frame
 from forge_tui.widgets.blockview.heights import Heights
 from forge_tui.widgets.blockview.row_cache import RowCache
 from forge_tui.widgets.blockview.rows import Rendered, Row
 from forge_tui.widgets.blockview.spots import Hold, Spot, hold_of, row_of, row_of_hold
 from forge_tui.widgets.blockview.styles import TranscriptStyles
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The rows that a view shows, and where they come from."""
+
+    rows: Sequence[Row]
+    """From the top; fewer than the screen's height where the transcript is shorter."""
+    places: Sequence[tuple[int, int]]
+    """Block and row of each."""
+    offset: int
+    """Rows above the first one, as far as is known."""
+    total: int
+    """Rows in all, as far as is known."""
 
 
 class Layout:

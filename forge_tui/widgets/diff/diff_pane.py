@@ -11,9 +11,9 @@ from rich.segment import Segment
 from forge_core.sanitize import safe_text
 from forge_core.text_width import clip, wrap_cells
 from forge_tui.widgets.blockview.blocks import Block
-from forge_tui.widgets.blockview.pointing import Pointing
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
+from forge_tui.widgets.blockview.view import BlockView
 from forge_tui.widgets.diff import Look, Patch, Stretch, draw_stretches
 
 _BLOCK_LINES = 100
@@ -106,7 +106,7 @@ class WordsBlock(Block):
         return self.gap + len(self._lines)
 
 
-class DiffPane(Pointing):
+class DiffPane(BlockView):
     """The window that shows it. Keys come from the screen."""
 
     DEFAULT_CSS = "DiffPane { width: 1fr; height: 1fr; }"
@@ -120,10 +120,10 @@ class DiffPane(Pointing):
     @property
     def place(self) -> Place | None:
         """What is looked at, to be found in another picture of the file; None where there are no lines."""
-        if not self._heads or not self._frame.places:
+        if not self._heads or not self.frame.places:
             return None
         is_at_hunk = self._is_current_visible()
-        block, row = (self._heads[self._hunk], 0) if is_at_hunk else self._frame.places[0]
+        block, row = (self._heads[self._hunk], 0) if is_at_hunk else self.frame.places[0]
         top = self.model.blocks[block]
         return Place(top.first + row, is_at_hunk) if isinstance(top, HunkBlock) else None
 
@@ -170,7 +170,7 @@ class DiffPane(Pointing):
             if not 0 <= wanted < len(self._heads):
                 return False
         else:  # somebody scrolled away: from what is at the top
-            top = self._frame.places[0][0] if self._frame.places else 0
+            top = self.frame.places[0][0] if self.frame.places else 0
             passed = bisect_right(self._heads, top)
             wanted = min(passed, len(self._heads) - 1) if direction > 0 else max(0, passed - 1)
             if not self._heads:
@@ -179,13 +179,13 @@ class DiffPane(Pointing):
         return True
 
     def _clear(self) -> None:
-        self.start_over()
+        self.reset()
         self._heads, self._hunk = [], 0
 
     def _begin(self, place: Place | None, is_last: bool) -> None:
         self.model.follows_end = False
         if not self._heads:
-            self._move(lambda: self.model.move_to(0, 0))
+            self.move(lambda: self.model.move_to(0, 0))
         elif place is None:
             self._go_to(len(self._heads) - 1 if is_last else 0)
         else:
@@ -193,7 +193,7 @@ class DiffPane(Pointing):
             block = max(0, bisect_right(blocks, place.line) - 1)
             self._go_to(max(0, bisect_right(self._heads, block) - 1))
             if not place.is_at_hunk:
-                self._move(lambda: self.model.move_to(block, max(0, place.line - blocks[block])))
+                self.move(lambda: self.model.move_to(block, max(0, place.line - blocks[block])))
         self.show()
 
     def _go_to(self, hunk: int) -> None:
@@ -202,10 +202,10 @@ class DiffPane(Pointing):
             assert isinstance(block, HunkBlock)
             block.mark(number == hunk)
         self._hunk = hunk
-        self._move(lambda: self.model.move_to(self._heads[hunk], 0))
+        self.move(lambda: self.model.move_to(self._heads[hunk], 0))
 
     def _is_current_visible(self) -> bool:
-        return bool(self._heads) and any(block == self._heads[self._hunk] for block, _ in self._frame.places)
+        return bool(self._heads) and any(block == self._heads[self._hunk] for block, _ in self.frame.places)
 
 
 def _heading(hidden: int, heading: str) -> str:

@@ -7,9 +7,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from forge_tui.terminal.internals import report_fault
 from forge_tui.widgets.blockview.blocks import Block, Level, NoticeBlock, TextBlock, UserBlock
-from forge_tui.widgets.blockview.finding import Finding
+from forge_tui.widgets.blockview.view import BlockView
 from forge_tui.widgets.pacing import FramePacer
 from forge_tui.widgets.transcript.answer.answer_blocks import AnswerBlock
 from forge_tui.widgets.transcript.conversation import Conversation
@@ -25,7 +24,7 @@ _TICK_S = 0.25
 """Between two looks at the running cards' times."""
 
 
-class Transcript(Finding):
+class Transcript(BlockView):
     """The conversation: what the person said, answers, reasoning, tool calls, notices."""
 
     def __init__(
@@ -89,9 +88,7 @@ class Transcript(Finding):
     def clear_blocks(self) -> None:
         """Empties the transcript."""
         self._conversation.clear()
-        self.start_over()
-        self.start_over_finding()
-        self.new_below = False
+        self.reset()
         self.show()
 
     def toggle_cards(self) -> None:
@@ -102,7 +99,7 @@ class Transcript(Finding):
             self._conversation.toggle_cards()
             self.model.settle()
 
-        self._move(toggle)
+        self.move(toggle)
 
     def toggle_raw(self, answer: AnswerText | None = None) -> bool:
         """Shows an answer as it was written, or again as what it means; False where there is none.
@@ -118,7 +115,7 @@ class Transcript(Finding):
                 self.model.stay()
             chosen.turn()
 
-        self._move(toggle)
+        self.move(toggle)
         return True
 
     @property
@@ -135,7 +132,7 @@ class Transcript(Finding):
         self.show()  # an answer that is being cut may have fewer blocks than at the last frame
         pointed = self.pointed_block
         shown = [] if pointed is None else [pointed]
-        shown += reversed([block for block, _ in self._frame.places])
+        shown += reversed([block for block, _ in self.frame.places])
         for index in shown:
             if isinstance(block := self.model.blocks[index], AnswerBlock) and block.answer.length:
                 return block.answer
@@ -152,9 +149,8 @@ class Transcript(Finding):
         self._ticker = self.set_interval(_TICK_S, self._tick, pause=True)
 
     def on_unmount(self) -> None:
-        for handle in (self._flush_handle, self._scrollbar_handle, self._slice_handle):
-            if handle is not None:
-                handle.cancel()
+        if self._flush_handle is not None:
+            self._flush_handle.cancel()
 
     def _add(self, block: Block) -> None:
         self._conversation.add(block)
@@ -184,8 +180,8 @@ class Transcript(Finding):
                 if not self.model.follows_end:
                     self.new_below = True
                 self.show_now()
-        except Exception as error:  # called by the loop: there is no message handler to catch a bug of ours
-            report_fault(self.app, error)
+        except Exception as error:  # called by the event loop: no message handler would catch a bug of ours
+            self.report_fault(error)
         if self._ticker is not None and self._conversation.has_clock:
             self._ticker.resume()
 

@@ -1,0 +1,235 @@
+"""The mouse over a view: the wheel, clicks that fold, and selecting, also past the edges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from textual import events
+from textual.geometry import Region, Size
+from textual.timer import Timer
+
+from forge_tui.widgets.blockview import selection as selecting
+from forge_tui.widgets.blockview.blocks import Block
+from forge_tui.widgets.blockview.layout import Frame, Layout
+from forge_tui.widgets.blockview.selection import Selected
+from forge_tui.widgets.blockview.spots import Spot
+
+WHEEL_ROWS = 3
+_EDGE_S = 0.05
+"""Between two steps of scrolling while the pointer is held past an edge."""
+_FASTEST_ROWS = 8
+
+
+class PointedView(Protocol):
+    """The view that a `Mouse` acts on."""
+
+    selected: Selected | None
+
+    @property
+    def model(self) -> Layout: ...
+
+    @property
+    def frame(self) -> Frame: ...
+
+    @property
+    def size(self) -> Size: ...
+
+    @property
+    def region(self) -> Region: ...
+
+    def show(self) -> None:
+        """Bring the frame up to date."""
+
+    def scroll_rows(self, delta: int) -> None: ...
+
+    def select(self, selected: Selected | None) -> None: ...
+
+    def announce_selection(self) -> None:
+        """Called when the mouse has made a selection."""
+
+    def toggle_at(self, y: int, act: Callable[[], bool]) -> bool:
+        """Fold or unfold something at row `y`; return whether anything changed."""
+
+    def capture_mouse(self) -> None: ...
+
+    def release_mouse(self) -> None: ...
+
+    def set_interval(self, interval: float, callback: Callable[[], None], /) -> Timer: ...
+
+
+class Mouse:
+    """Handles the mouse events of a view, which passes them on."""
+
+    def __init__(self, view: PointedView) -> None:
+        self.pointer: tuple[int, int] | None = None
+        """The cell under the pointer, also outside of the view while something is dragged."""
+        self.edge_timer: Timer | None = None
+        """Runs while the pointer is held past an edge."""
+        self._view = view
+        self._pressed: Spot | None = None
+        """The character under the button when it was pressed; None while it is up."""
+        self._pressed_behind: Spot | None = None
+        """The character after that one."""
+        self._has_dragged = False
+        """Whether the pointer has moved since the last press."""
+        self._had_selection = False
+        """Whether anything was selected at the last press."""
+        self._clicked: tuple[Spot, Block | None] | None = None
+        """The character under the last single click, and the block that the click folded."""
+        self._edge_steps = 0
+        self._has_left_first_row = False
+
+    def reset(self) -> None:
+        """Forget the text that was pressed and clicked: the view is emptied."""
+        if self._pressed is not None:
+            self._view.release_mouse()
+        self.stop_selecting()
+        self._clicked = None
+
+    def place_at(self, y: int) -> tuple[int, int] | None:
+        """Return the block and its row that row `y` of the view shows."""
+        places = self._view.frame.places
+        return places[y] if 0 <= y < len(places) else None
+
+    def wheel(self, event: events.MouseEvent, direction: int) -> None:
+        """Scroll up (-1) or down (1), and extend the selection where the button is down."""
+        event.stop()
+        event.prevent_default()
+        self._view.scroll_rows(direction * WHEEL_ROWS)
+        if self._pressed is not None:
+            self._extend(event.x, event.y)
+
+    # Selecting
+
+    def press(self, event: events.MouseDown) -> None:
+        """Begin a selection; with Shift, extend the one there is."""
+        if event.button != 1:
+            return
+        view = self._view
+        view.capture_mouse()
+        self.pointer = (event.x, event.y)
+        self._has_dragged, self._had_selection = False, view.selected is not None
+        self._has_left_first_row = event.y > 0
+        if event.shift and view.selected is not None:
+            self._pressed = self._pressed_behind = view.selected.anchor
+            self._extend(event.x, event.y)
+            return
+        self._pressed = view.model.keep(self._spot(event.x, event.y))
+        self._pressed_behind = view.model.keep(self._spot(event.x, event.y, behind=True))
+
+    def move(self, event: events.MouseMove) -> None:
+        before, self.pointer = self.pointer, (event.x, event.y)
+        if self._pressed is not None and self.pointer != before:
+            self._has_left_first_row |= event.y > 0
+            self._extend(event.x, event.y)
+            self._scroll_past_edge()
+
+    def release(self, event: events.MouseUp) -> None:
+        """End the selection; a press and release at one place clears the one there was."""
+        if self._pressed is None:
+            return
+        if self.pointer != (event.x, event.y):  # moves may be missing: not every terminal reports them
+            self._extend(event.x, event.y)
+        self._view.release_mouse()
+        if self._has_dragged:
+            self._view.announce_selection()
+        elif self._had_selection:
+            self._view.select(None)
+
+    def leave(self) -> None:
+        if self._pressed is None:
+            self.pointer = None
+
+    def stop_selecting(self) -> None:
+        self._pressed = self._pressed_behind = None
+        self._stop_edge_timer()
+
+    def _extend(self, x: int, y: int) -> None:
+        """Select from where the button went down to this cell, both cells included."""
+        if self._pressed is None or self._pressed_behind is None or not self._view.model.blocks:
+            return
+        head = self._spot(x, y)
+        if head.order >= self._pressed.order:
+            chosen = Selected(self._pressed, self._view.model.keep(self._spot(x, y, behind=True)))
+        else:
+            chosen = Selected(self._pressed_behind, self._view.model.keep(head))
+        self._has_dragged = True
+        self._view.select(chosen)
+
+    def _spot(self, x: int, y: int, *, behind: bool = False) -> Spot:
+        """Return the character at a cell; outside of the rows, the nearest one."""
+        self._view.show()
+        places = self._view.frame.places
+        if not places:
+            return Spot(0, 0, 0)
+        if y >= len(places):
+            block, number = places[-1]
+            x = self._view.size.width
+        else:
+            block, number = places[max(0, y)]
+            x = 0 if y < 0 else x
+        return selecting.spot_at(self._view.model, block, number, max(0, x), behind=behind)
+
+    # Past the edges
+
+    def _scroll_past_edge(self) -> None:
+        """Keep scrolling while the pointer is held at the first row or above, or below the last one."""
+        if not self._edge_rows():
+            self._stop_edge_timer()
+        elif self.edge_timer is None:
+            self._edge_steps = 0
+            self.edge_timer = self._view.set_interval(_EDGE_S, self._step_past_edge)
+
+    def _edge_rows(self) -> int:
+        """Return the rows to scroll by: the more, the longer the pointer has been there."""
+        assert self.pointer is not None
+        y = self.pointer[1]
+        speed = min(_FASTEST_ROWS, 1 + self._edge_steps // 20)
+        if y >= self._view.size.height:
+            return speed
+        # Where the view is at the top of the screen, the pointer cannot go above its first row.
+        is_at_edge = y == 0 and self._view.region.y == 0 and self._has_left_first_row
+        return -speed if y < 0 or is_at_edge else 0
+
+    def _step_past_edge(self) -> None:
+        if self._pressed is None or self.pointer is None or not (rows := self._edge_rows()):
+            self._stop_edge_timer()
+            return
+        self._edge_steps += 1
+        self._view.scroll_rows(rows)
+        self._extend(*self.pointer)
+
+    def _stop_edge_timer(self) -> None:
+        if self.edge_timer is not None:
+            self.edge_timer.stop()
+            self.edge_timer = None
+
+    # Clicks
+
+    def click(self, event: events.Click) -> None:
+        """Fold what is clicked, or end a selection; select a word by two clicks, a paragraph by three."""
+        event.prevent_default()
+        view = self._view
+        view.show()
+        place = self.place_at(event.y)
+        if event.chain == 1:
+            self._clicked = None
+            if place is not None and not self._has_dragged and not self._had_selection:
+                spot = view.model.keep(self._spot(event.x, event.y))
+                block = view.model.blocks[place[0]]
+                has_folded = view.toggle_at(event.y, lambda: block.toggle(place[1]))
+                self._clicked = spot, block if has_folded else None
+            return
+        if self._clicked is None:
+            return
+        spot, folded = self._clicked
+        if folded is not None:  # the first of two clicks was not meant to fold: undo it
+            # Folding may have left fewer rows than there were.
+            view.toggle_at(min(event.y, len(view.frame.places) - 1), folded.toggle_back)
+            self._clicked = spot, None
+        view.select(selecting.line_at(view.model, spot) if event.chain == 3 else None)
+        if event.chain == 2:
+            view.select(selecting.word_at(view.model, spot))
+        if view.selected is not None:
+            view.announce_selection()
