@@ -22,6 +22,21 @@ class Effect(StrEnum):
     NETWORK = "network"
 
 
+class ToolKind(StrEnum):
+    """What a tool is for. The policy, the transcript and the loop detector treat tools by their kind."""
+
+    LOOK = "look"
+    """Reads files. Runs unasked inside the folder."""
+    WRITE = "write"
+    """Changes files. Rules for `edit` cover it."""
+    RUN = "run"
+    """Runs commands, which the policy judges one by one."""
+    SESSION = "session"
+    """Acts only on the session itself: its tasks, questions and jobs. Runs unasked in every mode."""
+    OTHER = "other"
+    """Anything else, such as a LangChain tool. Always asks."""
+
+
 class Answer(StrEnum):
     ONCE = "once"
     SESSION = "session"
@@ -40,6 +55,8 @@ class ApprovalRequest:
     arguments: Mapping[str, Any]
     target: str
     """What the call acts on: a path, or the exact command line."""
+    action: str = ""
+    """What the tool does, after "Forge wants to": "run a command". Empty for tools that do not say."""
     reason: str
     """Why it asks, in one line."""
     is_usual_reason: bool = False

@@ -22,6 +22,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, ClassVar, Literal, Self
 
+from forge_core.approval import ToolKind
 from forge_core.llm.models import TokenUsage
 from forge_core.result import AgentResult, FileDiff, Omission, ToolOutcome
 
@@ -100,15 +101,48 @@ class LLMEnd(AgentEvent):
     """The model that answered."""
 
 
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a call that only looks is about, for counting such calls: "read 4 files"."""
+
+    verb: str
+    """In the past tense: "read", "searched"."""
+    noun: str
+    """In the singular: "file"."""
+    key: str
+    """Calls with the same key count once."""
+    name: str
+    """The subject's short name: the last part of a path."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolStart(AgentEvent):
+    """A tool call starts. Readers show it by `title` and `target`, and need not know the tool."""
+
     type = AgentEventType.TOOL_START
     call_id: str
     name: str
     arguments: Mapping[str, Any]
     """Parsed; `{}` where the model's JSON was unusable (the TOOL_END then says so)."""
+    title: str = ""
+    """The tool's verb ("Read", "Run"). Empty in records of earlier versions and for tools that do not say."""
+    target: str = ""
+    """What the call acts on, for display: a path, a pattern, a command."""
+    kind: ToolKind = ToolKind.OTHER
+    subject: Subject | None = None
+    """What the call looks at; None for one that does more than look."""
+    preview_rows: int = 0
+    """Rows of the output that show while the call's card is folded."""
     parent_id: str | None = None
     """The call of the sub-agent that this one belongs to."""
+
+    @property
+    def heading(self) -> tuple[str, str]:
+        """Title and target; without a title, the tool's name in words and its first plain argument."""
+        if self.title:
+            return self.title, self.target
+        values = (value for value in self.arguments.values() if isinstance(value, str | int | float))
+        return self.name.replace("_", " ").capitalize() or "Tool", str(next(values, ""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +178,10 @@ class ToolEnd(AgentEvent):
     """Parts of `result`, each one whole lines, that only the model needs."""
     omission: Omission | None = None
     """What `result` leaves out of a long output."""
+    display: str = ""
+    """What a card shows in place of `result`; empty: the result itself."""
+    is_in_header: bool = False
+    """The call's target and `summary` say it all: a folded card shows nothing of the result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from forge_core.errors import ToolError
@@ -46,6 +46,29 @@ def validate(tool: BaseTool, params: object) -> dict[str, Any]:
                 f"{tool.name}: {parameter.name!r} is {_shown(value)}, but {error}. Its schema: {schema}"
             ) from error
     return arguments
+
+
+def text_of(arguments: Mapping[str, Any], *names: str) -> str:
+    """Return the first of these unchecked arguments that is a string, stripped; "" without one."""
+    return next((value.strip() for name in names if isinstance(value := arguments.get(name), str)), "")
+
+
+def search_target(arguments: Mapping[str, Any]) -> str:
+    """Return the pattern of an unchecked search, with the folder where one is given: "main in src"."""
+    pattern, folder = text_of(arguments, "pattern"), text_of(arguments, "path")
+    return pattern if folder in ("", ".") else f"{pattern} in {folder}"
+
+
+def records_of(arguments: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """Return the objects in an unchecked argument that should be an array of objects."""
+    value = arguments.get(name)
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list | tuple) else []
+
+
+def files_of(paths: Sequence[str]) -> str:
+    """Return the only path, or how many different ones there are: "2 files"."""
+    distinct = list(dict.fromkeys(path.strip() for path in paths))
+    return "".join(distinct) if len(distinct) < 2 else f"{len(distinct)} files"
 
 
 def _as_mapping(tool: BaseTool, params: object) -> Mapping[str, Any]:

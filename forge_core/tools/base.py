@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from forge_core.approval import Effect, Questioner
+from forge_core.approval import Effect, Questioner, ToolKind
 from forge_core.errors import ToolError
-from forge_core.events import AgentEvent
+from forge_core.events import AgentEvent, Subject, ToolStart
 from forge_core.llm.models import ToolDefinition
 from forge_core.result import FileDiff, Omission, ToolOutcome
 
@@ -92,6 +92,10 @@ class ToolResult:
     """Parts of `output`, each one whole lines, that only the model needs: how to go on with a job, say."""
     omission: Omission | None = None
     """What `output` leaves out."""
+    display: str = ""
+    """What a card shows in place of `output`; empty: the output itself."""
+    is_in_header: bool = False
+    """The call's target and `summary` say it all: a folded card shows nothing of the output."""
 
     def for_model(self) -> str:
         """The text that the model reads: the output, or "Error: …" (with whatever output there was)."""
@@ -113,6 +117,8 @@ class ToolUse:
     details: Mapping[str, str] = field(default_factory=dict)
     needs_network: bool = False
     """A command that is to reach other machines from within the sandbox."""
+    kind: ToolKind = ToolKind.OTHER
+    """Of the tool; set by `BaseTool.use`."""
 
 
 class CommandEffects(Protocol):
@@ -196,13 +202,33 @@ class ExecutionContext:
 
 
 class BaseTool(ABC):
-    """A tool. One file, one tool; stateless between calls but for what the context carries."""
+    """A tool: what the model may call, and everything that other parts of Forge need to know of it.
+
+    To add one, write a subclass in `tools/builtin/` and add it to `builtin_tools` in `tools/registry.py`. The
+    policy, the transcript, the approval prompt, the system prompt and the loop detector read the attributes
+    below; the defaults suit a tool about which nothing is known. A tool keeps no state between calls other
+    than what the context carries.
+    """
 
     name: str
     description: str
+    """Sent to the model."""
     parameters: Sequence[ToolParameter] = ()
     category: ToolCategory = ToolCategory.OTHER
     effect: Effect = Effect.READ
+    kind: ToolKind = ToolKind.OTHER
+    """Decides which rules cover a call and whether it runs unasked; see `ToolKind`."""
+    title: str = ""
+    """The verb of a call's card: "Read". Empty: the name in words."""
+    action: str = ""
+    """What the approval prompt says after "Forge wants to": "read a file". Empty: worded by the effect, with
+    the tool's name."""
+    preview_rows: int = 0
+    """Rows of the output that a folded card shows; 0 where the summary says enough."""
+    may_repeat: bool = False
+    """The same call with the same result is no sign of a loop: waiting for a job, say."""
+    guidance: str = ""
+    """How to use the tool well: a line of the system prompt."""
     checks_own_arguments: bool = False
     """The executor hands the arguments over as they came: the tool has a schema of its own."""
     timeout_s: float | None = None
@@ -215,6 +241,33 @@ class BaseTool(ABC):
     def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
         """What this call would touch. Pure; must not raise on odd values."""
         return ToolUse(self.effect, target="")
+
+    def use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
+        """Return what the policy decides by: `describe_use` with the tool's kind."""
+        return replace(self.describe_use(params, context), kind=self.kind)
+
+    def target(self, arguments: Mapping[str, Any]) -> str:
+        """Return what a call acts on, for its card: a path, a pattern, a command. Ignored without a title.
+        The arguments are unchecked."""
+        return ""
+
+    def subject(self, arguments: Mapping[str, Any]) -> Subject | None:
+        """Return what a call looks at, so that a series of them is shown as one; None for a tool that does
+        more than look. The arguments are unchecked."""
+        return None
+
+    def start_event(self, call_id: str, arguments: Mapping[str, Any]) -> ToolStart:
+        """Return the event that announces a call."""
+        return ToolStart(
+            call_id=call_id,
+            name=self.name,
+            arguments=arguments,
+            title=self.title,
+            target=self.target(arguments) if self.title else "",
+            kind=self.kind,
+            subject=self.subject(arguments),
+            preview_rows=self.preview_rows,
+        )
 
     async def preview(self, params: dict[str, Any], context: ExecutionContext) -> tuple[FileDiff, ...]:
         """What the call would change, for the approval prompt. Raises ToolError when it would fail anyway:

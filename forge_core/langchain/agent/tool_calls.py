@@ -112,7 +112,7 @@ class ToolRound:
             await asyncio.wait(tasks)
 
     async def _run_call(self, call: PendingCall) -> None:
-        self._emit(ToolStart(call_id=call.id, name=call.name, arguments=call.arguments))
+        self._emit(_start_event(call, self._tools.get(call.name)))
         context = self._context_for(call)
         started = time.monotonic()
         result = _interrupted()
@@ -182,6 +182,8 @@ class ToolRound:
                 aside=result.aside,
                 model_notes=result.model_notes,
                 omission=result.omission,
+                display=result.display,
+                is_in_header=result.is_in_header,
             )
         )
 
@@ -201,6 +203,16 @@ def result_message(record: ToolCallRecord, *, is_data: bool = False) -> Message:
     text = tool_output(record.name, record.result) if is_data else record.result
     extra = {} if record.success else {"status": "error"}
     return Message.tool_result(record.id, text, name=record.name, **extra)
+
+
+def _start_event(call: PendingCall, tool: BaseTool | None) -> ToolStart:
+    plain = ToolStart(call_id=call.id, name=call.name, arguments=call.arguments)
+    if tool is None:
+        return plain
+    try:
+        return tool.start_event(call.id, call.arguments)
+    except Exception:  # the tool may be foreign code, and its arguments are unchecked: a call must start
+        return plain
 
 
 def _batches(calls: Sequence[PendingCall], tools: ToolRegistry) -> list[list[PendingCall]]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from forge_core.approval import Effect
+from forge_core.approval import Effect, ToolKind
 from forge_core.errors import ToolError
 from forge_core.result import FileDiff
+from forge_core.tools.arguments import files_of
 from forge_core.tools.base import (
     BaseTool,
     ExecutionContext,
@@ -26,6 +28,8 @@ from forge_core.tools.editing.locks import locked
 from forge_core.tools.editing.patch import Section, parse_patch
 from forge_core.tools.editing.text import decode
 from forge_core.tools.paths import locate, shown
+
+_HEADER = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
 
 
 class ApplyPatchTool(BaseTool):
@@ -45,11 +49,17 @@ class ApplyPatchTool(BaseTool):
     )
     category = ToolCategory.FILE
     effect = Effect.WRITE
+    kind = ToolKind.WRITE
+    title = "Patch"
+    action = "edit a file"
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         paths = _paths(parse_patch(params["patch"]), context)
         async with locked(target_of(path, context)[0].path for path in paths):
             return await commit(await asyncio.to_thread(_plan, params["patch"], context), context)
+
+    def target(self, arguments: Mapping[str, Any]) -> str:
+        return files_of(_HEADER.findall(str(arguments.get("patch", ""))))
 
     def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
         try:

@@ -6,15 +6,15 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from forge_core.approval import Effect, Question, QuestionOption, QuestionReply, QuestionRequest
+from forge_core.approval import Effect, Question, QuestionOption, QuestionReply, QuestionRequest, ToolKind
 from forge_core.errors import ToolError
+from forge_core.tools.arguments import records_of
 from forge_core.tools.base import (
     BaseTool,
     ExecutionContext,
     ToolCategory,
     ToolParameter,
     ToolResult,
-    ToolUse,
 )
 
 MAX_QUESTIONS = 4
@@ -88,6 +88,10 @@ class AskUserTool(BaseTool):
     )
     category = ToolCategory.PLANNING
     effect = Effect.READ
+    kind = ToolKind.SESSION
+    title = "Ask"
+    preview_rows = 12
+    may_repeat = True
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         questions = _questions(params["questions"])
@@ -102,8 +106,9 @@ class AskUserTool(BaseTool):
             return _declined(reply)
         return _answered(questions, reply)
 
-    def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
-        return ToolUse(Effect.READ, target="")
+    def target(self, arguments: Mapping[str, Any]) -> str:
+        texts = [str(record.get("question", "")) for record in records_of(arguments, "questions")]
+        return f"{len(texts)} questions" if len(texts) > 1 else "".join(texts)
 
 
 def _questions(raw: Sequence[Mapping[str, Any]]) -> tuple[Question, ...]:
@@ -155,8 +160,14 @@ def _answered(questions: Sequence[Question], reply: QuestionReply) -> ToolResult
     given = ", ".join(text for answer in answers for text in answer)
     summary = given if len(given) <= _SUMMARY_CHARS else given[: _SUMMARY_CHARS - 1] + "…"
     aside = "The user answered:"
-    told = "\n".join([aside, *lines])
-    return ToolResult(True, told, summary=summary or "no answer", aside=aside)
+    answered = "\n".join(lines)
+    return ToolResult(
+        True,
+        f"{aside}\n{answered}",
+        summary=summary or "no answer",
+        aside=aside,
+        is_in_header=answered.count("\n") < 2,
+    )
 
 
 def _declined(reply: QuestionReply) -> ToolResult:

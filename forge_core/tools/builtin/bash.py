@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
-from forge_core.approval import Effect
+from forge_core.approval import Effect, ToolKind
 from forge_core.errors import ToolError
 from forge_core.permissions.guard.destruction import is_destructive
 from forge_core.permissions.shell.syntax import simple_commands
 from forge_core.result import FileDiff
+from forge_core.tools.arguments import text_of
 from forge_core.tools.base import (
     BaseTool,
     ExecutionContext,
@@ -88,6 +90,10 @@ class BashTool(BaseTool):
     )
     category = ToolCategory.EXECUTION
     effect = Effect.RUN
+    kind = ToolKind.RUN
+    title = "Run"
+    action = "run a command"
+    preview_rows = 5
 
     def __init__(self) -> None:
         self._own_jobs: JobTable | None = None
@@ -113,6 +119,9 @@ class BashTool(BaseTool):
         if how is not Attended.INTERRUPTED:
             notes = await job.watch.so_far() if job.id else await job.watch.end(job.process.exit_code)
         return answer(job, how, notes, asked_for=in_background, is_reachable=context.jobs is not None)
+
+    def target(self, arguments: Mapping[str, Any]) -> str:
+        return text_of(arguments, "command")
 
     def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
         command = params["command"]

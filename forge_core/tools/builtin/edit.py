@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping
 from typing import Any
 
-from forge_core.approval import Effect
+from forge_core.approval import Effect, ToolKind
 from forge_core.errors import ToolError
 from forge_core.result import FileDiff
+from forge_core.tools.arguments import text_of
 from forge_core.tools.base import (
     BaseTool,
     ExecutionContext,
@@ -48,11 +50,17 @@ class EditTool(BaseTool):
     )
     category = ToolCategory.FILE
     effect = Effect.WRITE
+    kind = ToolKind.WRITE
+    title = "Edit"
+    action = "edit a file"
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         path = locate(params["file_path"], context)
         async with locked([target_of(path, context)[0].path]):
             return await commit([await asyncio.to_thread(_plan, params, context)], context)
+
+    def target(self, arguments: Mapping[str, Any]) -> str:
+        return text_of(arguments, "path", "file_path")
 
     def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
         return ToolUse(Effect.WRITE, params["file_path"], (locate(params["file_path"], context),))

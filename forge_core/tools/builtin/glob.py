@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from forge_core.approval import Effect
+from forge_core.approval import Effect, ToolKind
 from forge_core.errors import ToolError
+from forge_core.events import Subject
 from forge_core.permissions.path_info import is_secret
 from forge_core.result import FileDiff
+from forge_core.tools.arguments import search_target, text_of
 from forge_core.tools.base import (
     BaseTool,
     ExecutionContext,
@@ -43,10 +46,19 @@ class GlobTool(BaseTool):
     )
     category = ToolCategory.SEARCH
     effect = Effect.READ
+    kind = ToolKind.LOOK
+    title = "Find"
     timeout_s = 60.0
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         return await in_thread(_glob, params, context)
+
+    def target(self, arguments: Mapping[str, Any]) -> str:
+        return search_target(arguments)
+
+    def subject(self, arguments: Mapping[str, Any]) -> Subject:
+        pattern = text_of(arguments, "pattern")
+        return Subject("searched", "pattern", pattern, pattern)
 
     def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
         return ToolUse(Effect.READ, params["pattern"], (_split(params, context)[0],))

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from forge_core.approval import Effect
+from forge_core.approval import Effect, ToolKind
 from forge_core.errors import ToolError
+from forge_core.events import Subject
 from forge_core.result import FileDiff
+from forge_core.tools.arguments import search_target, text_of
 from forge_core.tools.base import (
     BaseTool,
     ExecutionContext,
@@ -105,6 +108,8 @@ class GrepTool(BaseTool):
     )
     category = ToolCategory.SEARCH
     effect = Effect.READ
+    kind = ToolKind.LOOK
+    title = "Search"
     timeout_s = 90.0
 
     def __init__(self, engine: Engine | None = None) -> None:
@@ -143,6 +148,13 @@ class GrepTool(BaseTool):
         total, files = sum(counts.values()), len(counts)
         summary = f"{total:,} match{'' if total == 1 else 'es'} in {files:,} file{'' if files == 1 else 's'}"
         return ToolResult(True, "\n".join(rows), summary=summary, metadata={"matches": total, "files": files})
+
+    def target(self, arguments: Mapping[str, Any]) -> str:
+        return search_target(arguments)
+
+    def subject(self, arguments: Mapping[str, Any]) -> Subject:
+        pattern = text_of(arguments, "pattern")
+        return Subject("searched", "pattern", pattern, pattern)
 
     def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
         return ToolUse(Effect.READ, params["pattern"], (locate(params.get("path") or ".", context),))

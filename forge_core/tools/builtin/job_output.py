@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from forge_core.approval import Effect
+from forge_core.approval import Effect, ToolKind
 from forge_core.errors import ToolError
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolParameter, ToolResult
 from forge_core.tools.output import OUTPUT_LIMIT
@@ -39,12 +40,19 @@ class JobOutputTool(BaseTool):
     )
     category = ToolCategory.EXECUTION
     effect = Effect.READ
+    kind = ToolKind.SESSION
+    title = "Look at"
+    preview_rows = 5
+    may_repeat = True
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         news = await jobs_of(context).output(
             params["job_id"], float(params.get("wait_s") or 0), context.interrupted
         )
         return job_answer(news)
+
+    def target(self, arguments: Mapping[str, Any]) -> str:
+        return f"job {arguments.get('job_id', '')}"
 
 
 def jobs_of(context: ExecutionContext) -> JobTable:

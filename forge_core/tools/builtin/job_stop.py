@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from forge_core.approval import Effect
+from forge_core.approval import Effect, ToolKind
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolParameter, ToolResult
 from forge_core.tools.builtin.job_output import jobs_of
 from forge_core.tools.shell.answer import job_answer
@@ -23,8 +24,14 @@ class JobStopTool(BaseTool):
     parameters = (ToolParameter("job_id", "integer", "The number of the job.", minimum=1),)
     category = ToolCategory.EXECUTION
     effect = Effect.READ
+    kind = ToolKind.SESSION
+    title = "Stop"
+    may_repeat = True
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         jobs = jobs_of(context)
         await jobs.stop(params["job_id"], by_model=True)
         return job_answer(await jobs.output(params["job_id"]))
+
+    def target(self, arguments: Mapping[str, Any]) -> str:
+        return f"job {arguments.get('job_id', '')}"

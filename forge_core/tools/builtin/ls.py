@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
+import posixpath
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from forge_core.approval import Effect
+from forge_core.approval import Effect, ToolKind
+from forge_core.events import Subject
 from forge_core.result import FileDiff
+from forge_core.tools.arguments import text_of
 from forge_core.tools.base import (
     BaseTool,
     ExecutionContext,
@@ -54,10 +57,19 @@ class LsTool(BaseTool):
     )
     category = ToolCategory.SEARCH
     effect = Effect.READ
+    kind = ToolKind.LOOK
+    title = "List"
     timeout_s = 60.0
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         return await in_thread(_ls, params, context)
+
+    def target(self, arguments: Mapping[str, Any]) -> str:
+        return text_of(arguments, "path") if "path" in arguments else "."
+
+    def subject(self, arguments: Mapping[str, Any]) -> Subject:
+        folder = posixpath.normpath(text_of(arguments, "path") or ".")
+        return Subject("listed", "folder", folder, folder)
 
     def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
         given = params.get("path") or "."

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from forge_core.approval import Effect
+from forge_core.approval import Effect, ToolKind
 from forge_core.errors import ToolError
 from forge_core.result import FileDiff
+from forge_core.tools.arguments import files_of, records_of, text_of
 from forge_core.tools.base import (
     BaseTool,
     ExecutionContext,
@@ -66,11 +67,19 @@ class MultiEditTool(BaseTool):
     )
     category = ToolCategory.FILE
     effect = Effect.WRITE
+    kind = ToolKind.WRITE
+    title = "Edit"
+    action = "edit a file"
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         paths = [path for path, _ in _by_file(params, context)]
         async with locked(target_of(path, context)[0].path for path in paths):
             return await commit(await asyncio.to_thread(_plan, params, context), context)
+
+    def target(self, arguments: Mapping[str, Any]) -> str:
+        records = [arguments, *records_of(arguments, "edits")]
+        paths = (text_of(record, name) for record in records for name in ("path", "file_path"))
+        return files_of([path for path in paths if path])
 
     def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
         names = list(dict.fromkeys(_names(params)))

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import posixpath
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from forge_core.approval import Effect
+from forge_core.approval import Effect, ToolKind
 from forge_core.errors import ToolError
+from forge_core.events import Subject
 from forge_core.permissions.path_info import real_path
 from forge_core.result import FileDiff
+from forge_core.tools.arguments import text_of
 from forge_core.tools.base import (
     BaseTool,
     ExecutionContext,
@@ -88,10 +92,21 @@ class ReadTool(BaseTool):
     )
     category = ToolCategory.FILE
     effect = Effect.READ
+    kind = ToolKind.LOOK
+    title = "Read"
+    action = "read a file"
     timeout_s = 60.0
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         return await asyncio.to_thread(_read, params, context)
+
+    def target(self, arguments: Mapping[str, Any]) -> str:
+        return text_of(arguments, "path", "file_path")
+
+    def subject(self, arguments: Mapping[str, Any]) -> Subject:
+        path = text_of(arguments, "path", "file_path")
+        path = posixpath.normpath(path) if path else ""
+        return Subject("read", "file", path, posixpath.basename(path) or path)
 
     def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
         return ToolUse(Effect.READ, params["file_path"], (locate(params["file_path"], context),))

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from forge_core.approval import Effect
+from forge_core.approval import Effect, ToolKind
 from forge_core.errors import ToolError
+from forge_core.tools.arguments import records_of
 from forge_core.tools.base import (
     BaseTool,
     ExecutionContext,
     ToolCategory,
     ToolParameter,
     ToolResult,
-    ToolUse,
 )
 
 MAX_ITEMS = 50
@@ -26,6 +26,11 @@ class TodoStatus(StrEnum):
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
     COMPLETED = "completed"
+
+    @property
+    def mark(self) -> str:
+        """The sign before an item of this status."""
+        return {"pending": "○", "in_progress": "●", "completed": "✓"}[self]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +103,23 @@ class TodoTool(BaseTool):
     )
     category = ToolCategory.PLANNING
     effect = Effect.READ
+    kind = ToolKind.SESSION
+    title = "Plan"
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         items = _items(params["items"])
         if context.todos is None:
             raise ToolError("this session keeps no todo list. Go on without one.")
         context.todos.replace(items)
-        summary = context.todos.summary
-        return ToolResult(True, _told(context.todos), summary=summary or "cleared")
+        checklist = "\n".join(f"{item.status.mark} {item.content}" for item in items)
+        summary = context.todos.summary or "cleared"
+        return ToolResult(True, _told(context.todos), summary=summary, display=checklist)
 
-    def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
-        return ToolUse(Effect.READ, target="")
+    def target(self, arguments: Mapping[str, Any]) -> str:
+        items = records_of(arguments, "items")
+        return next(
+            (str(item.get("content", "")) for item in items if item.get("status") == "in_progress"), ""
+        )
 
 
 def _items(raw: Sequence[Mapping[str, Any]]) -> list[TodoItem]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from forge_core.approval import Effect
+from forge_core.approval import Effect, ToolKind
 from forge_core.errors import ToolError
 from forge_core.result import FileDiff
+from forge_core.tools.arguments import text_of
 from forge_core.tools.base import (
     BaseTool,
     ExecutionContext,
@@ -43,6 +45,9 @@ class WriteTool(BaseTool):
     )
     category = ToolCategory.FILE
     effect = Effect.WRITE
+    kind = ToolKind.WRITE
+    title = "Write"
+    action = "create or replace a file"
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         path = locate(params["file_path"], context)
@@ -55,6 +60,9 @@ class WriteTool(BaseTool):
                     summary="no change",
                 )
             return await commit([change], context)
+
+    def target(self, arguments: Mapping[str, Any]) -> str:
+        return text_of(arguments, "path", "file_path")
 
     def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
         return ToolUse(Effect.WRITE, params["file_path"], (locate(params["file_path"], context),))
