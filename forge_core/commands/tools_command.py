@@ -40,7 +40,9 @@ def _permission(session: ForgeSession, tool: BaseTool) -> str:
         return _permission_to_run(session, tool)
     has_path = tool.category in (ToolCategory.FILE, ToolCategory.SEARCH)
     inside = (session.config.working_dir / "file",) if has_path else ()
-    verdict = session.policy.decide(tool.name, ToolUse(tool.effect, target="file", paths=inside))
+    verdict = session.policy.decide(
+        tool.name, ToolUse(tool.effect, target="file", paths=inside, kind=tool.kind)
+    )
     match verdict.decision:
         case Decision.ALLOW:
             return "runs unasked in this folder" if has_path else "runs unasked"

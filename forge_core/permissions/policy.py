@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from forge_core.approval import Effect
+from forge_core.approval import Effect, ToolKind
 from forge_core.config.project_state import Scripts
 from forge_core.config.settings import PermissionMode
 from forge_core.errors import ConfigError
@@ -27,7 +27,7 @@ from forge_core.permissions.rules.rule import (
     EDIT,
     NETWORK,
     SHELL_TOOL,
-    WRITERS,
+    EditToolsUnknown,
     Rule,
     allows_paths,
     denies_paths,
@@ -43,14 +43,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from forge_core.tools.base import ToolUse
 
-__all__ = ["HARMLESS_TOOLS", "READ_TOOLS", "WRITE_TOOLS", "Decision", "PermissionPolicy", "Policy", "Verdict"]
-
-READ_TOOLS = frozenset({"read", "glob", "grep", "ls"})
-"""The built-in tools that run unasked inside the folder."""
-WRITE_TOOLS = WRITERS
-"""The built-in tools that run unasked inside the folder in the modes accept-edits and auto."""
-HARMLESS_TOOLS = frozenset({"todo", "ask_user", "job_output", "job_stop"})
-"""They touch nothing but the session's own list, questions and jobs."""
+__all__ = ["Decision", "PermissionPolicy", "Policy", "Verdict"]
 
 
 class PermissionPolicy:
@@ -60,8 +53,9 @@ class PermissionPolicy:
     cannot be read), ask rules, allow rules, yolo, and then the mode. A path is judged by where it really
     leads. Rules of a project (`project_*`) are passed only once it is trusted: they may tighten as they
     like, and allow only what stays in the folder, off the network, away from keys, and can be undone.
-    `scripts` are those that saved allow rules are bound to. Raises ConfigError for a rule that cannot be
-    read.
+    `scripts` are those that saved allow rules are bound to. `edit_tools` holds the names of the tools that
+    change files: a deny or ask rule for one of them covers them all. Raises ConfigError for a rule that
+    cannot be read.
     """
 
     def __init__(
@@ -72,6 +66,7 @@ class PermissionPolicy:
         deny: Iterable[str] = (),
         ask: Iterable[str] = (),
         *,
+        edit_tools: Container[str] | None = None,
         sandbox: SandboxStrength = "off",
         project_allow: Iterable[str] = (),
         project_deny: Iterable[str] = (),
@@ -83,6 +78,7 @@ class PermissionPolicy:
         self.mode = mode
         self.sandbox: SandboxStrength = sandbox
         self._book = RuleBook(
+            EditToolsUnknown() if edit_tools is None else edit_tools,
             allow=allow,
             deny=deny,
             ask=ask,
@@ -111,13 +107,16 @@ class PermissionPolicy:
 
     def allow_for_session(self, rule: str) -> None:
         """Add an allow rule until the session ends; ConfigError for one that allows too much."""
-        self._book.add("session", check_session_grant(rule))
+        self._book.add("session", check_session_grant(rule, self._book.edit_tools))
+
+    def check_grant(self, rule: str) -> Rule:
+        """Parse a rule that a prompt may save for good; raise ConfigError for one that allows too much."""
+        return check_grant(rule, self._book.edit_tools)
 
     def allow_always(self, rule: str, scripts: Scripts | None = None) -> None:
-        """Add an allow rule and saves it for this project. One for an exact line is bound to `scripts`,
-        what was shown to the person, else to what the line names now. ConfigError for one that allows too
-        much."""
-        parsed = check_grant(rule)
+        """Add an allow rule and saves it for this project. One for an exact line is bound to `scripts`, what
+        was shown to the person, else to what the line names now. ConfigError for one that allows too much."""
+        parsed = self.check_grant(rule)
         bound = self._scripts_of(parsed) if scripts is None else scripts
         if bound is None:
             raise ConfigError(
@@ -226,13 +225,13 @@ class PermissionPolicy:
         return f"{NETWORK if use.needs_network else SHELL_TOOL}({exact_pattern(use.target)})", scripts
 
     def _refused(self, tool_name: str, use: ToolUse, places: list[PathInfo]) -> Verdict | None:
-        rule = _first(self._book.denying(tool_name), use, places)
+        rule = _first(self._book.denying(tool_name, is_edit=_is_edit(use)), use, places)
         if rule is not None:
             return Verdict(Decision.DENY, f"the deny rule {rule} covers it", str(rule), "rule")
         if (
             self.mode is PermissionMode.PLAN
             and use.effect is not Effect.READ
-            and tool_name not in HARMLESS_TOOLS
+            and use.kind is not ToolKind.SESSION
         ):
             return Verdict(
                 Decision.DENY, "in plan mode nothing is written or run; describe the change", by="mode"
@@ -240,7 +239,7 @@ class PermissionPolicy:
         return None
 
     def _always_asks(self, tool_name: str, use: ToolUse, places: list[PathInfo]) -> Verdict | None:
-        rule = _first(self._book.asking(tool_name), use, places)
+        rule = _first(self._book.asking(tool_name, is_edit=_is_edit(use)), use, places)
         if rule is not None:
             is_private = any(one.is_secret or not one.is_inside for one in places)
             reason = f"the ask rule {rule} covers it"
@@ -254,7 +253,7 @@ class PermissionPolicy:
         return Verdict(Decision.ASK, reason, is_destructive=True, is_private=not held.is_inside)
 
     def _allowed_by_rule(self, tool_name: str, use: ToolUse, places: list[PathInfo]) -> Verdict | None:
-        for origin, rule in self._book.allowing(tool_name):
+        for origin, rule in self._book.allowing(tool_name, is_edit=_is_edit(use)):
             if origin == "project allow" and not _may_project_allow(use, places):
                 continue
             if rule.tool == EDIT and use.is_destructive:
@@ -264,11 +263,11 @@ class PermissionPolicy:
         return None
 
     def _by_mode(self, tool_name: str, use: ToolUse, places: list[PathInfo]) -> Verdict:
-        if tool_name in HARMLESS_TOOLS and not places:
-            return Verdict(Decision.ALLOW, "it changes only the session's own state", is_read_only=True)
+        if use.kind is ToolKind.SESSION and not places:
+            return Verdict(Decision.ALLOW, "it touches only the session's own", is_read_only=True)
         if self.mode is PermissionMode.YOLO:
             return Verdict(Decision.ALLOW, "mode yolo", by="mode")
-        right = EDIT if tool_name in WRITERS else tool_name
+        right = EDIT if _is_edit(use) else tool_name
         is_edit = right == EDIT and not use.is_destructive
         session_rule = _path_rule(right, places) if is_edit or right != EDIT else ""
         secret = next((one for one in places if one.is_secret), None)
@@ -286,10 +285,10 @@ class PermissionPolicy:
                 is_destructive=outside is not None,
                 is_private=True,
             )
-        if tool_name in READ_TOOLS and use.effect is Effect.READ:
+        if use.kind is ToolKind.LOOK and use.effect is Effect.READ:
             return Verdict(Decision.ALLOW, "it only reads, inside the folder", is_read_only=True)
         edits_unasked = self.mode in (PermissionMode.ACCEPT_EDITS, PermissionMode.AUTO)
-        if edits_unasked and tool_name in WRITE_TOOLS and places and not use.is_destructive:
+        if edits_unasked and _is_edit(use) and places and not use.is_destructive:
             return Verdict(Decision.ALLOW, f"mode {self.mode}", by="mode")
         return Verdict(
             Decision.ASK,
@@ -311,6 +310,10 @@ def warm_up() -> None:
     from forge_core.permissions.shell.syntax import read_line
 
     read_line("true")
+
+
+def _is_edit(use: ToolUse) -> bool:
+    return use.kind is ToolKind.WRITE
 
 
 def _first(rules: list[Rule], use: ToolUse, places: list[PathInfo]) -> Rule | None:

@@ -56,8 +56,10 @@ def build_workbench(
 
 
 def _policy(config: ForgeConfig, state: SandboxState) -> PermissionPolicy:
+    from forge_core.approval import ToolKind
     from forge_core.config.save import save_project_rule
     from forge_core.permissions.policy import PermissionPolicy, warm_up
+    from forge_core.tools.registry import builtin_tools
 
     def save(rule: str, scripts: Scripts) -> None:
         save_project_rule(config.state_dir, config.working_dir, rule, scripts=scripts)
@@ -69,6 +71,7 @@ def _policy(config: ForgeConfig, state: SandboxState) -> PermissionPolicy:
         allow=(*config.allow, *config.saved_allow),
         ask=(*config.ask, *config.saved_ask),
         deny=(*config.deny, *config.saved_deny),
+        edit_tools={tool.name for tool in builtin_tools() if tool.kind is ToolKind.WRITE},
         sandbox=state.strength,
         project_allow=config.project_allow,
         project_ask=config.project_ask,

@@ -14,7 +14,6 @@ from forge_core.events import AgentEnd, AgentEvent, LLMEnd, Notice
 from forge_core.langchain.agent import NOTHING_TO_RETRY as NOTHING_TO_RETRY
 from forge_core.langchain.agent.event_queue import EventQueue, ObservedQueue
 from forge_core.permissions.policy import PermissionPolicy
-from forge_core.permissions.rules.grants import check_grant
 from forge_core.permissions.sandbox.state import SandboxState
 from forge_core.result import AgentResult
 from forge_core.session.accounts import Accounts, SessionSpending
@@ -213,7 +212,7 @@ class ForgeSession:
     def check_rule(self, rule: str) -> str | None:
         """Why a rule cannot be granted, in words for the person; None when it can."""
         try:
-            check_grant(rule)
+            self.policy.check_grant(rule)
         except ForgeError as error:
             return str(error)
         return None

@@ -17,7 +17,7 @@ from forge_core.permissions.policy import Decision, Policy, Verdict
 from forge_core.result import FileDiff
 from forge_core.tools.arguments import validate
 from forge_core.tools.awaiting import ended, first, guarded
-from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult, ToolUse
+from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult
 from forge_core.tools.output import OUTPUT_LIMIT, OutputStore
 from forge_core.tools.refusal import refused_by_person, refused_by_policy, unattended
 
@@ -173,8 +173,7 @@ def _interrupted(error: str) -> ToolResult:
 def _decide(policy: Policy, tool: BaseTool, arguments: dict[str, Any], context: ExecutionContext) -> Verdict:
     """The policy's verdict; a tool that cannot say what it would touch is refused."""
     try:
-        use: ToolUse = tool.describe_use(arguments, context)
-        return policy.decide(tool.name, use)
+        return policy.decide(tool.name, tool.use(arguments, context))
     except Exception as error:  # tools may be foreign code, and no verdict must never mean yes
         return Verdict(
             Decision.DENY, f"what it would touch could not be told ({type(error).__name__}: {error})"
@@ -243,13 +242,14 @@ def _request(
     verdict: Verdict,
     diffs: tuple[FileDiff, ...],
 ) -> ApprovalRequest:
-    use = tool.describe_use(arguments, context)
+    use = tool.use(arguments, context)
     return ApprovalRequest(
         call_id=context.call_id,
         tool=tool.name,
         effect=use.effect,
         arguments=arguments,
         target=use.target,
+        action=tool.action,
         reason=verdict.reason,
         is_usual_reason=verdict.is_usual,
         session_rule=verdict.session_rule,

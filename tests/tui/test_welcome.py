@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.approval import Effect
+from forge_core.approval import Effect, ToolKind
 from forge_core.config.models import ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_core.permissions.policy import Decision, PermissionPolicy
@@ -34,7 +34,9 @@ def test_the_mode_promises_what_the_policy_decides(
     tmp_path: Path, mode: PermissionMode, state: SandboxState
 ) -> None:
     policy = PermissionPolicy(tmp_path, mode, sandbox=state.strength)
-    edit = policy.decide("edit", ToolUse(Effect.WRITE, "a.py", paths=(tmp_path / "a.py",))).decision
+    edit = policy.decide(
+        "edit", ToolUse(Effect.WRITE, "a.py", paths=(tmp_path / "a.py",), kind=ToolKind.WRITE)
+    ).decision
     command = policy.decide("bash", ToolUse(Effect.RUN, "make")).decision
     said = row("Mode", Facts("1", "m", "~", mode=str(mode), sandbox=state.label))
     assert str(mode) in said and cell_len(said) <= 76 and "…" not in said

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 from forge_core.errors import ConfigError
@@ -15,7 +15,7 @@ from forge_core.permissions.programs.catalog import GRANTABLE
 from forge_core.permissions.programs.runners import runner_of
 from forge_core.permissions.rules.command_rules import covers, prefix_of
 from forge_core.permissions.rules.extra_arguments import is_harmless
-from forge_core.permissions.rules.rule import NETWORK, SHELL_TOOL, WRITERS, Rule, parse_rule, quoted
+from forge_core.permissions.rules.rule import EDIT, NETWORK, SHELL_TOOL, Rule, parse_rule, quoted
 from forge_core.permissions.shell.syntax import SimpleCommand, read_line
 from forge_core.workspace.globs import expand_braces
 
@@ -70,13 +70,15 @@ def file_rule(tool: str, places: list[PathInfo]) -> str:
     return f"{tool}(./*)" if folder == "." else f"{tool}({quoted(folder)}/**)"
 
 
-def check_grant(text: str, *, for_session: bool = False) -> Rule:
-    """Return the rule, when it is one that may be granted in a prompt; raises ConfigError, with the way
-    out, when it would allow any program or any file."""
+def check_grant(text: str, edit_tools: Container[str], *, for_session: bool = False) -> Rule:
+    """The rule, when it is one that may be granted in a prompt; raises ConfigError, with the way out, when it
+    would allow any program, or with one of `edit_tools` any file."""
     rule = parse_rule(text)
     if rule.tool in (SHELL_TOOL, NETWORK):
         _check_command(rule, for_session=for_session)
-    elif rule.tool == "*" or (rule.tool in WRITERS and _is_everything(rule.pattern)):
+    elif rule.tool == "*" or (
+        (rule.tool == EDIT or rule.tool in edit_tools) and _is_everything(rule.pattern)
+    ):
         raise ConfigError(
             f"Rule {text!r} would allow every call. Name a folder or a kind of file: edit(src/**)."
         )
@@ -87,9 +89,9 @@ def check_grant(text: str, *, for_session: bool = False) -> Rule:
     return rule
 
 
-def check_session_grant(rule: str) -> Rule:
-    """Return a rule for the session: one that a prompt offered is fine as it is, one with a beginning is
-    looked at."""
+def check_session_grant(rule: str, edit_tools: Container[str]) -> Rule:
+    """A rule for the session: one that a prompt offered is fine as it is, one with a beginning is looked
+    at."""
     parsed = parse_rule(rule)
     is_command = parsed.tool in (SHELL_TOOL, NETWORK)
     if (
@@ -97,7 +99,7 @@ def check_session_grant(rule: str) -> Rule:
         and (parsed.pattern is None or parsed.pattern.endswith(":*"))
         and not (parsed.pattern or "").startswith("=")
     ):
-        return check_grant(rule, for_session=True)
+        return check_grant(rule, edit_tools, for_session=True)
     if parsed.tool == "*":
         raise ConfigError(f"Rule {rule!r} would allow every call of every tool. Name the tool: edit(src/**).")
     return parsed

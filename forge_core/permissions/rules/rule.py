@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,12 +24,19 @@ SHELL_TOOL = "bash"
 NETWORK = "network"
 """The name under which rules let a command use the network."""
 EDIT = "edit"
-"""The name of the one right to change a path: a rule for it covers every tool of `WRITERS`."""
-WRITERS = frozenset({EDIT, "write", "multi_edit", "apply_patch"})
+"""The name of the right to change a path: a rule for it covers every tool that changes files."""
 _MAX_LISTED = 16
 """Files that one rule lists by name."""
 
 _RULE = re.compile(r"\s*([A-Za-z_][\w.-]*|\*)\s*(?:\((.*)\))?\s*", re.DOTALL)
+
+
+class EditToolsUnknown(Container[str]):
+    """Stands for the names of the tools that change files where nobody has given them: any tool may be one,
+    apart from the rights to read and to run, so that no deny rule is lost."""
+
+    def __contains__(self, name: object) -> bool:
+        return name not in ("read", SHELL_TOOL, NETWORK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +54,10 @@ class Rule:
         """Whether the pattern itself names a file with keys: only then does it let such a file be touched."""
         return self.pattern is not None and is_secret(self.pattern)
 
-    def names(self, tool: str, *, is_strict: bool = False) -> bool:
-        """Return whether the rule covers the tool. A rule for edit covers every tool that changes files;
-        an allow rule for another one of them only that tool; a deny or ask rule (`is_strict`) for any of
-        them all."""
-        if self.tool in ("*", tool):
-            return True
-        return self.tool in (WRITERS if is_strict else {EDIT}) and tool in WRITERS
+    def names(self, tool: str, *, is_edit: bool = False, edit_tools: Container[str] = ()) -> bool:
+        """Return whether the rule covers the tool. Where the tool changes files (`is_edit`), so does a rule
+        for `edit` or for one of `edit_tools`."""
+        return self.tool in ("*", tool) or (is_edit and (self.tool == EDIT or self.tool in edit_tools))
 
 
 def parse_rule(text: str) -> Rule:

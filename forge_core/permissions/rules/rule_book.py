@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Literal, NamedTuple, TypeAlias
 
-from forge_core.permissions.rules.rule import Rule, parse_rule
+from forge_core.permissions.rules.rule import EDIT, Rule, parse_rule
 
 Kind: TypeAlias = Literal["deny", "ask", "allow"]
 Origin: TypeAlias = Literal["deny", "ask", "allow", "session", "project deny", "project ask", "project allow"]
@@ -20,9 +20,14 @@ class RuleEntry(NamedTuple):
 
 
 class RuleBook:
-    """Rules by origin. Raises ConfigError for one that cannot be read."""
+    """Rules by origin. Raises ConfigError for one that cannot be read.
 
-    def __init__(self, **rules: Iterable[str]) -> None:
+    `edit_tools` holds the names of the tools that change files. A deny or ask rule for any of them covers
+    them all; an allow rule covers only the tool that it names, unless that is `edit`, the right itself.
+    """
+
+    def __init__(self, edit_tools: Container[str], **rules: Iterable[str]) -> None:
+        self.edit_tools = edit_tools
         self._rules: dict[Origin, list[Rule]] = {origin: [] for origin in _ORDER}
         for origin in _ORDER:
             self._rules[origin] = [parse_rule(rule) for rule in rules.get(origin.replace(" ", "_"), ())]
@@ -52,17 +57,23 @@ class RuleBook:
             "project deny": [parse_rule(rule) for rule in deny],
         }
 
-    def denying(self, tool: str) -> list[Rule]:
-        return [rule for rule in self._of("deny", "project deny") if rule.names(tool, is_strict=True)]
+    def denying(self, tool: str, *, is_edit: bool = False) -> list[Rule]:
+        return self._tightening(("deny", "project deny"), tool, is_edit)
 
-    def asking(self, tool: str) -> list[Rule]:
-        return [rule for rule in self._of("ask", "project ask") if rule.names(tool, is_strict=True)]
+    def asking(self, tool: str, *, is_edit: bool = False) -> list[Rule]:
+        return self._tightening(("ask", "project ask"), tool, is_edit)
 
-    def allowing(self, tool: str) -> Iterator[tuple[Origin, Rule]]:
+    def allowing(self, tool: str, *, is_edit: bool = False) -> Iterator[tuple[Origin, Rule]]:
         for origin in ("allow", "session", "project allow"):
             for rule in self._rules[origin]:
-                if rule.names(tool) and not (rule.tool == "*" and tool == "network"):
+                if rule.names(tool, is_edit=is_edit) and not (rule.tool == "*" and tool == "network"):
                     yield origin, rule
 
-    def _of(self, *origins: Origin) -> list[Rule]:
-        return [rule for origin in origins for rule in self._rules[origin]]
+    def _tightening(self, origins: tuple[Origin, ...], tool: str, is_edit: bool) -> list[Rule]:
+        is_edit = is_edit or tool == EDIT
+        return [
+            rule
+            for origin in origins
+            for rule in self._rules[origin]
+            if rule.names(tool, is_edit=is_edit, edit_tools=self.edit_tools)
+        ]

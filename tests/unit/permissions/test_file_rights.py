@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
+from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, ToolKind
 from forge_core.errors import ConfigError
 from forge_core.permissions import Decision, PermissionPolicy, Verdict, parse_rule
 from forge_core.permissions.path_info import folds_case, locate
@@ -18,10 +18,12 @@ from forge_core.tools import (
     MultiEditTool,
     ToolExecutor,
     WriteTool,
+    builtin_tools,
 )
 from forge_core.tools.base import BaseTool
 
 ALLOW, ASK, DENY = Decision.ALLOW, Decision.ASK, Decision.DENY
+EDIT_TOOLS = [tool.name for tool in builtin_tools() if tool.kind is ToolKind.WRITE]
 
 
 @pytest.fixture
@@ -49,7 +51,7 @@ def changes_to(*names: str) -> list[tuple[BaseTool, dict[str, Any]]]:
 
 
 def verdict(policy: PermissionPolicy, root: Path, tool: BaseTool, params: dict[str, Any]) -> Verdict:
-    return policy.decide(tool.name, tool.describe_use(params, ExecutionContext(working_dir=root)))
+    return policy.decide(tool.name, tool.use(params, ExecutionContext(working_dir=root)))
 
 
 def decisions(policy: PermissionPolicy, root: Path, *names: str) -> set[Decision]:
@@ -94,13 +96,26 @@ def test_the_right_to_edit_is_none_to_delete_or_move(root: Path, section: str) -
 
 @pytest.mark.parametrize("tool", ["write", "multi_edit", "apply_patch"])
 def test_a_rule_for_one_tool_allows_that_tool_and_denies_all(root: Path, tool: str) -> None:
-    allowing = PermissionPolicy(root, allow=[f"{tool}(notes/**)"])
-    denying = PermissionPolicy(root, allow=["edit(notes/**)"], deny=[f"{tool}(notes/**)"])
-    asking = PermissionPolicy(root, allow=["edit(notes/**)"], ask=[f"{tool}(notes/**)"])
+    rules, right = [f"{tool}(notes/**)"], ["edit(notes/**)"]
+    allowing = PermissionPolicy(root, edit_tools=EDIT_TOOLS, allow=rules)
+    denying = PermissionPolicy(root, edit_tools=EDIT_TOOLS, allow=right, deny=rules)
+    asking = PermissionPolicy(root, edit_tools=EDIT_TOOLS, allow=right, ask=rules)
     for one, params in changes_to("notes/a.md"):
         assert verdict(allowing, root, one, params).decision is (ALLOW if one.name == tool else ASK)
         assert verdict(denying, root, one, params).decision is DENY
         assert verdict(asking, root, one, params).decision is ASK
+
+
+@pytest.mark.parametrize(("tool", "expected"), [("anything", DENY), ("read", ALLOW), ("bash", ALLOW)])
+def test_without_the_names_of_the_edit_tools_a_deny_rule_for_any_tool_covers_edits(
+    root: Path, tool: str, expected: Decision
+) -> None:
+    policy = PermissionPolicy(root, allow=["edit(notes/**)"], deny=[f"{tool}(notes/**)"])
+    assert decisions(policy, root, "notes/a.md") == {expected}
+    named = PermissionPolicy(
+        root, edit_tools=EDIT_TOOLS, allow=["edit(notes/**)"], deny=[f"{tool}(notes/**)"]
+    )
+    assert decisions(named, root, "notes/a.md") == {ALLOW}
 
 
 @pytest.mark.parametrize(
@@ -153,10 +168,13 @@ async def test_an_answer_for_the_session_to_several_edits_ends_the_questions(roo
     assert [request.session_rule for request in asked] == ["edit({notes/a.md,other/c.md})"]
 
 
-@pytest.mark.parametrize("rule", ["edit({**,x})", "edit({/etc/**,x})", "edit({~/x,y})", "edit({../x,y})"])
+@pytest.mark.parametrize(
+    "rule",
+    ["write", "apply_patch(**)", "edit({**,x})", "edit({/etc/**,x})", "edit({~/x,y})", "edit({../x,y})"],
+)
 def test_alternatives_do_not_hide_a_rule_for_everything(root: Path, rule: str) -> None:
     with pytest.raises(ConfigError, match="every call"):
-        PermissionPolicy(root).allow_always(rule)
+        PermissionPolicy(root, edit_tools=EDIT_TOOLS).allow_always(rule)
 
 
 def test_names_are_compared_as_the_file_system_compares_them(root: Path) -> None:

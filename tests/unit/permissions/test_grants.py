@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.approval import Effect
+from forge_core.approval import Effect, ToolKind
 from forge_core.errors import ConfigError
 from forge_core.permissions import Decision, PermissionPolicy
 from forge_core.permissions.guard.destruction import is_destructive
@@ -182,12 +182,13 @@ def test_the_rule_offered_for_a_file_is_its_folder(tmp_path: Path, names: list[s
     root = tmp_path / "project"
     root.mkdir()
     policy = PermissionPolicy(root)
-    use = ToolUse(Effect.WRITE, names[0], tuple(root / name for name in names))
+    use = ToolUse(Effect.WRITE, names[0], tuple(root / name for name in names), kind=ToolKind.WRITE)
     assert policy.decide("edit", use).always_rule == rule
     if rule:
         policy.allow_always(rule)
         assert policy.decide("edit", use).decision is ALLOW
-        assert policy.decide("edit", ToolUse(Effect.WRITE, "x", (root / "other/x",))).decision is ASK
+        other = ToolUse(Effect.WRITE, "x", (root / "other/x",), kind=ToolKind.WRITE)
+        assert policy.decide("edit", other).decision is ASK
 
 
 def test_rules_are_listed_added_and_removed(tmp_path: Path) -> None:

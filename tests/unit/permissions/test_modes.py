@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.approval import Effect
+from forge_core.approval import Effect, ToolKind
 from forge_core.config.settings import PermissionMode
 from forge_core.permissions import Decision, PermissionPolicy
 from forge_core.tools.base import ToolUse
@@ -27,7 +27,7 @@ def running(command: str, *, needs_network: bool = False, is_destructive: bool =
 
 
 def writing(*paths: Path) -> ToolUse:
-    return ToolUse(Effect.WRITE, str(paths[0]), paths)
+    return ToolUse(Effect.WRITE, str(paths[0]), paths, kind=ToolKind.WRITE)
 
 
 def test_an_ask_rule_beats_every_allow_and_every_mode(root: Path) -> None:
@@ -123,10 +123,9 @@ def test_the_tools_of_the_session_itself_run_unasked(root: Path, mode: Permissio
     policy = PermissionPolicy(root, mode)
     for name in ("todo", "ask_user", "job_output", "job_stop"):
         for effect in (Effect.READ, Effect.WRITE):
-            assert policy.decide(name, ToolUse(effect, "")).decision is ALLOW
-    assert (
-        PermissionPolicy(root, mode, deny=["todo"]).decide("todo", ToolUse(Effect.READ, "")).decision is DENY
-    )
+            assert policy.decide(name, ToolUse(effect, "", kind=ToolKind.SESSION)).decision is ALLOW
+    use = ToolUse(Effect.READ, "", kind=ToolKind.SESSION)
+    assert PermissionPolicy(root, mode, deny=["todo"]).decide("todo", use).decision is DENY
 
 
 def test_a_project_may_tighten_and_allows_only_what_can_be_made_good(root: Path) -> None:
@@ -211,7 +210,9 @@ def test_plain_reading_is_marked(root: Path) -> None:
     policy = PermissionPolicy(root, sandbox="full")
     assert policy.decide("bash", running("git status")).is_read_only
     assert not policy.decide("bash", running("make")).is_read_only
-    assert policy.decide("read", ToolUse(Effect.READ, "x", (root / "src/a.py",))).is_read_only
+    assert policy.decide(
+        "read", ToolUse(Effect.READ, "x", (root / "src/a.py",), kind=ToolKind.LOOK)
+    ).is_read_only
 
 
 def test_deciding_twice_is_deciding_the_same(root: Path) -> None:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.approval import Effect
+from forge_core.approval import Effect, ToolKind
 from forge_core.config.settings import PermissionMode
 from forge_core.errors import ConfigError
 from forge_core.permissions import Decision, PermissionPolicy
@@ -20,11 +20,11 @@ def root(tmp_path: Path) -> Path:
 
 
 def reading(*paths: Path) -> ToolUse:
-    return ToolUse(Effect.READ, str(paths[0]), paths)
+    return ToolUse(Effect.READ, str(paths[0]), paths, kind=ToolKind.LOOK)
 
 
 def writing(*paths: Path) -> ToolUse:
-    return ToolUse(Effect.WRITE, str(paths[0]), paths)
+    return ToolUse(Effect.WRITE, str(paths[0]), paths, kind=ToolKind.WRITE)
 
 
 def running(command: str) -> ToolUse:

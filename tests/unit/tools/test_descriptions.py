@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.approval import Effect
-from forge_core.permissions.policy import HARMLESS_TOOLS, READ_TOOLS, WRITE_TOOLS
+from forge_core.approval import ToolKind
 from forge_core.tools import BaseTool, ExecutionContext, ToolRegistry, builtin_tools
 from forge_core.tools.builtin import ask_user as ask_user_module
 from forge_core.tools.builtin import bash as bash_module
@@ -74,9 +73,15 @@ def test_the_schema_is_json_and_names_what_is_required(tool: BaseTool) -> None:
     assert set(parameters["required"]) == {one.name for one in tool.parameters if one.required}
 
 
-def test_what_runs_unasked_are_exactly_the_built_in_tools_that_only_read() -> None:
-    assert {name for name, tool in TOOLS.items() if tool.effect is Effect.READ} - HARMLESS_TOOLS == READ_TOOLS
-    assert {name for name, tool in TOOLS.items() if tool.effect is Effect.WRITE} == WRITE_TOOLS
+def test_the_built_in_tools_that_run_unasked_in_the_folder_are_these() -> None:
+    kinds = {kind: {name for name, tool in TOOLS.items() if tool.kind is kind} for kind in ToolKind}
+    assert kinds == {
+        ToolKind.LOOK: {"read", "glob", "grep", "ls"},
+        ToolKind.WRITE: {"write", "edit", "multi_edit", "apply_patch"},
+        ToolKind.RUN: {"bash"},
+        ToolKind.SESSION: {"todo", "ask_user", "job_output", "job_stop"},
+        ToolKind.OTHER: set(),
+    }
 
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS.keys())
@@ -102,7 +107,7 @@ def test_saying_what_a_call_touches_never_fails_and_touches_nothing(
     use = tool.describe_use(params | {"timeout_s": 5}, ExecutionContext(tmp_path))
     assert use.effect is tool.effect
     assert all(path.is_absolute() for path in use.paths)
-    assert use.paths or tool.name in {"bash", *HARMLESS_TOOLS}
+    assert use.paths or tool.kind in (ToolKind.RUN, ToolKind.SESSION)
     assert list(tmp_path.iterdir()) == []
 
 
