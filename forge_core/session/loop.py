@@ -6,8 +6,9 @@ import json
 import re
 from collections.abc import Awaitable, Callable
 
-from forge_core.approval import Question, Questioner, QuestionOption, QuestionRequest
+from forge_core.approval import Question, Questioner, QuestionOption, QuestionRequest, ToolKind
 from forge_core.result import ToolCallRecord
+from forge_core.tools.registry import ToolRegistry
 
 SAME_CALLS = 3
 """So many times in a row the same call with the same result means that nothing moves."""
@@ -17,9 +18,6 @@ SAME_ERRORS = 5
 GO_ON = "Go on"
 STOP = "Stop"
 
-_EXEMPT = re.compile(r"job_\w+|ask_user")
-"""Waiting for a job means to ask the same again and again; the person answers ask_user."""
-_CHANGES_FILES = frozenset({"write", "edit", "multi_edit", "apply_patch"})
 _DURATION = re.compile(r"\b\d+(?:\.\d+)?\s?(?:ms|s|sec|seconds?)\b")
 _PARTICULARS = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|\S*/\S*|\S*\d\S*")
 """What differs between two errors of one kind: names in quotes, paths, figures."""
@@ -28,9 +26,10 @@ _SHOWN_CHARS = 120
 
 
 class LoopDetector:
-    """Looks at one run's calls in their order."""
+    """Looks at one run's calls in their order. What a call counts for is declared by its tool in `tools`."""
 
-    def __init__(self) -> None:
+    def __init__(self, tools: ToolRegistry) -> None:
+        self._tools = tools
         self._last: tuple[str, str, str] | None = None
         self._times = 0
         self._errors: dict[str, tuple[int, str]] = {}
@@ -38,7 +37,8 @@ class LoopDetector:
 
     def observe(self, record: ToolCallRecord) -> str | None:
         """What goes round in circles, as a sentence for the person; None while all is well."""
-        if _EXEMPT.fullmatch(record.name):
+        tool = self._tools.get(record.name)
+        if tool is not None and tool.may_repeat:
             return None
         return self._repeated(record) or self._failing(record)
 
@@ -54,7 +54,8 @@ class LoopDetector:
 
     def _failing(self, record: ToolCallRecord) -> str | None:
         if record.success:
-            moves = record.name in _CHANGES_FILES
+            tool = self._tools.get(record.name)
+            moves = tool is not None and tool.kind is ToolKind.WRITE
             self._errors = {
                 kind: entry for kind, entry in self._errors.items() if not moves and entry[1] != record.name
             }

@@ -90,7 +90,7 @@ class ForgeAgent:
     tracker: TokenTrackingCallback | None = None
     """Holds the totals that LLM_END carries; without one each run counts its own usage."""
     callbacks: Sequence[BaseCallbackHandler] = ()
-    make_watch: Callable[[], CallWatch] | None = None
+    make_watch: Callable[[ToolRegistry], CallWatch] | None = None
     """Returns the watch of one run, which can end it with "loop"; None: only `max_iterations` ends it."""
     go_on: Callable[[str], Awaitable[bool | str]] | None = None
     """Asks the user whether a run that repeats itself or has reached `max_iterations` should continue; the
@@ -242,7 +242,7 @@ class ForgeAgent:
         return self._bound
 
     def new_watch(self) -> CallWatch | None:
-        return self.make_watch() if self.make_watch is not None else None
+        return self.make_watch(self.registry) if self.make_watch is not None else None
 
 
 class AgentRun:

@@ -16,18 +16,19 @@ from forge_core.result import AgentResult, ToolCallRecord
 from forge_core.session.loop import SAME_CALLS, SAME_ERRORS, LoopDetector, asking_to_go_on, error_class
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolParameter, ToolResult
 from forge_core.tools.executor import ToolExecutor
-from forge_core.tools.registry import builtin_tools
+from forge_core.tools.registry import ToolRegistry, builtin_tools
 from tests.support.agent_tools import Echo, Failing
 from tests.support.scripted_llm import Call, Piece, ScriptedLLM
 
 
 class Poll(BaseTool):
-    """Gives the same answer for ever, under the name it is given."""
+    """Gives the same answer each time."""
 
+    name = "poll"
     description = "Polls."
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, *, may_repeat: bool) -> None:
+        self.may_repeat = may_repeat
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         return ToolResult(True, "still running")
@@ -112,7 +113,7 @@ async def test_another_call_in_between_starts_the_count_anew() -> None:
 async def test_the_order_of_arguments_makes_no_other_call() -> None:
     one = ToolCallRecord("1", "t", {"a": 1, "b": 2}, "r", True, 0.1)
     other = ToolCallRecord("2", "t", {"b": 2, "a": 1}, "r", True, 0.2)
-    detector = LoopDetector()
+    detector = LoopDetector(ToolRegistry())
     assert [detector.observe(record) is None for record in (one, other, one)] == [True, True, False]
 
 
@@ -123,10 +124,18 @@ async def test_how_long_a_command_took_makes_no_other_result(tmp_path: Path) -> 
     assert (result.stopped_reason, result.iterations) == ("loop", SAME_CALLS)
 
 
-@pytest.mark.parametrize("name", ["job_output", "job_stop", "ask_user"])
-async def test_waiting_for_a_job_or_the_person_is_no_circle(name: str) -> None:
-    result = await run([[Call(name)]] * 8 + [["done"]], [Poll(name)])
+async def test_a_tool_that_may_repeat_makes_no_loop() -> None:
+    result = await run([[Call("poll")]] * 8 + [["done"]], [Poll(may_repeat=True)])
     assert (result.stopped_reason, len(result.tool_calls)) == ("complete", 8)
+    assert (await run([[Call("poll")]] * 8, [Poll(may_repeat=False)])).stopped_reason == "loop"
+
+
+def test_the_tools_that_wait_for_a_job_or_the_user_may_repeat() -> None:
+    assert {tool.name for tool in builtin_tools() if tool.may_repeat} == {
+        "job_output",
+        "job_stop",
+        "ask_user",
+    }
 
 
 async def test_five_errors_of_one_kind_end_the_run_whatever_they_name() -> None:
