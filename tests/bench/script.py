@@ -19,11 +19,11 @@ from forge_core.events import (
     Permission,
     ToolEnd,
     ToolProgress,
-    ToolStart,
 )
 from forge_core.llm.models import TokenUsage
 from forge_core.result import AgentResult, FileDiff
 from forge_tui.widgets.transcript import Transcript
+from tests.support.tool_events import tool_start
 
 MARKDOWN = """\
 ## What the function does
@@ -105,7 +105,7 @@ def every_block() -> Iterator[AgentEvent | str]:
     yield from _tool(
         "5", "bash", {"command": "ruff check ."}, "Error: exit 1\nF401 unused import", "", 0.2, ok=False
     )
-    yield ToolStart(call_id="6", name="bash", arguments={"command": "rm -rf build"})
+    yield tool_start("6", "bash", {"command": "rm -rf build"})
     yield Permission(call_id="6", decision="deny", rule="ask", by="person")
     yield ToolEnd(call_id="6", name="bash", result="Error: denied", success=False, duration_s=0.0)
     yield Notice(level="warning", text="Rate limited by the provider; trying again in 4 s.")
@@ -116,7 +116,7 @@ def every_block() -> Iterator[AgentEvent | str]:
     )
     yield AgentEnd(result=AgentResult("", [], [], USAGE, 1, stopped_reason="error"))
     yield "and run the tests"
-    yield ToolStart(call_id="7", name="bash", arguments={"command": "make test"}, timestamp=now - 3)
+    yield tool_start("7", "bash", {"command": "make test"}, timestamp=now - 3)
     yield ToolProgress(call_id="7", text="collecting …\ntests/test_a.py ....\ntests/test_b.py ..")
 
 
@@ -131,7 +131,7 @@ def _tool(
     ok: bool = True,
     diffs: tuple[FileDiff, ...] = (),
 ) -> Iterator[AgentEvent]:
-    yield ToolStart(call_id=call_id, name=name, arguments=arguments)
+    yield tool_start(call_id, name, arguments)
     yield ToolEnd(
         call_id=call_id,
         name=name,

@@ -19,6 +19,7 @@ from tests.snapshots.test_prompts import standing
 from tests.snapshots.test_snapshots import Compare, after, tool
 from tests.support.chat_app import make_app, make_config, ready, say, shown, until
 from tests.support.scripted_session import Gate, Step, end_of_call, end_of_turn
+from tests.support.tool_events import tool_start
 
 pytestmark = pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the pictures are Python 3.11's")
 
@@ -27,7 +28,7 @@ BEGAN = 1_000.0
 
 
 def begun(call_id: str, name: str, parent: str | None = None, **arguments: Any) -> ToolStart:
-    return ToolStart(call_id=call_id, name=name, arguments=arguments, parent_id=parent, timestamp=BEGAN)
+    return tool_start(call_id, name, arguments, parent_id=parent, timestamp=BEGAN)
 
 
 def ended(call_id: str, name: str, parent: str | None = None, **end: Any) -> ToolEnd:

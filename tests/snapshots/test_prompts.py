@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from forge_core.approval import Question, QuestionOption, QuestionRequest
 from forge_core.config.models import ForgeConfig
 from forge_core.config.settings import PermissionMode
-from forge_core.events import LLMStart, ToolEnd, ToolStart
+from forge_core.events import LLMStart, ToolEnd
 from forge_core.result import FileDiff
 from forge_core.tools.builtin.todo import TodoItem, TodoStatus
 from forge_core.workspace.trust import TrustQuestion
@@ -34,6 +34,7 @@ from tests.support.chat_app import (
     until,
 )
 from tests.support.scripted_session import Gate, Step, answer
+from tests.support.tool_events import tool_start
 
 pytestmark = pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the pictures are Python 3.11's")
 
@@ -213,7 +214,7 @@ CARDS: list[Step] = [
     *tool("3", "bash", {"command": "npm run dev"}, "(no output yet)", summary="job 2", duration_s=0.5, outcome="background"),
     *tool("4", "job_output", {"job_id": 2}, "ready on port 3000", summary="job 2: running", duration_s=0.1),
     *tool("5", "job_stop", {"job_id": 2}, "", summary="job 2: stopped", duration_s=0.1),
-    *tool("6", "ask_user", {"questions": [{"question": "Keep the old name as well?"}]}, "The user answered:\nKeep the old name as well?\n  → No, nobody uses it", summary="No, nobody uses it", duration_s=0.0, aside="The user answered:"),
+    *tool("6", "ask_user", {"questions": [{"question": "Keep the old name as well?"}]}, "The user answered:\nKeep the old name as well?\n  → No, nobody uses it", summary="No, nobody uses it", duration_s=0.0, aside="The user answered:", is_in_header=True),
     *tool("7", "edit", {}, "Error: this call of edit has unreadable arguments", success=False, duration_s=0.0, outcome="unreadable"),
     *answer("Renamed."),
 ]  # fmt: skip
@@ -266,11 +267,11 @@ def calls() -> list[Step]:
         *tool("3", "read", {"path": "gone.py"}, "Error: gone.py does not exist", success=False),
         *tool("4", "bash", {"command": "rm -rf build"}, "Error: no", success=False, outcome="denied"),
         *tool("5", "bash", {"command": "make"}, "Error: interrupted", success=False, outcome="interrupted"),
-        ToolStart(call_id="t", name="task", arguments={"prompt": "find the tests"}),
-        ToolStart(call_id="6", name="bash", arguments={"command": "ls tests"}, **inner),  # type: ignore[arg-type]
+        tool_start("t", "task", {"prompt": "find the tests"}),
+        tool_start("6", "bash", {"command": "ls tests"}, **inner),  # type: ignore[arg-type]
         ToolEnd(call_id="6", name="bash", result="x", success=True, duration_s=0.1, **inner),  # type: ignore[arg-type]
-        ToolStart(call_id="7", name="read", arguments={"path": "tests/a.py"}, **inner),  # type: ignore[arg-type]
-        ToolStart(call_id="8", name="read", arguments={"path": "tests/b.py"}, **inner),  # type: ignore[arg-type]
+        tool_start("7", "read", {"path": "tests/a.py"}, **inner),  # type: ignore[arg-type]
+        tool_start("8", "read", {"path": "tests/b.py"}, **inner),  # type: ignore[arg-type]
         ToolEnd(call_id="t", name="task", result="All found.", success=True, duration_s=4.0),
     ]
 

@@ -14,7 +14,7 @@ import pytest
 from textual.pilot import Pilot
 
 from forge_core.config.models import Endpoint, ForgeConfig
-from forge_core.events import Error, LLMChunk, LLMStart, ToolEnd, ToolStart
+from forge_core.events import Error, LLMChunk, LLMStart, ToolEnd
 from forge_core.result import FileDiff
 from forge_tui.screens.prompts.permission import PermissionPrompt
 from tests.support.chat_app import (
@@ -29,6 +29,7 @@ from tests.support.chat_app import (
     until,
 )
 from tests.support.scripted_session import Gate, Step, answer, end_of_turn
+from tests.support.tool_events import tool_start
 
 pytestmark = pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the pictures are Python 3.11's")
 
@@ -60,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def tool(call_id: str, name: str, arguments: dict[str, Any], result: str, **end: Any) -> list[Step]:
     values: dict[str, Any] = {"success": True, "duration_s": 0.42, **end}
     return [
-        ToolStart(call_id=call_id, name=name, arguments=arguments),
+        tool_start(call_id, name, arguments),
         ToolEnd(call_id=call_id, name=name, result=result, **values),
     ]
 

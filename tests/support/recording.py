@@ -21,7 +21,6 @@ from forge_core.events import (
     Notice,
     ToolEnd,
     ToolProgress,
-    ToolStart,
 )
 from forge_core.llm.models import TokenUsage
 from forge_core.result import FileDiff
@@ -29,6 +28,7 @@ from forge_core.tools.builtin.todo import TodoItem, TodoStatus
 from tests.bench.script import DIFF, MARKDOWN
 from tests.support.chat_app import command_request, edit_request
 from tests.support.scripted_session import Gate, Step
+from tests.support.tool_events import tool_start
 
 EPOCH = 1_700_000_000.0
 HOUR_S = 3600.0
@@ -203,7 +203,7 @@ class _Recorder:
                 )
             )
             call = self._call()
-            self._play(ToolStart(call_id=call, name=name, arguments=arguments, timestamp=self._stamp()))
+            self._play(tool_start(call, name, arguments, timestamp=self._stamp()))
             if name == "bash":
                 for line in range(self._chance.randint(1, 6)):
                     self._play(
@@ -215,7 +215,7 @@ class _Recorder:
     def _edit(self) -> None:
         call = self._call()
         arguments = {"path": "src/http/retry.py"}
-        self._play(ToolStart(call_id=call, name="edit", arguments=arguments, timestamp=self._stamp()))
+        self._play(tool_start(call, "edit", arguments, timestamp=self._stamp()))
         self._play(
             self._tool_end(call, "edit", "edited", True, diffs=(FileDiff("src/http/retry.py", DIFF, 3, 2),))
         )

@@ -17,7 +17,7 @@ from textual.widget import Widget
 
 from forge_core.approval import Question, QuestionOption, QuestionRequest
 from forge_core.context.ledger import Item, Kind
-from forge_core.events import AgentEvent, Error, LLMChunk, Notice, Permission, ToolProgress, ToolStart
+from forge_core.events import AgentEvent, Error, LLMChunk, Notice, Permission, ToolProgress
 from forge_core.llm.models import Message
 from forge_core.result import FileDiff
 from forge_core.workspace.changes import ChangedFile, ChangeList, Counts, FilePatch, Status, header
@@ -30,6 +30,7 @@ from forge_tui.widgets.todo_panel import Todo
 from tests.support.chat_app import DEADLINE_S, ChatApp, command_request, edit_request
 from tests.support.output_stream import Stream, check_line, copied
 from tests.support.scripted_session import USAGE
+from tests.support.tool_events import tool_start
 from tests.support.transcripts import call_ended, said, tool_ended, tool_started, turn_ended
 
 _POLL_S = 0.001
@@ -141,7 +142,7 @@ def _nested(call: str, text: str) -> list[AgentEvent]:
     inner = f"{call}.1"
     return [
         tool_started("task", call, description=text, prompt=text),
-        ToolStart(call_id=inner, name="grep", arguments={"pattern": text, "path": text}, parent_id=call),
+        tool_start(inner, "grep", {"pattern": text, "path": text}, parent_id=call),
         tool_ended("grep", text, call_id=inner, parent_id=call, summary=text),
         tool_ended("task", text, call_id=call, summary=text),
         turn_ended(),

@@ -17,6 +17,7 @@ from forge_tui.widgets.blockview.rows import Row
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.transcript import Transcript
 from forge_tui.widgets.transcript.conversation import Conversation
+from tests.support.tool_events import tool_start
 
 STYLES = TranscriptStyles.from_theme({}, Color.parse("#101010"))
 
@@ -67,7 +68,7 @@ def turn_ended(reason: StoppedReason = "complete") -> AgentEnd:
 
 
 def tool_started(name: str, call_id: str = "1", **arguments: Any) -> ToolStart:
-    return ToolStart(call_id=call_id, name=name, arguments=arguments, timestamp=100.0)
+    return tool_start(call_id, name, arguments, timestamp=100.0)
 
 
 def tool_ended(
@@ -82,6 +83,7 @@ def tool_ended(
     aside: str = "",
     model_notes: tuple[str, ...] = (),
     omission: Omission | None = None,
+    display: str = "",
     parent_id: str | None = None,
 ) -> ToolEnd:
     return ToolEnd(
@@ -96,6 +98,7 @@ def tool_ended(
         aside=aside,
         model_notes=model_notes,
         omission=omission,
+        display=display,
         parent_id=parent_id,
         timestamp=100.4,
     )

@@ -12,10 +12,11 @@ from textual.widgets import Static
 from forge_core.config.models import Endpoint, ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_core.errors import ConfigError, ForgeError
-from forge_core.events import Error, LLMChunk, LLMStart, Notice, ToolEnd, ToolStart
+from forge_core.events import Error, LLMChunk, LLMStart, Notice, ToolEnd
 from forge_tui import workers
 from tests.support.chat_app import make_app, make_config, ready, say, say_until, shown, type_text, until
 from tests.support.scripted_session import Gate, ScriptedSession, Step, answer, end_of_turn
+from tests.support.tool_events import tool_start
 from tests.tui.conftest import OpenChat
 
 
@@ -280,7 +281,7 @@ async def test_a_tool_call_shows_as_a_card(config: ForgeConfig) -> None:
         config,
         [
             [
-                ToolStart(call_id="1", name="grep", arguments={"pattern": "def main"}),
+                tool_start("1", "grep", {"pattern": "def main"}),
                 ToolEnd(
                     call_id="1",
                     name="grep",

@@ -18,7 +18,7 @@ from forge_core.approval import (
     QuestionRequest,
 )
 from forge_core.config.models import ForgeConfig
-from forge_core.events import LLMStart, ToolStart
+from forge_core.events import LLMStart
 from forge_tui.approval import ModalApprover, PromptQueue
 from forge_tui.screens.prompts.permission import PermissionPrompt
 from forge_tui.screens.prompts.request_text import body_of, options_of, title_of
@@ -38,6 +38,7 @@ from tests.support.chat_app import (
     until,
 )
 from tests.support.scripted_session import Gate, answer
+from tests.support.tool_events import tool_start
 
 # What is shown
 
@@ -45,9 +46,10 @@ from tests.support.scripted_session import Gate, answer
 def test_titles_say_in_words_what_forge_wants() -> None:
     assert title_of(command_request()) == "Forge wants to run a command"
     assert title_of(edit_request()) == "Forge wants to edit a file"
-    assert title_of(edit_request(tool="write")) == "Forge wants to create or replace a file"
-    assert title_of(command_request(effect=Effect.READ, tool="read")) == "Forge wants to read a file"
-    fetch = command_request(effect=Effect.NETWORK, tool="fetch")
+    creating = edit_request(tool="write", action="create or replace a file")
+    assert title_of(creating) == "Forge wants to create or replace a file"
+    assert title_of(command_request(effect=Effect.READ, action="read a file")) == "Forge wants to read a file"
+    fetch = command_request(effect=Effect.NETWORK, tool="fetch", action="")
     assert title_of(fetch) == "Forge wants to use the network with fetch"
 
 
@@ -94,7 +96,7 @@ async def test_the_question_stands_below_the_conversation_with_everything(config
 
 async def test_the_calls_clock_stands_still_until_the_answer(config: ForgeConfig) -> None:
     gate = Gate()
-    call = ToolStart(call_id="c1", name="bash", arguments={"command": "pytest -q"}, timestamp=1000.0)
+    call = tool_start("c1", "bash", {"command": "pytest -q"}, timestamp=1000.0)
     script = [LLMStart(iteration=1, model="m"), call, command_request(), gate, *answer("went on")]
     app = make_app(config, [script])
     async with app.run_test(size=(100, 30)) as pilot:

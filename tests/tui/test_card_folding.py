@@ -7,14 +7,15 @@ from typing import Any
 from textual.pilot import Pilot
 
 from forge_core.config.models import ForgeConfig
-from forge_core.events import LLMChunk, LLMStart, ToolEnd, ToolStart
+from forge_core.events import LLMChunk, LLMStart, ToolEnd
 from tests.support.chat_app import ChatApp, make_app, ready, say, shown, until
 from tests.support.scripted_session import Gate, answer
+from tests.support.tool_events import tool_start
 
 
 def ran(call_id: str, name: str, result: str, **arguments: Any) -> list[Any]:
     return [
-        ToolStart(call_id=call_id, name=name, arguments=arguments),
+        tool_start(call_id, name, arguments),
         ToolEnd(call_id=call_id, name=name, result=result, success=True, duration_s=0.4),
     ]
 

@@ -13,6 +13,7 @@ from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.transcript.calls.call_block import CallBlock
 from forge_tui.widgets.transcript.calls.tool_card import ToolCard
 from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
+from tests.support.tool_events import tool_start
 from tests.support.transcripts import (
     STYLES,
     TranscriptApp,
@@ -33,7 +34,7 @@ def looked(call_id: str, name: str = "read", result: str = "x", **arguments: obj
 
 
 def inner(call_id: str, name: str, parent: str, **arguments: object) -> ToolStart:
-    return ToolStart(call_id=call_id, name=name, arguments=arguments, parent_id=parent, timestamp=100.0)
+    return tool_start(call_id, name, arguments, parent_id=parent, timestamp=100.0)
 
 
 def group_of(*events: Any) -> ToolGroup:
@@ -117,7 +118,7 @@ def test_a_failure_in_a_group_stays_in_sight() -> None:
     assert rows[0] == "✓ Read 1 file a 0.4 s"
     assert rows[1:] == ["│ ✗ Read gone.py no such file 0.4 s", "│ ⊘ Read .env not allowed"]
     for number in range(10, 20):
-        group.add(ToolCard("read", {"path": str(number)}, 100.0))
+        group.add(ToolCard(tool_started("read", path=str(number))))
         card = group.calls.last
         assert isinstance(card, ToolCard)
         card.finish(tool_ended("read", "Error: no", success=False))
@@ -221,7 +222,7 @@ def test_events_out_of_order_leave_no_card_running() -> None:
         turn_ended(),
     )
     cards = [block for block in layout.blocks if isinstance(block, CallBlock)]
-    assert [words(drawn(card)[card.gap])[:9] for card in cards] == ["✓ Run 0.4", "◌ Run a i", "✓ Run b 1"]
+    assert [words(drawn(card)[card.gap])[:9] for card in cards] == ["✓ Bash 0.", "◌ Run a i", "✓ Run b 1"]
     assert not any("late" in row or "again" in row for row in shown(layout))
 
 

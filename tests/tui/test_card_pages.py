@@ -9,8 +9,9 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from forge_core.events import LLMStart, Permission, ToolEnd, ToolProgress, ToolStart
+from forge_core.events import LLMStart, Permission, ToolEnd, ToolProgress
 from forge_tui.widgets.transcript.calls.pages import MOST_PAGES, PAGE_LINES, Pages, Size, lines_of
+from tests.support.tool_events import tool_start
 from tests.support.transcripts import (
     TranscriptApp,
     drawn,
@@ -119,7 +120,7 @@ def odd_event(chance: random.Random) -> Any:
     match chance.randrange(8):
         case 0 | 1 | 2:
             arguments = {chance.choice(KEYS): chance.choice(ODD) for _ in range(chance.randrange(4))}
-            return ToolStart(call_id=call_id, name=name, arguments=arguments, parent_id=parent, timestamp=1.0)
+            return tool_start(call_id, name, arguments, parent_id=parent, timestamp=1.0)
         case 3 | 4:
             outcome = chance.choice(
                 [None, "done", "background", "failed", "denied", "interrupted", "unreadable"]

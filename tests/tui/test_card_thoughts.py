@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from forge_core.config.settings import ThinkingSetting
-from forge_core.events import LLMChunk, ToolStart
+from forge_core.events import LLMChunk
 from forge_tui.widgets.blockview.blocks import TextBlock
 from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.blockview.rows import Row
@@ -15,6 +15,7 @@ from forge_tui.widgets.transcript.calls.tool_card import ToolCard
 from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
 from forge_tui.widgets.transcript.conversation import Conversation
 from forge_tui.widgets.transcript.reasoning import ReasoningBlock
+from tests.support.tool_events import tool_start
 from tests.support.transcripts import (
     STYLES,
     TranscriptApp,
@@ -90,7 +91,7 @@ def test_text_an_edit_or_what_the_person_has_unfolded_still_ends_a_group() -> No
         assert ToolGroup not in kinds(layout)
     conversation, layout = conversation_of(*read("a"), *thought())
     assert layout.blocks[1].toggle(1)
-    conversation.apply(ToolStart(call_id="b", name="read", arguments={"path": "b"}))
+    conversation.apply(tool_start("b", "read", {"path": "b"}))
     assert kinds(layout) == [ToolCard, ReasoningBlock, ToolCard]
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from forge_core.events import AgentEvent, Error, LLMChunk, LLMStart, Notice, Retry, ToolStart
+from forge_core.events import AgentEvent, Error, LLMChunk, LLMStart, Notice, Retry
 from forge_core.result import StoppedReason
 from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.transcript.conversation import Conversation
+from tests.support.tool_events import tool_start
 from tests.support.transcripts import (
     STYLES,
     call_ended,
@@ -114,7 +115,7 @@ def test_each_request_has_a_line_of_its_own() -> None:
 
 
 def test_a_call_of_a_call_tells_nothing_of_the_request() -> None:
-    inner = ToolStart(call_id="2", name="grep", arguments={}, parent_id="1")
+    inner = tool_start("2", "grep", {}, parent_id="1")
     assert lines(tool_started("task"), retry(1), inner)[-1].endswith("retry 1 of 3.")
 
 

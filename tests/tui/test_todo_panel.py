@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from forge_core.config.models import ForgeConfig
-from forge_core.events import LLMStart, ToolEnd, ToolStart
+from forge_core.events import LLMStart, ToolEnd
 from forge_core.tools.builtin.todo import TodoItem, TodoStatus
 from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.todo_panel import Todo, summary, window
 from tests.support.chat_app import command_request, make_app, ready, say, shown, until
 from tests.support.scripted_session import Gate, Plan, Step, answer
+from tests.support.tool_events import tool_start
 
 DONE, NOW = TodoStatus.COMPLETED, TodoStatus.IN_PROGRESS
 
@@ -28,7 +29,7 @@ def plan(count: int, at: int) -> Plan:
 def planned(items: Plan, call_id: str = "t") -> list[Step]:
     arguments = {"items": [{"content": item.content, "status": str(item.status)} for item in items]}
     return [
-        ToolStart(call_id=call_id, name="todo", arguments=arguments),
+        tool_start(call_id, "todo", arguments),
         items,
         ToolEnd(
             call_id=call_id, name="todo", result="saved", success=True, duration_s=0.0, summary="1 of 3 done"

@@ -13,7 +13,6 @@ from forge_core.tools.builtin.job_output import JobOutputTool
 from forge_core.tools.output import OutputStore
 from forge_core.tools.shell.jobs import JobTable
 from forge_tui.widgets.transcript.calls.tool_card import ToolCard
-from forge_tui.widgets.transcript.calls.tool_words import describe_call
 from tests.support.transcripts import drawn, layout_of, tool_ended, tool_started
 
 HOSTILE = "[red]x[/] [@click=app.quit]\x1b[2J\u202e\x07"
@@ -31,31 +30,6 @@ def card(*events: Any) -> ToolCard:
 
 def words(row: str) -> list[str]:
     return row.split()
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "described"),
-    [
-        ("multi_edit", {"file_path": "a.py", "edits": [{"old_string": "x"}]}, ("Edit", "a.py")),
-        ("multi_edit", {"edits": [{"file_path": "a.py"}, {"file_path": "a.py"}]}, ("Edit", "a.py")),
-        ("multi_edit", {"edits": [{"file_path": "a.py"}, {"path": "b.py"}]}, ("Edit", "2 files")),
-        ("multi_edit", {"edits": "nonsense"}, ("Edit", "")),
-        ("apply_patch", {"patch": PATCH}, ("Patch", "3 files")),
-        ("apply_patch", {"patch": "*** Update File: only.py\n"}, ("Patch", "only.py")),
-        ("apply_patch", {"patch": None}, ("Patch", "")),
-        ("job_output", {"job_id": 2}, ("Look at", "job 2")),
-        ("job_stop", {"job_id": 2}, ("Stop", "job 2")),
-        ("todo", {"items": [{"content": "a", "status": "in_progress"}, {"content": "b"}]}, ("Plan", "a")),
-        ("todo", {"items": [7, None, {}]}, ("Plan", "")),
-        ("ask_user", {"questions": [{"question": "Which?"}]}, ("Ask", "Which?")),
-        ("ask_user", {"questions": [{"question": "Which?"}, {"question": "Why?"}]}, ("Ask", "2 questions")),
-        ("ask_user", {"questions": {}}, ("Ask", "")),
-    ],
-)
-def test_calls_are_described_in_words(
-    name: str, arguments: dict[str, object], described: tuple[str, str]
-) -> None:
-    assert describe_call(name, arguments) == described
 
 
 @pytest.mark.parametrize(
@@ -148,14 +122,9 @@ def test_a_look_at_a_job_shows_what_it_has_printed_and_names_it_once() -> None:
 
 
 def test_a_plan_is_one_line_and_unfolds_to_a_checklist() -> None:
-    items = [
-        {"content": "read", "status": "completed"},
-        {"content": HOSTILE, "status": "in_progress"},
-        {"content": "test", "status": "pending"},
-    ]
-    block = card(
-        tool_started("todo", items=items), tool_ended("todo", "Todo list saved: …", summary="1 of 3 done")
-    )
+    checklist = f"✓ read\n● {HOSTILE}\n○ test"
+    end = tool_ended("todo", "Todo list saved: …", summary="1 of 3 done", display=checklist)
+    block = card(tool_started("todo"), end)
     assert len(drawn(block)) == 1 and "1 of 3 done" in drawn(block)[0]
     assert block.toggle(0)
     rows = [row[3:] for row in drawn(block)[1:]]

@@ -13,15 +13,14 @@ from forge_core.events import (
     Permission,
     ToolEnd,
     ToolProgress,
-    ToolStart,
 )
 from forge_core.result import FileDiff, ToolOutcome
 from forge_tui.widgets.blockview.blocks import UserBlock
 from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.transcript.calls.tool_card import ToolCard
-from forge_tui.widgets.transcript.calls.tool_words import describe_call
 from forge_tui.widgets.transcript.conversation import Conversation
 from forge_tui.widgets.transcript.reasoning import ReasoningBlock
+from tests.support.tool_events import tool_start
 from tests.support.transcripts import (
     STYLES,
     call_ended,
@@ -173,7 +172,7 @@ def test_a_call_without_an_end_is_marked_when_the_turn_ends() -> None:
 
 
 def test_the_time_moves_nothing_but_itself() -> None:
-    block = ToolCard("bash", {"command": "make"}, started=100.0)
+    block = ToolCard(tool_started("bash", command="make"))
     block.gap = 0
     rows = []
     for now in (100.2, 101.0, 109.0, 175.0, 8_000.0):
@@ -185,7 +184,7 @@ def test_the_time_moves_nothing_but_itself() -> None:
 
 
 def test_a_tick_that_shows_nothing_new_changes_nothing() -> None:
-    block = ToolCard("bash", {"command": "make"}, started=100.0)
+    block = ToolCard(tool_started("bash", command="make"))
     block.tick(103.1)
     revision = block.revision
     assert not block.tick(103.9)
@@ -224,28 +223,27 @@ def test_calls_in_a_row_stand_together_unless_one_has_a_body() -> None:
 def test_a_sub_agent_s_calls_are_nested() -> None:
     layout = layout_of(
         tool_started("task", "1", prompt="look"),
-        ToolStart(call_id="2", name="read", arguments={"path": "a"}, parent_id="1"),
+        tool_start("2", "read", {"path": "a"}, parent_id="1"),
     )
     outer, inner = shown(layout)
     assert inner.index("Read") == outer.index("Task") + 2
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "described"),
+    ("name", "arguments", "heading"),
     [
-        ("grep", {"pattern": "x", "path": "src"}, ("Search", "x in src")),
-        ("ls", {}, ("List", ".")),
-        ("bash", {"command": "a\nb"}, ("Run", "a⏎b")),
-        ("read", {"path": 7}, ("Read", "")),
-        ("mcp_lookup", {"query": "q"}, ("Mcp lookup", "q")),
-        ("", {}, ("Tool", "")),
-        ("read", {"path": "\x1b]0;x\x07"}, ("Read", "␛]0;x␇")),
+        ("grep", {"pattern": "x", "path": "src"}, "Search x in src"),
+        ("bash", {"command": "a\nb"}, "Run a⏎b"),
+        ("mcp_lookup", {"query": "q"}, "Mcp lookup q"),
+        ("", {}, "Tool"),
+        ("read", {"path": "\x1b]0;x\x07"}, "Read ␛]0;x␇"),
     ],
 )
-def test_calls_are_described_in_words(
-    name: str, arguments: dict[str, object], described: tuple[str, str]
+def test_a_card_shows_the_calls_title_and_target_on_one_safe_line(
+    name: str, arguments: dict[str, object], heading: str
 ) -> None:
-    assert describe_call(name, arguments) == described
+    row = drawn(card([tool_started(name, **arguments)]))[0]
+    assert " ".join(row.split()) == f"● {heading}"
 
 
 def test_an_edit_shows_its_diff_with_a_background_to_the_edge() -> None:
@@ -350,7 +348,7 @@ def test_a_call_that_came_to_nothing_says_so_in_few_words(
         summary=summary,
         outcome=outcome,
     )
-    rows = shown(layout_of(ToolStart(call_id="c", name=name, arguments={}), end))
+    rows = shown(layout_of(tool_start("c", name, {}), end))
     assert [" ".join(row.split()) for row in rows] == [wanted]
 
 

@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from forge_core.events import AgentEvent, Error, LLMChunk, Notice, ToolProgress, ToolStart
+from forge_core.events import AgentEvent, Error, LLMChunk, Notice, ToolProgress
 from forge_core.result import FileDiff
 from forge_tui.widgets.blockview.blocks import Block, NoticeBlock, TextBlock, UserBlock
 from forge_tui.widgets.blockview.layout import Layout
+from tests.support.tool_events import tool_start
 from tests.support.transcripts import (
     STYLES,
     TranscriptApp,
@@ -60,7 +61,7 @@ KINDS: dict[str, Callable[[str], list[AgentEvent | Block]]] = {
     "output": lambda text: [tool_started("bash", command="x"), tool_ended("bash", text, summary=text)],
     "failure": lambda text: [tool_started("edit", path="x"), tool_ended("edit", text, success=False)],
     "diff": lambda text: [
-        ToolStart(call_id="1", name="edit", arguments={}),
+        tool_start("1", "edit", {}),
         tool_ended("edit", "x", diffs=(FileDiff(text, f"@@ -1 +1 @@\n-{text}\n+{text}!", 1, 1),) * 2),
     ],
     "notice": lambda text: [Notice(level="info", text=text)],

@@ -27,6 +27,7 @@ async def read_turn(
     Without a text the turn that failed goes on. Raises ForgeError when the session refuses the turn.
     """
     stopped = "error"
+    todos = session.todos.items
     if text is None:
         figures.forget_count()
     else:
@@ -45,7 +46,8 @@ async def read_turn(
                 case LLMEnd():
                     figures.answered(event.usage)
                     on_figures()
-                case ToolEnd(name="todo", success=True):
+                case ToolEnd() if session.todos.items is not todos:  # each update makes a new tuple
+                    todos = session.todos.items
                     on_todos()
                 case AgentEnd():
                     stopped = event.result.stopped_reason

@@ -21,6 +21,14 @@ EXACTLY = "exactly this command"
 SHORT_CHARACTERS = 80
 """A command of one line up to this length needs no word about its size."""
 
+_ACTIONS = {
+    Effect.RUN: "run a command",
+    Effect.READ: "read a file",
+    Effect.NETWORK: "use the network",
+    Effect.WRITE: "edit a file",
+}
+"""What a tool does that does not say it itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class Option:
@@ -38,21 +46,13 @@ class Option:
 
 def title_of(request: ApprovalRequest) -> str:
     """What Forge wants, in words."""
-    verbs = {
-        Effect.RUN: "run a command",
-        Effect.READ: "read a file",
-        Effect.NETWORK: "use the network",
-        Effect.WRITE: "edit a file",
-    }
-    if request.tool == "write":
-        verb = "create or replace a file"
-    elif request.effect is Effect.WRITE and len(request.diffs) > 1:
-        verb = f"edit {len(request.diffs)} files"
-    else:
-        verb = verbs[request.effect] + (" with network access" if request.needs_network else "")
-    if request.tool not in ("bash", "read", "write", "edit", "multi_edit", "apply_patch"):
-        return f"Forge wants to {verb} with {clip(safe_line(request.tool), TOOL_CELLS)}"
-    return f"Forge wants to {verb}"
+    action = safe_line(request.action) or _ACTIONS[request.effect]
+    if request.effect is Effect.WRITE and len(request.diffs) > 1:
+        action = f"edit {len(request.diffs)} files"
+    elif request.needs_network:
+        action += " with network access"
+    tool = "" if request.action else f" with {clip(safe_line(request.tool), TOOL_CELLS)}"
+    return f"Forge wants to {action}{tool}"
 
 
 def counts_of(request: ApprovalRequest) -> str:

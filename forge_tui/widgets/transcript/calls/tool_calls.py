@@ -41,7 +41,7 @@ class ToolCalls:
         before = self._running.pop(event.call_id, None)
         if before is not None:  # a second start of the same call: the first one's end will never come
             before.interrupt()
-        self._place(ToolCard(event.name, event.arguments, event.timestamp, Fold(self.folding)), event)
+        self._place(ToolCard(event, Fold(self.folding)), event)
 
     def progress(self, event: ToolProgress) -> None:
         if event.call_id in self._running:
@@ -60,7 +60,9 @@ class ToolCalls:
         if card is None:
             if event.call_id in self._cards:  # it has ended already
                 return
-            card = ToolCard(event.name, {}, event.timestamp - event.duration_s, Fold(self.folding))
+            began = event.timestamp - event.duration_s
+            start = ToolStart(call_id=event.call_id, name=event.name, arguments={}, timestamp=began)
+            card = ToolCard(start, Fold(self.folding))
             self._place(card, event)
             del self._running[event.call_id]
         self._end_calls_of(event.call_id)

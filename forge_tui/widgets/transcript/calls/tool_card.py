@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from rich.segment import Segment
 
-from forge_core.events import ToolEnd
+from forge_core.events import ToolEnd, ToolStart
 from forge_core.result import ToolOutcome
 from forge_core.sanitize import safe_line, safe_text
 from forge_tui.widgets.blockview.blocks import MARGIN, Passage
@@ -18,15 +18,11 @@ from forge_tui.widgets.transcript.calls.call_list import CallList
 from forge_tui.widgets.transcript.calls.card_body import CardBody, Gap
 from forge_tui.widgets.transcript.calls.card_header import Header, time_so_far, time_taken
 from forge_tui.widgets.transcript.calls.changes import beyond_changes
-from forge_tui.widgets.transcript.calls.tool_words import Subject, checklist, describe_call, subject_of
 
 if TYPE_CHECKING:
     from rich.style import Style
 
     from forge_tui.widgets.blockview.styles import TranscriptStyles
-
-_PREVIEWS: Mapping[str, int] = {"bash": 5, "job_output": 5, "ask_user": 12}
-"""Tools whose output shows without unfolding, and how many rows of it; the others' summary says enough."""
 
 State = Literal["running", "done", "background", "failed", "denied", "interrupted"]
 SIGNS: Mapping[State, str] = {
@@ -58,24 +54,23 @@ _REASON_LINES = 8
 class ToolCard(CallBlock):
     """One tool call, from its start to its end, with the calls that it made itself."""
 
-    def __init__(
-        self, name: str, arguments: Mapping[str, Any], started: float, fold: Fold | None = None
-    ) -> None:
+    def __init__(self, start: ToolStart, fold: Fold | None = None) -> None:
         super().__init__(fold or Fold())
         self.state: State = "running"
         self.failure: Failure = "fresh"
-        self.subject: Subject | None = subject_of(name, arguments)
+        self.subject = start.subject
         self.calls = CallList(self)
         self.elapsed_s = 0.0
-        self.started = started
-        self._name = name
-        self._verb, self._target = describe_call(name, arguments)
-        self._plan = checklist(arguments) if name == "todo" else ""
+        self.started = start.timestamp
+        self._name = start.name
+        self._verb, self._target = (safe_line(text.strip()) for text in start.heading)
         self._summary = ""
         self._refusal = _REFUSED
         self._reason: str | None = None
         """Why the user refused it, empty without a reason; None where they did not."""
-        self._body = CardBody(_PREVIEWS.get(name, 0))
+        self._is_said_in_header = False
+        """Whether the header says all of the result."""
+        self._body = CardBody(start.preview_rows)
 
     @property
     def is_running(self) -> bool:
@@ -119,6 +114,7 @@ class ToolCard(CallBlock):
         self._summary = self._summarised(end, outcome)
         left_out = Gap.of(end.omission) if end.omission else None
         self._body.finish(self._told(end), end.diffs, left_out)
+        self._is_said_in_header = end.is_in_header and self.state == "done"
         self._close()
 
     def deny(self, why: str = "") -> None:
@@ -263,8 +259,8 @@ class ToolCard(CallBlock):
         """What the person is shown of the result."""
         if self._reason is not None:  # the result is worded for the model
             return self._reason
-        if self._plan and end.success:
-            return self._plan
+        if end.display:
+            return safe_text(end.display)
         text = end.result
         if end.aside:
             text = text.removeprefix(end.aside).removesuffix(end.aside)
@@ -286,13 +282,9 @@ class ToolCard(CallBlock):
     def _preview_rows(self) -> int:
         if self.state == "denied":
             return self._body.rows_when_folded() if self._reason else 0
-        if self.state == "background" or self._is_said_in_header():
+        if self.state == "background" or self._is_said_in_header:
             return 0
         return self._body.rows_when_folded()
-
-    def _is_said_in_header(self) -> bool:
-        """Whether question and answer stand in the header already."""
-        return self._name == "ask_user" and self.state == "done" and self._body.line_count <= 2
 
     def _shows_all_when_folded(self) -> bool:
         return self.owner is None and self._preview_rows() > 0 and self._body.is_whole_in_preview

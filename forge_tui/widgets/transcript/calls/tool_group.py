@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from rich.segment import Segment
 
 from forge_core import durations
+from forge_core.events import Subject
+from forge_core.sanitize import safe_line
 from forge_tui.widgets.blockview.blocks import MARGIN, Passage
 from forge_tui.widgets.blockview.folding import Fold
 from forge_tui.widgets.blockview.rows import Canvas
@@ -16,7 +18,6 @@ from forge_tui.widgets.transcript.calls.call_list import CallList
 from forge_tui.widgets.transcript.calls.card_header import WORTH_TELLING_S, Header, time_so_far, time_taken
 from forge_tui.widgets.transcript.calls.thought import Thought
 from forge_tui.widgets.transcript.calls.tool_card import SIGNS, State, ToolCard
-from forge_tui.widgets.transcript.calls.tool_words import Look
 
 if TYPE_CHECKING:
     from forge_core.config.settings import ThinkingSetting
@@ -35,7 +36,8 @@ class ToolGroup(CallBlock):
     def __init__(self, first: ToolCard, fold: Fold) -> None:
         super().__init__(fold)
         self.calls = CallList(self)
-        self._seen: dict[Look, _Seen] = {}
+        self._seen: dict[tuple[str, str], _Seen] = {}
+        """What was looked at, by verb and noun."""
         self._names: dict[str, int] = {}
         """How many calls that have not failed stand behind each of the first names."""
         self._thoughts: list[Thought] = []
@@ -62,8 +64,8 @@ class ToolGroup(CallBlock):
         card.fold.leave()
         self.calls.append(card)
         self.calls.count += 1
-        self._seen.setdefault(card.subject.look, _Seen()).begin(card.subject.target)
-        name = card.subject.name
+        self._seen.setdefault(_way(card.subject), _Seen()).begin(card.subject.key)
+        name = safe_line(card.subject.name)
         if name in self._names or len(self._names) < _NAMES:
             self._names[name] = self._names.get(name, 0) + 1
         if card.is_running:
@@ -145,15 +147,15 @@ class ToolGroup(CallBlock):
     def _counts(self) -> str:
         """ "Read 4 files, searched 2 patterns", in the order in which they began. What failed does not count,
         unless all did: then the sign before it says so."""
-        parts = [look.counted(seen.count) for look, seen in self._seen.items() if seen.count]
-        tried = [look.counted(len(seen.targets)) for look, seen in self._seen.items()]
+        parts = [_counted(way, seen.count) for way, seen in self._seen.items() if seen.count]
+        tried = [_counted(way, len(seen.targets)) for way, seen in self._seen.items()]
         return _sentence(", ".join(parts or tried))
 
     def _result(self) -> str:
         """What it looks at now; afterwards, what it has looked at."""
         if self._running:
             last = next(reversed(self._running))
-            return "" if last.subject is None else last.subject.name
+            return "" if last.subject is None else safe_line(last.subject.name)
         names = [name for name, calls in self._names.items() if name and calls]
         return ", ".join(names or filter(None, self._names))
 
@@ -178,9 +180,9 @@ class ToolGroup(CallBlock):
         if card.state in ("failed", "denied"):
             self._failed.append(card)
         if card.state in ("failed", "denied", "interrupted") and card.subject is not None:
-            self._seen[card.subject.look].fail(card.subject.target)
-            if card.subject.name in self._names:
-                self._names[card.subject.name] -= 1
+            self._seen[_way(card.subject)].fail(card.subject.key)
+            if (name := safe_line(card.subject.name)) in self._names:
+                self._names[name] -= 1
 
     def _draw_failed(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         for card in self._failed[:_FAILED_ROWS]:
@@ -210,6 +212,16 @@ class _Seen:
     def fail(self, target: str) -> None:
         self.targets[target] -= 1
         self.count -= not self.targets[target]
+
+
+def _way(subject: Subject) -> tuple[str, str]:
+    return subject.verb, subject.noun
+
+
+def _counted(way: tuple[str, str], count: int) -> str:
+    """ "read 4 files"."""
+    verb, noun = way
+    return safe_line(f"{verb} {count:,} {noun}{'s'[: count != 1]}")
 
 
 def _sentence(text: str) -> str:
