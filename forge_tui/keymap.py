@@ -1,4 +1,6 @@
-"""Every key of the app in one table: it feeds the bindings, `/help` and the README.
+"""Every key of the app in one table: it feeds the bindings, `/help` and the documentation.
+
+To add a key, add a row here and write its action.
 
 Relies on Textual 8.2.8's table of what terminals send, `textual._ansi_sequences`, to which it adds a row.
 """
@@ -24,7 +26,7 @@ cast("dict[str, tuple[Enum, ...]]", ANSI_SEQUENCES_KEYS)["\x1b\r"] = (_Unnamed.A
 
 
 class Where(StrEnum):
-    """Which part of the screen a key belongs to."""
+    """The part of the screen that a key belongs to."""
 
     COMPOSER = "Writing"
     CHAT = "Conversation"
@@ -36,142 +38,159 @@ class Where(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One row of the table."""
+    """One row of the table: a binding, a line of the help, or both."""
 
+    id: str
+    """Stable: the name of a member of `Where` in lower case, a dot, and what the key does."""
     keys: str
-    """Textual's names, separated by commas; empty for what is no binding."""
+    """Textual's names, separated by commas; empty for a row that only explains."""
     action: str
-    label: str
-    """As a person calls it."""
-    summary: str
-    where: Where
+    """The action of the widget or screen that has the bindings of this part."""
+    label: str = ""
+    """The name of the key in the help; empty for a row that the help leaves out."""
+    summary: str = ""
     is_first: bool = False
-    """Taken before the keys after it reach what has the focus now."""
+    """Whether it is handled before the keys that follow it reach the widget that has the focus now."""
+
+    @property
+    def where(self) -> Where:
+        """The part of the screen that the key belongs to."""
+        return Where[self.id.partition(".")[0].upper()]
 
 
 KEYS: tuple[Key, ...] = (
-    Key("enter", "submit", "Enter", "Send; while Forge works: put it in the queue", Where.COMPOSER),
+    Key("composer.submit", "enter", "submit", "Enter", "Send; while Forge works: put it in the queue"),
     Key(
+        "composer.newline",
         "shift+enter,alt+enter,ctrl+enter,ctrl+j",
         "newline",
         "Shift+Enter, Alt+Enter, Ctrl+Enter, Ctrl+J",
         "New line",
-        Where.COMPOSER,
     ),
-    Key("", "", "\\ then Enter", "New line, in any terminal", Where.COMPOSER),
-    Key("up", "cursor_up", "Up", "On the first line: earlier messages, or what is queued", Where.COMPOSER),
-    Key("down", "cursor_down", "Down", "On the last line: later messages", Where.COMPOSER),
-    Key("tab", "complete", "Tab", "Complete a command", Where.COMPOSER),
-    Key("escape", "escape", "Esc", "End what is open or selected, else interrupt", Where.CHAT),
+    Key("composer.newline_by_backslash", "", "", "\\ then Enter", "New line, in any terminal"),
+    Key("composer.up", "up", "cursor_up", "Up", "On the first line: earlier messages, or what is queued"),
+    Key("composer.down", "down", "cursor_down", "Down", "On the last line: later messages"),
+    Key("composer.complete", "tab", "complete", "Tab", "Complete a command"),
+    Key("chat.interrupt", "escape", "escape", "Esc", "End what is open or selected, else interrupt"),
     Key(
+        "chat.copy_or_interrupt",
         "ctrl+c,super+c",
         "copy_or_stop",
         "Ctrl+C",
         "Copy a selection, else interrupt, else clear; twice: leave Forge",
-        Where.CHAT,
     ),
-    Key("ctrl+d", "leave_if_empty", "Ctrl+D", "Leave, when nothing is typed", Where.CHAT),
-    Key("shift+tab", "cycle_mode", "Shift+Tab", "Change how much runs without asking", Where.CHAT),
+    Key("chat.leave", "ctrl+d", "leave_if_empty", "Ctrl+D", "Leave, when nothing is typed"),
+    Key("chat.cycle_mode", "shift+tab", "cycle_mode", "Shift+Tab", "Change how much runs without asking"),
     Key(
+        "chat.toggle_cards",
         "ctrl+o",
         "toggle_cards",
         "Ctrl+O",
         "Open or fold what is under the mouse, else all cards and thoughts",
-        Where.CHAT,
     ),
     Key(
+        "chat.toggle_raw",
         "alt+r",
         "toggle_raw",
         "Alt+R",
         "Show an answer as it was written, and back",
-        Where.CHAT,
         is_first=True,
     ),
-    Key("ctrl+b", "background", "Ctrl+B", "Let the running command go on in the background", Where.CHAT),
-    Key("ctrl+t", "toggle_todos", "Ctrl+T", "Show or hide the list of tasks", Where.CHAT),
-    Key("ctrl+p", "palette", "Ctrl+P", "Find a command", Where.CHAT),
-    Key("f1", "help", "F1", "Help", Where.CHAT),
-    Key("pageup", "page_up", "PageUp", "Scroll back", Where.CHAT),
-    Key("pagedown", "page_down", "PageDown", "Scroll on", Where.CHAT),
-    Key("ctrl+home", "scroll_top", "Ctrl+Home, Ctrl+End", "To the beginning, to the end", Where.CHAT),
-    Key("ctrl+end", "scroll_bottom", "", "", Where.CHAT),
-    Key("home", "scroll_top", "Home, End", "The same, when nothing is typed", Where.CHAT),
-    Key("end", "scroll_bottom", "", "", Where.CHAT),
     Key(
+        "chat.background", "ctrl+b", "background", "Ctrl+B", "Let the running command go on in the background"
+    ),
+    Key("chat.toggle_todos", "ctrl+t", "toggle_todos", "Ctrl+T", "Show or hide the list of tasks"),
+    Key("chat.palette", "ctrl+p", "palette", "Ctrl+P", "Find a command"),
+    Key("chat.help", "f1", "help", "F1", "Help"),
+    Key("chat.page_up", "pageup", "page_up", "PageUp", "Scroll back"),
+    Key("chat.page_down", "pagedown", "page_down", "PageDown", "Scroll on"),
+    Key("chat.scroll_top", "ctrl+home", "scroll_top", "Ctrl+Home, Ctrl+End", "To the beginning, to the end"),
+    Key("chat.scroll_bottom", "ctrl+end", "scroll_bottom"),
+    Key("chat.scroll_top_when_empty", "home", "scroll_top", "Home, End", "The same, when nothing is typed"),
+    Key("chat.scroll_bottom_when_empty", "end", "scroll_bottom"),
+    Key(
+        "chat.previous_message",
         "alt+up,ctrl+up",
         "prompt(-1)",
         "Alt+Up, Alt+Down",
         "To what you sent before, after (also with Ctrl)",
-        Where.CHAT,
     ),
-    Key("alt+down,ctrl+down", "prompt(1)", "", "", Where.CHAT),
-    Key("ctrl+f", "find", "Ctrl+F", "Find in the conversation, folded output too", Where.CHAT, is_first=True),
-    Key("f9", "lend_mouse", "F9", "Toggle mouse capture", Where.CHAT),
-    Key("enter,up", "older", "Enter, Up", "An earlier match", Where.FIND),
-    Key("down", "newer", "Down", "A later match", Where.FIND),
-    Key("escape", "close", "Esc", "Close, and stay at the match", Where.FIND),
-    Key("ctrl+c", "go_back", "Ctrl+C", "Close, and back to where you were", Where.FIND),
-    Key("up", "choose(-1)", "Up, Down", "Choose an answer", Where.PROMPT),
-    Key("down", "choose(1)", "", "", Where.PROMPT),
-    Key("enter", "answer", "Enter", "Give the chosen answer", Where.PROMPT),
+    Key("chat.next_message", "alt+down,ctrl+down", "prompt(1)"),
     Key(
+        "chat.find", "ctrl+f", "find", "Ctrl+F", "Find in the conversation, folded output too", is_first=True
+    ),
+    Key("chat.toggle_mouse", "f9", "lend_mouse", "F9", "Toggle mouse capture"),
+    Key("find.previous_match", "enter,up", "older", "Enter, Up", "An earlier match"),
+    Key("find.next_match", "down", "newer", "Down", "A later match"),
+    Key("find.close", "escape", "close", "Esc", "Close, and stay at the match"),
+    Key("find.cancel", "ctrl+c", "go_back", "Ctrl+C", "Close, and back to where you were"),
+    Key("prompt.previous_answer", "up", "choose(-1)", "Up, Down", "Choose an answer"),
+    Key("prompt.next_answer", "down", "choose(1)"),
+    Key("prompt.answer", "enter", "answer", "Enter", "Give the chosen answer"),
+    Key("prompt.answer_1", "1", "digit(1)", "1 … 5", "Answer, after half a second or with Enter"),
+    *(Key(f"prompt.answer_{digit}", str(digit), f"digit({digit})") for digit in range(2, 6)),
+    Key(
+        "prompt.refuse_with_reason",
+        "",
+        "",
+        "Any text",
+        "No, and why; Enter sends it, Esc moves it to your message",
+    ),
+    Key("prompt.edit_rule", "tab,right", "edit_rule", "Tab, →", "Change the rule before it is granted"),
+    Key("prompt.read_all", "ctrl+e", "read_all", "Ctrl+E", "Read all of it, full screen"),
+    Key("prompt.deny", "escape", "deny", "Esc", "No"),
+    Key("prompt.page_up", "pageup", "scroll_body(-1)", "PageUp, PageDown", "Scroll what is asked about"),
+    Key("prompt.page_down", "pagedown", "scroll_body(1)"),
+    Key("questions.previous_option", "up", "choose(-1)", "Up, Down", "Choose an option"),
+    Key("questions.next_option", "down", "choose(1)"),
+    Key(
+        "questions.option_1",
         "1",
         "digit(1)",
-        "1 … 5",
-        "Answer, after half a second or with Enter",
-        Where.PROMPT,
+        "1 … 9",
+        "Take or mark an option, after half a second or with Enter",
     ),
-    *(Key(str(digit), f"digit({digit})", "", "", Where.PROMPT) for digit in range(2, 6)),
-    Key("", "", "Any text", "No, and why; Enter sends it, Esc moves it to your message", Where.PROMPT),
-    Key("tab,right", "edit_rule", "Tab, →", "Change the rule before it is granted", Where.PROMPT),
-    Key("ctrl+e", "read_all", "Ctrl+E", "Read all of it, full screen", Where.PROMPT),
-    Key("escape", "deny", "Esc", "No", Where.PROMPT),
-    Key("pageup", "scroll_body(-1)", "PageUp, PageDown", "Scroll what is asked about", Where.PROMPT),
-    Key("pagedown", "scroll_body(1)", "", "", Where.PROMPT),
-    Key("up", "choose(-1)", "Up, Down", "Choose an option", Where.QUESTIONS),
-    Key("down", "choose(1)", "", "", Where.QUESTIONS),
+    *(Key(f"questions.option_{digit}", str(digit), f"digit({digit})") for digit in range(2, 10)),
     Key(
-        "1", "digit(1)", "1 … 9", "Take or mark an option, after half a second or with Enter", Where.QUESTIONS
-    ),
-    *(Key(str(digit), f"digit({digit})", "", "", Where.QUESTIONS) for digit in range(2, 10)),
-    Key(
+        "questions.own_answer",
         "",
         "",
         "Any text",
         "Your own answer; Enter keeps it, Esc moves it to your message",
-        Where.QUESTIONS,
     ),
-    Key("space", "mark", "Space", "Mark an option, where several may be taken", Where.QUESTIONS),
-    Key("enter", "take", "Enter", "Take what is chosen and go on", Where.QUESTIONS),
-    Key("tab,right", "turn(1)", "Tab, Shift+Tab", "Next, previous question", Where.QUESTIONS),
-    Key("shift+tab,left", "turn(-1)", "", "", Where.QUESTIONS),
-    Key("escape", "decline", "Esc", "Decline to answer", Where.QUESTIONS),
-    Key("pageup", "scroll_text(-1)", "", "", Where.QUESTIONS),
-    Key("pagedown", "scroll_text(1)", "", "", Where.QUESTIONS),
-    Key("right_square_bracket", "hunk(1)", "], [", "Next, previous hunk, through all files", Where.DIFF),
-    Key("left_square_bracket", "hunk(-1)", "", "", Where.DIFF),
-    Key("n", "file(1)", "N, P", "Next, previous file", Where.DIFF),
-    Key("p", "file(-1)", "", "", Where.DIFF),
-    Key("b", "list", "B", "Show or hide the list of files", Where.DIFF),
-    Key("v", "split", "V", "Side by side, or stacked", Where.DIFF),
-    Key("E", "whole", "Shift+E", "The whole file, or its hunks alone", Where.DIFF),
-    Key("s", "raw", "S", "The file as a patch, or drawn", Where.DIFF),
-    Key("d", "source", "D", "The last turn, or the working tree", Where.DIFF),
-    Key("r", "again", "R", "Read it again", Where.DIFF),
-    Key("question_mark,f1", "keys", "?", "These keys", Where.DIFF),
-    Key("down,j", "scroll(1)", "Up, Down, J, K", "Scroll by a line", Where.DIFF),
-    Key("up,k", "scroll(-1)", "", "", Where.DIFF),
-    Key("pagedown,space", "page(1)", "PageUp, PageDown", "Scroll by a page", Where.DIFF),
-    Key("pageup", "page(-1)", "", "", Where.DIFF),
-    Key("home,g,ctrl+home", "end(-1)", "Home, End", "To the beginning, to the end", Where.DIFF),
-    Key("end,G,ctrl+end", "end(1)", "", "", Where.DIFF),
-    Key("ctrl+c,super+c", "copy", "Ctrl+C", "Copy a selection, else close", Where.DIFF),
-    Key("q,escape", "leave", "Q, Esc", "Close", Where.DIFF),
+    Key("questions.mark_option", "space", "mark", "Space", "Mark an option, where several may be taken"),
+    Key("questions.take_option", "enter", "take", "Enter", "Take what is chosen and go on"),
+    Key("questions.next_question", "tab,right", "turn(1)", "Tab, Shift+Tab", "Next, previous question"),
+    Key("questions.previous_question", "shift+tab,left", "turn(-1)"),
+    Key("questions.decline", "escape", "decline", "Esc", "Decline to answer"),
+    Key("questions.page_up", "pageup", "scroll_text(-1)"),
+    Key("questions.page_down", "pagedown", "scroll_text(1)"),
+    Key(
+        "diff.next_hunk", "right_square_bracket", "hunk(1)", "], [", "Next, previous hunk, through all files"
+    ),
+    Key("diff.previous_hunk", "left_square_bracket", "hunk(-1)"),
+    Key("diff.next_file", "n", "file(1)", "N, P", "Next, previous file"),
+    Key("diff.previous_file", "p", "file(-1)"),
+    Key("diff.toggle_files", "b", "list", "B", "Show or hide the list of files"),
+    Key("diff.toggle_split", "v", "split", "V", "Side by side, or stacked"),
+    Key("diff.toggle_whole_file", "E", "whole", "Shift+E", "The whole file, or its hunks alone"),
+    Key("diff.toggle_patch", "s", "raw", "S", "The file as a patch, or drawn"),
+    Key("diff.switch_source", "d", "source", "D", "The last turn, or the working tree"),
+    Key("diff.reload", "r", "again", "R", "Read it again"),
+    Key("diff.help", "question_mark,f1", "keys", "?", "These keys"),
+    Key("diff.line_down", "down,j", "scroll(1)", "Up, Down, J, K", "Scroll by a line"),
+    Key("diff.line_up", "up,k", "scroll(-1)"),
+    Key("diff.page_down", "pagedown,space", "page(1)", "PageUp, PageDown", "Scroll by a page"),
+    Key("diff.page_up", "pageup", "page(-1)"),
+    Key("diff.scroll_top", "home,g,ctrl+home", "end(-1)", "Home, End", "To the beginning, to the end"),
+    Key("diff.scroll_bottom", "end,G,ctrl+end", "end(1)"),
+    Key("diff.copy", "ctrl+c,super+c", "copy", "Ctrl+C", "Copy a selection, else close"),
+    Key("diff.close", "q,escape", "leave", "Q, Esc", "Close"),
 )
 
 
 def bindings(where: Where) -> list[Binding]:
-    """Textual bindings for one part of the screen."""
+    """Return the Textual bindings for one part of the screen."""
     return [
         Binding(
             key.keys,
@@ -179,13 +198,13 @@ def bindings(where: Where) -> list[Binding]:
             key.summary,
             show=False,
             priority=key.is_first,
-            id=f"{where.name.lower()}.{index}",
+            id=key.id,
         )
-        for index, key in enumerate(KEYS)
+        for key in KEYS
         if key.where is where and key.keys
     ]
 
 
 def help_rows(where: Where) -> list[tuple[str, str]]:
-    """(key, what it does) for the help and the README."""
+    """Return (key, what it does) for the help and the documentation."""
     return [(key.label, key.summary) for key in KEYS if key.where is where and key.label]

@@ -11,10 +11,25 @@ from textual import events
 from forge_core.config.models import ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_core.events import LLMStart
-from forge_tui.keymap import KEYS, Where, bindings, help_rows
+from forge_tui.app import ForgeApp
+from forge_tui.keymap import KEYS, Key, Where, bindings, help_rows
+from forge_tui.screens.chat.screen import ChatScreen
+from forge_tui.screens.diff.screen import DiffScreen
+from forge_tui.screens.prompts.permission import PermissionPrompt
+from forge_tui.screens.prompts.questionnaire import Questionnaire
+from forge_tui.widgets.composer import Composer
+from forge_tui.widgets.find_bar import FindLine
 from tests.support.chat_app import make_app, ready, say, shown, type_text, until
 from tests.support.scripted_session import Gate, ScriptedSession, answer
 
+OWNERS = {
+    Where.COMPOSER: Composer,
+    Where.CHAT: ChatScreen,
+    Where.FIND: FindLine,
+    Where.DIFF: DiffScreen,
+    Where.PROMPT: PermissionPrompt,
+    Where.QUESTIONS: Questionnaire,
+}
 LONG = "\n\n".join(f"paragraph {number}" for number in range(60))
 
 
@@ -28,6 +43,23 @@ def test_bindings_have_unique_ids_and_only_real_keys() -> None:
     found = [binding for where in Where for binding in bindings(where)]
     assert len({binding.id for binding in found}) == len(found)
     assert len(found) == len([key for key in KEYS if key.keys])
+
+
+def test_the_ids_of_keys_do_not_depend_on_their_place() -> None:
+    ids = {key.id: key.keys for key in KEYS}
+    assert len(ids) == len(KEYS)
+    assert ids["chat.interrupt"] == "escape"
+    assert ids["prompt.answer_3"] == "3"
+    assert {binding.id for binding in bindings(Where.CHAT)} <= ids.keys()
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if key.action], ids=lambda key: key.id)
+def test_every_key_has_an_action(key: Key) -> None:
+    owner: type = OWNERS[key.where]
+    name = key.action.partition("(")[0]
+    if name.startswith("app."):
+        owner, name = ForgeApp, name.removeprefix("app.")
+    assert callable(getattr(owner, f"action_{name}", None))
 
 
 async def test_ctrl_c_copies_a_selection_of_the_composer(config: ForgeConfig) -> None:
