@@ -16,7 +16,6 @@ from forge_core.tools.expected.execution import UNPROVEN, WHOLE_LINE, Execution,
 from forge_core.tools.expected.file_commands import archive, formatter, pack, rewriter, sed, transfer
 from forge_core.tools.expected.git_claims import git_claims
 from forge_core.tools.expected.loops import unrolled
-from forge_core.tools.expected.printed import printed_text
 from forge_core.tools.expected.programs import (
     ALSO_CREATES,
     CERTAIN_LONG_OPTIONS,
@@ -41,6 +40,7 @@ from forge_core.tools.expected.words import (
     names_in,
     operands,
     patches_of,
+    printed_text,
     shortened,
     with_texts,
     without_bodies,
