@@ -205,9 +205,9 @@ class BaseTool(ABC):
     """A tool: what the model may call, and everything that other parts of Forge need to know of it.
 
     To add one, write a subclass in `tools/builtin/` and add it to `builtin_tools` in `tools/registry.py`. The
-    policy, the transcript, the approval prompt, the system prompt and the loop detector read the attributes
-    below; the defaults suit a tool about which nothing is known. A tool keeps no state between calls other
-    than what the context carries.
+    policy, the transcript, the approval prompt and the loop detector read the attributes below; the defaults
+    suit a tool about which nothing is known. A tool keeps no state between calls other than what the context
+    carries.
     """
 
     name: str
@@ -227,8 +227,6 @@ class BaseTool(ABC):
     """Rows of the output that a folded card shows; 0 where the summary says enough."""
     may_repeat: bool = False
     """The same call with the same result is no sign of a loop: waiting for a job, say."""
-    guidance: str = ""
-    """How to use the tool well: a line of the system prompt."""
     checks_own_arguments: bool = False
     """The executor hands the arguments over as they came: the tool has a schema of its own."""
     timeout_s: float | None = None
