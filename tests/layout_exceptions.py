@@ -11,7 +11,6 @@ NOT_YET_SHORTENED: set[str] = set()
 
 NOT_YET_JOINED = {
     "forge_core.session.outlet",
-    "forge_core.tools.expected.printed",
     "forge_core.config.paths",
     "forge_core.llm.http.bursts",
     "forge_core.tools.expected.git_claims",
