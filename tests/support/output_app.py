@@ -19,7 +19,7 @@ from textual.widgets import Input, Static
 
 from forge_tui.terminal.compositor import FrugalScreen
 from forge_tui.terminal.output import RowDiffOutput
-from forge_tui.widgets.blockview import window
+from forge_tui.widgets.blockview import view
 from forge_tui.widgets.transcript import Transcript
 from tests.bench.script import MARKDOWN, every_block
 from tests.support.at_rest import TellsWhenAtRest
@@ -163,5 +163,5 @@ class OutputApp(TellsWhenAtRest, RowDiffOutput, App[None]):
 
 
 if __name__ == "__main__":
-    window._SCROLLBAR_S = 0.0  # so long it may lag behind
+    view._SCROLLBAR_S = 0.0  # so long it may lag behind
     OutputApp().run()

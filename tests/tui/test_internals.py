@@ -19,7 +19,7 @@ LIBRARIES = ("textual", "rich", "pygments")
 PLACES = {
     "app.py",
     "keymap.py",
-    "screens/reading_keys.py",
+    "screens/panels/reading_keys.py",
     "terminal/compositor.py",
     "terminal/driver.py",
     "terminal/input.py",
@@ -27,7 +27,7 @@ PLACES = {
     "terminal/output.py",
     "terminal/screen_model.py",
     "terminal/style_codes.py",
-    "widgets/transcript/code.py",
+    "widgets/blockview/code.py",
 }
 WHERE_DEFINED = (
     *("textual.app", "textual.screen", "textual.widget", "textual.dom", "textual.message_pump"),

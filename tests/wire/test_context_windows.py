@@ -178,4 +178,4 @@ def test_a_run_without_a_screen_asks_nobody_and_takes_the_flag(tmp_path: Path) -
         assert (done.returncode, done.stdout, done.stderr) == (0, "ok\n", "")
         assert [seen.method for seen in server.requests] == ["POST"]
     wrong = forge("--context-window", "-1")
-    assert (wrong.returncode, "context_window is -1" in wrong.stderr) == (1, True)
+    assert (wrong.returncode, "context_window is '-1'" in wrong.stderr) == (1, True)
