@@ -21,7 +21,10 @@ from tests.support.chat_app import make_app, make_config, ready, say, shown, unt
 from tests.support.scripted_session import Gate, Step, end_of_call, end_of_turn
 from tests.support.tool_events import tool_start
 
-pytestmark = pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the pictures are Python 3.11's")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the pictures are Python 3.11's"),
+]
 
 BEGAN = 1_000.0
 """When calls that still run began; the clock stands 12 seconds later."""

@@ -19,7 +19,10 @@ from tests.support.chat_app import make_app, ready, say, shown, until
 from tests.support.scripted_session import Step, answer
 from tests.unit.undo.workspace import shell
 
-pytestmark = pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the pictures are Python 3.11's")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the pictures are Python 3.11's"),
+]
 
 Compare = Callable[..., bool]
 

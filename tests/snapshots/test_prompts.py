@@ -36,7 +36,10 @@ from tests.support.chat_app import (
 from tests.support.scripted_session import Gate, Step, answer
 from tests.support.tool_events import tool_start
 
-pytestmark = pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the pictures are Python 3.11's")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the pictures are Python 3.11's"),
+]
 
 COMMAND = command_request("pytest -q tests/unit && git status --short", always_rule="bash(pytest:*)")
 LONG = command_request(

@@ -31,7 +31,10 @@ from tests.support.chat_app import (
 from tests.support.scripted_session import Gate, Step, answer, end_of_turn
 from tests.support.tool_events import tool_start
 
-pytestmark = pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the pictures are Python 3.11's")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the pictures are Python 3.11's"),
+]
 
 Before = Callable[[Pilot[None]], Awaitable[None]]
 Compare = Callable[..., bool]

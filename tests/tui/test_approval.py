@@ -40,6 +40,9 @@ from tests.support.chat_app import (
 from tests.support.scripted_session import Gate, answer
 from tests.support.tool_events import tool_start
 
+pytestmark = pytest.mark.slow
+
+
 # What is shown
 
 

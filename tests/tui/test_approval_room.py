@@ -31,6 +31,9 @@ from tests.support.chat_app import (
     until,
 )
 
+pytestmark = pytest.mark.slow
+
+
 SIZES = [(60, 12), (80, 24), (200, 15), (60, 15), (120, 36)]
 """The usual run tries the first three."""
 ANSWERS = ("1 Yes, once", "2 Yes, for this session:", "4 No", "5 No, and tell it why")

@@ -14,6 +14,9 @@ from forge_tui.widgets.line_input import LineInput
 from tests.support.asking import ask, asking
 from tests.support.chat_app import ChatApp, command_request, edit_request, shown, type_text, until
 
+pytestmark = pytest.mark.slow
+
+
 ALWAYS = "bash(pytest:*)"
 
 

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 
 from forge_core.events import LLMStart, Permission, ToolEnd, ToolProgress
@@ -21,6 +22,9 @@ from tests.support.transcripts import (
     tool_started,
     turn_ended,
 )
+
+pytestmark = pytest.mark.slow
+
 
 ODD: list[Any] = [
     None, 7, 1e308, True, "", "x" * 50_000, "\x1b[2J\x00", "[red]x[/]", {"a": [{}]}, [[["x"]]], "\ud800", "a\nb", "日本" * 50,

@@ -19,6 +19,9 @@ from forge_tui.terminal.clipboard import Route, find_route, sequence, told
 from forge_tui.widgets.transcript.answer.answer_text import AnswerText
 from tests.support.terminal import Terminal, python
 
+pytestmark = pytest.mark.slow
+
+
 EVERY_TOOL = {name: f"/usr/bin/{name}" for name in ("wl-copy", "xclip", "xsel", "pbcopy", "clip.exe", "tmux")}
 SSH = {"SSH_TTY": "/dev/pts/3", "TERM": "xterm-256color"}
 

@@ -21,6 +21,9 @@ from forge_tui.widgets.blockview.styles import TranscriptStyles
 from tests.support.at_rest import AskedTerminal
 from tests.support.terminal import python
 
+pytestmark = pytest.mark.slow
+
+
 ROOT = Path(__file__).resolve().parents[2]
 ADD, OTHER_THEME = "\x1bOP", "\x1bOR"
 THEMES = load_themes(Path("/nonexistent")).themes

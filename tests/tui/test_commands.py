@@ -19,6 +19,8 @@ from forge_tui.widgets.composer import Composer
 from tests.support.chat_app import make_app, ready, say, shown, type_text, until
 from tests.support.scripted_session import Gate, answer
 
+pytestmark = pytest.mark.slow
+
 
 def test_plain_text_is_a_message_without_its_outer_blanks() -> None:
     assert read_line("  hello\nthere  ") == UserText("hello\nthere")

@@ -10,6 +10,8 @@ from forge_core.config.models import ForgeConfig
 from forge_tui.widgets.completion import no_values, offer
 from tests.support.chat_app import make_app, ready, say, shown, type_text, until
 
+pytestmark = pytest.mark.slow
+
 
 def values(command: str) -> list[ArgumentValue]:
     known = {

@@ -14,6 +14,8 @@ from forge_tui.widgets.find_bar import FindLine
 from tests.support.chat_app import make_app, ready, say, shown, type_text, until
 from tests.support.scripted_session import Gate
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("key", ["shift+enter", "alt+enter", "ctrl+enter", "ctrl+j"])
 async def test_modified_enter_is_a_new_line(config: ForgeConfig, key: str) -> None:

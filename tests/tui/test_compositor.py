@@ -14,6 +14,9 @@ from forge_tui.terminal.compositor import FrugalCompositor
 from forge_tui.terminal.output import _pieces
 from tests.support.output_app import OutputApp
 
+pytestmark = pytest.mark.slow
+
+
 SIZE = (80, 30)
 
 

@@ -27,6 +27,9 @@ from forge_tui.widgets.diff.words import changed_words, counterparts, row_pairs
 from tests.support.chat_app import until
 from tests.support.transcripts import STYLES, TranscriptApp, row_text, tool_ended, tool_started
 
+pytestmark = pytest.mark.slow
+
+
 LINES = st.lists(
     st.text(st.sampled_from("ab \t日\u0301é👍x-+@\\"), max_size=12)
     | st.sampled_from(["", "def f():", "    return 1", "--- a", "+++ b", "@@ -1 +1 @@", "\\ No newline"]),

@@ -24,6 +24,8 @@ from tests.support.chat_app import ChatApp, make_app, ready, say, shown, until
 from tests.support.scripted_session import Gate, answer
 from tests.unit.undo.workspace import shell
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from textual import events
 from textual._xterm_parser import XTermParser
 from textual.pilot import Pilot
@@ -14,6 +15,8 @@ from forge_tui.widgets.find_bar import FindLine
 from forge_tui.widgets.transcript.answer.answer_blocks import MarkdownBlock
 from tests.support.chat_app import ChatApp, make_app, ready, shown, type_text, until
 from tests.support.transcripts import STYLES, TranscriptApp, said, tool_ended, tool_started
+
+pytestmark = pytest.mark.slow
 
 
 def found(layout: Layout, needle: str) -> tuple[list[int], int]:

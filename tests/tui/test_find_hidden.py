@@ -13,6 +13,9 @@ from forge_tui.widgets.transcript.calls.pages import MOST_PAGES, PAGE_LINES
 from tests.support.transcripts import TranscriptApp, tool_ended, tool_started
 from tests.tui.test_find import looked_for
 
+pytestmark = pytest.mark.slow
+
+
 LINES = 50_000
 AT = [n for n in range(LINES) if n % 6_007 == 3]
 """Lines with a match, on pages of their own."""

@@ -19,6 +19,9 @@ from forge_tui.screens.chat.surroundings import Surroundings
 from forge_tui.terminal.screen_model import render
 from tests.support.terminal import Emulator
 
+pytestmark = pytest.mark.pty
+
+
 HOME = Path("/home/ada")
 TYPED = ["", "hello", "/mo", "漢字かな交じり", "e\u0301te\u0301 ok", "🎉 ok 🚀", "x" * 35]
 

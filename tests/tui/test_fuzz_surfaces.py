@@ -17,6 +17,9 @@ from tests.support.hostile import CHARACTERS, ESCAPES, LONG, MARKDOWN, MARKUP, T
 from tests.support.output_stream import StreamDriver, UnknownOutputError, check_stream
 from tests.support.surfaces import SHOWN, VISITED, Stage
 
+pytestmark = pytest.mark.property
+
+
 IS_FULL = bool(os.environ.get("FORGE_FULL"))
 STRINGS = 10_000 if IS_FULL else 1_000
 BATCH = 50

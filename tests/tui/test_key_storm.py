@@ -14,6 +14,9 @@ from tests.support.endless_session import EndlessSession
 from tests.support.output_stream import StreamDriver
 from tests.support.storm import Storm
 
+pytestmark = pytest.mark.property
+
+
 IS_FULL = bool(os.environ.get("FORGE_FULL"))
 STEPS = 2_000 if IS_FULL else 200
 SEEDS = os.environ.get("FORGE_STORM_SEEDS", "1 2 3 4 5" if IS_FULL else "1").split()

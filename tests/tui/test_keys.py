@@ -22,6 +22,8 @@ from forge_tui.widgets.find_bar import FindLine
 from tests.support.chat_app import make_app, ready, say, shown, type_text, until
 from tests.support.scripted_session import Gate, ScriptedSession, answer
 
+pytestmark = pytest.mark.slow
+
 OWNERS = {
     Where.COMPOSER: Composer,
     Where.CHAT: ChatScreen,

@@ -11,6 +11,9 @@ import pytest
 
 from tests.support.terminal import Terminal
 
+pytestmark = pytest.mark.pty
+
+
 FORGE = [sys.executable, "-m", "forge_tui.cli", "chat"]
 BROKEN = """
 import sys

@@ -11,6 +11,9 @@ import pytest
 
 from tests.support.terminal import Terminal, python
 
+pytestmark = pytest.mark.pty
+
+
 ROOT = Path(__file__).resolve().parents[2]
 LAUNCHED = python("-m", "tests.support.launched_app")
 

@@ -20,6 +20,9 @@ from tests.support.at_rest import AskedTerminal, agree
 from tests.support.output_stream import check_stream
 from tests.support.terminal import Emulator, python
 
+pytestmark = pytest.mark.pty
+
+
 ROOT = Path(__file__).resolve().parents[2]
 F1, F2, F3, F4, F5, F6 = "\x1bOP", "\x1bOQ", "\x1bOR", "\x1bOS", "\x1b[15~", "\x1b[17~"
 F9 = "\x1b[20~"

@@ -33,6 +33,9 @@ from tests.support.recording import (
 )
 from tests.support.skipped_time import run_skipping, use_clock
 
+pytestmark = pytest.mark.slow
+
+
 IS_FULL = bool(os.environ.get("FORGE_FULL"))
 TURNS = 24 if IS_FULL else 1
 SHORT_PAUSE_S = 0.3

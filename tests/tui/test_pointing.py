@@ -19,6 +19,8 @@ from tests.support.chat_app import ChatApp, make_app, ready, say, shown, type_te
 from tests.support.scripted_session import Gate
 from tests.support.transcripts import TranscriptApp, call_ended, said, tool_ended, tool_started
 
+pytestmark = pytest.mark.slow
+
 
 async def press(pilot: Pilot[None], at: tuple[int, int], **changes: bool) -> None:
     await pilot.mouse_down(offset=at, **changes)

@@ -14,6 +14,9 @@ from forge_core.config.models import ForgeConfig
 from forge_tui.screens.prompts.prompt import Prompt
 from tests.support.chat_app import command_request, edit_request, make_app, ready, type_text, until
 
+pytestmark = pytest.mark.property
+
+
 HOSTILE = "[red]x[/] [@click=app.quit] \x1b[2J\x1b]52;c;eA==\x07 \u202e [/]\n\u200b日本"
 KEYS = (
     *"123456789eqy ",

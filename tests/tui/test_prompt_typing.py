@@ -28,6 +28,9 @@ from tests.support.chat_app import (
 )
 from tests.support.scripted_session import Gate, answer
 
+pytestmark = pytest.mark.slow
+
+
 REQUEST = command_request(always_rule="bash(pytest:*)")
 
 

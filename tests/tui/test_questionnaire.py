@@ -31,6 +31,8 @@ from tests.support.chat_app import (
     until,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def can_answer(app: ChatApp) -> bool:
     """Whether the options show: a key that comes before is nobody's answer."""

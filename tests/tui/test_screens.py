@@ -20,6 +20,8 @@ from tests.support.chat_app import (
 )
 from tests.support.scripted_session import answer
 
+pytestmark = pytest.mark.slow
+
 
 def test_help_holds_every_command_and_every_key() -> None:
     page = help_content(200).plain

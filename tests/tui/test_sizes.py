@@ -13,6 +13,9 @@ from tests.bench.script import every_block
 from tests.support.chat_app import ChatApp, edit_request, make_app, ready, shown, until
 from tests.support.scripted_session import Step
 
+pytestmark = pytest.mark.slow
+
+
 SIZES = ((20, 5), (1, 1), (1, 40), (3, 40), (150, 1), (6, 3))
 QUESTIONS = QuestionRequest(
     "c", (Question("Which one?", "Storage", (QuestionOption("A"), QuestionOption("B"))),)

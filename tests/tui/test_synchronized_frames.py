@@ -12,6 +12,9 @@ from tests.support import terminal as terminals
 from tests.support.at_rest import AskedTerminal
 from tests.support.terminal import python
 
+pytestmark = pytest.mark.pty
+
+
 ROOT = Path(__file__).resolve().parents[2]
 ASKED, BEGIN, END = b"\x1b[?2026$p", b"\x1b[?2026h", b"\x1b[?2026l"
 ADD, PANEL, THEME, LEND, FAIL, CTRL_Q = (

@@ -12,6 +12,9 @@ import pytest
 from tests.support.at_rest import AskedTerminal
 from tests.support.terminal import Terminal, python
 
+pytestmark = pytest.mark.pty
+
+
 ROOT = Path(__file__).resolve().parents[2]
 LAUNCHED = python("-m", "tests.support.launched_app")
 AT_REST = {"7", "25"}

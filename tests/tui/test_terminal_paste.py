@@ -10,6 +10,9 @@ import pytest
 from tests.support.sse_server import SseServer, answer, tool_answer
 from tests.support.terminal import Terminal
 
+pytestmark = pytest.mark.pty
+
+
 FORGE = [sys.executable, "-m", "forge_tui.cli"]
 START, END = "\x1b[200~", "\x1b[201~"
 READY = "Ask about this folder"

@@ -15,6 +15,9 @@ from forge_tui.widgets.transcript.answer.answer import Answer
 from forge_tui.widgets.transcript.answer.answer_blocks import AnswerBlock, CodeBlock, MarkdownBlock
 from tests.support.transcripts import drawn
 
+pytestmark = pytest.mark.property
+
+
 EXAMPLES = 1_000 if os.environ.get("FORGE_FULL") else 50
 
 PARTS = [

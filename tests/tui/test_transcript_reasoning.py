@@ -16,6 +16,9 @@ from tests.support.chat_app import make_app, make_config, ready, say, until
 from tests.support.scripted_session import answer
 from tests.support.transcripts import STYLES, drawn, said
 
+pytestmark = pytest.mark.slow
+
+
 TEXT = "".join(f"step {n} of it\n" for n in range(12))
 
 

@@ -22,6 +22,8 @@ from tests.support.transcripts import (
     turn_ended,
 )
 
+pytestmark = pytest.mark.slow
+
 
 async def settle(app: TranscriptApp, pilot: Pilot[None]) -> None:
     """Waits until what was streamed is on the screen."""

@@ -13,6 +13,9 @@ import pytest
 
 from tests.support.terminal import Emulator, Terminal, python
 
+pytestmark = pytest.mark.pty
+
+
 ROOT = Path(__file__).resolve().parents[2]
 AT_REST = {"7", "25"}
 SCRIPTS = {

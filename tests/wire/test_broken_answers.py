@@ -33,6 +33,9 @@ from tests.support.sse_server import (
 from tests.support.terminal import Terminal
 from tests.wire.test_interrupted_bill import BILL, session_at, until_counted
 
+pytestmark = [pytest.mark.pty, pytest.mark.network_server]
+
+
 FORGE = [sys.executable, "-m", "forge_tui.cli"]
 FLAGS = ("--model", "test/model", "--base-url")
 CALL = ("c1", "read", {"file_path": "notes.txt"})

@@ -27,6 +27,9 @@ from tests.support.sse_server import (
 )
 from tests.support.terminal import Terminal
 
+pytestmark = [pytest.mark.pty, pytest.mark.network_server]
+
+
 FORGE = [sys.executable, "-m", "forge_tui.cli"]
 KEY = "sk-or-v1-canary0123456789"
 READY = "Ask about this folder"

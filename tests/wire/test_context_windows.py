@@ -25,6 +25,9 @@ from tests.support.sse_server import (
     tool_answer,
 )
 
+pytestmark = pytest.mark.slow
+
+
 MODEL = "test/model"
 
 

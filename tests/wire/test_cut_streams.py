@@ -26,6 +26,9 @@ from forge_core.llm.models import MessageRole
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolParameter, ToolResult
 from tests.support.sse_server import MODEL, Cut, Reply, Reset, Seen, SseServer, Step
 
+pytestmark = pytest.mark.slow
+
+
 FIRST_ANSWER = b"".join(
     b"data: " + line + b"\n\n"
     for line in (

@@ -17,6 +17,9 @@ from forge_core.llm.client import OpenRouterClient
 from forge_core.llm.models import CompletionRequest, Message
 from tests.support.sse_server import KEY, MODEL, SseServer, answer
 
+pytestmark = pytest.mark.network_server
+
+
 REQUEST = CompletionRequest(model=MODEL, messages=[Message.user("hi")])
 
 

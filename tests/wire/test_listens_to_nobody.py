@@ -18,7 +18,10 @@ LISTENING = "0A"
 ACCEPTS = 0x10000
 """__SO_ACCEPTCON in the flags of /proc/net/unix."""
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/net/tcp").is_file(), reason="there is no /proc/net here")
+pytestmark = [
+    pytest.mark.pty,
+    pytest.mark.skipif(not Path("/proc/self/net/tcp").is_file(), reason="there is no /proc/net here"),
+]
 
 
 def listening(pid: int) -> set[str]:

@@ -13,6 +13,9 @@ import pytest
 from tests.support.sse_server import SseServer, answer, tool_answer
 from tests.wire.test_run_program import FORGE, at, forge
 
+pytestmark = pytest.mark.network_server
+
+
 needs_bwrap = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 
 

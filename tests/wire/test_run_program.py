@@ -33,6 +33,9 @@ from tests.support.sse_server import (
     tool_answer,
 )
 
+pytestmark = pytest.mark.network_server
+
+
 FORGE = [sys.executable, "-m", "forge_tui.cli"]
 KEY = "sk-or-v1-canary0123456789"
 

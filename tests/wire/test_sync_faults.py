@@ -37,6 +37,9 @@ from tests.support.sse_server import (
     json_reply,
 )
 
+pytestmark = pytest.mark.slow
+
+
 REQUEST = CompletionRequest(MODEL, [Message.user("hi")])
 NOW = {"Retry-After": "0"}
 FIRST = event(chunk("so far"))

@@ -6,7 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.unit.offline.driver import Talk
+
+pytestmark = pytest.mark.slow
 
 
 async def test_finds_a_function_then_reads_it(talk: Talk) -> None:

@@ -15,6 +15,9 @@ from tests.unit.offline.driver import Talk
 from tests.unit.offline.first_hour import DEVELOPMENT, FRESH, HELD_OUT, Sentence
 from tests.unit.offline.first_hour_others import FIRST_LIST, SECOND_LIST
 
+pytestmark = pytest.mark.slow
+
+
 _LISTED = re.compile(r"^\s*(\d+)\. `([^`:]+)", re.MULTILINE)
 
 

@@ -11,6 +11,9 @@ from forge_core.permissions import Decision, PermissionPolicy
 from forge_core.tools.base import ToolUse
 from tests.unit.permissions.hard_lines import DENIED, HARD, NOT_PLAIN, OUTSIDE, READ_ONLY
 
+pytestmark = pytest.mark.slow
+
+
 ALLOWED = [
     f"bash({one}:*)"
     for one in (

@@ -13,6 +13,9 @@ from forge_core.permissions import Decision, PermissionPolicy
 from forge_core.permissions.shell.syntax import SimpleCommand, read_line, simple_commands
 from forge_core.tools.base import ToolUse
 
+pytestmark = pytest.mark.property
+
+
 ROOT = Path("/nowhere/project")
 DENY = ["bash(rm:*)", "bash(git push:*)", "bash(curl -X POST:*)"]
 

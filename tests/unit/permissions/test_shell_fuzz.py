@@ -9,6 +9,9 @@ from tests.bench import shell_fuzz_options as with_options
 from tests.bench.shell_canaries import Run, run_lines
 from tests.bench.shell_fuzz import compare, fuzz
 
+pytestmark = pytest.mark.property
+
+
 needs_walls = pytest.mark.skipif(
     shutil.which("bwrap") is None or not Path("/bin/bash").exists(),
     reason="random lines are run only in bubblewrap, by /bin/bash; one of them is not installed",

@@ -17,6 +17,9 @@ from forge_core.runtime import build_session, load_session_config
 from forge_core.workspace.trust import trust_question
 from tests.support.scripted_llm import Call, ScriptedLLM
 
+pytestmark = pytest.mark.slow
+
+
 HOOKS = ("pre-commit", "post-checkout", "post-index-change", "fsmonitor-watchman", "reference-transaction")
 MODULES = ("json", "tomllib", "forge_core", "sitecustomize", "usercustomize", "conftest", "tomlkit", "httpx")
 

@@ -20,6 +20,9 @@ from forge_core.session.session import ForgeSession
 from tests.support.scripted_llm import Call, ScriptedLLM
 from tests.support.sessions import Answering
 
+pytestmark = pytest.mark.slow
+
+
 SECRET = "canary-0b1d9f"
 MODES = [mode for mode in PermissionMode if mode is not PermissionMode.YOLO]
 

@@ -25,6 +25,9 @@ from tests.unit.workspace.test_git_hostile import (
     trap,
 )
 
+pytestmark = pytest.mark.slow
+
+
 __all__ = ["trap"]
 
 LINES = ("git status", "git diff", "git diff HEAD | head -5", "git log -p", "git show", "git show HEAD:a.txt")

@@ -26,7 +26,10 @@ from forge_core.tools.shell.jobs import JobTable
 from forge_core.tools.shell.process import start
 from forge_core.tools.shell.spawning import Order
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc to find children")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc to find children"),
+]
 
 FORK = "import os,time\nif os.fork()==0:\n os.setsid()\n if os.fork()==0:\n  {}\n os._exit(0)\nos.wait()"
 WAYS = {

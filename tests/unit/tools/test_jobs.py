@@ -18,6 +18,9 @@ from forge_core.tools.shell.job import JobState
 from forge_core.tools.shell.jobs import MAX_ENDED_KEPT, JobTable
 from forge_core.tools.shell.process_tree import descendants
 
+pytestmark = pytest.mark.slow
+
+
 GO = "while [ ! -e {} ]; do sleep 0.02; done"
 NAMED = "until grep -q ^sleep /proc/$!/cmdline; do sleep 0.02; done"
 """Waits until the shell's last child has become what it is to be."""

@@ -22,6 +22,9 @@ from forge_core.tools.builtin.glob import MAX_RESULTS
 from forge_core.tools.searching.engine import Engine
 from tests.support.promptness import assert_prompt
 
+pytestmark = pytest.mark.slow
+
+
 RIPGREP = shutil.which("rg")
 needs_ripgrep = pytest.mark.skipif(RIPGREP is None, reason="ripgrep is not installed")
 ENGINES = [pytest.param(RIPGREP, id="ripgrep", marks=needs_ripgrep), pytest.param(None, id="own")]

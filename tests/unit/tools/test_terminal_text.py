@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 from forge_core.tools.shell.terminal_text import MAX_ROW_CELLS, MAX_SEQUENCE, TerminalText
 from tests.support.hostile import TRICKS
 
+pytestmark = pytest.mark.slow
+
+
 MEGABYTE = 1_000_000
 PIECES = st.sampled_from(
     [

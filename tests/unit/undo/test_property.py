@@ -11,6 +11,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +25,9 @@ from tests.unit.undo.workspace import (
     shell,
     times,
 )
+
+pytestmark = pytest.mark.property
+
 
 EXAMPLES = 600 if os.environ.get("FORGE_FULL") == "1" else 30
 NAMES = ["a.txt", "b", "d/c.txt", "d/e/f", "d/odd\nname", os.fsdecode(b"x/\xff\xfe"), "x/-rf", "l"]

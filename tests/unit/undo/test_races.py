@@ -27,6 +27,9 @@ from forge_core.undo import UndoStore
 from tests.unit.undo.test_usual_commands import PYTHON, RUFF, _environment, make_project
 from tests.unit.undo.workspace import GIT, shell
 
+pytestmark = pytest.mark.slow
+
+
 MINE = "what the user wrote, in their own words\n"
 EDITOR = """
 import json, os, sys

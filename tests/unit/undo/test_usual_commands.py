@@ -16,6 +16,9 @@ from forge_core.tools.shell.jobs import JobTable
 from forge_core.undo import UndoStore
 from tests.unit.undo.workspace import GIT, Shape, make_repository, shapes, shell
 
+pytestmark = pytest.mark.slow
+
+
 GENERATOR = """
 import json, sys
 from pathlib import Path

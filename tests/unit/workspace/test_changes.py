@@ -15,6 +15,9 @@ from forge_core.workspace.work_tree import WorkTreeChanges
 from tests.unit.workspace.test_git import git
 from tests.unit.workspace.test_git_hostile import HOSTILE, Trap, trap
 
+pytestmark = pytest.mark.slow
+
+
 __all__ = ["trap"]
 
 Everything = tuple[ChangeList, Mapping[str, Counts], Mapping[str, FilePatch]]

@@ -10,6 +10,9 @@ import pytest
 from forge_core.workspace.git import run_git
 from tests.unit.workspace.test_git import git
 
+pytestmark = pytest.mark.slow
+
+
 CALLS = (
     ("status", "--porcelain"),
     ("status", "--porcelain=v2", "-v", "--untracked-files=all"),

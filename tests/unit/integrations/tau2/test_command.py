@@ -12,6 +12,9 @@ import pytest
 
 from forge_core.integrations import tau2 as forge_tau2
 
+pytestmark = pytest.mark.slow
+
+
 WITHOUT_TAU2 = "import sys; sys.modules['tau2'] = None\n"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,9 @@ from forge_core.llm.endpoints import PROVIDERS
 from forge_core.llm.http.payload import build_body
 from tests.support import tau2_shop as shop
 from tests.support.strict_host import violations
+
+pytestmark = pytest.mark.property
+
 
 ids = st.sampled_from(["", "a", "b", "call_again_0", "call_again_1"])
 steps = st.one_of(

@@ -15,6 +15,9 @@ import pytest
 
 from tests.unit.permissions.sandbox.world import SECRET, World, everything_in
 
+pytestmark = pytest.mark.slow
+
+
 EVIL = "#!/bin/sh\\ntouch owned\\n"
 FSMONITOR = "[core]\\n\\tfsmonitor = touch owned\\n"
 

@@ -11,6 +11,8 @@ from forge_core.tools.editing.text import decode, with_newlines
 from tests.unit.tools.editing import strategies as given_by
 from tests.unit.tools.editing.strategies import Edit, stable
 
+pytestmark = pytest.mark.property
+
 
 def attempt(data: bytes, old: str, new: str, *, replace_all: bool = False) -> Replacement | None:
     try:

@@ -19,6 +19,9 @@ from forge_core.tools.builtin.multi_edit import MultiEditTool
 from forge_core.tools.editing.store import Target, remove_file, write_file
 from forge_core.tools.editing.text import sha256
 
+pytestmark = pytest.mark.slow
+
+
 RACES = 3_000 if os.environ.get("FORGE_FULL") else 300
 KILLS = 100 if os.environ.get("FORGE_FULL") else 8
 
