@@ -17,7 +17,10 @@ from forge_tui.widgets.status_bar import StatusBar
 from forge_tui.widgets.status_text import Figures
 from tests.support.chat_app import ChatApp, make_app, ready, say, shown, until
 
-pytestmark = pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the pictures are Python 3.11's")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the pictures are Python 3.11's"),
+]
 
 Compare = Callable[..., bool]
 

@@ -17,7 +17,10 @@ from tests.snapshots.test_snapshots import tool
 from tests.support.chat_app import make_app, ready, say, type_text, until
 from tests.support.scripted_session import Step, answer, end_of_turn
 
-pytestmark = pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the pictures are Python 3.11's")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the pictures are Python 3.11's"),
+]
 
 Compare = Callable[..., bool]
 

@@ -11,6 +11,8 @@ from forge_tui.widgets.activity import ActivityLine
 from tests.support.chat_app import ChatApp, command_request, make_app, ready, say, shown, until
 from tests.support.scripted_session import Gate, answer
 
+pytestmark = pytest.mark.slow
+
 
 async def test_the_spinner_the_clock_and_the_figures_lay_nothing_out(config: ForgeConfig) -> None:
     gate = Gate()

@@ -10,6 +10,8 @@ import pytest
 
 from forge_tui import collecting
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def collector_off() -> Iterator[None]:

@@ -19,6 +19,8 @@ from forge_tui.widgets.exact_text import (
     oddities,
 )
 
+pytestmark = pytest.mark.property
+
 
 def text_of(command: str, width: int = 40) -> list[str]:
     """The rows as bare text, without any colour."""

@@ -13,6 +13,9 @@ from tests.support.chat_app import command_request, make_app, ready, say, shown,
 from tests.support.scripted_session import Gate, Plan, Step, answer
 from tests.support.tool_events import tool_start
 
+pytestmark = pytest.mark.slow
+
+
 DONE, NOW = TodoStatus.COMPLETED, TodoStatus.IN_PROGRESS
 
 

@@ -22,6 +22,9 @@ from tests.support.transcripts import (
     tool_started,
 )
 
+pytestmark = pytest.mark.property
+
+
 TRICKS = [
     "\x1b[2J\x1b[H",
     "\x1b]0;title\x07",

@@ -22,6 +22,9 @@ from forge_core.text_width import (
     wrap_cells,
 )
 
+pytestmark = pytest.mark.slow
+
+
 TEXTS = st.text(
     st.one_of(
         st.sampled_from("ab /.é日👩💻❤\u200d\ufe0f🇩🇪🏽\u0301\u0e33ी\u1160\u200b#\u20e3✔\n\t\x1b"),

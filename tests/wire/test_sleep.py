@@ -27,6 +27,8 @@ from tests.support.sse_server import (
     json_reply,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def server() -> Iterator[SseServer]:

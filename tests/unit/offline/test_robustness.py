@@ -20,6 +20,9 @@ from forge_core.offline.transport import OfflineSyncTransport
 from tests.unit.offline.driver import Talk
 from tests.unit.offline.phrasings import PHRASINGS
 
+pytestmark = pytest.mark.slow
+
+
 _NOISE = (
     "find replace in with by 'a' \"b\" `c` README.md and then lines 1 3 all it run git “x” ``` 日本 a.b.c create that prints "
     "show delete line to from of the tests undo everywhere everything explain function class"

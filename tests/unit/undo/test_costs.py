@@ -17,6 +17,8 @@ from forge_core.undo.recorder import Recorder
 from forge_core.undo.watcher import SourceFiles
 from tests.unit.undo.workspace import Workspace, make_repository, make_workspace, shell
 
+pytestmark = pytest.mark.slow
+
 
 def least_cpu(work: Callable[[], object]) -> float:
     taken = []

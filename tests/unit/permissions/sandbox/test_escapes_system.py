@@ -19,6 +19,9 @@ import pytest
 
 from tests.unit.permissions.sandbox.world import SECRET, World
 
+pytestmark = pytest.mark.slow
+
+
 TARGET = ["sleep", "300"]
 SYSCALL = """
 import ctypes, os, sys

@@ -11,6 +11,8 @@ import pytest
 
 from tests.unit.permissions.sandbox.world import World, everything_in
 
+pytestmark = pytest.mark.slow
+
 
 def works(world: World, command: str, **more: object) -> str:
     done = world.run(f"set -e; {command}", **more)
