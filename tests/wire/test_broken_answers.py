@@ -172,7 +172,7 @@ def test_a_chat_keeps_a_turn_that_failed_and_goes_on_with_enter(folder: Path) ->
         terminal.send("\r")
         terminal.wait_for(lambda t: t.text.count("Press Enter or type /retry") == 2)
         terminal.send("/retry\r")
-        terminal.wait_for("Heron.")
+        terminal.wait_for(lambda t: "Heron." in t.text and "Enter send" in t.text)  # the turn has ended
         assert "Half an ans" not in terminal.text
         bodies = [seen.json["messages"] for seen in server.requests]
         assert all(body == bodies[1] for body in bodies[2:])
