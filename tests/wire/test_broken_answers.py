@@ -166,11 +166,13 @@ def test_a_chat_keeps_a_turn_that_failed_and_goes_on_with_enter(folder: Path) ->
     with SseServer() as server, chat(folder, server, turn) as terminal:
         terminal.wait_for("Ask about this folder")
         terminal.send("what is the word?\r")
-        terminal.wait_for("Press Enter or type /retry")
+        terminal.wait_for(lambda t: "Press Enter or type /retry" in t.text and "Enter send" in t.text)
         assert "Half an ans" in terminal.text
         assert len(server.requests) == 4
         terminal.send("\r")
-        terminal.wait_for(lambda t: t.text.count("Press Enter or type /retry") == 2)
+        terminal.wait_for(
+            lambda t: t.text.count("Press Enter or type /retry") == 2 and "Enter send" in t.text
+        )
         terminal.send("/retry\r")
         terminal.wait_for(lambda t: "Heron." in t.text and "Enter send" in t.text)  # the turn has ended
         assert "Half an ans" not in terminal.text
@@ -193,7 +195,7 @@ def test_escape_in_the_wait_for_a_retry_ends_the_turn_at_once(folder: Path) -> N
         terminal.wait_for("retry 2 of 2")
         terminal.send("\x1b")
         terminal.wait_for("interrupted")
-        terminal.wait_for("Press Enter or type /retry")
+        terminal.wait_for(lambda t: "Press Enter or type /retry" in t.text and "Enter send" in t.text)
         terminal.send("\r")
         terminal.wait_for("Heron.")
         assert len(server.requests) == 3

@@ -21,6 +21,7 @@ from forge_core.session import ForgeSession
 from tests.support.figures import assert_adds_up, bar_text, command_text
 from tests.support.sse_server import (
     USAGE,
+    Gate,
     Reply,
     Reset,
     SseServer,
@@ -91,9 +92,10 @@ async def test_counted_answers_show_the_providers_figures(tmp_path: Path) -> Non
 
 async def test_tool_results_count_before_the_provider_has_counted_them(tmp_path: Path) -> None:
     (tmp_path / "big.py").write_text("value = 1\n" * 800)
+    gate = Gate()  # holds the second answer until the result of the tool was seen
+    last = answer("Big.", usage={**USAGE, "prompt_tokens": 9_000})
     with SseServer(
-        tool_answer(("c1", "read", {"file_path": "big.py"})),
-        answer("Big.", usage={**USAGE, "prompt_tokens": 9_000}),
+        tool_answer(("c1", "read", {"file_path": "big.py"})), Reply([gate, *last.steps])
     ) as server:
         async with session_at(tmp_path, server) as session:
             used = []
@@ -101,6 +103,7 @@ async def test_tool_results_count_before_the_provider_has_counted_them(tmp_path:
                 used.append((session.status.context_used, session.status.is_context_estimate))
                 if isinstance(happened, ToolEnd):
                     await assert_adds_up(session)
+                    gate.open()
                 if isinstance(happened, LLMEnd):
                     assert used[-1] == (happened.usage.total_tokens, False)
             assert used[-1] == (9_005, False)
