@@ -27,8 +27,8 @@ from forge_core.sanitize import safe_line
 from forge_tui import collecting, workers
 from forge_tui.approval import ModalApprover, ModalQuestioner, PromptQueue
 from forge_tui.screens.chat.attention import Attention, PersonAsked, TurnEnded
+from forge_tui.screens.chat.environment import Environment
 from forge_tui.screens.chat.screen import ChatScreen, SaveSetting
-from forge_tui.screens.chat.surroundings import Surroundings
 from forge_tui.terminal import internals
 from forge_tui.terminal.driver import ForgeDriver
 from forge_tui.terminal.output import RowDiffOutput
@@ -62,7 +62,7 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
         make_session: MakeSession,
         *,
         save_setting: SaveSetting | None = None,
-        surroundings: Surroundings | None = None,
+        environment: Environment | None = None,
     ) -> None:
         super().__init__(driver_class=ForgeDriver)
         self.animation_level = "none"
@@ -73,8 +73,8 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
         self._theme_files: ThemeFiles | None = None
         self._early: list[events.Event] | None = []
         """Keys that came before the composer had the focus; None from then on."""
-        self._surroundings = surroundings or Surroundings()
-        self.chat = ChatScreen(config, self._surroundings, self.theme_names, save_setting)
+        self._environment = environment or Environment()
+        self.chat = ChatScreen(config, self._environment, self.theme_names, save_setting)
         queue = PromptQueue(self.chat.prompts.show_waiting)
         self.approver = ModalApprover(self.chat.prompts, queue)
         self.questioner = ModalQuestioner(self.chat.prompts, queue)
@@ -147,7 +147,7 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
     async def _copy(self, text: str) -> None:
         from forge_tui.terminal import clipboard
 
-        route = await clipboard.copy(text, self._surroundings.clipboard(), self._write)
+        route = await clipboard.copy(text, self._environment.clipboard(), self._write)
         note, is_long = clipboard.told(text, route)
         self.chat.activity.note(note, 6.0 if is_long else NOTE_S)
 
@@ -157,7 +157,7 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
     async def _copy_primary(self) -> None:
         from forge_tui.terminal import clipboard
 
-        route = self._surroundings.clipboard()
+        route = self._environment.clipboard()
         if route.primary:  # a long selection is put together for somebody only
             await clipboard.copy_primary(self.chat.transcript.selected_text(), route)
 
@@ -232,7 +232,7 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
         from forge_tui.screens.chat.trust import trust_notice
 
         try:
-            question = await in_thread(lambda: self._surroundings.trust_question(self._config))
+            question = await in_thread(lambda: self._environment.trust_question(self._config))
         except ForgeError as error:
             self.chat.complain(str(error))
             return

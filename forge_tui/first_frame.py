@@ -12,7 +12,7 @@ from pathlib import Path
 from forge_core import __version__
 from forge_core.config.models import ForgeConfig
 from forge_core.text_width import cell_len, clip_parts
-from forge_tui.screens.chat.figures import LiveFigures
+from forge_tui.screens.chat.live_figures import LiveFigures
 from forge_tui.terminal.colours import detect, parse_rgb
 from forge_tui.terminal.palette import Palette
 from forge_tui.terminal.skeleton import Line, Skeleton

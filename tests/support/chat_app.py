@@ -1,4 +1,4 @@
-"""The real app around a scripted session, in surroundings that never change."""
+"""The real app around a scripted session, in an environment that never changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from forge_core.approval import ApprovalRequest, Approver, Effect, Questioner
 from forge_core.config.models import Endpoint, ForgeConfig
 from forge_core.result import FileDiff
 from forge_tui.app import ForgeApp
-from forge_tui.screens.chat.surroundings import Surroundings
+from forge_tui.screens.chat.environment import Environment
 from forge_tui.terminal.clipboard import Route
 from tests.support.scripted_session import Gate, ScriptedSession, Step
 
@@ -73,7 +73,7 @@ def make_app(
         session.approver, session.questioner = approver, questioner
         return session if make_session is None else make_session(approver, session)
 
-    surroundings = Surroundings(
+    environment = Environment(
         version="0.1.0",
         clock=clock,
         branch=lambda folder: "main",
@@ -84,7 +84,7 @@ def make_app(
         config,
         make,
         save_setting=lambda name, value: saved.append((name, value)),
-        surroundings=surroundings,
+        environment=environment,
     )
     app.clock, app.scripted, app.saved = clock, session, saved
     return app

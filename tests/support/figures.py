@@ -8,7 +8,7 @@ from forge_core.commands.figures import cost_text, percent_text, tokens_text
 from forge_core.commands.result import Text
 from forge_core.llm.account.spending import Spending
 from forge_core.session.session import ForgeSession
-from forge_tui.screens.chat.figures import LiveFigures
+from forge_tui.screens.chat.live_figures import LiveFigures
 from forge_tui.widgets.status_text import SEPARATOR, fit
 from tests.support.commands import run_command
 

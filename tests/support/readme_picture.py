@@ -17,7 +17,7 @@ from pathlib import Path
 
 from forge_core.runtime import build_session, load_session_config
 from forge_tui.app import ForgeApp
-from forge_tui.screens.chat.surroundings import Surroundings
+from forge_tui.screens.chat.environment import Environment
 from forge_tui.screens.prompts.permission import PermissionPrompt
 
 SAMPLE = '''"""Greets people."""
@@ -39,11 +39,11 @@ def make_sample(folder: Path) -> None:
 
 async def take(folder: Path, picture: Path) -> None:
     config = load_session_config(folder, flags={"model": "offline"})
-    surroundings = Surroundings(home=folder.parent)
+    environment = Environment(home=folder.parent)
     app = ForgeApp(
         config,
         lambda approver, questioner: build_session(config, approver, questioner),
-        surroundings=surroundings,
+        environment=environment,
     )
     async with app.run_test(size=(100, 34)) as pilot:
         await until(lambda: app.session is not None)

@@ -467,13 +467,13 @@ async def clipboard(stage: Stage, texts: Sequence[str]) -> str:
     """An answer, its code and a selection of all of it, sent by each way that a terminal takes."""
     app: Any = stage.app
     transcript = app.chat.transcript
-    before = app._surroundings
+    before = app._environment
     taken = []
     for text in texts:
         transcript.clear_blocks()
         stage.apply(said(f"a {text}\n\n```\n{text}\n```\n"), call_ended())
         for kind in ("terminal", "tmux", "screen"):
-            app._surroundings = replace(before, clipboard=lambda kind=kind: Route(kind))
+            app._environment = replace(before, clipboard=lambda kind=kind: Route(kind))
             for command in ("copy", "copy code 1"):
                 app.chat.run_by_name(command)
                 taken.append(await stage.copied())
@@ -483,7 +483,7 @@ async def clipboard(stage: Stage, texts: Sequence[str]) -> str:
             )
             await stage.press("ctrl+c")
             taken.append(await stage.copied())
-    app._surroundings = before
+    app._environment = before
     return "\n".join(taken)
 
 

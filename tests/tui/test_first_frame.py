@@ -15,7 +15,7 @@ from forge_core.config.models import Endpoint, ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_tui.app import ForgeApp
 from forge_tui.first_frame import FirstFrame
-from forge_tui.screens.chat.surroundings import Surroundings
+from forge_tui.screens.chat.environment import Environment
 from forge_tui.terminal.screen_model import render
 from tests.support.terminal import Emulator
 
@@ -30,7 +30,7 @@ class FirstFrameApp(ForgeApp):
     """Stops before anything changes its first frame."""
 
     def __init__(self, config: ForgeConfig) -> None:
-        super().__init__(config, lambda *_: None, surroundings=Surroundings(home=HOME))  # type: ignore[arg-type, return-value]
+        super().__init__(config, lambda *_: None, environment=Environment(home=HOME))  # type: ignore[arg-type, return-value]
 
     def _begin_warm_up(self) -> None:
         return

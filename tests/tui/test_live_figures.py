@@ -12,7 +12,7 @@ from forge_core.events import LLMChunk, LLMStart, Notice
 from forge_core.llm.models import TokenUsage
 from forge_core.session.status import SessionStatus
 from forge_core.tools.registry import builtin_tools
-from forge_tui.screens.chat.figures import LiveFigures
+from forge_tui.screens.chat.live_figures import LiveFigures
 from forge_tui.widgets.status_text import SEPARATOR, left_parts
 from tests.support.chat_app import make_app, ready, say, shown, until
 from tests.support.scripted_llm import Call

@@ -257,7 +257,7 @@ async def test_what_is_selected_can_be_pasted_with_the_middle_button_and_is_copi
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
         route = Route("tool", into("clipboard"), into("primary"))
-        monkeypatch.setattr(app, "_surroundings", replace(app._surroundings, clipboard=lambda: route))
+        monkeypatch.setattr(app, "_environment", replace(app._environment, clipboard=lambda: route))
         app.chat.transcript.add_text("some words")
         await pilot.pause()
         await select_words(pilot, app)

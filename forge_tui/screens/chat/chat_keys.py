@@ -11,7 +11,7 @@ from textual import events
 from textual.binding import BindingType
 
 from forge_tui.keymap import Where, bindings
-from forge_tui.screens.chat.prompt_place import PromptPlace
+from forge_tui.screens.chat.prompt_area import PromptArea
 from forge_tui.screens.panels.reading_keys import ReadingKeys
 from forge_tui.widgets.composer import LONGEST, Composer, writes
 
@@ -46,7 +46,7 @@ class ChatKeys(ReadingKeys, inherit_bindings=False):
         self._clock = clock
         self._stopped_at = float("-inf")
         self._stop_note = ""
-        self.prompts = PromptPlace(self, clock, workspace, self.rule_problem)
+        self.prompts = PromptArea(self, clock, workspace, self.rule_problem)
 
     @property
     @abstractmethod

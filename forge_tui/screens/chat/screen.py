@@ -21,9 +21,9 @@ from forge_tui import collecting, workers
 from forge_tui.commands import Command, Slip, UserText, read_line
 from forge_tui.screens.chat.attention import TurnEnded
 from forge_tui.screens.chat.chat_keys import ChatKeys
-from forge_tui.screens.chat.figures import LiveFigures, as_todos
-from forge_tui.screens.chat.surroundings import Surroundings
-from forge_tui.screens.chat.waiting import WaitingLines
+from forge_tui.screens.chat.environment import Environment
+from forge_tui.screens.chat.live_figures import LiveFigures, as_todos
+from forge_tui.screens.chat.message_queue import MessageQueue
 from forge_tui.widgets.activity import ActivityLine, Working
 from forge_tui.widgets.choices import ChoiceList
 from forge_tui.widgets.completion import CompletionPopup
@@ -55,31 +55,31 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
     def __init__(
         self,
         config: ForgeConfig,
-        surroundings: Surroundings,
+        environment: Environment,
         theme_names: Callable[[], Sequence[str]],
         save_setting: SaveSetting | None = None,
     ) -> None:
-        super().__init__(surroundings.clock, config.working_dir)
+        super().__init__(environment.clock, config.working_dir)
         self._config = config
-        self._surroundings = surroundings
+        self._environment = environment
         self.theme_names = theme_names
         self._save_setting = save_setting
         self._session: ForgeSession | None = None
         self._failure = ""
         """Why there will be no session."""
-        self._waiting = WaitingLines()
+        self._waiting = MessageQueue()
         self._idle = asyncio.Event()
         self._idle.set()
-        self._live = LiveFigures(config, surroundings.home)
+        self._live = LiveFigures(config, environment.home)
         self._mode = config.permission_mode
         self._knows_auto = False
         self._transcript: Transcript | None = None
-        self.activity = ActivityLine(surroundings.clock, self._show_figures, self._live.progress)
+        self.activity = ActivityLine(environment.clock, self._show_figures, self._live.progress)
         self.todos = TodoPanel()
         self.popup = CompletionPopup(self._argument_values)
         self.composer = Composer(self.popup, self._recall, self.prompts.may_send)
         self.status_bar = StatusBar(self._live.current())
-        self.welcome = Welcome(self._live.facts(surroundings.version))
+        self.welcome = Welcome(self._live.facts(environment.version))
 
     def compose(self) -> ComposeResult:
         with Vertical(id="stage"):  # whatever stands in it, the composer below keeps its place
@@ -382,7 +382,7 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
         """Read the session's figures and the branch again."""
         if self._session is not None:
             self._live.use_status(self._session.status)
-        self._live.use_branch(self._surroundings.branch(self._config.working_dir))
+        self._live.use_branch(self._environment.branch(self._config.working_dir))
         self._show_figures()
 
     def refresh_todos(self, *, is_over: bool = False, is_told: bool = False) -> None:
@@ -394,4 +394,4 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
 
     def _show_figures(self) -> None:
         self.status_bar.figures = self._live.current()
-        self.welcome.facts = self._live.facts(self._surroundings.version)
+        self.welcome.facts = self._live.facts(self._environment.version)

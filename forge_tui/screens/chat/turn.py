@@ -10,7 +10,7 @@ from forge_core.events import AgentEnd, LLMChunk, LLMEnd, LLMStart, ToolEnd
 
 if TYPE_CHECKING:
     from forge_core.session.session import ForgeSession
-    from forge_tui.screens.chat.figures import LiveFigures
+    from forge_tui.screens.chat.live_figures import LiveFigures
     from forge_tui.widgets.transcript import Transcript
 
 

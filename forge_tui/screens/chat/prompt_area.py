@@ -25,7 +25,7 @@ LATE_ENTER_S = 0.5
 """So long after a prompt has gone, an Enter may have been meant for it."""
 
 
-class PromptPlace:
+class PromptArea:
     """Puts prompts where the composer is and takes them away again. Implements `prompt.Draft`: text that was
     typed at a prompt comes back to the composer."""
 

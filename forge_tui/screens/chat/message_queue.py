@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from forge_tui.commands import Command, UserText
 
 
-class WaitingLines:
+class MessageQueue:
     """A queue that an interrupt pauses: what was queued must not start by itself after Esc."""
 
     def __init__(self) -> None:

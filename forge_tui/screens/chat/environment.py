@@ -39,7 +39,7 @@ def clipboard_route() -> Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Environment:
     """The real ones by default."""
 
     version: str = __version__
