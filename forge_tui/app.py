@@ -39,6 +39,7 @@ from forge_tui.widgets.activity import NOTE_S
 if TYPE_CHECKING:
     from forge_core.approval import Approver, Questioner
     from forge_core.session.session import ForgeSession
+    from forge_core.workspace.trust import TrustQuestion
 
 MakeSession: TypeAlias = "Callable[[Approver, Questioner], Awaitable[ForgeSession] | ForgeSession]"
 """Builds the session. Called in a thread, since it imports much; an awaitable is awaited on the loop."""
@@ -46,6 +47,8 @@ MakeSession: TypeAlias = "Callable[[Approver, Questioner], Awaitable[ForgeSessio
 WARM_UP_DELAY_S = 0.05
 """So long after the first frame the keys that waited for it are shown too; then come imports that hold the
 interpreter."""
+MAX_FINDINGS = 6
+"""Findings that the trust notice lists; the others are counted."""
 T = TypeVar("T")
 
 
@@ -106,12 +109,12 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
             self._early.append(event)
         else:
             if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
-                self.chat.key_came(event)
+                self.chat.key_arrived(event)
             if isinstance(event, events.Paste) and not event.is_forwarded:
                 # As Textual 8.2.8 has it for keys alone: a file may be dropped on a window without the focus.
                 self.app_focus = True
             if isinstance(event, events.MouseDown) and not self.app_focus:
-                self.chat.rearm()  # some terminals report the focus after the click that brings it
+                self.chat.prompts.rearm()  # some terminals report the focus after the click that brings it
             focused = self.focused if isinstance(event, events.MouseEvent) else None
             await super().on_event(event)
             if focused is not None and focused.screen.focused is None:
@@ -120,13 +123,16 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
                 focused.screen.set_focus(focused, scroll_visible=False)
 
     async def on_chat_screen_ready(self) -> None:
+        # GNU screen keeps a lone Esc back until the next key while a program reads the mouse.
+        if os.environ.get("STY") and not os.environ.get("TMUX"):
+            self.action_toggle_mouse()
         early, self._early = self._early or [], None
         for event in early:
             await super().on_event(event)
 
     def on_app_focus(self) -> None:
         self._attention.focus_changed(True)
-        self.chat.rearm()  # the click that brought the terminal to the front must not answer anything
+        self.chat.prompts.rearm()  # the click that brought the terminal to the front must not answer anything
 
     def on_app_blur(self) -> None:
         self._attention.focus_changed(False)
@@ -136,6 +142,13 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
 
     def on_person_asked(self, message: PersonAsked) -> None:
         self._attention.asked(message.tool)
+
+    def action_toggle_mouse(self) -> None:
+        """Give the mouse to the terminal, or take it back. On the app: every screen binds it."""
+        is_lent = not self.chat.activity.is_mouse_lent
+        self.capture_mouse(None)
+        internals.lend_mouse(self, is_lent=is_lent)
+        self.chat.activity.is_mouse_lent = is_lent
 
     # Clipboard
 
@@ -229,8 +242,6 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
 
     async def _ask_for_trust(self) -> None:
         """Say what the folder brings that does not count yet; the answer is a command, whenever it suits."""
-        from forge_tui.screens.chat.trust import trust_notice
-
         try:
             question = await in_thread(lambda: self._environment.trust_question(self._config))
         except ForgeError as error:
@@ -255,6 +266,20 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
     def _fatal_error(self) -> None:
         """Leave without printing the traceback: it is in the log, without secrets."""
         self._close_messages_no_wait()
+
+
+def trust_notice(question: TrustQuestion) -> str:
+    """Return what the folder contains that needs trust, and how to decide."""
+    findings = question.findings[:MAX_FINDINGS]
+    if len(question.findings) > MAX_FINDINGS:
+        findings = (*findings, f"{len(question.findings) - MAX_FINDINGS} more; /trust lists them")
+    return "\n".join(
+        [
+            "This folder brings its own settings or instructions. They do not count unless you trust it:",
+            *(f"  {finding}" for finding in findings),
+            "/trust yes lets them count, /trust no stops asking.",
+        ]
+    )
 
 
 def _import_transcript() -> None:

@@ -119,7 +119,7 @@ KEYS: tuple[Key, ...] = (
     Key(
         "chat.find", "ctrl+f", "find", "Ctrl+F", "Find in the conversation, folded output too", is_first=True
     ),
-    Key("chat.toggle_mouse", "f9", "lend_mouse", "F9", "Toggle mouse capture"),
+    Key("chat.toggle_mouse", "f9", "app.toggle_mouse", "F9", "Toggle mouse capture"),
     Key("find.previous_match", "enter,up", "older", "Enter, Up", "An earlier match"),
     Key("find.next_match", "down", "newer", "Down", "A later match"),
     Key("find.close", "escape", "close", "Esc", "Close, and stay at the match"),

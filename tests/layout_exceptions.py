@@ -17,15 +17,12 @@ NOT_YET_JOINED = {
     "forge_core.tools.refusal",
     "forge_core.tools.searching.lines",
     "forge_tui.screens.diff.diff_lines",
-    "forge_tui.screens.chat.turn",
     "forge_tui.widgets.transcript.calls.piece",
 }
 """Small modules that only one sibling imports."""
 
 NOT_YET_MERGED = {
     "forge_core.llm.account.calls.AccountCalls",
-    "forge_tui.screens.chat.chat_keys.ChatKeys",
-    "forge_tui.screens.panels.reading_keys.ReadingKeys",
 }
 """Base classes that serve one subclass."""
 

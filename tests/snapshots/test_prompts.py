@@ -19,7 +19,7 @@ from forge_core.events import LLMStart, ToolEnd
 from forge_core.result import FileDiff
 from forge_core.tools.builtin.todo import TodoItem, TodoStatus
 from forge_core.workspace.trust import TrustQuestion
-from forge_tui.screens.chat.trust import trust_notice
+from forge_tui.app import trust_notice
 from forge_tui.screens.prompts.prompt import Prompt
 from tests.snapshots.test_snapshots import Before, Compare, after, tool
 from tests.support.chat_app import (

@@ -251,7 +251,7 @@ class Storm:
         await self.hold()
         if not self.app.app_focus:
             self.focus()
-        while self.app.screen is not self.chat or self.chat.is_finding:
+        while self.app.screen is not self.chat or self.chat.find.is_open:
             await self._close()
         await self.until(lambda: self.app.focused is self.chat.composer)
         self.compare()
@@ -282,7 +282,7 @@ class Storm:
 
     def count(self) -> None:
         """All that was typed and sent has gone to the session, or waits for that, once."""
-        waiting = [line.text for line in cast("Any", self.chat)._waiting._lines]
+        waiting = [line.text for line in cast("Any", self.chat)._queue._lines]
         kept, typed = Counter([*self.session.sent, *waiting]), Counter(self.typist.submitted)
         assert kept == typed, f"lost {typed - kept}, not typed {kept - typed}\n{self._story()}"
 
@@ -312,7 +312,7 @@ class Storm:
         if self.app.size.width < 20:
             return  # a text of thousands of rows
         await self.hold()
-        queued = cast("Any", self.chat)._waiting
+        queued = cast("Any", self.chat)._queue
         steps = self.chance.randint(1, 4)
         if not self.typist.text and len(queued):
             recalled = queued._lines[-1].text
@@ -389,7 +389,7 @@ class Storm:
 
     async def find(self) -> None:
         self.key("ctrl+f")
-        await self._while_open(lambda: self.chat.is_finding, ("enter", "up", "down"), "odeb ", clicks=False)
+        await self._while_open(lambda: self.chat.find.is_open, ("enter", "up", "down"), "odeb ", clicks=False)
 
     async def changes(self) -> None:
         self.chat.run_by_name("diff")
@@ -410,7 +410,7 @@ class Storm:
     async def reset(self) -> None:
         """Starts over: what waits is dropped, as it says."""
         await self.hold()
-        waiting = cast("Any", self.chat)._waiting
+        waiting = cast("Any", self.chat)._queue
         if self.typist.text:
             self.send()
             await self.hold()
@@ -566,7 +566,7 @@ class Storm:
         for _ in range(3):
             self.key("escape")
             await self.hold()
-            if self.app.screen is not top or (top is self.chat and not self.chat.is_finding):
+            if self.app.screen is not top or (top is self.chat and not self.chat.find.is_open):
                 return
         raise AssertionError(f"Esc does not close {top}\n{self._story()}")
 

@@ -186,8 +186,8 @@ async def test_the_retry_command_goes_on_and_says_when_there_is_nothing_to_retry
 async def test_what_is_queued_is_sent_before_a_kept_turn_goes_on(chat: OpenChat) -> None:
     async with chat(KEPT, answer("To the queued one.")) as (app, pilot):
         await break_off(app, pilot)
-        app.screen._waiting.add(UserText("next"))  # type: ignore[attr-defined]
-        app.screen._waiting.pause()  # type: ignore[attr-defined]
+        app.screen._queue.add(UserText("next"))  # type: ignore[attr-defined]
+        app.screen._queue.pause()  # type: ignore[attr-defined]
         await pilot.press("enter")
         await until(pilot, lambda: "To the queued one." in shown(app))
         assert (app.scripted.sent, app.scripted.retries) == (["go", "next"], 0)

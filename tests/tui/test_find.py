@@ -300,7 +300,7 @@ async def test_no_letter_overtakes_a_key_before_it(config: ForgeConfig) -> None:
     async with app.run_test() as pilot:
         await ready(pilot)
         await pilot.press("ctrl+f")
-        await until(pilot, lambda: app.chat.is_finding)
+        await until(pilot, lambda: app.chat.find.is_open)
         for key in XTermParser().feed("needle\x7f\x7f\x7f\x1b[D\x1b[Dxyz\x7fabc\x1b[F!"):
             app.post_message(key)
         line = app.focused

@@ -19,7 +19,7 @@ LIBRARIES = ("textual", "rich", "pygments")
 PLACES = {
     "app.py",
     "keymap.py",
-    "screens/panels/reading_keys.py",
+    "screens/chat/screen.py",
     "terminal/compositor.py",
     "terminal/driver.py",
     "terminal/input.py",

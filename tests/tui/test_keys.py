@@ -296,8 +296,10 @@ async def test_ctrl_b_says_so_when_no_command_runs(config: ForgeConfig) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
         await ready(pilot)
         await pilot.press("ctrl+b")
-        await until(pilot, lambda: "No command runs that could go on in the background" in shown(app))
-        assert "No command runs that could go on in the background" in shown(app)
+        await until(
+            pilot, lambda: "No command is running that could continue in the background" in shown(app)
+        )
+        assert "No command is running that could continue in the background" in shown(app)
 
 
 async def test_escape_with_nothing_open_and_nothing_running_does_nothing(config: ForgeConfig) -> None:

@@ -280,9 +280,9 @@ async def test_escape_ends_one_thing_at_a_time_and_the_turn_last(config: ForgeCo
         await until(pilot, lambda: "1/1" in shown(app))
         await select_words(pilot, app)
         await pilot.press("escape")
-        assert app.chat.transcript.selected_text() == "" and app.chat.is_finding
+        assert app.chat.transcript.selected_text() == "" and app.chat.find.is_open
         await pilot.press("escape")
-        await until(pilot, lambda: not app.chat.is_finding)
+        await until(pilot, lambda: not app.chat.find.is_open)
         await type_text(pilot, "/he")
         await until(pilot, lambda: app.chat.popup.is_open)
         await pilot.press("escape")

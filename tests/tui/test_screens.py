@@ -130,7 +130,7 @@ async def test_a_choice_that_cannot_be_kept_is_said(config: ForgeConfig) -> None
     def fail(name: str, value: str) -> None:
         raise OSError(28, "No space left on device")
 
-    app.chat._save_setting = fail
+    app.chat.save_setting = fail
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
         await say(pilot, "/theme forge-light")

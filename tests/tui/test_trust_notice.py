@@ -9,7 +9,7 @@ import pytest
 
 from forge_core.config.models import ForgeConfig
 from forge_core.workspace.trust import TrustQuestion, TrustStore
-from forge_tui.screens.chat.trust import trust_notice
+from forge_tui.app import trust_notice
 from tests.support.chat_app import make_app, make_config, ready, say, shown, until
 from tests.support.scripted_session import answer
 

@@ -6,16 +6,22 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from forge_tui.screens.chat.attention import PersonAsked
 from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.activity import Working
 
 if TYPE_CHECKING:
+    from textual.screen import Screen
+
     from forge_core.approval import ApprovalReply, ApprovalRequest, QuestionReply, QuestionRequest
-    from forge_tui.screens.chat.chat_keys import ChatKeys
+    from forge_tui.screens.chat.find_mode import FindMode
     from forge_tui.screens.prompts.prompt import Prompt
+    from forge_tui.widgets.activity import ActivityLine
+    from forge_tui.widgets.completion import CompletionPopup
+    from forge_tui.widgets.composer import Composer
+    from forge_tui.widgets.transcript import Transcript
 
 Reply = TypeVar("Reply")
 ASKING = "Waiting for your answer"
@@ -31,12 +37,23 @@ class PromptArea:
 
     def __init__(
         self,
-        screen: ChatKeys,
+        screen: Screen[Any],
+        *,
+        composer: Composer,
+        popup: CompletionPopup,
+        activity: ActivityLine,
+        find: FindMode,
+        transcript: Callable[[], Transcript],
         clock: Callable[[], float],
         workspace: Path,
         check_rule: Callable[[str], str | None],
     ) -> None:
         self._screen = screen
+        self._composer = composer
+        self._popup = popup
+        self._activity = activity
+        self._find = find
+        self._transcript = transcript
         self._clock = clock
         self._workspace = workspace
         self._check_rule = check_rule
@@ -86,11 +103,11 @@ class PromptArea:
     @contextmanager
     def clock_stopped(self, call_id: str) -> Iterator[None]:
         """While it is open, the call's time does not go on: it waits for the person."""
-        self._screen.transcript.stop_clock(call_id)
+        self._transcript().stop_clock(call_id)
         try:
             yield
         finally:
-            self._screen.transcript.go_on_clock(call_id)
+            self._transcript().go_on_clock(call_id)
 
     def rearm(self) -> None:
         """Let keys and clicks answer only after another grace."""
@@ -103,9 +120,9 @@ class PromptArea:
             self._prompt.rearm()
             self._screen.set_focus(self._prompt)
 
-    def text_came(self) -> None:
+    def text_arrived(self) -> None:
         """The user has typed something, which has not been handled yet."""
-        is_composing = self._screen.focused is self._screen.composer
+        is_composing = self._screen.focused is self._composer
         if is_composing or (self._prompt is not None and self._prompt.is_writing):
             self._typed_at = self._clock()
         if is_composing:
@@ -131,19 +148,19 @@ class PromptArea:
         if prompt is not self._prompt:
             return  # answered by a cancel before it could be shown
         screen = self._screen
-        has_draft = screen.composer.display and bool(screen.composer.text.strip())
-        self._is_interrupting = has_draft or screen.is_finding or screen.app.screen is not screen
+        has_draft = self._composer.display and bool(self._composer.text.strip())
+        self._is_interrupting = has_draft or self._find.is_open or screen.app.screen is not screen
         self._close_overlays()  # a question must not wait unseen
-        screen.end_find(is_kept=True)
-        screen.popup.close(screen.composer.text)
-        screen.composer.display = False
+        self._find.close(is_kept=True)
+        self._popup.close(self._composer.text)
+        self._composer.display = False
         screen.add_class("-asking")
-        if (working := screen.activity.working) is not None:
-            screen.activity.working = replace(
+        if (working := self._activity.working) is not None:
+            self._activity.working = replace(
                 working, verb=ASKING, hint="Ctrl+C to interrupt", asked_at=self._clock()
             )
         self._came_at = self._clock()
-        await screen.mount(prompt, after=screen.composer)
+        await screen.mount(prompt, after=self._composer)
         prompt.show_waiting(self._waiting)
 
     async def _take_away(self, prompt: Prompt[Reply]) -> None:
@@ -158,11 +175,11 @@ class PromptArea:
         if self._prompt is not None:
             return  # the next one has come already
         self._went_at = self._clock()
-        screen.composer.display = True
+        self._composer.display = True
         screen.remove_class("-asking")
-        screen.composer.focus()
-        if (working := screen.activity.working) is not None and working.verb == ASKING:
-            screen.activity.working = Working(working.since)
+        self._composer.focus()
+        if (working := self._activity.working) is not None and working.verb == ASKING:
+            self._activity.working = Working(working.since)
 
     def _close_overlays(self, kind: type[Overlay[None]] | None = None) -> None:
         for above in reversed(self._screen.app.screen_stack):
@@ -180,18 +197,18 @@ class PromptArea:
     def is_half_typed(self) -> bool:
         """Whether the composer's text was being typed when the prompt came."""
         is_recent = self._came_at - self._typed_at < RECENT_S
-        return is_recent and bool(self._screen.composer.text.strip())
+        return is_recent and bool(self._composer.text.strip())
 
     def take(self) -> tuple[str, int]:
         """The composer's text, which is then gone from it, and the index of its cursor."""
-        composer = self._screen.composer
+        composer = self._composer
         cursor = composer.cursor_index
         return composer.take(), cursor
 
     def give_back(self, text: str, cursor: int) -> None:
         """Put text into the composer, behind what is there."""
-        self._screen.composer.give_back(text, cursor)
+        self._composer.give_back(text, cursor)
 
     def say(self, text: str) -> None:
         """Show a note for a moment."""
-        self._screen.activity.note(text)
+        self._activity.note(text)

@@ -1,52 +1,64 @@
-"""The conversation: transcript above, composer below, one turn at a time."""
+"""The conversation: transcript above, composer below, one turn at a time.
+
+Overrides a private method of Textual 8.2.8: `Screen._key_escape`, which comes before the bindings.
+"""
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
+from textual import events
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.containers import Vertical
+from textual.errors import NoWidget
 from textual.message import Message
 
-from forge_core.commands.specs import ArgumentValue, Scope, Tier, find, load
+from forge_core.commands.specs import Scope, Tier
 from forge_core.config.models import ForgeConfig
-from forge_core.config.settings import PermissionMode
 from forge_core.errors import ForgeError
 from forge_tui import collecting, workers
 from forge_tui.commands import Command, Slip, UserText, read_line
+from forge_tui.keymap import Where, bindings
 from forge_tui.screens.chat.attention import TurnEnded
-from forge_tui.screens.chat.chat_keys import ChatKeys
+from forge_tui.screens.chat.command_runner import CommandRunner
 from forge_tui.screens.chat.environment import Environment
+from forge_tui.screens.chat.find_mode import FindMode
+from forge_tui.screens.chat.keys import INTERRUPT_KEYS, InterruptKey, ModeCycle
 from forge_tui.screens.chat.live_figures import LiveFigures, as_todos
 from forge_tui.screens.chat.message_queue import MessageQueue
-from forge_tui.widgets.activity import ActivityLine, Working
+from forge_tui.screens.chat.prompt_area import PromptArea
+from forge_tui.screens.chat.turn import TurnReader
+from forge_tui.terminal.compositor import FrugalScreen
+from forge_tui.widgets.activity import ActivityLine
 from forge_tui.widgets.choices import ChoiceList
 from forge_tui.widgets.completion import CompletionPopup
-from forge_tui.widgets.composer import Composer
+from forge_tui.widgets.composer import LONGEST, Composer, writes
 from forge_tui.widgets.status_bar import StatusBar
-from forge_tui.widgets.status_text import SANDBOX_ON
 from forge_tui.widgets.todo_panel import TodoPanel
 from forge_tui.widgets.welcome import Welcome
 
 if TYPE_CHECKING:
-    from forge_core.commands.result import CommandResult
     from forge_core.session.session import ForgeSession
+    from forge_tui.widgets.find_bar import FindLine
     from forge_tui.widgets.transcript import Transcript
 
 SaveSetting: TypeAlias = Callable[[str, str], None]
 
-MODE_CYCLE = (PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN, PermissionMode.AUTO)
-"""What Shift+Tab goes through; yolo is for the command line alone."""
+REFUSED_S = 8.0
+"""How long the note about a refused paste shows."""
+WHILE_ASKED = frozenset({"copy_or_stop", "toggle_cards", "toggle_raw", "toggle_todos"})
+"""Actions that work while a prompt is open."""
 
 
-class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
+class ChatScreen(workers.FaultsEndTheApp, FrugalScreen[None], inherit_bindings=False):
     """Wires the widgets to the session. Works before there is a session: what is sent then waits."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.CHAT)]
+    AUTO_FOCUS = None
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
 
     class Ready(Message):
@@ -59,25 +71,37 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
         theme_names: Callable[[], Sequence[str]],
         save_setting: SaveSetting | None = None,
     ) -> None:
-        super().__init__(environment.clock, config.working_dir)
+        super().__init__()
         self._config = config
         self._environment = environment
         self.theme_names = theme_names
-        self._save_setting = save_setting
+        self.save_setting = save_setting
         self._session: ForgeSession | None = None
         self._failure = ""
         """Why there will be no session."""
-        self._waiting = MessageQueue()
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._queue = MessageQueue()
         self._live = LiveFigures(config, environment.home)
-        self._mode = config.permission_mode
-        self._knows_auto = False
+        self._mode = ModeCycle(config.permission_mode)
+        self._commands = CommandRunner(self)
         self._transcript: Transcript | None = None
         self.activity = ActivityLine(environment.clock, self._show_figures, self._live.progress)
+        self._turn = TurnReader(self.activity, self._live, environment.clock)
+        self._interrupt_key = InterruptKey(environment.clock, self.activity)
+        self.find = FindMode(self, self.activity, lambda: self.transcript)
         self.todos = TodoPanel()
-        self.popup = CompletionPopup(self._argument_values)
-        self.composer = Composer(self.popup, self._recall, self.prompts.may_send)
+        self.popup = CompletionPopup(lambda command: self._commands.argument_values(command, self._session))
+        self.composer = Composer(self.popup, self._recall, self._may_send)
+        self.prompts = PromptArea(
+            self,
+            composer=self.composer,
+            popup=self.popup,
+            activity=self.activity,
+            find=self.find,
+            transcript=lambda: self.transcript,
+            clock=environment.clock,
+            workspace=config.working_dir,
+            check_rule=self._rule_problem,
+        )
         self.status_bar = StatusBar(self._live.current())
         self.welcome = Welcome(self._live.facts(environment.version))
 
@@ -122,8 +146,7 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
     def session_ready(self, session: ForgeSession) -> None:
         """Use this session from now on, beginning with what waits."""
         self._session, session.on_figures = session, self.refresh_status
-        if session.status.mode != self._mode:
-            session.set_mode(self._mode)
+        self._mode.apply(session)
         self.refresh_status()
         workers.start(self, partial(self._read_notices, session), "notices")
         self._go_on()
@@ -137,12 +160,29 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
         async for notice in session.notices():
             self.transcript.add_notice(notice.text, notice.level)
 
-    # What the person sends
+    def _may_send(self) -> bool:
+        return self.prompts.may_send()
+
+    def _rule_problem(self, rule: str) -> str | None:
+        """Return why a permission rule is invalid, or None."""
+        return None if self._session is None else self._session.check_rule(rule)
+
+    # What the user sends
+
+    def on_composer_paste_refused(self, message: Composer.PasteRefused) -> None:
+        note = f"Not pasted: {message.size:,} characters, at most {LONGEST:,}. Name a file instead."
+        self.activity.note(note, REFUSED_S)
+
+    def on_activity_line_new_below_clicked(self) -> None:
+        self.transcript.scroll_to_end()
+
+    def on_screen_resume(self) -> None:
+        self.prompts.resume()
 
     def on_composer_submitted(self, message: Composer.Submitted) -> None:
         if (line := read_line(message.text)) is None:
-            self._waiting.is_paused = False
-            if self._waiting or self._session is None or not self._session.can_retry:
+            self._queue.is_paused = False
+            if self._queue or self._session is None or not self._session.can_retry:
                 self._go_on()
             else:
                 self.resume_turn()
@@ -170,17 +210,17 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
     def _submit_message(self, line: UserText) -> None:
         if self._failure:
             self.complain(self._failure)
-        elif self.has_turn or self._session is None or self._waiting.is_next:
-            self._waiting.add(line)
+        elif self.has_turn or self._session is None or self._queue.is_next:
+            self._queue.add(line)
             self._show_queue()
         else:
             self._start_turn(line.text)
 
     def _submit_command(self, line: Command) -> None:
         if line.spec.tier is Tier.INTERRUPTS:
-            self._waiting.clear()  # now: what is sent after it is meant for what comes then
+            self._queue.clear()  # now: what is sent after it is meant for what comes then
         if self._session is None and not self._failure and line.spec.scope is Scope.SESSION:
-            self._waiting.add(line)
+            self._queue.add(line)
             self._show_queue()
         else:
             self._start_command(line)
@@ -189,71 +229,14 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
         workers.start(self, partial(self._run_command, line), "command")
 
     async def _run_command(self, line: Command) -> None:
-        with self._waiting.held() if line.spec.tier is Tier.INTERRUPTS else nullcontext():
-            if line.spec.scope is Scope.SCREEN:
-                load(line.spec.body, __package__)(line.argument, self)
-            elif self._session is not None and await self._may_run(line):
-                from forge_core.commands.dispatch import run_command  # imports much: not before a command
-
-                self._show_result(await run_command(line.spec, line.argument, self._session), self._session)
+        with self._queue.held() if line.spec.tier is Tier.INTERRUPTS else contextlib.nullcontext():
+            await self._commands.run(line, self._session)
         self._go_on()
-
-    async def _may_run(self, line: Command) -> bool:
-        """Whether the command may run now; ends the turn for one that interrupts."""
-        if self.has_turn and line.spec.tier is Tier.IDLE:
-            self.complain(f"/{line.spec.name} works between turns. Press Esc to interrupt this one.")
-            return False
-        if self.has_turn and line.spec.tier is Tier.INTERRUPTS:
-            await self.end_turn()
-        return True
-
-    def _show_result(self, result: CommandResult, session: ForgeSession) -> None:
-        from forge_core.commands import result as results
-
-        match result:
-            case results.Text(body, title):
-                self.show_text(body, title)
-            case results.Notice(text):
-                self.say(text)
-            case results.Failure(text):
-                self.complain(text)
-            case results.ShowDiff(source):
-                from forge_tui.screens.diff.screen import DiffScreen
-
-                self.app.push_screen(DiffScreen(session.changes, source))
-            case results.Cleared():
-                self.start_over()
-            case results.ResumeTurn():
-                self.resume_turn()
-        self.refresh_status()
-        self.refresh_todos(is_over=not self.has_turn)
-
-    def _argument_values(self, name: str) -> Sequence[ArgumentValue]:
-        """Return the values of a command's argument that its row does not list."""
-        spec = find(name)
-        if spec is None or not spec.values:
-            return ()
-        if spec.scope is Scope.SCREEN:
-            values: Sequence[ArgumentValue] = load(spec.values, __package__)(self)
-            return values
-        if self._session is None:
-            return ()
-        from forge_core.commands.dispatch import argument_values
-
-        return argument_values(spec, self._session)
-
-    def save_setting(self, name: str, value: str) -> None:
-        """Save a setting that the screen has changed; say so if that fails."""
-        if self._save_setting is not None:
-            try:
-                self._save_setting(name, value)
-            except OSError as error:
-                self.complain(f"The {name} is {value} now, but could not be kept: {error}.")
 
     def _go_on(self) -> None:
         """Start what waits, when nothing runs."""
         if not self.has_turn and self._session is not None:
-            match self._waiting.next():
+            match self._queue.next():
                 case UserText(text):
                     self._start_turn(text)
                 case Command() as command:
@@ -261,19 +244,19 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
         self._show_queue()
 
     def _recall(self) -> str | None:
-        text = self._waiting.recall()
+        text = self._queue.recall()
         self._show_queue()
         return text
 
     def _show_queue(self) -> None:
-        early = "Forge is starting · " if self._waiting and self._session is None else ""
-        self.activity.show_queue(early + self._waiting.text)
+        early = "Forge is starting · " if self._queue and self._session is None else ""
+        self.activity.show_queue(early + self._queue.text)
 
     # A turn
 
     @property
     def has_turn(self) -> bool:
-        return not self._idle.is_set()
+        return self._turn.is_running
 
     def _start_turn(self, text: str) -> None:
         self.welcome.display = False
@@ -288,30 +271,25 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
             self._read_turn(None)
 
     def _read_turn(self, text: str | None) -> None:
-        self.forget_stop()
-        self._idle.clear()
-        self.activity.working = Working(self._clock())
-        workers.start(self, partial(self._turn, text), "turn", is_replacing=True)
+        self._interrupt_key.reset()
+        self._turn.begin()
+        workers.start(self, partial(self._run_turn, text), "turn", is_replacing=True)
 
-    async def _turn(self, text: str | None) -> None:
-        """Read one turn to its end; a fault of ours leaves through the worker's state."""
-        from forge_tui.screens.chat.turn import read_turn
-
+    async def _run_turn(self, text: str | None) -> None:
+        """Read one turn to its end; a bug in it reaches the app through the worker's state."""
         assert self._session is not None
-        stopped, started = "error", self._clock()
+        stopped, clock = "error", self._environment.clock
+        started = clock()
+        on_todos = partial(self.refresh_todos, is_told=True)
         try:
-            told = partial(self.refresh_todos, is_told=True)
-            stopped = await read_turn(
-                self._session, text, self.transcript, self._live, self.refresh_status, told
+            stopped = await self._turn.read(
+                self._session, text, self.transcript, self.refresh_status, on_todos
             )
         except ForgeError as error:
             self.complain(str(error))
-        finally:
-            self._idle.set()
-            self.activity.working = None
-        self.post_message(TurnEnded(self._clock() - started, stopped))
+        self.post_message(TurnEnded(clock() - started, stopped))
         if stopped in ("cancelled", "error"):
-            self._waiting.pause()
+            self._queue.pause()
         self.refresh_status()
         self.refresh_todos(is_over=True)
         self.todos.end_turn()
@@ -319,16 +297,12 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
 
     def interrupt(self) -> None:
         if self._session is not None and self.has_turn:
-            self._session.interrupt()
-            if (working := self.activity.working) is not None:
-                self.activity.working = replace(
-                    working, verb="Interrupting", hint="keeps what has come", asked_at=None
-                )
+            self._turn.interrupt(self._session)
 
     async def end_turn(self) -> None:
         """Interrupt the running turn and wait for its end."""
         self.interrupt()
-        await self._idle.wait()
+        await self._turn.wait()
 
     # What commands do to the screen: what the person has asked for shows, wherever they were reading
 
@@ -355,26 +329,150 @@ class ChatScreen(workers.FaultsEndTheApp, ChatKeys):
     def leave(self) -> None:
         self.app.exit()
 
-    def cycle_mode(self) -> None:
-        """The next permission mode, in the session too as soon as there is one."""
-        mode = self._mode if self._session is None else self._session.status.mode  # /mode may have changed it
-        index = MODE_CYCLE.index(mode) if mode in MODE_CYCLE else -1
-        self._mode = MODE_CYCLE[(index + 1) % len(MODE_CYCLE)]
-        if self._session is not None:
-            self._session.set_mode(self._mode)
-            self._say_what_auto_leaves(self._session)
-        self._live.use_mode(str(self._mode))
+    # Keys, in the order of `keymap.KEYS`
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return not self.prompts.is_taken or action in WHILE_ASKED
+
+    def key_arrived(self, event: events.Key | events.Paste) -> None:
+        """Take note of a key or a paste that has not been handled yet."""
+        if isinstance(event, events.Paste) or event.key not in INTERRUPT_KEYS:
+            self._interrupt_key.reset()
+        if isinstance(event, events.Paste) or writes(event):
+            self.prompts.text_arrived()
+
+    def action_escape(self) -> None:
+        if self.popup.is_open:
+            self.popup.close(self.composer.text)
+        elif self._end_selection():
+            pass
+        elif self.find.is_open:
+            self._end_find(is_kept=True)
+        elif self.has_turn:
+            self.interrupt()
+
+    def action_copy_or_stop(self) -> None:
+        if self._copy_selection():
+            return
+        if self._interrupt_key.is_second_press:
+            self.leave()
+        elif self.has_turn:
+            self._interrupt_key.press()
+            self.interrupt()
+        else:
+            had_text = self.composer.clear_away()
+            self._interrupt_key.press(" · Up brings the text back" if had_text else "")
+
+    def action_leave_if_empty(self) -> None:
+        if self.composer.is_blank:
+            self.leave()
+
+    def action_cycle_mode(self) -> None:
+        mode = self._mode.advance(self._session)
+        if self._session is not None and self._mode.must_explain_auto(self._session):
+            from forge_core.commands.permission_commands import mode_summary
+
+            self.transcript.add_notice(f"Mode auto: {mode_summary(mode, is_sandboxed=False)}.", "info")
+        self._live.use_mode(str(mode))
         self._show_figures()
 
-    def _say_what_auto_leaves(self, session: ForgeSession) -> None:
-        """Say once that without a full sandbox mode auto does not run every command unasked."""
-        is_sandboxed = session.status.sandbox == SANDBOX_ON
-        if self._mode is not PermissionMode.AUTO or is_sandboxed or self._knows_auto:
-            return
-        from forge_core.commands.permission_commands import mode_summary
+    def action_toggle_cards(self) -> None:
+        if not self.transcript.fold_pointed():
+            self.transcript.toggle_cards()
 
-        self._knows_auto = True
-        self.transcript.add_notice(f"Mode auto: {mode_summary(self._mode, is_sandboxed=False)}.", "info")
+    def action_toggle_raw(self) -> None:
+        if not self.transcript.toggle_raw():
+            self.activity.note("There is no answer yet")
+
+    def action_background(self) -> None:
+        if self._session is None or not self._session.jobs.background_now():
+            self.activity.note("No command is running that could continue in the background")
+
+    def action_toggle_todos(self) -> None:
+        if self.todos.todos:
+            self.todos.toggle()
+        else:
+            self.activity.note("There is no list of tasks")
+
+    def action_palette(self) -> None:
+        from forge_tui.screens.panels.palette import Palette
+
+        def run(name: str | None) -> None:
+            if name is not None:
+                self.run_by_name(name)
+
+        self.app.push_screen(Palette(), run)
+
+    def action_help(self) -> None:
+        from forge_tui.screens.panels.help import HelpScreen
+
+        self.app.push_screen(HelpScreen())
+
+    def action_page_up(self) -> None:
+        self.transcript.page_up()
+
+    def action_page_down(self) -> None:
+        self.transcript.page_down()
+
+    def action_scroll_top(self) -> None:
+        self.transcript.scroll_to_start()
+
+    def action_scroll_bottom(self) -> None:
+        self.transcript.scroll_to_end()
+
+    def action_prompt(self, direction: int) -> None:
+        self.transcript.landmark(direction)
+
+    async def action_find(self) -> None:
+        await self.find.open()
+
+    # Finding
+
+    def on_find_bar_changed(self) -> None:
+        self.find.search()
+
+    def on_find_line_stepped(self, message: FindLine.Stepped) -> None:
+        self.find.step(message.direction)
+
+    def on_find_line_closed(self, message: FindLine.Closed) -> None:
+        self.find.search()
+        is_about_selection = self._end_selection() if message.is_kept else self._copy_selection()
+        if not is_about_selection:
+            self._end_find(is_kept=message.is_kept)
+
+    def _end_find(self, *, is_kept: bool) -> None:
+        if self.find.close(is_kept=is_kept) and not self.prompts.is_taken:
+            self.set_focus(self.composer)
+
+    # Selecting
+
+    def _copy_selection(self) -> bool:
+        """Copy the selected text and end the selection in the conversation; False if nothing is selected."""
+        if selected := self.composer.selected_text:
+            self.app.copy_to_clipboard(selected)
+        elif selected := self.transcript.selected_text():
+            self.app.copy_to_clipboard(selected)
+            self.transcript.select(None)
+        return bool(selected)
+
+    def _end_selection(self) -> bool:
+        """End the selection in the conversation; False if there was none."""
+        was_selected = self.transcript.selected is not None
+        self.transcript.select(None)
+        return was_selected
+
+    def clear_selection(self) -> None:
+        """End the selection where a click does; the transcript handles a click on itself."""
+        super().clear_selection()
+        # Whether it has captured the mouse says nothing yet where both ends of a click come in one burst.
+        with contextlib.suppress(NoWidget):  # a report may be older than the last resize
+            if self.get_widget_at(*self.app.mouse_position)[0] is self.transcript:
+                return
+        self.transcript.select(None)
+
+    def _key_escape(self) -> None:
+        # Esc ends a selection only where nothing is open: see `action_escape`.
+        super().clear_selection()
 
     # Figures
 

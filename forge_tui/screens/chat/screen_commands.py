@@ -50,7 +50,7 @@ def thinking(argument: str, screen: ChatScreen) -> None:
     chosen: ThinkingSetting = check_value("thinking", argument or values[following % len(values)])
     screen.transcript.show_thinking(chosen)
     screen.activity.note(f"Reasoning: {chosen}")
-    screen.save_setting("thinking", chosen)
+    _save("thinking", chosen, screen)
 
 
 def thinking_values(screen: ChatScreen) -> Sequence[ArgumentValue]:
@@ -83,7 +83,16 @@ def _use_theme(name: str, screen: ChatScreen) -> None:
         screen.complain(f"There is no theme {safe_line(name)!r}. The themes are: {', '.join(names)}.")
         return
     screen.app.theme = name
-    screen.save_setting("theme", name)
+    _save("theme", name, screen)
+
+
+def _save(setting: str, value: str, screen: ChatScreen) -> None:
+    """Save a setting that has been applied; say so if that fails."""
+    if screen.save_setting is not None:
+        try:
+            screen.save_setting(setting, value)
+        except OSError as error:
+            screen.complain(f"The {setting} is {value} now, but could not be kept: {error}.")
 
 
 def _values(texts: Iterable[str], current: str) -> list[ArgumentValue]:

@@ -1,12 +1,14 @@
-"""Reads one turn of the session onto the screen."""
+"""Reads the turns of the session onto the screen."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from forge_core.events import AgentEnd, LLMChunk, LLMEnd, LLMStart, ToolEnd
+from forge_tui.widgets.activity import ActivityLine, Working
 
 if TYPE_CHECKING:
     from forge_core.session.session import ForgeSession
@@ -14,43 +16,88 @@ if TYPE_CHECKING:
     from forge_tui.widgets.transcript import Transcript
 
 
-async def read_turn(
-    session: ForgeSession,
-    text: str | None,
-    transcript: Transcript,
-    figures: LiveFigures,
-    on_figures: Callable[[], None],
-    on_todos: Callable[[], None],
-) -> str:
-    """Send `text` and hand each event on; gives the reason why the turn stopped.
+class TurnReader:
+    """Reads one turn at a time. A turn runs from `begin` to the end of `read`."""
 
-    Without a text the turn that failed goes on. Raises ForgeError when the session refuses the turn.
-    """
-    stopped = "error"
-    todos = session.todos.items
-    if text is None:
-        figures.forget_count()
-    else:
-        figures.begin_turn()
-    async with aclosing(session.retry() if text is None else session.send(text)) as stream:
-        async for event in stream:
-            transcript.apply(event)
-            match event:
-                case LLMChunk(kind="tool_args"):
-                    figures.count_arguments(len(event.text))
-                case LLMChunk():
-                    figures.count(len(event.text))
-                case LLMStart():
-                    figures.forget_count()
-                    on_figures()
-                case LLMEnd():
-                    figures.answered(event.usage)
-                    on_figures()
-                case ToolEnd() if session.todos.items is not todos:  # each update makes a new tuple
-                    todos = session.todos.items
-                    on_todos()
-                case AgentEnd():
-                    stopped = event.result.stopped_reason
-                case _:
-                    pass
-    return stopped
+    def __init__(self, activity: ActivityLine, figures: LiveFigures, clock: Callable[[], float]) -> None:
+        self._activity = activity
+        self._figures = figures
+        self._clock = clock
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @property
+    def is_running(self) -> bool:
+        return not self._idle.is_set()
+
+    def begin(self) -> None:
+        """Mark a turn as running before its worker has started, so that what is sent next is queued."""
+        self._idle.clear()
+        self._activity.working = Working(self._clock())
+
+    async def read(
+        self,
+        session: ForgeSession,
+        text: str | None,
+        transcript: Transcript,
+        on_figures: Callable[[], None],
+        on_todos: Callable[[], None],
+    ) -> str:
+        """Send `text` and hand on each event; return the reason why the turn stopped.
+
+        Without a text the turn that failed goes on. Raises ForgeError when the session refuses the turn.
+        """
+        try:
+            return await self._read(session, text, transcript, on_figures, on_todos)
+        finally:
+            self._idle.set()
+            self._activity.working = None
+
+    async def _read(
+        self,
+        session: ForgeSession,
+        text: str | None,
+        transcript: Transcript,
+        on_figures: Callable[[], None],
+        on_todos: Callable[[], None],
+    ) -> str:
+        from forge_core.events import AgentEnd, LLMChunk, LLMEnd, LLMStart, ToolEnd  # after the first frame
+
+        figures, stopped = self._figures, "error"
+        if text is None:
+            figures.forget_count()
+        else:
+            figures.begin_turn()
+        async with aclosing(session.retry() if text is None else session.send(text)) as stream:
+            async for event in stream:
+                transcript.apply(event)
+                match event:
+                    case LLMChunk(kind="tool_args"):
+                        figures.count_arguments(len(event.text))
+                    case LLMChunk():
+                        figures.count(len(event.text))
+                    case LLMStart():
+                        figures.forget_count()
+                        on_figures()
+                    case LLMEnd():
+                        figures.answered(event.usage)
+                        on_figures()
+                    case ToolEnd(name="todo", success=True):
+                        on_todos()
+                    case AgentEnd():
+                        stopped = event.result.stopped_reason
+                    case _:
+                        pass
+        return stopped
+
+    def interrupt(self, session: ForgeSession) -> None:
+        """Ask the session to end the running turn, and show that."""
+        session.interrupt()
+        if (working := self._activity.working) is not None:
+            self._activity.working = replace(
+                working, verb="Interrupting", hint="keeps what has come", asked_at=None
+            )
+
+    async def wait(self) -> None:
+        """Wait until no turn runs."""
+        await self._idle.wait()

@@ -8,7 +8,6 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
-from forge_tui.screens.panels.reading_keys import ReadingKeys
 from forge_tui.terminal.screen_size import pass_over_outdated
 from forge_tui.widgets.activity import ActivityLine
 
@@ -39,7 +38,7 @@ class Overlay(ModalScreen[Result]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,ctrl+c", "leave", "Close", show=False),
         Binding("tab,shift+tab", "nothing", show=False),
-        Binding("f9", "lend_mouse", show=False),
+        Binding("f9", "app.toggle_mouse", show=False),
     ]
     AUTO_FOCUS = None
 
@@ -51,15 +50,8 @@ class Overlay(ModalScreen[Result]):
 
     @property
     def activity(self) -> ActivityLine | None:
-        """The line of the conversation below, which this panel may cover."""
-        below = self.app.screen_stack[0]
-        return below.activity if isinstance(below, ReadingKeys) else None
-
-    def action_lend_mouse(self) -> None:
-        """F9 means here what it means in the conversation."""
-        below = self.app.screen_stack[0]
-        if isinstance(below, ReadingKeys):
-            below.action_lend_mouse()
+        """The activity line of the conversation, which this panel may cover."""
+        return next(iter(self.app.screen_stack[0].query(ActivityLine)), None)
 
     def action_nothing(self) -> None:
         """Tab moves no focus here."""

@@ -1,0 +1,74 @@
+"""Runs slash commands for the conversation and shows their results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from forge_core.commands.specs import ArgumentValue, Scope, Tier, find, load
+from forge_tui.commands import Command
+
+if TYPE_CHECKING:
+    from forge_core.commands.result import CommandResult
+    from forge_core.session.session import ForgeSession
+    from forge_tui.screens.chat.screen import ChatScreen
+
+
+class CommandRunner:
+    """Runs the body that the row of a command names, on the screen or on the session."""
+
+    def __init__(self, screen: ChatScreen) -> None:
+        self._screen = screen
+
+    async def run(self, line: Command, session: ForgeSession | None) -> None:
+        """Run one command and show its result. Waits for the end of a turn that it interrupts."""
+        if line.spec.scope is Scope.SCREEN:
+            load(line.spec.body, __package__)(line.argument, self._screen)
+        elif session is not None and await self._may_run(line):
+            from forge_core.commands.dispatch import run_command  # imports much: not before a command
+
+            self._show_result(await run_command(line.spec, line.argument, session), session)
+
+    async def _may_run(self, line: Command) -> bool:
+        """Whether the command may run now; ends the turn for one that interrupts."""
+        if self._screen.has_turn and line.spec.tier is Tier.IDLE:
+            self._screen.complain(f"/{line.spec.name} works between turns. Press Esc to interrupt this one.")
+            return False
+        if self._screen.has_turn and line.spec.tier is Tier.INTERRUPTS:
+            await self._screen.end_turn()
+        return True
+
+    def _show_result(self, result: CommandResult, session: ForgeSession) -> None:
+        from forge_core.commands import result as results
+
+        match result:
+            case results.Text(body, title):
+                self._screen.show_text(body, title)
+            case results.Notice(text):
+                self._screen.say(text)
+            case results.Failure(text):
+                self._screen.complain(text)
+            case results.ShowDiff(source):
+                from forge_tui.screens.diff.screen import DiffScreen
+
+                self._screen.app.push_screen(DiffScreen(session.changes, source))
+            case results.Cleared():
+                self._screen.start_over()
+            case results.ResumeTurn():
+                self._screen.resume_turn()
+        self._screen.refresh_status()
+        self._screen.refresh_todos(is_over=not self._screen.has_turn)
+
+    def argument_values(self, name: str, session: ForgeSession | None) -> Sequence[ArgumentValue]:
+        """Return the values of a command's argument that its row does not list."""
+        spec = find(name)
+        if spec is None or not spec.values:
+            return ()
+        if spec.scope is Scope.SCREEN:
+            values: Sequence[ArgumentValue] = load(spec.values, __package__)(self._screen)
+            return values
+        if session is None:
+            return ()
+        from forge_core.commands.dispatch import argument_values
+
+        return argument_values(spec, session)

@@ -1,0 +1,88 @@
+"""The state behind two keys of the conversation: Ctrl+C pressed twice, and Shift+Tab through the modes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from forge_core.config.settings import PermissionMode
+from forge_tui.widgets.status_text import SANDBOX_ON
+
+if TYPE_CHECKING:
+    from forge_core.session.session import ForgeSession
+
+TWICE_S = 2.0
+"""Ctrl+C again within this time leaves Forge."""
+MODE_CYCLE = (PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN, PermissionMode.AUTO)
+"""What Shift+Tab goes through; yolo is for the command line alone."""
+INTERRUPT_KEYS = frozenset({"ctrl+c", "super+c"})
+
+
+class NoteLine(Protocol):
+    """A line that shows a note for a moment."""
+
+    def note(self, text: str, duration_s: float) -> None: ...
+
+    def end_note(self, text: str) -> None: ...
+
+
+class InterruptKey:
+    """Recognizes the second of two presses, between which nothing else was typed, and announces it.
+
+    The announcement and the time limit end together: what the line says is what the key does.
+    """
+
+    def __init__(self, clock: Callable[[], float], line: NoteLine) -> None:
+        self._clock = clock
+        self._line = line
+        self._pressed_at = float("-inf")
+        self._note = ""
+
+    @property
+    def is_second_press(self) -> bool:
+        """Whether a press now leaves Forge."""
+        return self._clock() - self._pressed_at <= TWICE_S
+
+    def press(self, addition: str = "") -> None:
+        """Record the first press and announce what the second does."""
+        self.reset()
+        self._pressed_at = self._clock()
+        self._note = f"Ctrl+C again leaves Forge{addition}"
+        self._line.note(self._note, TWICE_S)
+
+    def reset(self) -> None:
+        """Make the next press the first of two, and withdraw the announcement."""
+        self._pressed_at = float("-inf")
+        if self._note:
+            self._line.end_note(self._note)
+            self._note = ""
+
+
+class ModeCycle:
+    """The permission mode, also before there is a session that has it."""
+
+    def __init__(self, mode: PermissionMode) -> None:
+        self._mode = mode
+        self._has_explained_auto = False
+
+    def apply(self, session: ForgeSession) -> None:
+        """Give a new session the mode that was chosen before it was ready."""
+        if session.status.mode != self._mode:
+            session.set_mode(self._mode)
+
+    def advance(self, session: ForgeSession | None) -> PermissionMode:
+        """Switch to the next mode, in the session too if there is one, and return it."""
+        mode = self._mode if session is None else session.status.mode  # /mode may have changed it
+        index = MODE_CYCLE.index(mode) if mode in MODE_CYCLE else -1
+        self._mode = MODE_CYCLE[(index + 1) % len(MODE_CYCLE)]
+        if session is not None:
+            session.set_mode(self._mode)
+        return self._mode
+
+    def must_explain_auto(self, session: ForgeSession) -> bool:
+        """Whether mode auto still asks for want of a full sandbox; true once."""
+        is_sandboxed = session.status.sandbox == SANDBOX_ON
+        if self._mode is not PermissionMode.AUTO or is_sandboxed or self._has_explained_auto:
+            return False
+        self._has_explained_auto = True
+        return True
