@@ -16,7 +16,7 @@ from forge_core.text_width import cell_len, clip, clip_start
 
 BAR_CELLS = 64
 MAX_TURNS = 10
-"""That have a row of their own; the earlier ones are summed up."""
+"""The last turns have a row each; earlier ones share one."""
 MAX_ITEMS = 12
 NAME_CELLS = 44
 TITLE_CELLS = 34
@@ -44,11 +44,11 @@ _PARTS = {
 
 
 async def context(argument: str, session: ForgeSession) -> CommandResult:
-    """The bar with its legend, the turns and the largest items."""
-    return Text(await asyncio.to_thread(_told, await session.composition()), "Context")
+    """Show the bar with its legend, the turns and the largest items."""
+    return Text(await asyncio.to_thread(_report, await session.composition()), "Context")
 
 
-def _told(composition: Composition) -> str:
+def _report(composition: Composition) -> str:
     blocks = [
         _headline(composition),
         bar(composition),
@@ -57,12 +57,12 @@ def _told(composition: Composition) -> str:
         _largest(composition),
     ]
     if composition.is_estimate:
-        blocks.append("~ is estimated: the provider has not counted all of it yet.")
+        blocks.append("~ is an estimate: the provider has not counted all of it yet.")
     return "\n\n".join(block for block in blocks if block)
 
 
 def bar(composition: Composition) -> str:
-    """The window in `BAR_CELLS` cells; where its size is unknown, what is used of it."""
+    """Draw the window in `BAR_CELLS` cells, or only the used part if its size is unknown."""
     size = composition.window or composition.used
     parts = [(f"{_PARTS[kind].letter}{_PARTS[kind].shade}", n) for kind, n in composition.by_kind().items()]
     tail = [(_FREE * 2, composition.free or 0), (_RESERVED * 2, composition.reserved)]
@@ -72,7 +72,7 @@ def bar(composition: Composition) -> str:
 
 
 def _spread(tokens: Sequence[int], size: int) -> list[int]:
-    """Cells for each, by largest remainders: together those of their sum."""
+    """Return the cells of each count. Largest remainders, so that they add up to the cells of the sum."""
     shares = [divmod(count * BAR_CELLS, size) for count in tokens]
     widths = [whole for whole, _ in shares]
     missing = round(sum(tokens) * BAR_CELLS / size) - sum(widths)
@@ -97,7 +97,7 @@ def _legend(composition: Composition) -> str:
     if composition.free is not None:
         rows.append((f"{_FREE}  Free", *_figures(composition.free, composition)))
     if composition.reserved:
-        rows.append((f"{_RESERVED}  Kept for the answer", *_figures(composition.reserved, composition)))
+        rows.append((f"{_RESERVED}  Reserved for the answer", *_figures(composition.reserved, composition)))
     return table(rows)
 
 
@@ -106,7 +106,7 @@ def _figures(tokens: int, composition: Composition) -> tuple[str, str]:
 
 
 def _turns(composition: Composition) -> str:
-    """Who has filled the window in which turn."""
+    """Return the table of tokens by turn."""
     turns = composition.by_turn()
     if not turns:
         return ""
@@ -114,7 +114,7 @@ def _turns(composition: Composition) -> str:
     asked = {item.turn: item for item in reversed(composition.items) if item.kind is Kind.USER}
     numbers = list(turns)
     earlier, shown = numbers[:-MAX_TURNS], numbers[-MAX_TURNS:]
-    rows: list[tuple[str, ...]] = [("Turn", "You", "Answers", "Results", "Together")]
+    rows: list[tuple[str, ...]] = [("Turn", "You", "Answers", "Results", "Total")]
     width = len(str(shown[-1]))
 
     def row(name: str, parts: Sequence[dict[Kind, int]]) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ def _turns(composition: Composition) -> str:
         return name, *(tokens_text(count) if count else "-" for count in (*sums, sum(sums)))
 
     if earlier:
-        rows.append(row(f"{earlier[0]}-{earlier[-1]} together", [turns[number] for number in earlier]))
+        rows.append(row(f"{earlier[0]}-{earlier[-1]} total", [turns[number] for number in earlier]))
     for number in shown:
         title = safe_line(asked[number].name) if number in asked else ""
         rows.append(row(clip(f"{number:>{width}} {title}", TITLE_CELLS), [turns[number]]))
@@ -131,7 +131,7 @@ def _turns(composition: Composition) -> str:
 
 
 def _largest(composition: Composition) -> str:
-    """The single things that take most room."""
+    """Return the table of the largest items."""
     items = composition.largest(MAX_ITEMS)
     if not items:
         return ""

@@ -14,19 +14,19 @@ from forge_core.session.session import ForgeSession
 from forge_core.text_width import clip, clip_start
 
 MAX_TURNS = 20
-"""That have a row of their own; the earlier ones are summed up."""
+"""The last turns have a row each; earlier ones share one."""
 WIDTH = 74
-"""Cells of a row: what a terminal of 80 columns leaves. The names have what the figures don't need."""
+"""Cells of a row, in a terminal of 80 columns. Names get what the figures do not need."""
 HEADER = ("In", "Cached", "Out", "Reasoning", "Cost", "Share")
 _LARGE = 100
 """Dollars from which cents are enough."""
 
 
 async def cost(argument: str, session: ForgeSession) -> CommandResult:
-    """The table; every row adds up to the total in its own part."""
+    """Show the table; the rows of each part add up to the total."""
     spent = session.spending()
     if not spent.total.usage.total_tokens:
-        return Text("Nothing spent yet.", "Cost")
+        return Text("No tokens used yet.", "Cost")
     provider = session.status.provider_label
     rows = _Rows(spent.total, provider)
     models = [(safe_line(name) or "?", rows.cells(part)) for name, part in spent.by_model.items()]
@@ -41,7 +41,7 @@ async def cost(argument: str, session: ForgeSession) -> CommandResult:
 
 
 class _Rows:
-    """Makes the cells of one table."""
+    """Formats the cells of one table."""
 
     def __init__(self, total: Spending, provider: str) -> None:
         self._total = total
@@ -49,7 +49,7 @@ class _Rows:
         self._digits = 2 if (total.known_usd or 0) >= _LARGE else 4
 
     def width(self, rows: Sequence[tuple[str, ...]]) -> int:
-        """Of everything beside the names."""
+        """Return the cells that all columns but the names need."""
         return sum(2 + max(len(cell) for cell in column) for column in zip(HEADER, *rows, strict=True))
 
     def cells(self, part: Spending) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ class _Rows:
         )
 
     def _share(self, part: Spending) -> str:
-        """Of the money, where all of it is known; else of the tokens."""
+        """Return the share of the cost if it is known completely, else of the tokens."""
         whole = self._total.usage
         if whole.cost_usd:
             return percent_text(float(part.usage.cost_usd or 0), float(whole.cost_usd))
@@ -79,15 +79,14 @@ class _Rows:
 
 
 def _turns(turns: Sequence[TurnSpending]) -> list[tuple[str, Spending]]:
-    """The last ones under their titles; before them a row for the others together, and one for what came
-    before the conversation was started over."""
+    """Return a row for what came before /reset, one for the earlier turns, and one for each of the last."""
     before = [("Before /reset", turn.spending) for turn in turns if not turn.number]
     own = [turn for turn in turns if turn.number]
     earlier, shown = own[:-MAX_TURNS], own[-MAX_TURNS:]
     rows = list(before)
     if earlier:
         numbers = f"{earlier[0].number}-{earlier[-1].number}" if len(earlier) > 1 else f"{earlier[0].number}"
-        rows.append((f"{numbers} together", sum((turn.spending for turn in earlier), Spending())))
+        rows.append((f"{numbers} total", sum((turn.spending for turn in earlier), Spending())))
     width = len(str(shown[-1].number)) if shown else 0
     rows += [(f"{turn.number:>{width}} {safe_line(turn.title)}", turn.spending) for turn in shown]
     return rows
@@ -97,9 +96,9 @@ def _notes(spent: SessionSpending, provider: str) -> list[str]:
     usage, notes = spent.total.usage, []
     if usage.cached_tokens:
         share = percent_text(usage.cached_tokens, usage.prompt_tokens)
-        notes.append(f"{share} of what went in came from the provider's cache.")
+        notes.append(f"{share} of the input came from the provider's cache.")
     if usage.estimated:
-        notes.append("~ is estimated: a call was cut short, or its provider sent no count.")
+        notes.append("~ is an estimate: a call was cut short, or its provider sent no count.")
     if not usage.cost_usd:
         unknown = usage.cost_usd is None and provider not in ("offline", "local")
         notes.append(f"{'? is an unknown price. ' if unknown else ''}The shares are those of tokens.")

@@ -61,10 +61,10 @@ async def diff(argument: str, session: ForgeSession) -> CommandResult:
 
 
 async def todo(argument: str, session: ForgeSession) -> CommandResult:
-    """The plan, a line a step."""
+    """Show the list of tasks, one per line."""
     items = session.todos.items
     if not items:
-        return Text("There is no plan. The model makes one for tasks of several steps.", "Todo")
+        return Text("There is no list of tasks. The model makes one for work of several steps.", "Todo")
     lines = [f"{_MARKS[item.status]} {safe_line(_words(item))}" for item in items]
     return Text("\n".join([*lines, "", session.todos.summary]), "Todo")
 
@@ -75,7 +75,7 @@ def _words(item: TodoItem) -> str:
 
 
 async def jobs(argument: str, session: ForgeSession) -> CommandResult:
-    """The background jobs; `stop N` ends one."""
+    """List the background jobs; `stop N` stops one."""
     if argument:
         number = int(argument.split()[-1])
         await session.jobs.stop(number)
@@ -84,18 +84,18 @@ async def jobs(argument: str, session: ForgeSession) -> CommandResult:
         (str(view.id), f"{view.outcome}  {' '.join(view.command.split())}") for view in session.jobs.list()
     ]
     if not rows:
-        return Text("Nothing runs in the background.", "Jobs")
-    return Text(f"{columns(rows)}\n\n/jobs stop N ends one.", "Jobs")
+        return Text("No command is running in the background.", "Jobs")
+    return Text(f"{columns(rows)}\n\n/jobs stop N stops one.", "Jobs")
 
 
 async def afk(argument: str, session: ForgeSession) -> CommandResult:
-    """Switches whether the person is asked."""
+    """Turn away mode on or off."""
     wanted = argument.lower() == "on" if argument else not session.is_away
     session.is_away = wanted
     if wanted:
         return Text(
-            "You are away: nothing asks you now. What would ask is refused and the model told so. /afk again "
-            "when you are back.",
+            "You are away: requests for approval are denied, and the model is informed. /afk again when you "
+            "are back.",
             "Away",
         )
-    return Text("Welcome back: what needs you asks again.", "Away")
+    return Text("Welcome back: Forge asks for approval again.", "Away")

@@ -74,11 +74,11 @@ class CommandSpec:
 
     @property
     def argument_hint(self) -> str:
-        """What it accepts, for menus: "[on|off]"; empty for a command without arguments."""
+        """The accepted arguments, for menus: "[on|off]"; empty for a command without arguments."""
         return f"[{' | '.join(map(_without_dots, self.accepts))}]" if self.accepts else ""
 
     def problem(self, argument: str) -> str | None:
-        """Why it does not accept this argument, with what it does accept; None when it does."""
+        """Return why this argument is invalid, and which are valid; None if it is valid."""
         words = argument.split()
         if not words or any(_matches(tuple(form.split()), words) for form in self.accepts):
             return None
@@ -92,7 +92,7 @@ class CommandSpec:
         return f"/{self.name} does not know {shown!r}. Use /{self.name} alone, or with {listing}.{advice}"
 
     def words_after(self, given: Sequence[str]) -> tuple[str, ...]:
-        """The fixed words that may follow those `given`."""
+        """Return the fixed words that may follow those `given`."""
         found = [word for form in self.accepts for word in _following(tuple(form.split()), given)]
         return tuple(dict.fromkeys(found))
 
@@ -110,7 +110,7 @@ _NUMBERS = ("N", "K")
 SPECS: tuple[CommandSpec, ...] = (
     CommandSpec(
         "help",
-        "What Forge can do: commands and keys",
+        "Show the commands and keys",
         "screen_commands:show_help",
         scope=Scope.SCREEN,
         aliases=("?",),
@@ -125,7 +125,7 @@ SPECS: tuple[CommandSpec, ...] = (
     ),
     CommandSpec(
         "reset",
-        "Start over: clear the conversation, keep the system message",
+        "Clear the conversation; the system message stays",
         "session_commands:reset",
         aliases=("clear",),
         keywords=("new", "forget"),
@@ -133,7 +133,7 @@ SPECS: tuple[CommandSpec, ...] = (
     ),
     CommandSpec(
         "retry",
-        "Send the model call that failed again, and go on with the turn",
+        "Repeat the model call that failed, and continue the turn",
         "session_commands:retry",
         keywords=("again", "resume", "continue"),
         tier=Tier.IDLE,
@@ -159,7 +159,7 @@ SPECS: tuple[CommandSpec, ...] = (
     ),
     CommandSpec(
         "thinking",
-        "How much of the reasoning shows; without a word: the next",
+        "Choose how much of the reasoning shows; alone: the next setting",
         "screen_commands:thinking",
         scope=Scope.SCREEN,
         accepts=("|".join(choices("thinking")),),
@@ -168,14 +168,14 @@ SPECS: tuple[CommandSpec, ...] = (
     ),
     CommandSpec(
         "raw",
-        "Show the last answer as it was written, and back",
+        "Show the last answer as Markdown source, or rendered again",
         "screen_commands:raw",
         scope=Scope.SCREEN,
         keywords=("markdown", "source"),
     ),
     CommandSpec(
         "undo",
-        "Take back what the last turn did to files",
+        "Undo what the last turn did to files",
         "undo_commands:undo",
         accepts=("all", "with PATH...", "list"),
         keywords=("revert", "back"),
@@ -183,25 +183,25 @@ SPECS: tuple[CommandSpec, ...] = (
     ),
     CommandSpec(
         "diff",
-        "Look at what changed: by the last turn, or in the working tree",
+        "Show the changes of the last turn, or of the working tree",
         "session_commands:diff",
         accepts=("turn|worktree",),
         keywords=("changes", "git", "patch", "review"),
     ),
     CommandSpec("redo", "Redo the last undo", "undo_commands:redo", tier=Tier.IDLE),
     CommandSpec(
-        "todo", "Show what the model has set out to do", "session_commands:todo", keywords=("plan", "tasks")
+        "todo", "Show the model's list of tasks", "session_commands:todo", keywords=("plan", "tasks")
     ),
     CommandSpec(
         "jobs",
-        "List the commands that run in the background, or stop one",
+        "List the commands running in the background, or stop one",
         "session_commands:jobs",
         accepts=("stop N",),
         keywords=("background",),
     ),
     CommandSpec(
         "permissions",
-        "List, add, remove and try the rules for what may run",
+        "List, add, remove and test permission rules",
         "permission_commands:permissions",
         accepts=("add allow|ask|deny RULE...", "remove RULE...", "test COMMAND..."),
         keywords=("rules", "allow", "deny"),
@@ -209,7 +209,7 @@ SPECS: tuple[CommandSpec, ...] = (
     ),
     CommandSpec(
         "mode",
-        "Show or change how much runs unasked",
+        "Show or change the permission mode",
         "permission_commands:mode",
         accepts=("|".join(PermissionMode),),
         keywords=("plan", "auto", "yolo"),
@@ -217,34 +217,34 @@ SPECS: tuple[CommandSpec, ...] = (
     ),
     CommandSpec(
         "sandbox",
-        "What confines commands, and what to do about it",
+        "Show the state of the sandbox, and how to change it",
         "permission_commands:sandbox",
         keywords=("bwrap", "network"),
-        advice="The sandbox is chosen at the start: --sandbox auto, strict or off.",
+        advice="The sandbox is set at the start: --sandbox auto, strict or off.",
     ),
     CommandSpec(
         "trust",
-        "Let this folder's own rules and instructions count, or not",
+        "Show or change whether this folder's rules and instructions apply",
         "trust_command:trust",
         accepts=("yes|no",),
         keywords=("agents.md", "project"),
     ),
     CommandSpec(
         "afk",
-        "Away: ask me nothing, refuse what needs me",
+        "Away mode: deny requests for approval instead of asking",
         "session_commands:afk",
         accepts=("on|off",),
         aliases=("away",),
     ),
     CommandSpec(
         "cost",
-        "Tokens and money spent, by model and turn",
+        "Show tokens and cost, by model and turn",
         "cost_command:cost",
         keywords=("tokens", "usage", "price"),
     ),
     CommandSpec(
         "context",
-        "What fills the model's window",
+        "Show what fills the model's context window",
         "context_command:context",
         keywords=("tokens", "window", "memory"),
     ),
@@ -270,13 +270,13 @@ _BY_NAME = {name: spec for spec in SPECS for name in (spec.name, *spec.aliases)}
 
 
 def find(name: str) -> CommandSpec | None:
-    """The command of this name or alias, without the slash; case does not count."""
+    """Return the command of this name or alias, without the slash; case is ignored."""
     return _BY_NAME.get(name.lower())
 
 
 def suggest(prefix: str) -> list[CommandSpec]:
-    """Commands for what was typed after the slash, best first: the very name, then what begins
-    so, then by alias, keyword, letters."""
+    """Return the commands that match what was typed after the slash, best first: the exact name, then by
+    prefix of the name, of an alias, of a keyword, then those that contain the letters in order."""
     typed = prefix.lower()
     ranked = [
         (rank, index, spec) for index, spec in enumerate(SPECS) if (rank := _rank(spec, typed)) is not None
@@ -285,7 +285,7 @@ def suggest(prefix: str) -> list[CommandSpec]:
 
 
 def nearest(name: str) -> CommandSpec | None:
-    """The command whose name is most like `name`, or None when nothing comes close."""
+    """Return the command whose name is most similar to `name`, or None if none is close."""
     close = difflib.get_close_matches(name.lower(), _BY_NAME, n=1, cutoff=0.5)
     if close:
         return _BY_NAME[close[0]]
@@ -307,7 +307,7 @@ def _rank(spec: CommandSpec, typed: str) -> int | None:
 
 
 def _matches(form: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether the words are what the form asks for."""
+    """Whether the words match the form."""
     if not form:
         return not words
     token, rest = form[0], form[1:]
@@ -325,7 +325,7 @@ def _fits(token: str, word: str) -> bool:
 
 
 def _following(form: Sequence[str], given: Sequence[str]) -> Iterator[str]:
-    """The fixed words of the form that may come after the words given."""
+    """Yield the fixed words of the form that may follow the words given."""
     if not form:
         return
     token, rest = form[0], form[1:]
@@ -340,7 +340,7 @@ def _following(form: Sequence[str], given: Sequence[str]) -> Iterator[str]:
 
 
 def _choices(form: str) -> Sequence[str]:
-    """The form itself; where it is one word of several, each of them."""
+    """Return the form itself, or each word of a choice of words."""
     return (form,) if " " in form else form.split("|")
 
 

@@ -49,7 +49,7 @@ def _permission(session: ForgeSession, tool: BaseTool) -> str:
         case Decision.ASK:
             return "asks first"
         case Decision.DENY:
-            return f"refused: {verdict.reason}"
+            return f"denied: {verdict.reason}"
 
 
 def _permission_to_run(session: ForgeSession, tool: BaseTool) -> str:
@@ -61,11 +61,11 @@ def _permission_to_run(session: ForgeSession, tool: BaseTool) -> str:
         case _, Decision.ALLOW:
             return "runs unasked"
         case Decision.ALLOW, Decision.ASK:
-            return "plainly reading commands run unasked, others ask"
+            return "commands that only read run unasked, others ask"
         case Decision.ALLOW, Decision.DENY:
-            return "plainly reading commands run unasked, others are refused"
+            return "commands that only read run unasked, others are denied"
         case _, Decision.DENY:
-            return f"refused: {writing.reason}"
+            return f"denied: {writing.reason}"
         case _:
             return "asks first"
 

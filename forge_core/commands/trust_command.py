@@ -1,4 +1,4 @@
-"""`/trust`: the person's decision about the folder, kept and applied to the running session."""
+"""`/trust`: the user's decision about the folder, saved and applied to the running session."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from forge_core.session.session import ForgeSession
 from forge_core.workspace.trust import TrustStore, is_trusted, what_would_act
 
 _WEAK = (Origin.DEFAULT, Origin.USER, Origin.PROJECT)
-"""Origins that a trusted folder's own mode is stronger than."""
+"""Origins that the mode of a trusted folder overrides."""
 
 
 async def trust(argument: str, session: ForgeSession) -> CommandResult:
-    """Shows the decision, or makes it."""
+    """Show the decision, or make it."""
     if not argument:
         return _state(session)
     return _decide(session, trusted=argument.lower() == "yes")
@@ -30,10 +30,12 @@ def _state(session: ForgeSession) -> Text:
     trusted = is_trusted(config)
     findings = what_would_act(config.working_dir)
     if not findings:
-        return Text(f"Nothing in {config.working_dir} would steer Forge or instruct the model.", "Trust")
+        return Text(
+            f"{config.working_dir} contains no settings for Forge and no instructions for the model.", "Trust"
+        )
     listing = "\n".join(f"  {line}" for line in findings)
-    verdict = "is trusted, so this counts:" if trusted else "is not trusted, so this is ignored:"
-    change = "/trust no ends that." if trusted else "/trust yes lets it count."
+    verdict = "is trusted, so this applies:" if trusted else "is not trusted, so this is ignored:"
+    change = "/trust no turns that off." if trusted else "/trust yes applies it."
     return Text(f"{config.working_dir} {verdict}\n{listing}\n\n{change}", "Trust")
 
 
@@ -41,11 +43,11 @@ def _decide(session: ForgeSession, *, trusted: bool) -> Text:
     config = session.config
     TrustStore(config.state_dir).decide(config.working_dir, trusted)
     applied = _applied(session, trusted=trusted)
-    session.set_mode(applied.mode)  # makes the system message anew, with or without the instructions
-    told = "\n".join(f"  {line}" for line in applied.lines)
+    session.set_mode(applied.mode)  # rebuilds the system message, with or without the instructions
+    applied_lines = "\n".join(f"  {line}" for line in applied.lines)
     if not trusted:
-        return Text("The folder is not trusted: its rules and instructions don't count.", "Trust")
-    return Text(f"The folder is trusted.\n{told}".rstrip(), "Trust")
+        return Text("The folder is not trusted: its rules and instructions do not apply.", "Trust")
+    return Text(f"The folder is trusted.\n{applied_lines}".rstrip(), "Trust")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class _Applied:
 
 
 def _applied(session: ForgeSession, *, trusted: bool) -> _Applied:
-    """Puts the folder's rules in force, or out of it; gives the mode to go on with and what to tell."""
+    """Apply or remove the folder's rules; return the mode to continue in and what to report."""
     config, policy = session.config, session.policy
     notices: list[str] = []
     settings = read_project_settings(config.working_dir, notices, is_trusted=True)
@@ -67,14 +69,14 @@ def _applied(session: ForgeSession, *, trusted: bool) -> _Applied:
     if mode is not policy.mode:
         lines.append(f"mode {mode}")
     if "model" in settings:
-        lines.append(f"model {settings['model']} from the next start on (/model changes it now)")
+        lines.append(f"model {settings['model']} from the next start (/model changes it now)")
     found = project_instructions(config.working_dir) if trusted else ()
     lines += [f"instructions from {one.path}" for one in found]
     return _Applied(mode, tuple(safe_line(line) for line in lines))
 
 
 def _mode(session: ForgeSession, wanted: PermissionMode | None, *, trusted: bool) -> PermissionMode:
-    """The mode after the decision: the folder's own, unless the person has chosen one; and back from it."""
+    """Return the mode after the decision: the folder's own unless the user chose one, or the one before."""
     config, current = session.config, session.policy.mode
     origin = config.origins.get("permission_mode", Origin.DEFAULT)
     if wanted is None or origin not in _WEAK:

@@ -1,4 +1,4 @@
-"""`/undo` and `/redo`: what a turn did to files, taken back and brought back."""
+"""`/undo` and `/redo` of what a turn did to files."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from forge_core.session.session import ForgeSession
 from forge_core.undo import TurnView, UndoReport, UndoStore
 
 MAX_FILES = 40
-"""Of one kind in a report; the rest is counted."""
+"""Files of one kind that a report lists; the rest is counted."""
 MAX_TURNS = 20
 _MAX_TEXT = 60
 _VERBS = ("changed", "created", "moved", "deleted", "mode changed")
-_OFF = "Undo is off in this session: nothing was kept of what tools changed."
+_OFF = "Undo is off in this session: changed files were not recorded."
 
 
 async def undo(argument: str, session: ForgeSession) -> CommandResult:
-    """Takes back the last turn that changed files; `list` shows the turns. What may be the user's own is left
-    alone, but with `all` or `with` and its paths."""
+    """Undo the last turn that changed files; `list` shows the turns. Changes that may be the user's are left
+    alone, except with `all`, or `with` and their paths."""
     store = session.undo
     if store is None:
         return Failure(_OFF)
@@ -46,7 +46,7 @@ async def undo(argument: str, session: ForgeSession) -> CommandResult:
 
 
 async def redo(argument: str, session: ForgeSession) -> CommandResult:
-    """Brings back what the last /undo took away."""
+    """Redo the last undo."""
     store = session.undo
     if store is None:
         return Failure(_OFF)
@@ -54,7 +54,7 @@ async def redo(argument: str, session: ForgeSession) -> CommandResult:
 
 
 def _result(session: ForgeSession, report: UndoReport) -> CommandResult:
-    """The report for the person; the model has to read again what it knew, and is told at its next turn."""
+    """Report to the user. The model must read the touched files again, and is informed at its next turn."""
     session.forget_reads(report.touched)
     if report.for_model:
         session.tell_model(report.for_model)
@@ -86,7 +86,7 @@ def _report(report: UndoReport) -> list[str]:
 
 
 def _doubtful(files: Sequence[tuple[str, str]]) -> list[str]:
-    """What was left alone because it may be the user's, and how to choose it."""
+    """List what was left alone because it may be the user's, and how to undo it too."""
     lines: list[str] = []
     commands = dict.fromkeys(command for _, command in files)
     for command in commands:
@@ -104,10 +104,10 @@ def _doubtful(files: Sequence[tuple[str, str]]) -> list[str]:
 
 def _next_step(report: UndoReport) -> str:
     if report.kind == "redo":
-        return "/undo takes it back again."
+        return "/undo undoes it again."
     if report.touched:
-        return "/redo brings it back. /undo again goes one turn further back."
-    return "No file was touched. /undo again goes on with the turn before."
+        return "/redo restores it. /undo again goes back one more turn."
+    return "No file was touched. /undo again continues with the turn before."
 
 
 def _section(head: str, names: Sequence[str]) -> list[str]:
@@ -126,7 +126,7 @@ def _rest(count: int) -> list[str]:
 
 
 def _turns(store: UndoStore) -> str:
-    """The turns that changed files, the latest first; the one that /undo would take is marked."""
+    """List the turns that changed files, latest first; the next one to undo is marked."""
     views = store.turns()
     if not views:
         return "No turn has changed files yet."
@@ -139,9 +139,7 @@ def _turns(store: UndoStore) -> str:
     covered = store.not_covered()
     if covered:
         lines += ["", f"Not covered here: {safe_line('; '.join(covered))}"]
-    return "\n".join(
-        [*lines, "", "/undo takes back the one marked ›; /redo brings the last undone one back."]
-    )
+    return "\n".join([*lines, "", "/undo undoes the turn marked ›; /redo redoes the last one undone."])
 
 
 def _head(view: TurnView, is_next: bool) -> str:

@@ -203,8 +203,8 @@ async def test_cost_is_shown_as_text(config: ForgeConfig) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
         await say(pilot, "/cost")
-        await until(pilot, lambda: "Nothing spent yet" in shown(app))
-        assert "Nothing spent yet" in shown(app)
+        await until(pilot, lambda: "No tokens used yet" in shown(app))
+        assert "No tokens used yet" in shown(app)
 
 
 async def test_an_unknown_theme_is_refused_and_nothing_is_saved(config: ForgeConfig) -> None:
@@ -220,8 +220,8 @@ async def test_a_command_sent_before_the_session_is_ready_runs_when_it_is(config
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await say(pilot, "/cost")
-        await until(pilot, lambda: "Nothing spent yet" in shown(app))
-        assert "Nothing spent yet" in shown(app)
+        await until(pilot, lambda: "No tokens used yet" in shown(app))
+        assert "No tokens used yet" in shown(app)
 
 
 async def test_exit_works_at_once_also_by_its_alias(config: ForgeConfig) -> None:

@@ -74,7 +74,7 @@ async def test_the_palette_finds_by_any_part_and_runs(config: ForgeConfig) -> No
         await type_text(pilot, "price")
         await until(pilot, lambda: "/theme" not in shown(app))
         await pilot.press("enter")
-        await until(pilot, lambda: "Nothing spent yet" in shown(app))
+        await until(pilot, lambda: "No tokens used yet" in shown(app))
 
 
 async def test_the_palette_says_when_it_finds_nothing(config: ForgeConfig) -> None:
@@ -95,8 +95,8 @@ async def test_the_palette_runs_the_row_that_is_clicked(config: ForgeConfig) -> 
         await type_text(pilot, "price")
         await until(pilot, lambda: "/theme" not in shown(app))
         await pilot.click("ChoiceList", offset=(4, 0))
-        await until(pilot, lambda: "Nothing spent yet" in shown(app))
-        assert "Nothing spent yet" in shown(app)
+        await until(pilot, lambda: "No tokens used yet" in shown(app))
+        assert "No tokens used yet" in shown(app)
 
 
 async def test_the_theme_picker_shows_each_theme_at_once_and_keeps_the_chosen(config: ForgeConfig) -> None:

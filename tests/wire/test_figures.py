@@ -87,7 +87,7 @@ async def test_counted_answers_show_the_providers_figures(tmp_path: Path) -> Non
             assert bar_text(session) == f"{PRICED} · 12.4k/200k 6% · $0.031 · cache 83%"
             await assert_adds_up(session)
             assert (await session.composition()).reserved == 100_000  # the model's 128,000, but half at most
-            assert "83% of what went in" in await command_text("/cost", session)
+            assert "83% of the input" in await command_text("/cost", session)
 
 
 async def test_tool_results_count_before_the_provider_has_counted_them(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ async def test_an_answer_without_usage_is_estimated_and_priced_by_the_catalogue(
             )
             assert " · ~$0.00" in bar_text(session)
             assert session.status.is_context_estimate and session.status.context_used > 4_000
-            assert "~ is estimated" in await command_text("/cost", session)
+            assert "~ is an estimate" in await command_text("/cost", session)
             await assert_adds_up(session)
 
 

@@ -71,7 +71,7 @@ async def test_a_long_session_stays_bounded(tmp_path: Path) -> None:
         async for _ in session.send(f"question {number} " + "and more " * 9):
             pass
     text = await command_text("/context", session)
-    assert "1-30 together" in text and "31 question 31" in text and "40 question 40" in text
+    assert "1-30 total" in text and "31 question 31" in text and "40 question 40" in text
     assert "30 question 30" not in text.split("Largest")[0]
     assert len(text.split("Largest")[1].splitlines()) == MAX_ITEMS + 1
     await assert_adds_up(session)
@@ -81,7 +81,7 @@ async def test_a_long_session_stays_bounded(tmp_path: Path) -> None:
 async def test_before_the_first_turn_it_shows_what_every_request_brings(tmp_path: Path) -> None:
     session = scripted_session(tmp_path, [["x"]], tools=[Echo()])
     text = await command_text("/context", session)
-    assert text.startswith("scripted/model: ~") and "~ is estimated" in text
+    assert text.startswith("scripted/model: ~") and "~ is an estimate" in text
     assert "Turn" not in text and "Largest" not in text
     await assert_adds_up(session)
     await session.aclose()

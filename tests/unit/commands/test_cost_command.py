@@ -47,7 +47,7 @@ async def test_a_long_session_keeps_its_last_turns_and_sums_up_the_others(tmp_pa
     rows = [line for line in lines if "turn" in line and "By" not in line]
     assert len(rows) == MAX_TURNS
     assert rows[0].startswith("11 turn 11") and rows[-1].startswith("30 turn 30")
-    together = next(line for line in lines if line.startswith("1-10 together"))
+    together = next(line for line in lines if line.startswith("1-10 total"))
     assert together.split()[-2:] == ["$0.0100", "33%"]
     assert len(lines) < 35 and max(map(cell_len, lines)) <= WIDTH
     await assert_adds_up(session)
@@ -78,6 +78,6 @@ async def test_foreign_text_reaches_the_table_harmless(tmp_path: Path) -> None:
 
 async def test_nothing_is_spent_before_the_first_turn(tmp_path: Path) -> None:
     session = scripted_session(tmp_path, [["x"]])
-    assert await command_text("/cost", session) == "Nothing spent yet."
+    assert await command_text("/cost", session) == "No tokens used yet."
     await assert_adds_up(session)
     await session.aclose()

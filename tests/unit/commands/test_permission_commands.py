@@ -228,7 +228,7 @@ async def test_a_mode_that_the_person_has_chosen_stays(tmp_path: Path) -> None:
 
 async def test_trust_says_when_there_is_nothing_to_trust(tmp_path: Path) -> None:
     session = await trusting(tmp_path)
-    assert "Nothing in" in body(await run_command("/trust", session))
+    assert "contains no settings" in body(await run_command("/trust", session))
     assert "yes or no" in fails(await run_command("/trust maybe", session))
     await session.aclose()
 

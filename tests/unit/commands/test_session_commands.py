@@ -40,15 +40,15 @@ async def test_the_permission_of_commands_follows_mode_and_sandbox(tmp_path: Pat
         assert isinstance(result, Text)
         return next(line for line in result.body.splitlines() if line.startswith("Permission: "))[12:]
 
-    assert await permission_of("bash") == "plainly reading commands run unasked, others ask"
+    assert await permission_of("bash") == "commands that only read run unasked, others ask"
     session.policy.sandbox = "full"
-    assert await permission_of("bash") == "plainly reading commands run unasked, others ask"
+    assert await permission_of("bash") == "commands that only read run unasked, others ask"
     session.set_mode(PermissionMode.AUTO)
     assert await permission_of("bash") == "runs unasked"
     assert await permission_of("write") == "runs unasked in this folder"
     session.set_mode(PermissionMode.PLAN)
-    assert "refused" in await permission_of("bash")
-    assert "refused" in await permission_of("write")
+    assert "denied" in await permission_of("bash")
+    assert "denied" in await permission_of("write")
     assert await permission_of("todo") == "runs unasked"
 
 
@@ -77,7 +77,7 @@ async def test_reset_model_and_diff_say_what_to_do(tmp_path: Path) -> None:
 async def test_cost_is_a_table_per_model(tmp_path: Path) -> None:
     session = scripted_session(tmp_path, [["one"]])
     nothing = await run_command("/cost", session)
-    assert nothing == Text("Nothing spent yet.", "Cost")
+    assert nothing == Text("No tokens used yet.", "Cost")
     async for _ in session.send("go"):
         pass
     session.set_model("other/model")

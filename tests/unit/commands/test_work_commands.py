@@ -20,7 +20,7 @@ async def test_the_plan_is_shown_with_how_far_it_is(tmp_path: Path) -> None:
     ]
     session = scripted_session(tmp_path, [[Call("todo", {"items": items})], ["done"]], tools=builtin_tools())
     empty = await run_command("/todo", session)
-    assert isinstance(empty, Text) and "no plan" in empty.body
+    assert isinstance(empty, Text) and "no list of tasks" in empty.body
     async for _ in session.send("go"):
         pass
     assert await run_command("/todo", session) == Text("✓ Read\n▸ Fixing\n○ Test\n\n1 of 3 done", "Todo")
@@ -33,7 +33,7 @@ async def test_jobs_are_listed_and_stopped(tmp_path: Path) -> None:
     call = Call("bash", {"command": "sleep 60", "run_in_background": True})
     session = scripted_session(tmp_path, [[call], ["done"]], tools=builtin_tools(), mode=PermissionMode.YOLO)
     nothing = await run_command("/jobs", session)
-    assert isinstance(nothing, Text) and "Nothing runs" in nothing.body
+    assert isinstance(nothing, Text) and "No command is running" in nothing.body
     try:
         async for _ in session.send("go"):
             pass

@@ -45,10 +45,10 @@ async def test_undo_lists_each_file_and_redo_brings_them_back(table: tuple[Forge
         "\nRestored\n  a.py\n"
         "\nRemoved\n  new.py\n"
         "\nLeft alone\n  c.py  changed since\n"
-        "\n/redo brings it back. /undo again goes one turn further back."
+        "\n/redo restores it. /undo again goes back one more turn."
     )
     assert await read(redo("", session)) == (
-        "Redid what “fix the parser” did to files.\n\nWritten\n  a.py\n  new.py\n\n/undo takes it back again."
+        "Redid what “fix the parser” did to files.\n\nWritten\n  a.py\n  new.py\n\n/undo undoes it again."
     )
     assert (ws.root / "c.py").read_text() == "mine"
 
