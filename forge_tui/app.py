@@ -1,8 +1,8 @@
-"""The app: themes, the conversation screen, the warm-up behind the first frame, and a crash's way out.
+"""The app: themes, the conversation screen, the warm-up after the first frame, and the crash report.
 
-Private parts of Textual 8.2.8's `App` that it overrides or sets: `_handle_exception` (what a fault in a
-handler comes to), `_fatal_error` (prints the traceback and ends with `_close_messages_no_wait`),
-`_return_code`, `_exit` (whether it has been told to leave), and `_clipboard` (what its widgets paste).
+Private parts of Textual 8.2.8's `App` that it overrides or sets: `_handle_exception` (receives a bug in a
+handler), `_fatal_error` (prints the traceback and ends with `_close_messages_no_wait`),
+`_return_code`, `_exit` (whether the app is exiting), and `_clipboard` (what its widgets paste).
 """
 
 from __future__ import annotations
@@ -45,15 +45,14 @@ MakeSession: TypeAlias = "Callable[[Approver, Questioner], Awaitable[ForgeSessio
 """Builds the session. Called in a thread, since it imports much; an awaitable is awaited on the loop."""
 
 WARM_UP_DELAY_S = 0.05
-"""So long after the first frame the keys that waited for it are shown too; then come imports that hold the
-interpreter."""
+"""After the first frame: the keys that waited for it show first, then imports hold the interpreter."""
 MAX_FINDINGS = 6
 """Findings that the trust notice lists; the others are counted."""
 T = TypeVar("T")
 
 
 class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindings=False):
-    """`forge chat`. Afterwards `crash` and `crash_log` tell whether it ended by a fault of ours."""
+    """`forge chat`. After a bug has ended it, `crash` is the exception and `crash_log` the path of the log."""
 
     TITLE = "Forge"
     CSS_PATH = Path(__file__).with_name("forge.tcss")  # absolute: a subclass may live elsewhere
@@ -75,7 +74,7 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
         self._make_session = make_session
         self._theme_files: ThemeFiles | None = None
         self._early: list[events.Event] | None = []
-        """Keys that came before the composer had the focus; None from then on."""
+        """Keys that arrived before the composer had the focus; None afterwards."""
         self._environment = environment or Environment()
         self.chat = ChatScreen(config, self._environment, self.theme_names, save_setting)
         queue = PromptQueue(self.chat.prompts.show_waiting)
@@ -93,7 +92,7 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
         return self.chat
 
     def take_typed_text(self, text: str) -> None:
-        """What was typed before the app could read keys, for the composer to begin with."""
+        """Put text that was typed before the app could read keys into the composer."""
         self.chat.composer.first_text = text
 
     def on_mount(self) -> None:
@@ -104,7 +103,7 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
             await self.session.aclose()
 
     async def on_event(self, event: events.Event) -> None:
-        """Keep what is typed while the screen is still being put together."""
+        """Keep what is typed until the screen is ready, and guard the focus."""
         if self._early is not None and isinstance(event, events.Key | events.Paste):
             self._early.append(event)
         else:
@@ -153,7 +152,7 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
     # Clipboard
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy, and say on the activity line how that went."""
+        """Copy, and report the outcome on the activity line."""
         self._clipboard = text
         workers.start(self, partial(self._copy, text), "clipboard", is_replacing=True)
 
@@ -171,15 +170,15 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
         from forge_tui.terminal import clipboard
 
         route = self._environment.clipboard()
-        if route.primary:  # a long selection is put together for somebody only
+        if route.primary:  # do not assemble a long selection in vain
             await clipboard.copy_primary(self.chat.transcript.selected_text(), route)
 
     def _write(self, sequence: str) -> None:
         internals.write(self, sequence)
 
     def last_lines(self, most: int) -> list[str]:
-        """The end of the conversation and what it has cost, for the terminal's own screen; empty where
-        nothing was said."""
+        """Return the end of the conversation and its cost for the terminal's normal screen; empty without
+        a conversation."""
         if self.session is None or most <= 0:
             return []
         from forge_core.commands.figures import tokens_text
@@ -197,7 +196,7 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
     # Themes
 
     def theme_names(self) -> list[str]:
-        """Forge's themes and the person's; Textual's own lack our colours."""
+        """Return the names of Forge's themes and of the user's; Textual's own lack our colours."""
         return list(self._themes().themes)
 
     def _themes(self) -> ThemeFiles:
@@ -208,7 +207,7 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
         return self._theme_files
 
     def _use_first_theme(self, name: str) -> None:
-        """Register what the first frame needs: one file, unless the theme is the person's own."""
+        """Register the theme of the first frame: reads one file, unless it is the user's own."""
         theme = load_builtin(name) or self._themes().themes.get(name) or load_builtin(DEFAULT_THEME)
         assert theme is not None
         self.register_theme(theme)
@@ -220,7 +219,7 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
         workers.start(self, self._warm_up, "warm-up")
 
     async def _warm_up(self) -> None:
-        """Build the session and import what the first answer needs, while the person is typing already."""
+        """Build the session and import what the first answer needs, while the user can type."""
         self.chat.refresh_status()
         await in_thread(_import_transcript)
         self.chat.show_transcript()
@@ -228,7 +227,7 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
             self.chat.complain(f"There is no theme {self._config.theme!r}; /theme chooses one.")
         for problem in self._themes().problems:
             self.chat.complain(problem)
-        await self._ask_for_trust()  # before a queued answer to it can run
+        await self._ask_for_trust()  # before a queued /trust can run
         try:
             made = await in_thread(lambda: self._make_session(self.approver, self.questioner))
             session = await made if inspect.isawaitable(made) else made
@@ -241,7 +240,7 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
         collecting.start()
 
     async def _ask_for_trust(self) -> None:
-        """Say what the folder brings that does not count yet; the answer is a command, whenever it suits."""
+        """Show what of the folder is ignored until the user trusts it; /trust answers at any time."""
         try:
             question = await in_thread(lambda: self._environment.trust_question(self._config))
         except ForgeError as error:
@@ -254,7 +253,7 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
 
     def _handle_exception(self, error: Exception) -> None:
         if self._exit and isinstance(error, MountError):
-            return  # what came too late to show: nothing can be mounted between the wish to leave and the end
+            return  # nothing can be mounted while the app exits
         if self.crash is None:
             from forge_tui.crash import write_crash_report
 
@@ -264,7 +263,7 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
         self._return_code = ExitCode.CRASH
 
     def _fatal_error(self) -> None:
-        """Leave without printing the traceback: it is in the log, without secrets."""
+        """Exit without printing the traceback: it is in the log, without secrets."""
         self._close_messages_no_wait()
 
 
@@ -275,9 +274,9 @@ def trust_notice(question: TrustQuestion) -> str:
         findings = (*findings, f"{len(question.findings) - MAX_FINDINGS} more; /trust lists them")
     return "\n".join(
         [
-            "This folder brings its own settings or instructions. They do not count unless you trust it:",
+            "This folder contains settings or instructions. They are ignored unless you trust it:",
             *(f"  {finding}" for finding in findings),
-            "/trust yes lets them count, /trust no stops asking.",
+            "/trust yes applies them, /trust no keeps them ignored without asking again.",
         ]
     )
 
@@ -287,12 +286,12 @@ def _import_transcript() -> None:
 
 
 def _import_viewer() -> None:
-    """What the first `/diff` needs, so that it opens at once."""
+    """Import what the first `/diff` needs, so that it opens at once."""
     import forge_tui.screens.diff.screen  # noqa: F401
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Run `work` in a daemon thread, so that leaving never waits for an import to end."""
+    """Run `work` in a daemon thread, so that exiting never waits for an import."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
@@ -313,7 +312,7 @@ async def in_thread(work: Callable[[], T]) -> T:
         try:
             loop.call_soon_threadsafe(settle, result, error)
         except RuntimeError:
-            return  # the loop has been closed: nobody waits any more
+            return  # the loop is closed: nothing awaits the future
 
     threading.Thread(target=run, name="forge-warm-up", daemon=True).start()
     return await future

@@ -17,7 +17,7 @@ from forge_tui.app import ForgeApp
 
 _MOST_LINES = 30
 _LINES_LEFT = 4
-"""Of the window, for the cost and the shell's prompt."""
+"""Rows of the window kept free for the cost and the prompt of the shell."""
 _HUNG_UP = 128 + signal.SIGHUP
 
 if TYPE_CHECKING:
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
 
 
 def run_chat(config: ForgeConfig) -> int:
-    """Runs the app to its end; returns the exit code."""
+    """Run the app; return the exit code."""
     app = ForgeApp(config, partial(_make_session, config), save_setting=partial(_save_setting, config))
     asyncio.run(app.run_async())
     if app.crash is not None:
-        with contextlib.suppress(Exception):  # what has broken the app may break this too: the crash is told
+        with contextlib.suppress(Exception):  # what broke the app may break this too: report the crash anyway
             _leave_traces(app)
         where = f"The details are in {app.crash_log}" if app.crash_log else "No log could be written"
         words = safe_line(f"{type(app.crash).__name__}: {app.crash}")
         print(f"forge: Forge failed: {words}. {where}", file=sys.stderr)
         return ExitCode.CRASH
-    if app.return_code != _HUNG_UP:  # then nobody is there to read it
+    if app.return_code != _HUNG_UP:  # after a hang-up nobody can read it
         _leave_traces(app)
     return app.return_code or 0
 
 
 def _leave_traces(app: ForgeApp) -> None:
-    """Prints the end of the conversation, and what it has cost, to the terminal's own screen."""
+    """Print the end of the conversation, and its cost, to the terminal's normal screen."""
     height = os.get_terminal_size(1).lines if os.isatty(1) else 0
     lines = app.last_lines(min(_MOST_LINES, height - _LINES_LEFT))
     if lines:

@@ -1,8 +1,8 @@
-"""Garbage collection without pauses that a person could see, however long the conversation.
+"""Garbage collection without visible pauses, however long the conversation.
 
 A full collection looks at every object of the program: 60 ms and more after the imports, growing with the
-history, in the middle of an answer. What the warm-up made and what has survived one full collection is
-therefore not looked at again; a cycle that dies later than that stays, and those are few and small.
+history, in the middle of an answer. The objects of the warm-up, and all that survive a full collection, are
+therefore frozen. A cycle that becomes garbage later than that leaks; such cycles are few and small.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import gc
 
 _FULL = 2
-"""The oldest generation's number."""
+"""Number of the oldest generation."""
 
 
 def start() -> None:
-    """Turn collecting on. Does nothing where it is on already: the process is not ours alone."""
+    """Enable collection. Do nothing if it is enabled already: then the process is not ours alone."""
     if gc.isenabled():
         return
     gc.freeze()
@@ -23,7 +23,7 @@ def start() -> None:
 
 
 def give_back() -> None:
-    """Look at everything once, for a conversation that is over: its cards point to each other."""
+    """Collect everything once, after a conversation was cleared: its cards refer to each other."""
     if _freeze_survivors in gc.callbacks:
         gc.unfreeze()
         gc.collect()

@@ -1,4 +1,4 @@
-"""What a typed line is: a message for the model, a slash command, or a slip that must not reach the model."""
+"""Parses a submitted line: a message for the model, a slash command, or an invalid command."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Slip:
-    """Looks like a command and is none, or has an argument that the command does not accept."""
+    """A line that looks like a command but names none, or has an invalid argument. It is not sent."""
 
     complaint: str
 
@@ -33,7 +33,7 @@ Line: TypeAlias = "UserText | Command | Slip | None"
 
 
 def read_line(typed: str) -> Line:
-    """What this submitted text means; None when it is blank. A leading space makes any line a message."""
+    """Parse a submitted text; return None if it is blank. A leading space makes any line a message."""
     text = typed.strip()
     if not text:
         return None
@@ -53,9 +53,9 @@ def _complaint(name: str) -> str:
     shown = safe_line(name if len(name) <= 60 else name[:60] + "…")
     as_message = "To send it as a message, put a space first."
     if not name:
-        return f"A lone / is no command; /help lists them. {as_message}"
+        return f"A single / is not a command; /help lists them. {as_message}"
     if "/" in name:
-        return f"/{shown} is no command; /help lists them. {as_message}"
+        return f"/{shown} is not a command; /help lists them. {as_message}"
     near = specs.nearest(name)
     hint = f"Did you mean /{near.name}?" if near else "/help lists the commands."
     return f"There is no command /{shown}. {hint} {as_message}"

@@ -1,4 +1,4 @@
-"""Work beside the handling of messages: how it is started, and what a fault of ours in it does."""
+"""Starts work in Textual workers, and lets a bug in it end the app."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
     from textual.dom import DOMNode
 
 Work: TypeAlias = Callable[[], Coroutine[None, None, None]]
-"""A function and not its coroutine: that of a worker which is replaced, or whose app ends, before it begins
-would never be awaited, and Python complains of that on the screen."""
+"""A function, not its coroutine: a worker that is replaced before it begins, or whose app ends, never awaits
+it, and Python would print a warning about that on the screen."""
 
 
 def start(node: DOMNode, work: Work, group: str, *, is_replacing: bool = False) -> None:
-    """Runs `work` in a worker of `node`, whose class is a `FaultsEndTheApp`.
+    """Run `work` in a worker of `node`, whose class must inherit `FaultsEndTheApp`.
 
-    `is_replacing` cancels what runs in the same group.
+    `is_replacing` cancels the workers of the same group.
     """
-    # Textual would wrap a fault in an exception of its own, hence `exit_on_error`.
+    # With `exit_on_error` Textual would wrap the exception in one of its own.
     _: Worker[None] = node.run_worker(work, group=group, exclusive=is_replacing, exit_on_error=False)
 
 
 class FaultsEndTheApp:
-    """A mixin for whatever starts workers; named before `App` or `Screen` in the bases."""
+    """Mixin for apps and screens that start workers; precedes `App` or `Screen` in the bases."""
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         if event.state is WorkerState.ERROR and event.worker.error is not None:
-            raise event.worker.error  # the app writes it down and leaves
+            raise event.worker.error  # the app logs it and exits

@@ -27,7 +27,7 @@ async def test_what_the_folder_brings_is_said_while_the_first_turn_goes_on(tmp_p
     async with app.run_test(size=(120, 36)) as pilot:
         await ready(pilot)
         await say(pilot, "hello")
-        await until(pilot, lambda: "/trust yes lets them count, /trust no stops asking." in shown(app))
+        await until(pilot, lambda: "/trust yes applies them, /trust no keeps them" in shown(app))
         assert "AGENTS.md instructs the model (9 bytes)" in shown(app)
         assert ".forge/config.toml sets allow: bash([red]*[/])" in shown(app)
         await until(pilot, lambda: "Hello." in shown(app) and not app.chat.has_turn)

@@ -1,4 +1,4 @@
-"""Calls somebody back who looks at another window: a long turn is over, or Forge waits for an answer."""
+"""Notifies a user who looks at another window: a long turn has ended, or Forge waits for an answer."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from forge_core.sanitize import safe_line
 from forge_tui.terminal.desktop_notice import Notify, in_multiplexer, notice
 
 LONG_TURN_S = 10.0
-"""A shorter turn is waited for."""
+"""Turns shorter than this do not notify."""
 UNSEEN_TURN_S = 60.0
-"""The same where a multiplexer may keep to itself which window has the focus."""
+"""The same under a multiplexer that may not report which window has the focus."""
 
 
 class TurnEnded(Message):
-    """A turn is over."""
+    """A turn has ended."""
 
     def __init__(self, duration_s: float, stopped: str) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class TurnEnded(Message):
 
 
 class PersonAsked(Message):
-    """A prompt waits; `tool` is what it is about, empty for a question of the model."""
+    """A prompt was opened: about `tool`, or about a question of the model if that is empty."""
 
     def __init__(self, tool: str) -> None:
         super().__init__()
@@ -34,20 +34,20 @@ class PersonAsked(Message):
 
 
 class Attention:
-    """Decides whether to call, and with which words: never more than a tool's name of what is going on."""
+    """Decides whether to notify, and with which text: it reveals at most the name of a tool."""
 
     def __init__(self, setting: Notify, environ: Mapping[str, str], write: Callable[[str], None]) -> None:
         self._setting = setting
         self._environ = environ
         self._write = write
         self._is_focused: bool | None = None
-        """None as long as the terminal has not told: it tells changes only, so somebody is there."""
+        """None until the terminal reports a change of focus: until then the user is taken to be present."""
 
     def focus_changed(self, is_focused: bool) -> None:
         self._is_focused = is_focused
 
     def turn_ended(self, duration_s: float, stopped: str) -> None:
-        """Calls after a long turn, unless the person has ended it."""
+        """Notify after a long turn, unless the user cancelled it."""
         is_unseen = self._is_focused is None and in_multiplexer(self._environ)
         enough_s = UNSEEN_TURN_S if is_unseen else LONG_TURN_S
         if stopped == "cancelled" or duration_s < enough_s or not (self._is_focused is False or is_unseen):

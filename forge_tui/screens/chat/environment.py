@@ -1,4 +1,4 @@
-"""What the screen takes from the world, in one value, so that pictures and tests can fix it."""
+"""What the screen reads from its environment, in one value that snapshots and tests replace."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 
 def git_branch(folder: Path) -> str:
-    """The branch checked out in `folder`; empty outside a repository."""
-    from forge_core.workspace.git import branch  # after the first frame: it brings subprocess
+    """Return the branch checked out in `folder`; empty outside a repository."""
+    from forge_core.workspace.git import branch  # after the first frame: it imports subprocess
 
     return branch(folder) or ""
 
 
 def trust_question(config: ForgeConfig) -> TrustQuestion | None:
-    """What of the folder counts only once the person trusts it; None when there is nothing to ask."""
+    """Return what is ignored until the user trusts the folder; None if there is nothing to ask."""
     from forge_core.workspace import trust  # after the first frame: it reads files
 
     return trust.trust_question(config)
 
 
 def clipboard_route() -> Route:
-    """The way to the clipboard of the person's machine."""
+    """Return how to reach the clipboard of the user's machine."""
     from forge_tui.terminal.clipboard import find_route  # when something is copied
 
     return find_route(os.environ)
@@ -40,7 +40,7 @@ def clipboard_route() -> Route:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The real ones by default."""
+    """The real environment by default."""
 
     version: str = __version__
     clock: Callable[[], float] = time.monotonic

@@ -25,21 +25,21 @@ CHARACTERS_PER_TOKEN = 4
 
 
 def shown_folder(path: Path, home: Path) -> str:
-    """The folder as a person writes it, "~" for the home."""
+    """Return the folder with "~" for the home."""
     if path == home:
         return "~"
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
 def as_todos(items: Iterable[TodoItem]) -> tuple[Todo, ...]:
-    """The session's list of tasks, for the panel."""
-    from forge_tui.widgets.todo_panel import Todo  # the first frame's words are had without Textual
+    """Convert the session's list of tasks for the panel."""
+    from forge_tui.widgets.todo_panel import Todo  # the first frame is painted without Textual
 
     return tuple(Todo(item.content, item.status.value, item.active_form) for item in items)
 
 
 class LiveFigures:
-    """Counts characters as they come and makes `Figures` when asked: nothing is computed per token."""
+    """Counts characters as they arrive and computes `Figures` on request, not per token."""
 
     def __init__(self, config: ForgeConfig, home: Path) -> None:
         self._characters = 0
@@ -55,7 +55,7 @@ class LiveFigures:
         )
 
     def current(self) -> Figures:
-        """The session's figures, with an estimate of what the running answer adds."""
+        """Return the session's figures, with an estimate of what the running answer adds."""
         if not self._characters:
             return self._figures
         figures, more = self._figures, -(-self._characters // CHARACTERS_PER_TOKEN)
@@ -77,7 +77,7 @@ class LiveFigures:
         )
 
     def facts(self, version: str) -> Facts:
-        """What the welcome tells of them."""
+        """Return the facts of the welcome."""
         figures = self._figures
         return Facts(
             version,
@@ -91,25 +91,25 @@ class LiveFigures:
         )
 
     def begin_turn(self) -> None:
-        """What the model writes from now on is this turn's."""
+        """Start counting the output of a new turn."""
         self.forget_count()
         self._figures = replace(self._figures, turn_out=0, is_turn_estimate=False)
 
     def count(self, characters: int) -> None:
-        """This much more has come of the running answer."""
+        """Count characters of the running answer."""
         self._characters += characters
 
     def count_arguments(self, characters: int) -> None:
-        """This much more has come of a call that the model is writing."""
+        """Count characters of a tool call that the model is writing."""
         self._characters += characters
         self._argument_characters += characters
 
     def forget_count(self) -> None:
-        """The running answer has not begun, or its tokens are in the session's figures."""
+        """Forget the estimate: no answer is running, or the session has counted it."""
         self._characters = self._argument_characters = 0
 
     def answered(self, usage: TokenUsage) -> None:
-        """The running answer is over: this is its count."""
+        """Replace the estimate of the running answer by its count."""
         self.forget_count()
         figures = self._figures
         self._figures = replace(
@@ -119,12 +119,12 @@ class LiveFigures:
         )
 
     def progress(self) -> str:
-        """What the model is writing where nothing of it shows yet: a call's arguments."""
+        """Return how much of a tool call the model has written: its card does not show that yet."""
         count = self._argument_characters
         return f"Writing a call · {tokens_text(count)} characters" if count else ""
 
     def use_status(self, status: SessionStatus) -> None:
-        """Take over the session's figures."""
+        """Copy the session's figures."""
         usage = status.usage
         tells_cache = usage.cached_tokens or usage.cache_write_tokens
         self._output_price = status.output_price_usd
@@ -151,5 +151,5 @@ class LiveFigures:
         self._figures = replace(self._figures, branch=branch)
 
     def use_mode(self, mode: str) -> None:
-        """Show a mode that a session still to come will have."""
+        """Show the mode that the session will have once it is ready."""
         self._figures = replace(self._figures, mode=mode)

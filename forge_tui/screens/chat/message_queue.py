@@ -1,4 +1,4 @@
-"""Lines that were sent while something else was going on, oldest first."""
+"""The queue of lines that were sent while a turn or a command was running."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from forge_tui.commands import Command, UserText
 
 
 class MessageQueue:
-    """A queue that an interrupt pauses: what was queued must not start by itself after Esc."""
+    """Messages and commands, oldest first. An interrupt pauses it: nothing starts by itself after Esc."""
 
     def __init__(self) -> None:
         self._lines: list[UserText | Command] = []
@@ -21,20 +21,20 @@ class MessageQueue:
 
     @property
     def is_next(self) -> bool:
-        """Whether something comes before what is sent now; while paused, nothing here does."""
+        """Whether queued lines run before a line sent now; a paused queue does not."""
         return self._holds > 0 or (bool(self._lines) and not self.is_paused)
 
     def add(self, line: UserText | Command) -> None:
         self._lines.append(line)
 
     def next(self) -> UserText | Command | None:
-        """Take the oldest out, unless paused or held."""
+        """Remove and return the oldest line, unless paused or held."""
         if self.is_paused or self._holds or not self._lines:
             return None
         return self._lines.pop(0)
 
     def recall(self) -> str | None:
-        """Take the newest out again, as typed."""
+        """Remove the newest line and return it as typed."""
         if not self._lines:
             return None
         line = self._lines.pop()
@@ -48,7 +48,7 @@ class MessageQueue:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """While a command ends the turn that runs: what is sent meanwhile comes after it, and by itself."""
+        """Queue what is sent while a command ends the running turn; it starts after the command."""
         self._holds += 1
         try:
             yield
@@ -61,7 +61,7 @@ class MessageQueue:
 
     @property
     def text(self) -> str:
-        """For the line above the composer."""
+        """The text for the line above the composer."""
         if not self._lines:
             return ""
         return f"{len(self._lines)} queued" + (" · paused, empty Enter sends" if self.is_paused else "")

@@ -1,4 +1,4 @@
-"""The composer's place, lent to one prompt at a time."""
+"""The area of the composer, in which one prompt at a time replaces it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 Reply = TypeVar("Reply")
 ASKING = "Waiting for your answer"
 RECENT_S = 5.0
-"""A message that was typed at within this time before a prompt came is still being typed."""
+"""Text that was edited within this time before a prompt opened counts as half typed."""
 LATE_ENTER_S = 0.5
-"""So long after a prompt has gone, an Enter may have been meant for it."""
+"""Within this time after a prompt has closed, an Enter may have been meant for it."""
 
 
 class PromptArea:
-    """Puts prompts where the composer is and takes them away again. Implements `prompt.Draft`: text that was
-    typed at a prompt comes back to the composer."""
+    """Shows prompts in place of the composer and removes them. Implements `prompt.Draft`: text that was typed
+    at a prompt returns to the composer."""
 
     def __init__(
         self,
@@ -67,11 +67,11 @@ class PromptArea:
 
     @property
     def is_taken(self) -> bool:
-        """Whether a prompt stands, or is about to."""
+        """Whether a prompt is open, or about to open."""
         return self._prompt is not None
 
     async def ask(self, request: ApprovalRequest) -> ApprovalReply:
-        """May this be done?"""
+        """Ask for permission."""
         from forge_tui.screens.prompts.permission import PermissionPrompt
 
         prompt = PermissionPrompt(
@@ -86,7 +86,7 @@ class PromptArea:
         return await self._answer_of(prompt)
 
     async def ask_questions(self, request: QuestionRequest) -> QuestionReply:
-        """What the model wants to know."""
+        """Ask the questions of the model."""
         from forge_tui.screens.prompts.questionnaire import Questionnaire
 
         self._screen.post_message(PersonAsked(""))
@@ -95,14 +95,14 @@ class PromptArea:
         return await self._answer_of(prompt)
 
     def show_waiting(self, count: int) -> None:
-        """Say how many prompts wait behind the one on the screen."""
+        """Show how many prompts wait behind the open one."""
         self._waiting = count
         if self._prompt is not None and self._prompt.is_mounted:
             self._prompt.show_waiting(count)
 
     @contextmanager
     def clock_stopped(self, call_id: str) -> Iterator[None]:
-        """While it is open, the call's time does not go on: it waits for the person."""
+        """Stop the clock of the tool call while the user is asked."""
         self._transcript().stop_clock(call_id)
         try:
             yield
@@ -110,18 +110,18 @@ class PromptArea:
             self._transcript().go_on_clock(call_id)
 
     def rearm(self) -> None:
-        """Let keys and clicks answer only after another grace."""
+        """Accept keys and clicks as an answer only after another grace period."""
         if self._prompt is not None:
             self._prompt.rearm()
 
     def resume(self) -> None:
-        """The screen is on top again: the prompt takes the keys back."""
+        """Give the focus back to the prompt: the screen is on top again."""
         if self._prompt is not None and self._prompt.is_mounted:
             self._prompt.rearm()
             self._screen.set_focus(self._prompt)
 
     def text_arrived(self) -> None:
-        """The user has typed something, which has not been handled yet."""
+        """Take note of typed text that has not been handled yet."""
         is_composing = self._screen.focused is self._composer
         if is_composing or (self._prompt is not None and self._prompt.is_writing):
             self._typed_at = self._clock()
@@ -129,7 +129,7 @@ class PromptArea:
             self._went_at = float("-inf")
 
     def may_send(self) -> bool:
-        """Whether an Enter in the composer is meant for it, and not for the prompt that has just gone."""
+        """Whether an Enter in the composer is meant for it, not for a prompt that has just closed."""
         now = self._clock()
         is_meant = now - self._went_at >= LATE_ENTER_S
         if not is_meant:
@@ -146,7 +146,7 @@ class PromptArea:
 
     async def _put(self, prompt: Prompt[Reply]) -> None:
         if prompt is not self._prompt:
-            return  # answered by a cancel before it could be shown
+            return  # cancelled before it could be shown
         screen = self._screen
         has_draft = self._composer.display and bool(self._composer.text.strip())
         self._is_interrupting = has_draft or self._find.is_open or screen.app.screen is not screen
@@ -173,7 +173,7 @@ class PromptArea:
                 prompt.give_back_text()
             await prompt.remove()
         if self._prompt is not None:
-            return  # the next one has come already
+            return  # the next one is open already
         self._went_at = self._clock()
         self._composer.display = True
         screen.remove_class("-asking")
@@ -190,23 +190,23 @@ class PromptArea:
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether the user was doing something else when the prompt came: an Enter may belong to that."""
+        """Whether the user was doing something else when the prompt opened: an Enter may belong to that."""
         return self._is_interrupting or self.is_half_typed
 
     @property
     def is_half_typed(self) -> bool:
-        """Whether the composer's text was being typed when the prompt came."""
+        """Whether the composer's text was being typed when the prompt opened."""
         is_recent = self._came_at - self._typed_at < RECENT_S
         return is_recent and bool(self._composer.text.strip())
 
     def take(self) -> tuple[str, int]:
-        """The composer's text, which is then gone from it, and the index of its cursor."""
+        """Remove the composer's text; return it and the index of its cursor."""
         composer = self._composer
         cursor = composer.cursor_index
         return composer.take(), cursor
 
     def give_back(self, text: str, cursor: int) -> None:
-        """Put text into the composer, behind what is there."""
+        """Append text to the composer's."""
         self._composer.give_back(text, cursor)
 
     def say(self, text: str) -> None:

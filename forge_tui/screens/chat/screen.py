@@ -62,7 +62,7 @@ class ChatScreen(workers.FaultsEndTheApp, FrugalScreen[None], inherit_bindings=F
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
 
     class Ready(Message):
-        """The composer has the focus: keys may come."""
+        """The composer has the focus: keys can be handled."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class ChatScreen(workers.FaultsEndTheApp, FrugalScreen[None], inherit_bindings=F
         self.welcome = Welcome(self._live.facts(environment.version))
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="stage"):  # whatever stands in it, the composer below keeps its place
+        with Vertical(id="stage"):  # whatever it holds, the composer below keeps its place
             yield self.welcome
         yield self.todos
         yield self.activity
@@ -124,7 +124,7 @@ class ChatScreen(workers.FaultsEndTheApp, FrugalScreen[None], inherit_bindings=F
         return self._transcript or self.show_transcript()
 
     def show_transcript(self) -> Transcript:
-        """Put the conversation below the welcome, with what the settings have to say."""
+        """Mount the conversation below the welcome, with the notices of the settings."""
         from forge_tui.widgets.transcript import Transcript
 
         self._transcript = transcript = self._transcript or Transcript(self._config.thinking)
@@ -144,7 +144,7 @@ class ChatScreen(workers.FaultsEndTheApp, FrugalScreen[None], inherit_bindings=F
         return self._session
 
     def session_ready(self, session: ForgeSession) -> None:
-        """Use this session from now on, beginning with what waits."""
+        """Use this session from now on; start with what is queued."""
         self._session, session.on_figures = session, self.refresh_status
         self._mode.apply(session)
         self.refresh_status()
@@ -152,7 +152,7 @@ class ChatScreen(workers.FaultsEndTheApp, FrugalScreen[None], inherit_bindings=F
         self._go_on()
 
     def session_failed(self, reason: str) -> None:
-        """There will be no session; say why, now and whenever something is sent."""
+        """Report that there will be no session, now and whenever something is sent."""
         self._failure = reason
         self.complain(reason)
 
@@ -218,7 +218,7 @@ class ChatScreen(workers.FaultsEndTheApp, FrugalScreen[None], inherit_bindings=F
 
     def _submit_command(self, line: Command) -> None:
         if line.spec.tier is Tier.INTERRUPTS:
-            self._queue.clear()  # now: what is sent after it is meant for what comes then
+            self._queue.clear()  # at once: what is sent after it belongs to the new conversation
         if self._session is None and not self._failure and line.spec.scope is Scope.SESSION:
             self._queue.add(line)
             self._show_queue()
@@ -234,7 +234,7 @@ class ChatScreen(workers.FaultsEndTheApp, FrugalScreen[None], inherit_bindings=F
         self._go_on()
 
     def _go_on(self) -> None:
-        """Start what waits, when nothing runs."""
+        """Start the next queued line if nothing runs."""
         if not self.has_turn and self._session is not None:
             match self._queue.next():
                 case UserText(text):
@@ -265,7 +265,7 @@ class ChatScreen(workers.FaultsEndTheApp, FrugalScreen[None], inherit_bindings=F
         self._read_turn(text)
 
     def resume_turn(self) -> None:
-        """Go on with the turn whose model call failed."""
+        """Resume the turn whose model call failed."""
         if not self.has_turn:
             self.transcript.resume_turn()
             self._read_turn(None)
@@ -304,7 +304,7 @@ class ChatScreen(workers.FaultsEndTheApp, FrugalScreen[None], inherit_bindings=F
         self.interrupt()
         await self._turn.wait()
 
-    # What commands do to the screen: what the person has asked for shows, wherever they were reading
+    # What commands do to the screen: they scroll to the end, so that their output shows
 
     def show_text(self, body: str, title: str) -> None:
         self.welcome.display = False  # at 80x24 it would leave a few rows for the text
@@ -484,7 +484,7 @@ class ChatScreen(workers.FaultsEndTheApp, FrugalScreen[None], inherit_bindings=F
         self._show_figures()
 
     def refresh_todos(self, *, is_over: bool = False, is_told: bool = False) -> None:
-        """Show the session's list of tasks; when a turn is over, one that is all done goes away."""
+        """Show the session's list of tasks; at the end of a turn a completed one is hidden."""
         todos = () if self._session is None else as_todos(self._session.todos.items)
         is_gone = is_over and all(todo.state == "completed" for todo in todos)
         (self.todos.tell if is_told else self.todos.show)(() if is_gone else todos)

@@ -1,4 +1,4 @@
-"""What Forge can do: commands and keys, from the tables that define them."""
+"""The help page: commands and keys, generated from their tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMN = 24
 
 
 def help_content(width: int = 80, only: Where | None = None) -> Content:
-    """The page for this many cells, with muted parts styled by theme variables; or one part's keys."""
+    """Return the page, or the keys of one part, for a width in cells. Styles are theme variables."""
     if only is not None:
         return _section(str(only), help_rows(only), width)
     blocks = [_section("Commands", list(_command_rows()), width)]
@@ -43,7 +43,7 @@ def _section(title: str, rows: list[tuple[str, str]], width: int) -> Content:
 
 
 def _row_lines(name: str, text: str, width: int) -> Iterator[Content]:
-    """A name, and beside it what it does; a long name takes a line of its own."""
+    """Yield a name and its description beside it; a long name gets a line of its own."""
     first = f"  {name}".ljust(COLUMN)
     if len(first) > COLUMN - 1 and not first.endswith(" "):
         yield Content(first)

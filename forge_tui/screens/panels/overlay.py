@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 class Overlay(ModalScreen[Result]):
-    """Base of help, palette and pickers. What they show can always be left with Esc or Ctrl+C."""
+    """Base of help, palette and pickers. Esc and Ctrl+C always close them."""
 
     DEFAULT_CSS = """
     Overlay {
@@ -54,4 +54,4 @@ class Overlay(ModalScreen[Result]):
         return next(iter(self.app.screen_stack[0].query(ActivityLine)), None)
 
     def action_nothing(self) -> None:
-        """Tab moves no focus here."""
+        """Do nothing: Tab moves no focus here."""

@@ -1,4 +1,4 @@
-"""Find a command by typing any part of it."""
+"""The command palette: find a command by typing any part of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from forge_tui.widgets.choices import Choice, ChoiceList
 
 
 class Palette(Overlay[str | None]):
-    """Gives back the chosen command's name, or None."""
+    """Returns the name of the chosen command, or None."""
 
     DEFAULT_CSS = """
     Palette { align: center top; }

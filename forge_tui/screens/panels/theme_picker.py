@@ -1,4 +1,4 @@
-"""Choose a theme by looking at it: moving through the list shows each one at once."""
+"""The theme picker: moving through the list applies each theme at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from forge_tui.widgets.choices import Choice, ChoiceList
 
 
 class ThemePicker(Overlay[str | None]):
-    """Gives back the chosen theme's name, or None; the theme that was active is put back on Esc."""
+    """Returns the name of the chosen theme, or None; Esc restores the theme that was active."""
 
     DEFAULT_CSS = """
     ThemePicker { align: center bottom; }
