@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 
 class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindings=False):
-    """`forge chat`. After a bug has ended it, `crash` is the exception and `crash_log` the path of the log."""
+    """`forge chat`. After a bug, `crash` is the exception and `crash_log` the path of the log."""
 
     TITLE = "Forge"
     CSS_PATH = Path(__file__).with_name("forge.tcss")  # absolute: a subclass may live elsewhere
