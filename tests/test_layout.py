@@ -134,6 +134,21 @@ def test_packages_stay_within_their_bounds(source: Source) -> None:
     check(offenders, exceptions.NOT_YET_SPLIT, f"over their bounds:\n{listed}\npackages:")
 
 
+def test_class_names_are_unique(source: Source) -> None:
+    owners: dict[str, list[str]] = {}
+    for name, module in source.modules.items():
+        for node in module.tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                owners.setdefault(node.name, []).append(name)
+    shared = {name: modules for name, modules in owners.items() if len(modules) > 1}
+    listed = "\n".join(f"{name}: {', '.join(modules)}" for name, modules in sorted(shared.items()))
+    check(
+        shared,
+        {*exceptions.NOT_YET_UNIQUE, *exceptions.SHARED_CLASS_NAMES},
+        f"two public classes of one name; give each a precise one:\n{listed}\nnames:",
+    )
+
+
 def test_no_module_has_a_name_that_says_nothing(source: Source) -> None:
     assert [name for name in source.modules if name.rpartition(".")[2] in VAGUE_NAMES] == []
 
