@@ -13,13 +13,21 @@ from contextlib import aclosing, closing
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import httpx
 
 from forge_core import __version__
-from forge_core.errors import ConfigError, ProviderError
-from forge_core.llm.account.calls import AccountCalls
+from forge_core.errors import ConfigError, MalformedResponseError, ModelNotFoundError, ProviderError
+from forge_core.llm.account.catalog import ModelInfo, read_model
+from forge_core.llm.account.records import (
+    Credits,
+    GenerationInfo,
+    KeyInfo,
+    read_credits,
+    read_generation,
+    read_key,
+)
 from forge_core.llm.endpoints import OPENROUTER_URL, bypasses_proxy, clean_url, identify, shown_url
 from forge_core.llm.http.connection import Connections
 from forge_core.llm.http.exchange import Deadlines, Exchange
@@ -34,6 +42,8 @@ from forge_core.redact import Redactor
 COMPLETE_TIMEOUT_S = 600.0
 PROBE_TIMEOUT_S = 5.0
 PROBE_BYTES = 8 * 1024 * 1024
+_GENERATION_WAITS_S = (0.5, 1.0, 2.0)
+"""A generation can be asked for only some moments after its end."""
 
 T = TypeVar("T")
 
@@ -45,7 +55,7 @@ _ATTRIBUTION = {
 """https://openrouter.ai/docs/app-attribution; no HTTP-Referer, for Forge has no home page to name."""
 
 
-class OpenRouterClient(AccountCalls):
+class OpenRouterClient:
     """Speaks to one base URL with one key; safe to share between event loops and threads.
 
     `timeout` (seconds) bounds a whole `complete`, and the silences of a stream where it is shorter than
@@ -178,6 +188,40 @@ class OpenRouterClient(AccountCalls):
                 if wait_s is None:
                     raise
             time.sleep(wait_s)
+
+    async def model_entries(self) -> list[Any]:
+        """Return the entries of `GET /models` as they came, for the cache on disk."""
+        payload = await self._get("models")
+        entries = payload.get("data", payload.get("models"))
+        if not isinstance(entries, list):
+            raise MalformedResponseError("The provider sent an invalid list of models. Try again later.")
+        return entries
+
+    async def models(self) -> list[ModelInfo]:
+        """Return the models that the server offers, in its order."""
+        models = (read_model(entry) for entry in await self.model_entries())
+        return [model for model in models if model is not None]
+
+    async def key_info(self) -> KeyInfo:
+        """Return the limits and the usage of the key. Raise AuthenticationError when the key is wrong."""
+        return read_key((await self._get("key")).get("data"))
+
+    async def credits(self) -> Credits | None:
+        """Return what the account has; needs a management key."""
+        return read_credits((await self._get("credits")).get("data"))
+
+    async def generation(self, generation_id: str) -> GenerationInfo | None:
+        """Return the bill of a finished or cancelled generation; None when the provider does not know it
+        (yet)."""
+        for wait_s in (*_GENERATION_WAITS_S, None):
+            try:
+                payload = await self._get(f"generation?id={quote(generation_id, safe='')}")
+            except ModelNotFoundError:
+                if wait_s is not None:
+                    await asyncio.sleep(wait_s)
+            else:
+                return read_generation(payload.get("data"))
+        return None
 
     async def _get(self, path: str) -> dict[str, Any]:
         async def attempt() -> dict[str, Any]:
