@@ -12,7 +12,6 @@ NOT_YET_SHORTENED: set[str] = set()
 NOT_YET_JOINED = {
     "forge_core.session.outlet",
     "forge_core.config.paths",
-    "forge_core.llm.http.bursts",
     "forge_core.tools.expected.git_claims",
     "forge_core.tools.refusal",
     "forge_core.tools.searching.lines",

@@ -118,7 +118,7 @@ def provider_facts(config: ForgeConfig, client: OpenRouterClient) -> dict[str, A
         "known_models": partial(_known_models, config),
     }
     if config.endpoint.kind == "openrouter":
-        from forge_core.llm.account.catalog_refresh import refresh_catalogue
+        from forge_core.llm.account.catalog_cache import refresh_catalogue
 
         facts["bill"] = partial(_bill, client)
         facts["refresh"] = partial(refresh_catalogue, client, config.state_dir / "cache")

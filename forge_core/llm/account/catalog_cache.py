@@ -6,6 +6,7 @@ told by the return value only.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
@@ -13,14 +14,32 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from forge_core.llm.account.catalog import ModelInfo, read_model
+from forge_core.llm.account.catalog import ModelInfo, learn, read_model
 from forge_core.llm.http.wire import parse_json
+
+if TYPE_CHECKING:
+    from forge_core.llm.client import OpenRouterClient
 
 MAX_AGE_S = 24 * 3600.0
 _VERSION = 1
 _MAX_BYTES = 32 * 1024 * 1024
+
+
+async def refresh_catalogue(client: OpenRouterClient, folder: Path) -> None:
+    """Learns the current windows and prices; asks the provider at most once a day.
+
+    Raises:
+        ProviderError: the provider could not be asked; the bundled copy stays in use.
+    """
+    path = cache_file(folder, client.base_url)
+    known = await asyncio.to_thread(load_models, path, client.base_url)
+    if known is None:
+        entries = await client.model_entries()
+        await asyncio.to_thread(save_models, path, client.base_url, entries)
+        known = [model for model in (read_model(entry) for entry in entries) if model is not None]
+    learn(known)
 
 
 def cache_file(folder: Path, base_url: str) -> Path:

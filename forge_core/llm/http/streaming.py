@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import fields
+
 from forge_core.errors import MalformedResponseError, ProviderError
 from forge_core.llm.http.faults import Faults
 from forge_core.llm.http.sse import MAX_EVENT_BYTES, SseEvent, SseReader
-from forge_core.llm.http.surrogates import SurrogateJoiner
-from forge_core.llm.http.wire import choice_in, error_in, parse_json, read_chunk
+from forge_core.llm.http.wire import SurrogateJoiner, choice_in, error_in, parse_json, read_chunk
 from forge_core.llm.models import StreamChunk
 
 _DONE = "[DONE]"
 _HEAD_BYTES = 4096
 """How much of a body without any event is kept, to say what came instead of an answer."""
+FEWEST = 8
+"""Chunks of one read from which on they are merged: a reader that keeps up gets each as it came."""
+MOST = 16
+"""Chunks that become one."""
+
+_OTHERS = [
+    field.name for field in fields(StreamChunk) if field.name not in ("text", "id", "model", "provider")
+]
 
 
 class ChunkReader:
@@ -186,3 +196,33 @@ def _documents(data: str) -> list[str]:
     if all(line == _DONE or (line[0] == "{" and line[-1] == "}") for line in lines):
         return lines
     return [data]
+
+
+def merged(chunks: list[StreamChunk]) -> list[StreamChunk]:
+    """The chunks of one read; in a burst, runs of them that carry nothing but text are fewer."""
+    if len(chunks) < FEWEST:
+        return chunks
+    result: list[StreamChunk] = []
+    run: list[StreamChunk] = []
+    for chunk in chunks:
+        is_plain = bool(chunk.text) and not any(getattr(chunk, name) for name in _OTHERS)
+        if run and not (is_plain and len(run) < MOST and _are_of_one_answer(run[0], chunk)):
+            result.append(_joined(run))
+            run = []
+        if is_plain:
+            run.append(chunk)
+        else:
+            result.append(chunk)
+    if run:
+        result.append(_joined(run))
+    return result
+
+
+def _are_of_one_answer(a: StreamChunk, b: StreamChunk) -> bool:
+    return (a.id, a.model, a.provider) == (b.id, b.model, b.provider)
+
+
+def _joined(run: Iterable[StreamChunk]) -> StreamChunk:
+    first, *rest = run
+    first.text += "".join(chunk.text for chunk in rest)
+    return first

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forge_core.llm.http.bursts import FEWEST, MOST, merged
+from forge_core.llm.http.streaming import FEWEST, MOST, merged
 from forge_core.llm.models import StreamChunk, TokenUsage, ToolCallDelta
 
 
