@@ -10,9 +10,9 @@ from typing import Literal, TypeAlias
 from forge_core.errors import ToolError
 from forge_core.tools.editing.diff import CONTEXT_LINES, unified_diff
 from forge_core.tools.editing.text import decode
-from forge_core.undo.image import ABSENT, Change, Image, Kind
+from forge_core.undo.file_state import ABSENT, Change, Image, Kind
 from forge_core.undo.report import TurnFiles, TurnView
-from forge_core.undo.store import UndoStore
+from forge_core.undo.undo_store import UndoStore
 from forge_core.workspace.changes import (
     ChangedFile,
     ChangeList,

@@ -16,7 +16,7 @@ from forge_core.tools.shell.jobs import JobTable
 
 if TYPE_CHECKING:
     from forge_core.permissions.sandbox import Sandbox
-    from forge_core.undo.store import UndoStore
+    from forge_core.undo.undo_store import UndoStore
 
 
 def _no_sandbox() -> SandboxState:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from forge_core.sanitize import safe_line
-from forge_core.undo.image import Change
+from forge_core.undo.file_state import Change
 
 
 @dataclass(frozen=True, slots=True)

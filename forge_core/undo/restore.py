@@ -14,11 +14,11 @@ import stat
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
-from forge_core.undo.image import ABSENT, Change, Image, Kind
-from forge_core.undo.keeper import Keeper
+from forge_core.undo.file_state import ABSENT, Change, Image, Kind
 from forge_core.undo.report import Conflict
-from forge_core.undo.scan import stamp_of
-from forge_core.undo.tree import TooLargeError, Tree
+from forge_core.undo.snapshot.listing import stamp_of
+from forge_core.undo.storage.content_store import Keeper
+from forge_core.undo.storage.file_tree import TooLargeError, Tree
 
 _SYNCED_EACH = 100
 _STAND_IN_BYTES = 2

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from forge_core.undo import UndoStore
-from forge_core.undo.scan import scan
+from forge_core.undo.snapshot.listing import scan
 from forge_core.workspace.ignore import IgnoreRules, walk
 from tests.unit.undo.workspace import make_repository, shell, times
 

@@ -10,7 +10,7 @@ from itertools import repeat
 from pathlib import Path
 
 from forge_core.tools.expected.execution import UNPROVEN, Execution
-from forge_core.undo.expected import Claim, Covers, Effect, Proof
+from forge_core.undo.expected_effects import Claim, Covers, Effect, Proof
 
 MAX_CLAIMS = 1_000
 MAX_FILES = 40

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.shell.parser import MAX_NODES, parsed
-from forge_core.undo.expected import Proof
+from forge_core.undo.expected_effects import Proof
 
 if TYPE_CHECKING:
     from tree_sitter import Node

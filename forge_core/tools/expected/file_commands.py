@@ -10,7 +10,7 @@ from forge_core.permissions.shell.syntax import SimpleCommand
 from forge_core.tools.expected.claims import Claims
 from forge_core.tools.expected.programs import ALSO_FIX, CHECK_ONLY, FORMATTERS
 from forge_core.tools.expected.words import operands, sed_words
-from forge_core.undo.expected import Effect, Proof
+from forge_core.undo.expected_effects import Effect, Proof
 
 _SKIPPING = re.compile(
     r"-\w*[nilsuC]\w*|--(?:no-clobber|interactive|update|backup|link|symbolic-link|compare)\S*"

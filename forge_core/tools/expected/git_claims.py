@@ -7,7 +7,7 @@ from pathlib import Path
 
 from forge_core.permissions.shell.syntax import SimpleCommand
 from forge_core.tools.expected.claims import Claims
-from forge_core.undo.expected import Effect, Proof
+from forge_core.undo.expected_effects import Effect, Proof
 
 _VALUED = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"})
 _MAILED_PATCH = r"From [0-9a-f]{40,64} Mon Sep 17 00:00:00 2001\n(?s:.*)"

@@ -45,7 +45,7 @@ from forge_core.tools.expected.words import (
     with_texts,
     without_bodies,
 )
-from forge_core.undo.expected import Effect, ExpectedEffects, Proof
+from forge_core.undo.expected_effects import Effect, ExpectedEffects, Proof
 
 _MAX_DEPTH = 4
 _LABEL = 60

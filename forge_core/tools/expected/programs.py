@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from forge_core.permissions.programs.word_sets import table
-from forge_core.undo.expected import Effect
+from forge_core.undo.expected_effects import Effect
 
 READERS = table(
     """pytest py.test tox nox mypy pyright pyre flake8 pylint pydocstyle bandit vulture jest vitest mocha

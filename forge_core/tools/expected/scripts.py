@@ -14,7 +14,7 @@ from forge_core.tools.expected.makefiles import made_for_certain, package_script
 from forge_core.tools.expected.node_outputs import node_outputs
 from forge_core.tools.expected.python_outputs import Outputs, python_outputs
 from forge_core.tools.expected.words import names_in, operands, snake_case, with_arguments
-from forge_core.undo.expected import Effect, Proof
+from forge_core.undo.expected_effects import Effect, Proof
 
 _MAX_WORDS = 3_000
 _ASKS = frozenset({"-h", "--help", "--version", "-V"})

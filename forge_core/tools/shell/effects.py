@@ -11,7 +11,7 @@ from forge_core.tools.base import ExecutionContext
 from forge_core.tools.editing.text import sha256
 from forge_core.tools.expected.lines import expected_effects
 from forge_core.tools.paths import MAX_TEXT_BYTES, shown
-from forge_core.undo.expected import ExpectedEffects
+from forge_core.undo.expected_effects import ExpectedEffects
 
 _MAX_WATCHED = 2_000
 _MAX_NAMED = 20

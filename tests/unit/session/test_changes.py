@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.session.changes import TurnChanges, changes_of
-from forge_core.undo.expected import Claim, Effect, ExpectedEffects, Proof
+from forge_core.undo.expected_effects import Claim, Effect, ExpectedEffects, Proof
 from forge_core.workspace.changes import ChangedFile, ChangeList, Counts, FilePatch, Status
 from forge_core.workspace.work_tree import WorkTreeChanges
 from tests.unit.undo.workspace import Workspace, make_repository, make_workspace, shapes

@@ -9,7 +9,7 @@ import pytest
 from forge_core.tools.expected.execution import WHOLE_LINE, executions
 from forge_core.tools.expected.lines import expected_effects
 from forge_core.tools.expected.loops import unrolled
-from forge_core.undo.expected import Effect, Proof
+from forge_core.undo.expected_effects import Effect, Proof
 
 
 @pytest.mark.parametrize(

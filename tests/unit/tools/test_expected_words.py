@@ -8,7 +8,7 @@ import pytest
 
 from forge_core.tools.expected.lines import expected_effects
 from forge_core.tools.expected.words import without_bodies
-from forge_core.undo.expected import Effect
+from forge_core.undo.expected_effects import Effect
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from forge_core.tools import BashTool, ExecutionContext, ReadTool, ToolExecutor
 from forge_core.tools.builtin import bash as bash_module
 from forge_core.tools.shell import effects as effects_module
 from forge_core.tools.shell.jobs import JobTable
-from forge_core.undo.expected import UNKNOWN, ExpectedEffects
+from forge_core.undo.expected_effects import UNKNOWN, ExpectedEffects
 
 
 @dataclass

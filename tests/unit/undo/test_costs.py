@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.undo.attribution import Attribution, Facts
-from forge_core.undo.expected import Claim, Covers, Effect, ExpectedEffects
-from forge_core.undo.git_objects import GitObjects
-from forge_core.undo.image import ABSENT, Change, Image, Kind
-from forge_core.undo.recorder import Recorder
-from forge_core.undo.watcher import SourceFiles
+from forge_core.undo.attribution.command_changes import Attribution, Facts
+from forge_core.undo.change_recorder import Recorder
+from forge_core.undo.expected_effects import Claim, Covers, Effect, ExpectedEffects
+from forge_core.undo.file_state import ABSENT, Change, Image, Kind
+from forge_core.undo.snapshot.workspace_snapshot import SourceFiles
+from forge_core.undo.storage.git_objects import GitObjects
 from tests.unit.undo.workspace import Workspace, make_repository, make_workspace, shell
 
 pytestmark = pytest.mark.slow

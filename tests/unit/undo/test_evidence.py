@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.tools.expected.lines import expected_effects
-from forge_core.undo.evidence import (
+from forge_core.undo.attribution.evidence import (
     archive_digests,
     is_fixed,
     is_manifest_update,
@@ -15,7 +15,7 @@ from forge_core.undo.evidence import (
     is_patched,
     is_reformatted,
 )
-from forge_core.undo.generated import is_build_output, is_cache
+from forge_core.undo.attribution.generated_files import is_build_output, is_cache
 
 
 def test_a_formatter_explains_layout_and_nothing_else() -> None:

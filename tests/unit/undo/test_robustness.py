@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from forge_core.undo import UndoStore
-from forge_core.undo.expected import Claim, Effect, ExpectedEffects
-from forge_core.undo.recorder import Recorder
-from forge_core.undo.watcher import Look
+from forge_core.undo.change_recorder import Recorder
+from forge_core.undo.expected_effects import Claim, Effect, ExpectedEffects
+from forge_core.undo.snapshot.workspace_snapshot import Look
 from tests.unit.undo.workspace import Workspace, make_repository, make_workspace, shapes, shell
 
 REPOSITORY = Path(__file__).resolve().parents[3]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.undo.write_counts import WriteCounts
+from forge_core.undo.attribution.write_counts import WriteCounts
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is an interface of Linux")
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from forge_core.undo.evidence import (
+from forge_core.undo.attribution.evidence import (
     archive_digests,
     edit_of,
     is_fixed,
@@ -24,10 +24,10 @@ from forge_core.undo.evidence import (
     patch_texts,
     sed_result,
 )
-from forge_core.undo.expected import Claim, Covers, Effect, ExpectedEffects, Proof
-from forge_core.undo.generated import has_generated_content, is_build_output, is_cache
-from forge_core.undo.git_objects import GitObjects
-from forge_core.undo.image import ABSENT, Change, Image, Kind
+from forge_core.undo.attribution.generated_files import has_generated_content, is_build_output, is_cache
+from forge_core.undo.expected_effects import Claim, Covers, Effect, ExpectedEffects, Proof
+from forge_core.undo.file_state import ABSENT, Change, Image, Kind
+from forge_core.undo.storage.git_objects import GitObjects
 
 _MAX_BYTES = 4 * 1024 * 1024
 """A larger file's content is not compared."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from forge_core.undo.blobs import BlobStore
-from forge_core.undo.git_objects import GitObjects
-from forge_core.undo.image import Image, Kind
-from forge_core.undo.turn_log import TurnLog
+from forge_core.undo.file_state import Image, Kind
+from forge_core.undo.storage.blobs import BlobStore
+from forge_core.undo.storage.git_objects import GitObjects
+from forge_core.undo.storage.turn_log import TurnLog
 
 PACKED_BYTES = 4 * 1024 * 1024
 """Of one look over the workspace: what is beyond is kept as it is, since compressing costs 15 ms a MB."""

@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from pathlib import Path
 
-from forge_core.undo.camera import Camera
-from forge_core.undo.git_objects import GitObjects
-from forge_core.undo.image import ABSENT, Change, Image, Kind
-from forge_core.undo.keeper import Keeper
-from forge_core.undo.mounts import NoMounts, StandIns
-from forge_core.undo.scan import MAX_ENTRIES, Listing, scan, stamp_of
-from forge_core.undo.tree import TooLargeError, Tree
+from forge_core.undo.file_state import ABSENT, Change, Image, Kind
+from forge_core.undo.snapshot.file_capture import Camera
+from forge_core.undo.snapshot.listing import MAX_ENTRIES, Listing, scan, stamp_of
+from forge_core.undo.snapshot.mount_points import NoMounts, StandIns
+from forge_core.undo.storage.content_store import Keeper
+from forge_core.undo.storage.file_tree import TooLargeError, Tree
+from forge_core.undo.storage.git_objects import GitObjects
 from forge_core.workspace.ignore import IgnoreRules
 
 MAX_LOOK_SECONDS = 5.0

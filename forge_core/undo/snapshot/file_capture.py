@@ -7,10 +7,10 @@ import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from forge_core.undo.git_objects import GitObjects
-from forge_core.undo.image import Image, Kind
-from forge_core.undo.keeper import Keeper
-from forge_core.undo.tree import Content, TooLargeError, read_file
+from forge_core.undo.file_state import Image, Kind
+from forge_core.undo.storage.content_store import Keeper
+from forge_core.undo.storage.file_tree import Content, TooLargeError, read_file
+from forge_core.undo.storage.git_objects import GitObjects
 
 MAX_FILE_BYTES_IN_GIT = 10 * 1024 * 1024
 """A larger file is not copied before commands."""

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Collection
 from pathlib import Path
 
-from forge_core.undo.tree import write_all
+from forge_core.undo.storage.file_tree import write_all
 
 SEGMENT_BYTES = 16 * 1024 * 1024
 """A new segment begins once one is larger than this."""

@@ -9,11 +9,11 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from forge_core.undo.expected import UNKNOWN, ExpectedEffects
-from forge_core.undo.image import Image
-from forge_core.undo.mounts import MountGuard, NoMounts
-from forge_core.undo.recorder import Recorder, Watch
+from forge_core.undo.change_recorder import Recorder, Watch
+from forge_core.undo.expected_effects import UNKNOWN, ExpectedEffects
+from forge_core.undo.file_state import Image
 from forge_core.undo.report import CommandEffects, TurnFiles, TurnView, UndoReport
+from forge_core.undo.snapshot.mount_points import MountGuard, NoMounts
 
 LIMIT_BYTES = 256 * 1024 * 1024
 """Of what one session keeps on disk."""
@@ -31,7 +31,7 @@ class UndoStore:
     keeps it and names it as a conflict where the tool had been there before. A job that outlives its turn is
     no longer covered: what it writes later is named, never undone.
 
-    Not covered: what git ignores, files over the limits in `watcher`, and `.git`: commits stay.
+    Not covered: what git ignores, files over the limits in `snapshot`, and `.git`: commits stay.
 
     Calls are carried out in order on one thread, so a cancelled call does not leave half of its work.
     Failures of the disk never reach the tools: the call goes on, and `on_trouble` gets a sentence for the

@@ -12,22 +12,22 @@ from typing import Literal
 
 from forge_core.errors import ForgeError
 from forge_core.sanitize import safe_line
-from forge_core.undo.attribution import Attribution, Facts
-from forge_core.undo.blobs import BlobStore
-from forge_core.undo.expected import UNKNOWN, ExpectedEffects
-from forge_core.undo.git_objects import GitObjects
-from forge_core.undo.history import Turn
-from forge_core.undo.image import ABSENT, Change, Image
-from forge_core.undo.keeper import Keeper
-from forge_core.undo.mounts import MountGuard, NoMounts, StandIns
-from forge_core.undo.naming import not_undoable
-from forge_core.undo.pruning import lock, prune_others
+from forge_core.undo.attribution.command_changes import Attribution, Facts
+from forge_core.undo.attribution.write_counts import WriteCounts
+from forge_core.undo.expected_effects import UNKNOWN, ExpectedEffects
+from forge_core.undo.file_state import ABSENT, Change, Image
 from forge_core.undo.report import CommandEffects, TurnFiles, TurnView, UndoReport
 from forge_core.undo.restore import Outcome, Restorer
-from forge_core.undo.tree import Tree
-from forge_core.undo.turn_log import TurnLog
-from forge_core.undo.watcher import Look, SourceFiles, Watcher
-from forge_core.undo.write_counts import WriteCounts
+from forge_core.undo.snapshot.mount_points import MountGuard, NoMounts, StandIns
+from forge_core.undo.snapshot.workspace_snapshot import Look, SourceFiles, Watcher
+from forge_core.undo.storage.blobs import BlobStore
+from forge_core.undo.storage.content_store import Keeper
+from forge_core.undo.storage.file_tree import Tree
+from forge_core.undo.storage.git_objects import GitObjects
+from forge_core.undo.storage.retention import lock, prune_others
+from forge_core.undo.storage.turn_history import Turn
+from forge_core.undo.storage.turn_log import TurnLog
+from forge_core.undo.summaries import not_undoable
 
 MAX_CAPTURE_BYTES = 64 * 1024 * 1024
 """A larger file that a file tool changes is not kept."""

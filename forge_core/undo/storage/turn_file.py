@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from forge_core.undo.history import Doubt, History, Turn
-from forge_core.undo.image import Change, Image
+from forge_core.undo.file_state import Change, Image
+from forge_core.undo.storage.turn_history import Doubt, History, Turn
 
 
 class UndoIndex:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from forge_core.undo.image import Change, Image
+from forge_core.undo.file_state import Change, Image
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from forge_core.undo.history import History, Turn
-from forge_core.undo.image import ABSENT, Change, Image, Kind
-from forge_core.undo.index import UndoIndex
-from forge_core.undo.naming import not_undoable
+from forge_core.undo.file_state import ABSENT, Change, Image, Kind
 from forge_core.undo.report import TurnFiles, TurnView
+from forge_core.undo.storage.turn_file import UndoIndex
+from forge_core.undo.storage.turn_history import History, Turn
+from forge_core.undo.summaries import not_undoable
 
 
 class TurnLog:

@@ -1,0 +1,1 @@
+"""Which of the changes found while a command ran are the command's."""

@@ -1,0 +1,1 @@
+"""The last known state of the workspace, and the differences from it."""
