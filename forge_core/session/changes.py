@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from forge_core.errors import ToolError
 from forge_core.tools.editing.diff import CONTEXT_LINES, unified_diff
 from forge_core.tools.editing.text import decode
-from forge_core.undo.file_state import ABSENT, Change, Image, Kind
+from forge_core.undo.file_state import ABSENT, EntryKind, FileChange, FileState
 from forge_core.undo.report import TurnFiles, TurnView
 from forge_core.undo.undo_store import UndoStore
 from forge_core.workspace.changes import (
@@ -45,7 +45,7 @@ class TurnChanges:
 
     def __init__(self, undo: UndoStore | None) -> None:
         self._undo = undo
-        self._changes: Mapping[str, Change] = {}
+        self._changes: Mapping[str, FileChange] = {}
 
     async def read(self) -> ChangeList:
         title = "Last turn"
@@ -82,15 +82,16 @@ class TurnChanges:
     async def _contents(self, files: Sequence[ChangedFile]) -> list[tuple[bytes | None, bytes | None]]:
         """What each file held before and after; None for what is not kept."""
         images = [image for file in files for image in self._images(file)]
-        wanted = [image for image in images if image.kind is Kind.FILE]
+        wanted = [image for image in images if image.kind is EntryKind.FILE]
         kept = await self._undo.contents(wanted) if self._undo is not None and wanted else ()
         found = dict(zip(map(_key, wanted), kept, strict=True))
         sides = [
-            _other_content(image) if image.kind is not Kind.FILE else found[_key(image)] for image in images
+            _other_content(image) if image.kind is not EntryKind.FILE else found[_key(image)]
+            for image in images
         ]
         return list(zip(sides[::2], sides[1::2], strict=True))
 
-    def _images(self, file: ChangedFile) -> tuple[Image, Image]:
+    def _images(self, file: ChangedFile) -> tuple[FileState, FileState]:
         change = self._changes.get(file.path)
         if change is None:
             return ABSENT, ABSENT
@@ -103,7 +104,7 @@ def _files(turn: TurnFiles) -> list[ChangedFile]:
     moved = {what.removeprefix(_MOVED) for _, what in turn.view.changes if what.startswith(_MOVED)}
     for name, what in turn.view.changes:
         change = turn.changes[name]
-        is_folder = {change.before.kind, change.after.kind} <= {Kind.FOLDER, Kind.ABSENT}
+        is_folder = {change.before.kind, change.after.kind} <= {EntryKind.FOLDER, EntryKind.ABSENT}
         if (is_folder and what != "mode changed") or name in moved:
             continue
         old = what.removeprefix(_MOVED) if what.startswith(_MOVED) else ""
@@ -111,21 +112,21 @@ def _files(turn: TurnFiles) -> list[ChangedFile]:
     return sorted(files, key=lambda file: file.path.split("/"))
 
 
-def _status(change: Change, old_path: str) -> Status:
+def _status(change: FileChange, old_path: str) -> Status:
     if old_path:
         return Status.RENAMED
-    if change.before.kind is Kind.ABSENT:
+    if change.before.kind is EntryKind.ABSENT:
         return Status.ADDED
-    return Status.DELETED if change.after.kind is Kind.ABSENT else Status.CHANGED
+    return Status.DELETED if change.after.kind is EntryKind.ABSENT else Status.CHANGED
 
 
-def _note(change: Change) -> str:
+def _note(change: FileChange) -> str:
     before, after = change.before, change.after
     if ABSENT not in (before, after) and before.kind is not after.kind:
         return f"was a {before.kind}, is a {after.kind}"
-    if before.kind is after.kind is not Kind.LINK and before.mode != after.mode:
+    if before.kind is after.kind is not EntryKind.LINK and before.mode != after.mode:
         return f"mode {before.mode:o} → {after.mode:o}"
-    return "link" if Kind.LINK in (before.kind, after.kind) else ""
+    return "link" if EntryKind.LINK in (before.kind, after.kind) else ""
 
 
 def _remark(view: TurnView, has_files: bool) -> str:
@@ -141,13 +142,13 @@ def _remark(view: TurnView, has_files: bool) -> str:
     return "" if has_files else "The last turn changed no files."
 
 
-def _key(image: Image) -> tuple[str, int]:
+def _key(image: FileState) -> tuple[str, int]:
     return image.digest, image.size
 
 
-def _other_content(image: Image) -> bytes:
+def _other_content(image: FileState) -> bytes:
     """What stands for the text of what is no file: where a link leads."""
-    return image.target.encode("utf-8", "surrogateescape") if image.kind is Kind.LINK else b""
+    return image.target.encode("utf-8", "surrogateescape") if image.kind is EntryKind.LINK else b""
 
 
 def _count(sides: Mapping[ChangedFile, tuple[bytes | None, bytes | None]]) -> Mapping[str, Counts]:
@@ -170,7 +171,10 @@ def _texts(before: bytes | None, after: bytes | None) -> tuple[str, str] | None:
 
 
 def _patch(
-    file: ChangedFile, images: tuple[Image, Image], sides: tuple[bytes | None, bytes | None], is_whole: bool
+    file: ChangedFile,
+    images: tuple[FileState, FileState],
+    sides: tuple[bytes | None, bytes | None],
+    is_whole: bool,
 ) -> FilePatch:
     before, after = sides
     kind = {Status.ADDED: "new", Status.DELETED: "deleted"}.get(file.status, "")
@@ -189,7 +193,7 @@ def _patch(
     return FilePatch(head + diff.diff + "\n")
 
 
-def _same_bytes(file: ChangedFile, images: tuple[Image, Image]) -> str:
+def _same_bytes(file: ChangedFile, images: tuple[FileState, FileState]) -> str:
     if file.old_path:
         return f"Renamed from {quoted(file.old_path)}; its content is the same."
     if images[0].kind is images[1].kind and images[0].mode != images[1].mode:

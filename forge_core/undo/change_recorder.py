@@ -12,20 +12,20 @@ from typing import Literal
 
 from forge_core.errors import ForgeError
 from forge_core.sanitize import safe_line
-from forge_core.undo.attribution.command_changes import Attribution, Facts
+from forge_core.undo.attribution.command_changes import Attribution, AttributionContext
 from forge_core.undo.attribution.write_counts import WriteCounts
 from forge_core.undo.expected_effects import UNKNOWN, ExpectedEffects
-from forge_core.undo.file_state import ABSENT, Change, Image
+from forge_core.undo.file_state import ABSENT, FileChange, FileState
 from forge_core.undo.report import CommandEffects, TurnFiles, TurnView, UndoReport
-from forge_core.undo.restore import Outcome, Restorer
+from forge_core.undo.restore import Restorer, RestoreResult
 from forge_core.undo.snapshot.mount_points import MountGuard, NoMounts, StandIns
-from forge_core.undo.snapshot.workspace_snapshot import Look, SourceFiles, Watcher
+from forge_core.undo.snapshot.workspace_snapshot import SnapshotDiff, SourceFiles, WorkspaceSnapshot
 from forge_core.undo.storage.blobs import BlobStore
-from forge_core.undo.storage.content_store import Keeper
-from forge_core.undo.storage.file_tree import Tree
+from forge_core.undo.storage.content_store import ContentStore
+from forge_core.undo.storage.file_tree import FileTree
 from forge_core.undo.storage.git_objects import GitObjects
 from forge_core.undo.storage.retention import lock, prune_others
-from forge_core.undo.storage.turn_history import Turn
+from forge_core.undo.storage.turn_history import TurnRecord
 from forge_core.undo.storage.turn_log import TurnLog
 from forge_core.undo.summaries import not_undoable
 
@@ -38,10 +38,10 @@ _HISTORY = "git's own history: commits and branches"
 
 
 @dataclass(slots=True, eq=False)
-class Watch:
+class CommandWatch:
     """A command that runs."""
 
-    turn: Turn | None
+    turn: TurnRecord | None
     gave_up: str = ""
     history_stamp: int = 0
     seen: dict[str, None] = field(default_factory=dict)
@@ -55,13 +55,13 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    before: Image
+    before: FileState
     at: float
     call: frozenset[str]
     """The names that the tool was about to change: once one has, the others are no longer waited for."""
 
 
-class Recorder:
+class ChangeRecorder:
     """One session's undo. `on_trouble` is called, from the thread, with a sentence for the person."""
 
     def __init__(
@@ -80,13 +80,13 @@ class Recorder:
         self._folder = folder
         self._git = GitObjects(root)
         hidden = [folder, *([private] if private else [])]
-        self._watcher = Watcher(root, self._git, hidden, max_entries, self._stand_ins)
-        self._tree = Tree(str(root))
+        self._watcher = WorkspaceSnapshot(root, self._git, hidden, max_entries, self._stand_ins)
+        self._tree = FileTree(str(root))
         self._blobs = BlobStore(folder / "blobs")
         self._log = TurnLog(folder / "turns.jsonl", on_trouble)
-        self._keeper = Keeper(self._blobs, self._git, self._log, limit_bytes, self._needed)
+        self._keeper = ContentStore(self._blobs, self._git, self._log, limit_bytes, self._needed)
         self._pending: dict[str, _Pending] = {}
-        self._watches: set[Watch] = set()
+        self._watches: set[CommandWatch] = set()
         self._gave_up = ""
         self._lock: int | None = None
 
@@ -174,7 +174,7 @@ class Recorder:
             if image is None:
                 self._log.lose(name, why)
             elif image != pending.before:
-                self._log.record(Change(name, pending.before, image))
+                self._log.record(FileChange(name, pending.before, image))
                 if name in pending.call:
                     acted.add(pending.call)
             elif now - pending.at < _PATIENCE_S:
@@ -182,7 +182,9 @@ class Recorder:
             del self._pending[name]
         self._pending = {name: one for name, one in self._pending.items() if one.call not in acted}
 
-    def before_command(self, expected: ExpectedEffects = UNKNOWN, earlier: Watch | None = None) -> Watch:
+    def before_command(
+        self, expected: ExpectedEffects = UNKNOWN, earlier: CommandWatch | None = None
+    ) -> CommandWatch:
         """`earlier` is the watch of the same command that has ended: its writes go on being counted."""
         self.open()
         self.settle()
@@ -197,7 +199,7 @@ class Recorder:
         self._watches.add(watch)
         return watch
 
-    def _watched(self, expected: ExpectedEffects, writes: WriteCounts) -> Watch:
+    def _watched(self, expected: ExpectedEffects, writes: WriteCounts) -> CommandWatch:
         look = self._look()
         running = self._running_watches()
         if running:
@@ -209,10 +211,10 @@ class Recorder:
                 f"This turn can't be undone as a whole: files could not be kept ({self._keeper.trouble})."
             )
         stamp = self._git.history_stamp()
-        return Watch(self._log.running, look.gave_up, stamp, expected=expected, writes=writes)
+        return CommandWatch(self._log.running, look.gave_up, stamp, expected=expected, writes=writes)
 
     def after_command(
-        self, watch: Watch, ended_ns: int = 0, *, goes_on: bool = False, exit_status: int | None = None
+        self, watch: CommandWatch, ended_ns: int = 0, *, goes_on: bool = False, exit_status: int | None = None
     ) -> CommandEffects:
         """What changed since the last look. It is the command's where its line explains it and its turn still
         runs; of a job that ends later it can't be told apart from what the person did, and is named but never
@@ -226,7 +228,7 @@ class Recorder:
             if not goes_on and watch.writes is not None:
                 watch.writes.close()
 
-    def _after(self, watch: Watch, ended_ns: int) -> CommandEffects:
+    def _after(self, watch: CommandWatch, ended_ns: int) -> CommandEffects:
         self.settle()
         if watch.gave_up:
             reason = f"what the command changed: {watch.gave_up}"
@@ -285,7 +287,7 @@ class Recorder:
         self.open()
         return self._log.last()
 
-    def contents(self, images: Sequence[Image]) -> list[bytes | None]:
+    def contents(self, images: Sequence[FileState]) -> list[bytes | None]:
         """The bytes of files as they were, as far as they are still kept."""
         self.open()
         fetched = self._keeper.fetch(images)
@@ -295,26 +297,26 @@ class Recorder:
         """What no undo brings back, as far as it is known: ignored files, and those that were not kept."""
         return not_undoable(self._watcher.uncovered, self._watcher.ignored)
 
-    def _restored(self, changes: Iterable[Change]) -> Outcome:
+    def _restored(self, changes: Iterable[FileChange]) -> RestoreResult:
         with self._mounts.settled():
             in_use = {self._name(path) for path in self._mounts.in_use()}
             stand_ins, ignored = self._stand_ins.names(), self._watcher.all_ignored()
             return Restorer(self._tree, self._keeper, changes, in_use, stand_ins, ignored).run()
 
-    def _look(self) -> Look:
+    def _look(self) -> SnapshotDiff:
         """One look; after one that gave up, none is tried again in the same turn."""
         if self._gave_up:
-            return Look(gave_up=self._gave_up)
+            return SnapshotDiff(gave_up=self._gave_up)
         look = self._watcher.look(self._keeper)
         self._gave_up = look.gave_up
         return look
 
-    def _running_watches(self) -> list[Watch]:
+    def _running_watches(self) -> list[CommandWatch]:
         """The commands of the turn that runs."""
         turn = self._log.running
         return [watch for watch in self._watches if turn is not None and watch.turn is turn]
 
-    def _attribute(self, look: Look, running: Sequence[Watch], ended_ns: int = 0) -> None:
+    def _attribute(self, look: SnapshotDiff, running: Sequence[CommandWatch], ended_ns: int = 0) -> None:
         """Gives the turn what its commands explain. What they don't may be the user's; what a job of an
         earlier turn explains is nobody's here."""
         explained = self._explained(look, running, ended_ns)
@@ -331,7 +333,7 @@ class Recorder:
         for name, why in look.lost.items():
             self._log.lose(name, why)
 
-    def _explained(self, look: Look, watches: Sequence[Watch], ended_ns: int = 0) -> set[str]:
+    def _explained(self, look: SnapshotDiff, watches: Sequence[CommandWatch], ended_ns: int = 0) -> set[str]:
         """The paths whose change one of these commands explains."""
         if not look.changes:
             return set()
@@ -339,20 +341,20 @@ class Recorder:
         found: set[str] = set()
         for watch in watches:
             writes = watch.writes.of if watch.writes is not None else (lambda path: None)
-            facts = Facts(
+            facts = AttributionContext(
                 self.contents, writes, files.digests_below, look.changed_at_ns, ended_ns, watch.exit_status
             )
             found |= Attribution(watch.expected, look.changes, self._git, facts).explained()
         return found
 
-    def _left_alone(self, also: Sequence[str] | None) -> Turn | None:
+    def _left_alone(self, also: Sequence[str] | None) -> TurnRecord | None:
         """The turn that was undone last, when it has left alone what is asked for now."""
         turn = self._log.history.to_redo()
         if turn is None or (also is not None and not also) or not turn.doubtful():
             return None
         return turn if also is None or _selected(turn.doubtful(), also) else None
 
-    def _chosen(self, turn: Turn | None, also: Sequence[str] | None) -> set[str]:
+    def _chosen(self, turn: TurnRecord | None, also: Sequence[str] | None) -> set[str]:
         """Raises ForgeError for a name that isn't among those left alone."""
         known = turn.doubtful() if turn is not None else []
         if also is None:
@@ -385,7 +387,7 @@ class Recorder:
             folder = folder.rpartition("/")[0]
 
     def _report(
-        self, kind: Literal["undo", "redo"], turn: Turn, outcome: Outcome, lost: dict[str, str]
+        self, kind: Literal["undo", "redo"], turn: TurnRecord, outcome: RestoreResult, lost: dict[str, str]
     ) -> UndoReport:
         done = outcome.done
         return UndoReport(

@@ -12,7 +12,7 @@ from enum import IntEnum, StrEnum
 from fnmatch import fnmatchcase
 
 
-class Effect(StrEnum):
+class FileEffect(StrEnum):
     """What a claim says of a path. All but the first two are checked against the contents."""
 
     WRITE = "write"
@@ -81,7 +81,7 @@ _SIGNALLED = 128
 class Claim:
     """One expectation about paths, relative to the workspace."""
 
-    effect: Effect
+    effect: FileEffect
     path: str
     covers: Covers = Covers.EXACT
     details: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ class Claim:
 
     def makes_folder(self, folder: str) -> bool:
         """Whether `folder` is on the way to what is claimed."""
-        return self.effect not in (Effect.REMOVE, Effect.MODE) and self.path.startswith(folder + "/")
+        return self.effect not in (FileEffect.REMOVE, FileEffect.MODE) and self.path.startswith(folder + "/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class ExpectedEffects:
 
     def named(self) -> Iterator[str]:
         """The paths whose writes are to be counted."""
-        unwritten = (Effect.REMOVE, Effect.MODE, Effect.GIT)
+        unwritten = (FileEffect.REMOVE, FileEffect.MODE, FileEffect.GIT)
         for claim in self.claims:
             is_exact = claim.covers is Covers.EXACT and claim.effect not in unwritten
             folder = claim.path.rpartition("/")[0]
@@ -130,7 +130,7 @@ class ExpectedEffects:
     def trees(self) -> Iterator[str]:
         """The folders in which the writes of all files are to be counted."""
         for claim in self.claims:
-            if claim.covers is Covers.BELOW and claim.effect in (Effect.FORMAT, Effect.FIX):
+            if claim.covers is Covers.BELOW and claim.effect in (FileEffect.FORMAT, FileEffect.FIX):
                 yield claim.path
 
 

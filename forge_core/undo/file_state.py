@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     ABSENT = "absent"
     FILE = "file"
     LINK = "link"
@@ -17,14 +17,14 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class FileState:
     """What stands at a path. Two images are equal when bringing one back would change nothing of the other.
 
     Modification times are left out on purpose: a file that is brought back is new to a build tool, which
     would otherwise keep what it built from the later content.
     """
 
-    kind: Kind
+    kind: EntryKind
     mode: int = 0
     """Permission bits of a file or folder."""
     digest: str = ""
@@ -49,10 +49,10 @@ class Image:
         return record
 
     @classmethod
-    def from_record(cls, record: dict[str, Any]) -> Image:
+    def from_record(cls, record: dict[str, Any]) -> FileState:
         """The inverse of `as_record`. Raises ValueError, TypeError or KeyError on anything else."""
         image = cls(
-            Kind(record["kind"]),
+            EntryKind(record["kind"]),
             int(record.get("mode", 0)),
             str(record.get("digest", "")),
             int(record.get("size", 0)),
@@ -61,32 +61,32 @@ class Image:
             int(record.get("inode", 0)),
             int(record.get("links", 1)),
         )
-        if image.kind is Kind.FILE and len(image.digest) != 64:
+        if image.kind is EntryKind.FILE and len(image.digest) != 64:
             raise ValueError(f"{record!r} is no file's image")
         return image
 
 
-ABSENT = Image(Kind.ABSENT)
+ABSENT = FileState(EntryKind.ABSENT)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """What a turn made of one path."""
 
     path: str
     """Relative to the workspace with forward slashes; absolute when it lies outside."""
-    before: Image
-    after: Image
+    before: FileState
+    after: FileState
 
-    def reversed(self) -> Change:
-        return Change(self.path, self.after, self.before)
+    def reversed(self) -> FileChange:
+        return FileChange(self.path, self.after, self.before)
 
     @property
     def verb(self) -> str:
         """What happened, in one word for the person."""
-        if self.before.kind is Kind.ABSENT:
+        if self.before.kind is EntryKind.ABSENT:
             return "created"
-        if self.after.kind is Kind.ABSENT:
+        if self.after.kind is EntryKind.ABSENT:
             return "deleted"
         if self.before.kind is self.after.kind and self.before.digest == self.after.digest:
             return "changed" if self.before.target != self.after.target else "mode changed"

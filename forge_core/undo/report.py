@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from forge_core.sanitize import safe_line
-from forge_core.undo.file_state import Change
+from forge_core.undo.file_state import FileChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class TurnFiles:
     """What a turn did to files, with the images by which the contents can be asked for."""
 
     view: TurnView
-    changes: Mapping[str, Change]
+    changes: Mapping[str, FileChange]
     """By name."""
 
 

@@ -14,11 +14,11 @@ import stat
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
-from forge_core.undo.file_state import ABSENT, Change, Image, Kind
+from forge_core.undo.file_state import ABSENT, EntryKind, FileChange, FileState
 from forge_core.undo.report import Conflict
 from forge_core.undo.snapshot.listing import stamp_of
-from forge_core.undo.storage.content_store import Keeper
-from forge_core.undo.storage.file_tree import TooLargeError, Tree
+from forge_core.undo.storage.content_store import ContentStore
+from forge_core.undo.storage.file_tree import FileTree, TooLargeError
 
 _SYNCED_EACH = 100
 _STAND_IN_BYTES = 2
@@ -28,10 +28,10 @@ _OPEN_MODE = 0o700
 
 
 @dataclass(slots=True)
-class Outcome:
+class RestoreResult:
     """What became of the paths."""
 
-    done: list[Change] = field(default_factory=list)
+    done: list[FileChange] = field(default_factory=list)
     conflicts: list[Conflict] = field(default_factory=list)
 
 
@@ -40,9 +40,9 @@ class Restorer:
 
     def __init__(
         self,
-        tree: Tree,
-        keeper: Keeper,
-        changes: Iterable[Change],
+        tree: FileTree,
+        keeper: ContentStore,
+        changes: Iterable[FileChange],
         in_use: Collection[str] = (),
         stand_ins: Collection[str] = (),
         ignored: frozenset[str] = frozenset(),
@@ -58,10 +58,10 @@ class Restorer:
         self._changes = sorted(changes, key=lambda change: change.path)
         self._stamps: dict[str, int] = {}
         self._fetched: dict[str, bytes] = {}
-        self._outcome = Outcome()
+        self._outcome = RestoreResult()
         self._refused: set[str] = set()
 
-    def run(self) -> Outcome:
+    def run(self) -> RestoreResult:
         """Raises nothing for a path that can't be brought back: that is a conflict, and it stays as it is."""
         steps = self._plan()
         self._tree.syncs_each = len(steps) <= _SYNCED_EACH
@@ -69,27 +69,27 @@ class Restorer:
         deepest_first = sorted(steps, key=lambda change: change.path.count("/"), reverse=True)
         for change in deepest_first:
             if _is_leaf(change.before) and not _is_leaf(change.after):
-                self._attempt(change, self._remove, is_last=change.after.kind is Kind.ABSENT)
+                self._attempt(change, self._remove, is_last=change.after.kind is EntryKind.ABSENT)
         for change in deepest_first:
-            if change.before.kind is Kind.FOLDER and change.after.kind is not Kind.FOLDER:
-                self._attempt(change, self._remove_folder, is_last=change.after.kind is Kind.ABSENT)
+            if change.before.kind is EntryKind.FOLDER and change.after.kind is not EntryKind.FOLDER:
+                self._attempt(change, self._remove_folder, is_last=change.after.kind is EntryKind.ABSENT)
         for change in steps:
-            if change.before.kind is not Kind.FOLDER and change.after.kind is Kind.FOLDER:
+            if change.before.kind is not EntryKind.FOLDER and change.after.kind is EntryKind.FOLDER:
                 self._attempt(change, self._make_folder, is_last=False)
         for change in steps:
             if _is_leaf(change.after):
                 self._attempt(change, self._put)
         for change in deepest_first:
-            if change.after.kind is Kind.FOLDER:
+            if change.after.kind is EntryKind.FOLDER:
                 self._attempt(change, self._set_folder_mode)
         if not self._tree.syncs_each:
             os.sync()
         return self._outcome
 
-    def _plan(self) -> list[Change]:
+    def _plan(self) -> list[FileChange]:
         """The changes whose paths hold what is expected and whose wanted bytes can be read."""
         self._fetched = self._keeper.fetch([change.after for change in self._changes])
-        steps: list[Change] = []
+        steps: list[FileChange] = []
         for change in self._changes:
             try:
                 current = self._current(change)
@@ -103,7 +103,7 @@ class Restorer:
                 self._refuse(change, _difference(current, change))
             elif change.path in self._in_use and not _keeps_its_entry(change):
                 self._refuse(change, _IN_USE)
-            elif change.after.kind is Kind.FILE and self._bytes(change.after) is None:
+            elif change.after.kind is EntryKind.FILE and self._bytes(change.after) is None:
                 where = "git no longer holds it" if change.after.git else "it is damaged in the store"
                 self._refuse(change, f"its other content can't be read: {where}")
             else:
@@ -112,7 +112,7 @@ class Restorer:
                 steps.append(change)
         return steps
 
-    def _current(self, change: Change) -> Image | None:
+    def _current(self, change: FileChange) -> FileState | None:
         """What stands there now; None for a file too large to be what is expected."""
         if change.path in self._stand_ins:
             status = self._tree.status(change.path)
@@ -123,7 +123,9 @@ class Restorer:
         except TooLargeError:
             return None
 
-    def _attempt(self, change: Change, act: Callable[[Change], bool], *, is_last: bool = True) -> None:
+    def _attempt(
+        self, change: FileChange, act: Callable[[FileChange], bool], *, is_last: bool = True
+    ) -> None:
         if change.path in self._refused:
             return
         try:
@@ -134,11 +136,11 @@ class Restorer:
         if done and is_last:
             self._outcome.done.append(change)
 
-    def _refuse(self, change: Change, why: str) -> None:
+    def _refuse(self, change: FileChange, why: str) -> None:
         self._refused.add(change.path)
         self._outcome.conflicts.append(Conflict(change.path, why))
 
-    def _is_untouched(self, change: Change) -> bool:
+    def _is_untouched(self, change: FileChange) -> bool:
         """Whether the path is as it was when it was checked. Our own writes to another name of the same file
         count as untouched; anything else is refused."""
         status = self._tree.status(change.path)
@@ -150,28 +152,28 @@ class Restorer:
         self._refuse(change, "it changed during the undo")
         return False
 
-    def _open_folders(self, steps: list[Change]) -> None:
+    def _open_folders(self, steps: list[FileChange]) -> None:
         for change in steps:
-            if change.before.kind is Kind.FOLDER and change.before.mode & _OPEN_MODE != _OPEN_MODE:
-                wanted = change.after.mode if change.after.kind is Kind.FOLDER else change.before.mode
+            if change.before.kind is EntryKind.FOLDER and change.before.mode & _OPEN_MODE != _OPEN_MODE:
+                wanted = change.after.mode if change.after.kind is EntryKind.FOLDER else change.before.mode
                 try:
-                    self._tree.set_mode(change.path, wanted | _OPEN_MODE, Kind.FOLDER)
+                    self._tree.set_mode(change.path, wanted | _OPEN_MODE, EntryKind.FOLDER)
                 except OSError as error:
                     self._refuse(change, error.strerror or str(error))
 
-    def _remove(self, change: Change) -> bool:
+    def _remove(self, change: FileChange) -> bool:
         if not self._is_untouched(change):
             return False
         self._tree.remove(change.path, change.before.kind)
         self._stamps.pop(change.path, None)
         return True
 
-    def _remove_folder(self, change: Change) -> bool:
+    def _remove_folder(self, change: FileChange) -> bool:
         try:
-            self._tree.remove(change.path, Kind.FOLDER)
+            self._tree.remove(change.path, EntryKind.FOLDER)
         except OSError as error:
             if change.before.mode & _OPEN_MODE != _OPEN_MODE:
-                self._tree.set_mode(change.path, change.before.mode, Kind.FOLDER)
+                self._tree.set_mode(change.path, change.before.mode, EntryKind.FOLDER)
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
             is_told = any(path.startswith(change.path + "/") for path in self._refused)
@@ -187,19 +189,19 @@ class Restorer:
         left = self._tree.names(path)
         return all(not self._ignored.isdisjoint((f"{path}/{name}", f"{path}/{name}/")) for name in left)
 
-    def _make_folder(self, change: Change) -> bool:
+    def _make_folder(self, change: FileChange) -> bool:
         if self._tree.status(change.path) is None:
             self._tree.make_folder(change.path)
         return True
 
-    def _put(self, change: Change) -> bool:
+    def _put(self, change: FileChange) -> bool:
         if not self._is_untouched(change):
             return False
         image = change.after
-        if image.kind is Kind.LINK:
+        if image.kind is EntryKind.LINK:
             self._tree.put_link(change.path, image.target)
         elif self._differs_in_mode_alone(change):
-            self._tree.set_mode(change.path, image.mode, Kind.FILE)
+            self._tree.set_mode(change.path, image.mode, EntryKind.FILE)
         else:
             data = self._bytes(image)
             if data is None:
@@ -208,13 +210,13 @@ class Restorer:
             self._tree.put_file(change.path, data, image.mode, in_place=in_place)
         return True
 
-    def _differs_in_mode_alone(self, change: Change) -> bool:
-        if change.before.kind is not Kind.FILE or change.before.digest != change.after.digest:
+    def _differs_in_mode_alone(self, change: FileChange) -> bool:
+        if change.before.kind is not EntryKind.FILE or change.before.digest != change.after.digest:
             return False
         status = self._tree.status(change.path)
         return status is not None and (status.st_nlink == 1 or self._shares_its_names(change))
 
-    def _shares_its_names(self, change: Change) -> bool:
+    def _shares_its_names(self, change: FileChange) -> bool:
         """Whether the turn wrote through all names of a file that still has just these: undo then does the
         same. In any other case the path gets a file of its own, and other names keep what they hold."""
         before, status = change.before, self._tree.status(change.path)
@@ -225,46 +227,50 @@ class Restorer:
             and (status.st_ino, status.st_nlink) == (before.inode, before.links)
         )
 
-    def _set_folder_mode(self, change: Change) -> bool:
-        self._tree.set_mode(change.path, change.after.mode, Kind.FOLDER)
+    def _set_folder_mode(self, change: FileChange) -> bool:
+        self._tree.set_mode(change.path, change.after.mode, EntryKind.FOLDER)
         return True
 
-    def _bytes(self, image: Image) -> bytes | None:
+    def _bytes(self, image: FileState) -> bytes | None:
         found = self._fetched.get(image.digest)
         return found if found is not None else self._keeper.stored(image)
 
 
-def _keeps_its_entry(change: Change) -> bool:
+def _keeps_its_entry(change: FileChange) -> bool:
     """Whether what is at the path is neither removed nor replaced: it is a folder, or written in place."""
     kinds = (change.before.kind, change.after.kind)
-    return kinds in ((Kind.FILE, Kind.FILE), (Kind.FOLDER, Kind.FOLDER), (Kind.ABSENT, Kind.FOLDER))
+    return kinds in (
+        (EntryKind.FILE, EntryKind.FILE),
+        (EntryKind.FOLDER, EntryKind.FOLDER),
+        (EntryKind.ABSENT, EntryKind.FOLDER),
+    )
 
 
-def _is_leaf(image: Image) -> bool:
-    return image.kind in (Kind.FILE, Kind.LINK)
+def _is_leaf(image: FileState) -> bool:
+    return image.kind in (EntryKind.FILE, EntryKind.LINK)
 
 
-def _is_expected(current: Image, change: Change) -> bool:
+def _is_expected(current: FileState, change: FileChange) -> bool:
     """Whether the path holds what the turn left, or a folder on which a killed attempt was at work."""
     if current == change.before:
         return True
-    if current.kind is not Kind.FOLDER or change.after.kind is not Kind.FOLDER:
+    if current.kind is not EntryKind.FOLDER or change.after.kind is not EntryKind.FOLDER:
         return False
-    if change.before.kind is Kind.FOLDER:
+    if change.before.kind is EntryKind.FOLDER:
         return current.mode == change.after.mode | _OPEN_MODE
     return current.mode == _OPEN_MODE
 
 
-def _difference(current: Image | None, change: Change) -> str:
+def _difference(current: FileState | None, change: FileChange) -> str:
     expected = change.before
     if current is None:
         return "changed since"
-    if current.kind is Kind.ABSENT:
+    if current.kind is EntryKind.ABSENT:
         return "deleted since"
-    if expected.kind is Kind.ABSENT:
+    if expected.kind is EntryKind.ABSENT:
         return "made anew since"
     if current.kind is not expected.kind:
-        return f"now a {'link' if current.kind is Kind.LINK else current.kind.value} in its place"
+        return f"now a {'link' if current.kind is EntryKind.LINK else current.kind.value} in its place"
     if current.digest == expected.digest and current.target == expected.target:
         return "its mode was changed since"
     return "changed since"

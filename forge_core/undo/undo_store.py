@@ -1,4 +1,4 @@
-"""Undo for a session: the asynchronous face of `Recorder`, whose work runs on a thread of its own."""
+"""Undo for a session: the asynchronous face of `ChangeRecorder`, whose work runs on a thread of its own."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from forge_core.undo.change_recorder import Recorder, Watch
+from forge_core.undo.change_recorder import ChangeRecorder, CommandWatch
 from forge_core.undo.expected_effects import UNKNOWN, ExpectedEffects
-from forge_core.undo.file_state import Image
+from forge_core.undo.file_state import FileState
 from forge_core.undo.report import CommandEffects, TurnFiles, TurnView, UndoReport
 from forge_core.undo.snapshot.mount_points import MountGuard, NoMounts
 
@@ -55,7 +55,7 @@ class UndoStore:
         self._on_trouble = on_trouble or (lambda sentence: None)
         real = Path(root).resolve()
         hidden = private.resolve() if private is not None else None
-        self._recorder = Recorder(
+        self._recorder = ChangeRecorder(
             real, folder.resolve(), limit_bytes, hidden, self._on_trouble, max_entries, mounts or NoMounts()
         )
         self._executor: Executor | None = None
@@ -83,7 +83,7 @@ class UndoStore:
         `expected` is what its line explains: any other change may be the user's. Where the command has been
         watched before and goes on, `earlier` is what came back then.
         """
-        known = earlier if isinstance(earlier, Watch) else None
+        known = earlier if isinstance(earlier, CommandWatch) else None
         return await self._guarded(self._recorder.before_command, expected, known)
 
     async def after_command(
@@ -92,7 +92,7 @@ class UndoStore:
         """What the command changed, once it (or the job that it became) has ended, or so far. `exit_status`
         is that of its shell: it shows which parts of the line have run."""
         ended_ns = 0 if goes_on else time.time_ns()
-        if isinstance(watch, Watch):
+        if isinstance(watch, CommandWatch):
             effects = await self._guarded(
                 self._recorder.after_command, watch, ended_ns, goes_on=goes_on, exit_status=exit_status
             )
@@ -127,7 +127,7 @@ class UndoStore:
         """What the turn that runs has changed so far, or else the last one; None before the first."""
         return await self._guarded(self._recorder.last_turn)
 
-    async def contents(self, images: Sequence[Image]) -> Sequence[bytes | None]:
+    async def contents(self, images: Sequence[FileState]) -> Sequence[bytes | None]:
         """The bytes of files as they were at an image; None for what is no longer kept."""
         return await self._guarded(self._recorder.contents, images) or [None] * len(images)
 

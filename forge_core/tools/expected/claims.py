@@ -10,17 +10,19 @@ from itertools import repeat
 from pathlib import Path
 
 from forge_core.tools.expected.execution import UNPROVEN, Execution
-from forge_core.undo.expected_effects import Claim, Covers, Effect, Proof
+from forge_core.undo.expected_effects import Claim, Covers, FileEffect, Proof
 
 MAX_CLAIMS = 1_000
 MAX_FILES = 40
 """Scripts that are read for one line."""
 MAX_SOURCE_BYTES = 256 * 1024
-_BY_SUCCESS = frozenset({Effect.WRITE, Effect.CREATE, Effect.COPY, Effect.SED, Effect.MANIFEST})
+_BY_SUCCESS = frozenset(
+    {FileEffect.WRITE, FileEffect.CREATE, FileEffect.COPY, FileEffect.SED, FileEffect.MANIFEST}
+)
 """A program has done these for certain only when it has succeeded; the others show that it was started."""
-_ONCE_EACH = frozenset({Effect.FORMAT, Effect.FIX})
+_ONCE_EACH = frozenset({FileEffect.FORMAT, FileEffect.FIX})
 """Also of a whole tree, a run writes each file once at most."""
-_THROUGH_LINKS = frozenset({Effect.WRITE, Effect.TEXT})
+_THROUGH_LINKS = frozenset({FileEffect.WRITE, FileEffect.TEXT})
 _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
 _LETTER = re.compile(r"[A-Za-z]")
 _VARIABLE = re.compile(r"\$(?:\w+|\{\w+\})")
@@ -44,7 +46,7 @@ class Claims:
 
     def add(
         self,
-        effect: Effect,
+        effect: FileEffect,
         word: str | Path,
         cwd: Path,
         *,
@@ -80,7 +82,7 @@ class Claims:
 
     def _add(
         self,
-        effect: Effect,
+        effect: FileEffect,
         path: str,
         below: bool,
         details: tuple[str, ...],
@@ -104,7 +106,7 @@ class Claims:
         """Whether `word` is a folder, or an earlier command makes it one."""
         path = self.relative(word, cwd)
         return (cwd / word).is_dir() or any(
-            claim.effect is Effect.CREATE and claim.path == path and claim.proof is not Proof.NONE
+            claim.effect is FileEffect.CREATE and claim.path == path and claim.proof is not Proof.NONE
             for claim in self.found
         )
 

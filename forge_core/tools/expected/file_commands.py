@@ -10,7 +10,7 @@ from forge_core.permissions.shell.syntax import SimpleCommand
 from forge_core.tools.expected.claims import Claims
 from forge_core.tools.expected.programs import ALSO_FIX, CHECK_ONLY, FORMATTERS
 from forge_core.tools.expected.words import operands, sed_words
-from forge_core.undo.expected_effects import Effect, Proof
+from forge_core.undo.expected_effects import FileEffect, Proof
 
 _SKIPPING = re.compile(
     r"-\w*[nilsuC]\w*|--(?:no-clobber|interactive|update|backup|link|symbolic-link|compare)\S*"
@@ -24,12 +24,12 @@ def sed(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
         return
     known = [word for word in files if not re.search(r"[$`]|^\{\}$", word)]
     for word in known:
-        claims.add(Effect.SED, word, cwd, details=arguments)
+        claims.add(FileEffect.SED, word, cwd, details=arguments)
         if suffix:
             backup = suffix.replace("*", word) if "*" in suffix else word + suffix
-            claims.add(Effect.COPY, backup, cwd, details=_known_sources(claims, [word], cwd))
+            claims.add(FileEffect.COPY, backup, cwd, details=_known_sources(claims, [word], cwd))
     if len(known) < len(files) or not files or "xargs" in one.wrappers:
-        claims.add(Effect.SED, ".", cwd, below=True, details=arguments)
+        claims.add(FileEffect.SED, ".", cwd, below=True, details=arguments)
 
 
 def transfer(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
@@ -53,13 +53,13 @@ def transfer(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
         for name in dict.fromkeys(names):
             is_tree = (cwd / word).is_dir() or one.program == "rsync" or not (cwd / word).exists()
             is_sure = not may_skip and len(names) == 1
-            claims.add(Effect.COPY, name, cwd, details=sources, proof=None if is_sure else Proof.NONE)
+            claims.add(FileEffect.COPY, name, cwd, details=sources, proof=None if is_sure else Proof.NONE)
             if is_tree or re.search(r"[*?\[]", word):
-                claims.add(Effect.COPY, name, cwd, below=True, details=sources)
-            claims.add(Effect.CREATE, f"{name}/", cwd, times=0) if is_tree else None
+                claims.add(FileEffect.COPY, name, cwd, below=True, details=sources)
+            claims.add(FileEffect.CREATE, f"{name}/", cwd, times=0) if is_tree else None
         if one.program == "mv":
-            claims.add(Effect.REMOVE, word, cwd, below=not re.search(r"[*?\[]", word))
-            claims.add(Effect.REMOVE, word, cwd)
+            claims.add(FileEffect.REMOVE, word, cwd, below=not re.search(r"[*?\[]", word))
+            claims.add(FileEffect.REMOVE, word, cwd)
 
 
 def archive(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
@@ -81,26 +81,26 @@ def archive(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
     for name in named[:1]:
         if is_made:
             is_short = one.program == "zip" and "." not in Path(name).name
-            claims.add(Effect.WRITE, f"{name}.zip" if is_short else name, cwd)
+            claims.add(FileEffect.WRITE, f"{name}.zip" if is_short else name, cwd)
         else:
             archive = cwd / name
             zipped = archive.with_name(archive.name + ".zip")
             path = zipped if zipped.exists() and not archive.exists() else archive
-            claims.add(Effect.ARCHIVE, folder, cwd, below=True, details=(str(path),))
-            claims.add(Effect.CREATE, f"{folder}/", cwd, times=0)
+            claims.add(FileEffect.ARCHIVE, folder, cwd, below=True, details=(str(path),))
+            claims.add(FileEffect.CREATE, f"{folder}/", cwd, times=0)
 
 
 def pack(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
     is_kept = any(re.match(r"-\w*[ctl]|--(?:stdout|test|list|to-stdout)", word) for word in one.words[1:])
     proof = Proof.NONE if is_kept else None
     for word in operands(one):
-        claims.add(Effect.REMOVE, word, cwd)
+        claims.add(FileEffect.REMOVE, word, cwd)
         stem, dot, ending = word.rpartition(".")
         is_packed = dot and ending in ("gz", "bz2", "xz", "zst", "lz4", "Z", "tgz")
         for name in (
             [stem] if is_packed else [f"{word}.{end}" for end in ("gz", "bz2", "xz", "zst", "lz4", "Z")]
         ):
-            claims.add(Effect.WRITE, name, cwd, proof=proof)
+            claims.add(FileEffect.WRITE, name, cwd, proof=proof)
 
 
 def formatter(claims: Claims, one: SimpleCommand, cwd: Path) -> bool:
@@ -121,8 +121,8 @@ def formatter(claims: Claims, one: SimpleCommand, cwd: Path) -> bool:
     for word in named or ["."]:
         is_tree = not named or not (cwd / word).is_file()
         claims.add(effect, word, cwd, below=is_tree)
-        if fixes and effect is not Effect.FIX:
-            claims.add(Effect.FIX, word, cwd, below=is_tree, times=0)
+        if fixes and effect is not FileEffect.FIX:
+            claims.add(FileEffect.FIX, word, cwd, below=is_tree, times=0)
     return True
 
 
@@ -138,8 +138,8 @@ def rewriter(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
         r"\b(?:exit|last|die|BEGIN)\b", " ".join(one.words)
     )
     for word in files:
-        claims.add(Effect.WRITE, word, cwd, proof=None if is_sure else Proof.NONE)
-    claims.add(Effect.REWRITE, ".", cwd, below=True)
+        claims.add(FileEffect.WRITE, word, cwd, proof=None if is_sure else Proof.NONE)
+    claims.add(FileEffect.REWRITE, ".", cwd, below=True)
 
 
 def _known_sources(claims: Claims, words: Sequence[str], cwd: Path) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ from forge_core.tools.expected.words import (
     with_texts,
     without_bodies,
 )
-from forge_core.undo.expected_effects import Effect, ExpectedEffects, Proof
+from forge_core.undo.expected_effects import ExpectedEffects, FileEffect, Proof
 
 _MAX_DEPTH = 4
 _LABEL = 60
@@ -133,9 +133,9 @@ class _Lines:
         text = texts.printed_to(one)
         for target in one.writes:
             if not target.startswith(("/dev/", "&")):
-                self._claims.add(Effect.WRITE, target, folder, proof=proof)
+                self._claims.add(FileEffect.WRITE, target, folder, proof=proof)
                 if text is not None:
-                    self._claims.add(Effect.TEXT, target, folder, details=(text,))
+                    self._claims.add(FileEffect.TEXT, target, folder, details=(text,))
 
     def _write_proof(self, folder: Path, names: Sequence[str]) -> Proof:
         """What proves that these files were opened: that it was tried, where they may be written."""
@@ -168,13 +168,13 @@ class _Lines:
             return
         self._options(one, cwd)
         for name in ALSO_CREATES.get(one.program, ()):
-            self._claims.add(Effect.WRITE, name, cwd, proof=Proof.NONE)
+            self._claims.add(FileEffect.WRITE, name, cwd, proof=Proof.NONE)
         for name in CREATES.get((one.program, "".join(one.words[1:2])), ()):
             is_new = not (cwd / name).exists() or (name == "package.json" and "init" in one.words)
             is_manifest = name in MANIFESTS and "init" not in one.words and (cwd / name).exists()
             packages = tuple(Path(_PACKAGE.split(word)[0]).name for word in operands(one)[1:])
             self._claims.add(
-                Effect.MANIFEST if is_manifest else Effect.WRITE,
+                FileEffect.MANIFEST if is_manifest else FileEffect.WRITE,
                 name.rstrip("/"),
                 cwd,
                 below=name.endswith("/"),
@@ -203,27 +203,27 @@ class _Lines:
                 transfer(self._claims, one, cwd)
             case "rm" | "rmdir" | "unlink" | "shred":
                 for word in operands(one):
-                    self._claims.add(Effect.REMOVE, word, cwd, below=not re.search(r"[*?\[]", word))
-                    self._claims.add(Effect.REMOVE, word, cwd)
+                    self._claims.add(FileEffect.REMOVE, word, cwd, below=not re.search(r"[*?\[]", word))
+                    self._claims.add(FileEffect.REMOVE, word, cwd)
             case "mkdir":
                 for word in operands(one, "m"):
                     reached, succeeded = self._claims.execution.reached, self._claims.execution.succeeded
                     is_sure = "-p" in one.words or (cwd / word).parent.is_dir()
                     proof = reached if is_sure else succeeded
-                    self._claims.add(Effect.CREATE, word, cwd, times=0, proof=proof)
+                    self._claims.add(FileEffect.CREATE, word, cwd, times=0, proof=proof)
             case "chmod" | "chown" | "chgrp" | "setfacl":
                 for word in operands(one)[1:]:
-                    self._claims.add(Effect.MODE, word, cwd, below="R" in "".join(one.words[1:2]))
-                    self._claims.add(Effect.MODE, word, cwd)
+                    self._claims.add(FileEffect.MODE, word, cwd, below="R" in "".join(one.words[1:2]))
+                    self._claims.add(FileEffect.MODE, word, cwd)
             case "dd":
                 for word in one.words[1:]:
                     if word.startswith("of="):
-                        self._claims.add(Effect.WRITE, word[3:], cwd)
+                        self._claims.add(FileEffect.WRITE, word[3:], cwd)
             case "tar" | "bsdtar" | "unzip" | "zip" | "7z":
                 archive(self._claims, one, cwd)
             case "patch":
                 patches = patches_of(one, cwd)
-                self._claims.add(Effect.PATCH, ".", cwd, below=True, details=patches)
+                self._claims.add(FileEffect.PATCH, ".", cwd, below=True, details=patches)
             case _ if program in _PACKERS:
                 pack(self._claims, one, cwd)
             case _ if program in WRITES_OPERANDS:
@@ -231,8 +231,8 @@ class _Lines:
                 is_plain = self._is_certain and _is_plain_write(one)
                 proof = self._write_proof(cwd, words) if is_plain else Proof.NONE
                 for word in words:
-                    self._claims.add(Effect.WRITE, word, cwd, proof=proof)
-                    self._claims.add(Effect.MODE, word, cwd)
+                    self._claims.add(FileEffect.WRITE, word, cwd, proof=proof)
+                    self._claims.add(FileEffect.MODE, word, cwd)
             case _ if program in FORMATTERS and formatter(self._claims, one, cwd):
                 pass
             case _ if program in REWRITERS:
@@ -286,22 +286,22 @@ class _Lines:
             is_empty = next(iter(path.iterdir()), None) is None
             words = frozenset(Path(name).name.partition(".")[0] for name in operands(one))
             if is_empty:
-                self._claims.add(Effect.CREATE, word, cwd, below=True)
+                self._claims.add(FileEffect.CREATE, word, cwd, below=True)
             elif words:
-                self._claims.add(Effect.CREATE, f"{word}/*", cwd, words=words)
+                self._claims.add(FileEffect.CREATE, f"{word}/*", cwd, words=words)
         else:
-            self._claims.add(Effect.WRITE, word, cwd, proof=proof)
+            self._claims.add(FileEffect.WRITE, word, cwd, proof=proof)
             if not path.exists():
-                self._claims.add(Effect.CREATE, word, cwd, below=True)
+                self._claims.add(FileEffect.CREATE, word, cwd, below=True)
 
     def _unknown(self, one: SimpleCommand, cwd: Path) -> None:
         """A program of which nothing is known may make what it names and does not exist."""
         for word in operands(one):
             if len(word) < 300 and "\n" not in word and not (cwd / word).exists() and re.search(r"\w", word):
                 proof = None if one.program in CONVERTERS else Proof.NONE
-                self._claims.add(Effect.CREATE, word, cwd, proof=proof)
+                self._claims.add(FileEffect.CREATE, word, cwd, proof=proof)
                 if "." not in word.rpartition("/")[2]:
-                    self._claims.add(Effect.CREATE, word, cwd, below=True)
+                    self._claims.add(FileEffect.CREATE, word, cwd, below=True)
 
 
 def _is_plain_write(one: SimpleCommand) -> bool:

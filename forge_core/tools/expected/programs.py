@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from forge_core.permissions.programs.word_sets import table
-from forge_core.undo.expected_effects import Effect
+from forge_core.undo.expected_effects import FileEffect
 
 READERS = table(
     """pytest py.test tox nox mypy pyright pyre flake8 pylint pydocstyle bandit vulture jest vitest mocha
@@ -42,43 +42,43 @@ PLAIN_WRITES = {
 }
 """Options with which these programs open all files that they name, if they may be written at all."""
 
-FORMATTERS: dict[str, tuple[str, Effect]] = {
-    "black": ("", Effect.FORMAT),
-    "yapf": (r"-i|--in-place", Effect.FORMAT),
-    "autopep8": (r"-i|-\w*i\w*|--in-place", Effect.FORMAT),
-    "ruff": (r"format", Effect.FORMAT),
-    "isort": ("", Effect.FIX),
-    "autoflake": (r"-i|--in-place", Effect.FIX),
-    "pyupgrade": ("", Effect.REWRITE),
-    "prettier": (r"-w|--write", Effect.FORMAT),
-    "standard": (r"--fix", Effect.FIX),
-    "xo": (r"--fix", Effect.FIX),
-    "dprint": (r"fmt", Effect.FORMAT),
-    "biome": (r"format|--write|--apply", Effect.FORMAT),
-    "eslint": (r"--fix", Effect.FIX),
-    "stylelint": (r"--fix", Effect.FORMAT),
-    "gofmt": (r"-w", Effect.FORMAT),
-    "gofumpt": (r"-w", Effect.FORMAT),
-    "goimports": (r"-w", Effect.FIX),
-    "go": (r"fmt", Effect.FORMAT),
-    "rustfmt": ("", Effect.FORMAT),
-    "cargo": (r"fmt", Effect.FORMAT),
-    "clang-format": (r"-i", Effect.FORMAT),
-    "shfmt": (r"-\w*w\w*", Effect.FORMAT),
-    "stylua": ("", Effect.FORMAT),
-    "terraform": (r"fmt", Effect.FORMAT),
-    "rubocop": (r"-a|-A|--auto-?correct\S*", Effect.FIX),
-    "mix": (r"format", Effect.FORMAT),
-    "dart": (r"format", Effect.FORMAT),
-    "zig": (r"fmt", Effect.FORMAT),
-    "taplo": (r"fmt|format", Effect.FORMAT),
-    "djlint": (r"--reformat", Effect.FORMAT),
-    "swiftformat": ("", Effect.FORMAT),
-    "ktlint": (r"-F|--format", Effect.FORMAT),
-    "pre-commit": (r"run", Effect.FORMAT),
-    "unexpand": ("", Effect.FORMAT),
-    "dos2unix": ("", Effect.FORMAT),
-    "unix2dos": ("", Effect.FORMAT),
+FORMATTERS: dict[str, tuple[str, FileEffect]] = {
+    "black": ("", FileEffect.FORMAT),
+    "yapf": (r"-i|--in-place", FileEffect.FORMAT),
+    "autopep8": (r"-i|-\w*i\w*|--in-place", FileEffect.FORMAT),
+    "ruff": (r"format", FileEffect.FORMAT),
+    "isort": ("", FileEffect.FIX),
+    "autoflake": (r"-i|--in-place", FileEffect.FIX),
+    "pyupgrade": ("", FileEffect.REWRITE),
+    "prettier": (r"-w|--write", FileEffect.FORMAT),
+    "standard": (r"--fix", FileEffect.FIX),
+    "xo": (r"--fix", FileEffect.FIX),
+    "dprint": (r"fmt", FileEffect.FORMAT),
+    "biome": (r"format|--write|--apply", FileEffect.FORMAT),
+    "eslint": (r"--fix", FileEffect.FIX),
+    "stylelint": (r"--fix", FileEffect.FORMAT),
+    "gofmt": (r"-w", FileEffect.FORMAT),
+    "gofumpt": (r"-w", FileEffect.FORMAT),
+    "goimports": (r"-w", FileEffect.FIX),
+    "go": (r"fmt", FileEffect.FORMAT),
+    "rustfmt": ("", FileEffect.FORMAT),
+    "cargo": (r"fmt", FileEffect.FORMAT),
+    "clang-format": (r"-i", FileEffect.FORMAT),
+    "shfmt": (r"-\w*w\w*", FileEffect.FORMAT),
+    "stylua": ("", FileEffect.FORMAT),
+    "terraform": (r"fmt", FileEffect.FORMAT),
+    "rubocop": (r"-a|-A|--auto-?correct\S*", FileEffect.FIX),
+    "mix": (r"format", FileEffect.FORMAT),
+    "dart": (r"format", FileEffect.FORMAT),
+    "zig": (r"fmt", FileEffect.FORMAT),
+    "taplo": (r"fmt|format", FileEffect.FORMAT),
+    "djlint": (r"--reformat", FileEffect.FORMAT),
+    "swiftformat": ("", FileEffect.FORMAT),
+    "ktlint": (r"-F|--format", FileEffect.FORMAT),
+    "pre-commit": (r"run", FileEffect.FORMAT),
+    "unexpand": ("", FileEffect.FORMAT),
+    "dos2unix": ("", FileEffect.FORMAT),
+    "unix2dos": ("", FileEffect.FORMAT),
 }
 """Program → what one of its words must be for it to write (empty: it always does), and what it does."""
 ALSO_FIX = frozenset({"ruff", "biome", "pre-commit", "go"})

@@ -14,7 +14,7 @@ from forge_core.tools.expected.makefiles import made_for_certain, package_script
 from forge_core.tools.expected.node_outputs import node_outputs
 from forge_core.tools.expected.python_outputs import Outputs, python_outputs
 from forge_core.tools.expected.words import names_in, operands, snake_case, with_arguments
-from forge_core.undo.expected_effects import Effect, Proof
+from forge_core.undo.expected_effects import FileEffect, Proof
 
 _MAX_WORDS = 3_000
 _ASKS = frozenset({"-h", "--help", "--version", "-V"})
@@ -132,7 +132,7 @@ class Scripts:
                 path = self._claims.relative(recipe.target, cwd)
                 is_claimed = any(claim.path == path for claim in set(self._claims.found) - before)
                 if recipe.lines and not recipe.is_phony and not is_claimed:
-                    self._claims.add(Effect.WRITE, recipe.target, cwd, proof=Proof.NONE)
+                    self._claims.add(FileEffect.WRITE, recipe.target, cwd, proof=Proof.NONE)
             break
 
     def package(self, one: SimpleCommand, cwd: Path, depth: int) -> None:
@@ -176,29 +176,29 @@ class Scripts:
         self._certain_outputs(outputs, arguments, cwd)
         for path in outputs.removes:
             if re.search(r"\w{3}", path.rpartition("/")[2].partition("*")[0]) or "*" not in path:
-                self._claims.add(Effect.REMOVE, path, cwd)
-                self._claims.add(Effect.REMOVE, path, cwd, below="*" not in path)
+                self._claims.add(FileEffect.REMOVE, path, cwd)
+                self._claims.add(FileEffect.REMOVE, path, cwd, below="*" not in path)
         for path in outputs.folders:
             if path.strip("*/."):
-                self._claims.add(Effect.CREATE, path, cwd, times=0)
+                self._claims.add(FileEffect.CREATE, path, cwd, times=0)
         for line in outputs.runs:
             self._read(line, cwd, depth + 1, UNPROVEN)
         if outputs.writes_unknown:
             self._arguments(arguments, cwd)
             for name in outputs.names:
-                self._claims.add(Effect.CREATE, name, cwd, proof=Proof.NONE)
+                self._claims.add(FileEffect.CREATE, name, cwd, proof=Proof.NONE)
 
     def _certain_outputs(self, outputs: Outputs, arguments: Sequence[str], cwd: Path) -> None:
         """Claims what the script has written when it has succeeded, and texts of a known shape."""
         for path, times in outputs.certain.items():
             if not _ASKS.intersection(arguments):
-                self._claims.add(Effect.WRITE, path, cwd, times=times)
+                self._claims.add(FileEffect.WRITE, path, cwd, times=times)
         for name in outputs.certain_arguments:
             for word in _argument(name, arguments):
                 if not _ASKS.intersection(arguments):
-                    self._claims.add(Effect.WRITE, word, cwd)
+                    self._claims.add(FileEffect.WRITE, word, cwd)
         for path, template in outputs.templates.items():
-            self._claims.add(Effect.TEMPLATE, path, cwd, details=(template,))
+            self._claims.add(FileEffect.TEMPLATE, path, cwd, details=(template,))
 
     def _script_output(
         self, path: str, times: int, outputs: Outputs, arguments: list[str], source: str, cwd: Path
@@ -207,15 +207,15 @@ class Scripts:
         if "*" not in path or re.search(
             r"[A-Za-z]{3}", name.rpartition(".")[0].replace("*", " ") if "." in name else name
         ):
-            self._claims.add(Effect.WRITE, path, cwd, times=times, proof=Proof.NONE)
+            self._claims.add(FileEffect.WRITE, path, cwd, times=times, proof=Proof.NONE)
         elif name.strip("*"):
             words = self._words(outputs, arguments, source, cwd)
-            self._claims.add(Effect.WRITE, path, cwd, times=times, words=words, proof=Proof.NONE)
+            self._claims.add(FileEffect.WRITE, path, cwd, times=times, words=words, proof=Proof.NONE)
         else:
             for mentioned in outputs.names:
                 folder = path.rpartition("/")[0]
                 name = f"{folder}/{mentioned.rpartition('/')[2]}"
-                self._claims.add(Effect.WRITE, name, cwd, times=times, proof=Proof.NONE)
+                self._claims.add(FileEffect.WRITE, name, cwd, times=times, proof=Proof.NONE)
             self._arguments(arguments, cwd)
 
     def _words(self, outputs: Outputs, arguments: list[str], source: str, cwd: Path) -> frozenset[str]:
@@ -235,14 +235,14 @@ class Scripts:
                 continue
             path = cwd / value
             if path.is_dir():
-                self._claims.add(Effect.REWRITE, value, cwd, below=True)
+                self._claims.add(FileEffect.REWRITE, value, cwd, below=True)
                 if next(iter(path.iterdir()), None) is None:
-                    self._claims.add(Effect.CREATE, value, cwd, below=True)
+                    self._claims.add(FileEffect.CREATE, value, cwd, below=True)
             elif path.exists():
-                self._claims.add(Effect.WRITE, value, cwd, proof=Proof.NONE)
+                self._claims.add(FileEffect.WRITE, value, cwd, proof=Proof.NONE)
             elif re.search(r"\w", value):
-                self._claims.add(Effect.CREATE, value, cwd, proof=Proof.NONE)
-                self._claims.add(Effect.CREATE, value, cwd, below=True)
+                self._claims.add(FileEffect.CREATE, value, cwd, proof=Proof.NONE)
+                self._claims.add(FileEffect.CREATE, value, cwd, below=True)
 
 
 def _argument(name: str, arguments: Sequence[str]) -> Iterator[str]:

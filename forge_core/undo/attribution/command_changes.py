@@ -25,8 +25,8 @@ from forge_core.undo.attribution.evidence import (
     sed_result,
 )
 from forge_core.undo.attribution.generated_files import has_generated_content, is_build_output, is_cache
-from forge_core.undo.expected_effects import Claim, Covers, Effect, ExpectedEffects, Proof
-from forge_core.undo.file_state import ABSENT, Change, Image, Kind
+from forge_core.undo.expected_effects import Claim, Covers, ExpectedEffects, FileEffect, Proof
+from forge_core.undo.file_state import ABSENT, EntryKind, FileChange, FileState
 from forge_core.undo.storage.git_objects import GitObjects
 
 _MAX_BYTES = 4 * 1024 * 1024
@@ -36,21 +36,21 @@ _MAX_FILES = 500
 _MAX_RESULTS = 100
 _MAX_SED_CALLS = 8
 _MIN_SAME_EDITS = 2
-_WRITING = frozenset({Effect.WRITE, Effect.CREATE, Effect.COPY, Effect.SED})
+_WRITING = frozenset({FileEffect.WRITE, FileEffect.CREATE, FileEffect.COPY, FileEffect.SED})
 """Effects whose claims say how often a file is written."""
-_REWRITING = frozenset({Effect.FORMAT, Effect.FIX})
-_CHECKED = frozenset(Effect) - {Effect.WRITE, Effect.CREATE, Effect.REMOVE, Effect.MODE}
+_REWRITING = frozenset({FileEffect.FORMAT, FileEffect.FIX})
+_CHECKED = frozenset(FileEffect) - {FileEffect.WRITE, FileEffect.CREATE, FileEffect.REMOVE, FileEffect.MODE}
 """Effects that the content shows."""
-_LOOSE = frozenset({Effect.FORMAT, Effect.FIX, Effect.MANIFEST, Effect.REWRITE})
+_LOOSE = frozenset({FileEffect.FORMAT, FileEffect.FIX, FileEffect.MANIFEST, FileEffect.REWRITE})
 """Those of them that many an edit has: the command has to have run, too."""
-_FREE = frozenset({Effect.WRITE, Effect.CREATE})
+_FREE = frozenset({FileEffect.WRITE, FileEffect.CREATE})
 
 
 @dataclass(slots=True)
-class Facts:
+class AttributionContext:
     """What else is known when changes are judged."""
 
-    contents: Callable[[Sequence[Image]], Sequence[bytes | None]]
+    contents: Callable[[Sequence[FileState]], Sequence[bytes | None]]
     writes: Callable[[str], int | None]
     """How often a path was written while the command ran; None: unknown."""
     digests_below: Callable[[str], frozenset[str]]
@@ -66,7 +66,11 @@ class Attribution:
     """Judges the changes of one look."""
 
     def __init__(
-        self, expected: ExpectedEffects, changes: Sequence[Change], git: GitObjects, facts: Facts
+        self,
+        expected: ExpectedEffects,
+        changes: Sequence[FileChange],
+        git: GitObjects,
+        facts: AttributionContext,
     ) -> None:
         self._expected = expected
         self._changes = {change.path: change for change in changes}
@@ -79,7 +83,7 @@ class Attribution:
         self._patches: dict[tuple[str, ...], list[bytes]] = {}
         self._unmerged: dict[str, list[str]] | None = None
         self._in_git: set[str] = set()
-        self._contents: dict[Image, bytes | None] = {}
+        self._contents: dict[FileState, bytes | None] = {}
 
     def explained(self) -> set[str]:
         """The paths whose change is the command's."""
@@ -95,7 +99,7 @@ class Attribution:
                 found.add(change.path)
         return found
 
-    def _is_explained(self, change: Change) -> bool:
+    def _is_explained(self, change: FileChange) -> bool:
         if self._is_generated(change.path, is_new=change.before == ABSENT):
             return True
         claims = self._expected.about(change.path)
@@ -104,7 +108,7 @@ class Attribution:
         if any(claim.effect in _CHECKED and self._is_checked(claim, change) for claim in claims):
             return True
         if _keeps_content(change):
-            changes_mode = (Effect.MODE, Effect.WRITE, Effect.COPY)
+            changes_mode = (FileEffect.MODE, FileEffect.WRITE, FileEffect.COPY)
             return any(claim.effect in changes_mode and claim.proof is not Proof.NONE for claim in claims)
         return self._is_certain(change) or self._has_generated_content(change)
 
@@ -115,18 +119,18 @@ class Attribution:
         was_there = path in tracked or not (is_new or tracked)
         return bool(self._expected.claims) and is_build_output(path, was_there=was_there, tracked=tracked)
 
-    def _removes(self, claim: Claim, change: Change) -> bool:
-        if claim.effect is Effect.GIT:
+    def _removes(self, claim: Claim, change: FileChange) -> bool:
+        if claim.effect is FileEffect.GIT:
             held = self._git_names(change.before)
             return change.path not in self._git.tracked() and (
                 not held.isdisjoint(self._in_git) or bool(claim.details)
             )
-        if claim.effect is Effect.PATCH:
+        if claim.effect is FileEffect.PATCH:
             name = change.path.encode("utf-8", "surrogateescape")
             return any(name in text for text in self._patch_texts(claim))
-        return claim.effect is Effect.REMOVE and claim.proof is not Proof.NONE
+        return claim.effect is FileEffect.REMOVE and claim.proof is not Proof.NONE
 
-    def _is_certain(self, change: Change) -> bool:
+    def _is_certain(self, change: FileChange) -> bool:
         """Whether the command has made at least as many writes as there were."""
         ended = self._facts.ended_ns
         if ended and self._facts.changed_at_ns.get(change.path, 0) > ended:
@@ -136,7 +140,7 @@ class Attribution:
             return False
         claims = [claim for claim in self._proven(change.path) if claim.covers is Covers.EXACT]
         is_new = change.before == ABSENT
-        certain = sum(claim.times for claim in claims if is_new or claim.effect is not Effect.CREATE)
+        certain = sum(claim.times for claim in claims if is_new or claim.effect is not FileEffect.CREATE)
         return 0 < certain >= writes or any(map(self._is_whole_glob, self._proven(change.path)))
 
     def _proven(self, path: str) -> list[Claim]:
@@ -156,23 +160,23 @@ class Attribution:
             self._whole_globs[claim] = len(known) == len(counts) and sum(known) <= claim.times
         return self._whole_globs[claim]
 
-    def _is_checked(self, claim: Claim, change: Change) -> bool:
+    def _is_checked(self, claim: Claim, change: FileChange) -> bool:
         after = change.after
         if claim.effect in _LOOSE and not claim.proof.holds(self._facts.exit_status):
             return False
         match claim.effect:
-            case Effect.GIT:
+            case FileEffect.GIT:
                 return not self._git_names(after).isdisjoint(self._in_git) or self._is_unmerged(change)
-            case Effect.COPY:
-                if after.kind is Kind.LINK:
+            case FileEffect.COPY:
+                if after.kind is EntryKind.LINK:
                     return claim.proof.holds(self._facts.exit_status) or after.target in claim.details
                 return any(after.digest in self._digests_of(source) for source in claim.details)
-            case Effect.TEXT | Effect.TEMPLATE:
+            case FileEffect.TEXT | FileEffect.TEMPLATE:
                 sides = self._texts(change)
                 return sides is not None and self._is_expected_text(claim, change, *sides)
-            case Effect.ARCHIVE:
+            case FileEffect.ARCHIVE:
                 return any((after.digest or after.target) in self._members(one) for one in claim.details)
-            case Effect.SED | Effect.FORMAT | Effect.FIX | Effect.PATCH | Effect.MANIFEST:
+            case FileEffect.SED | FileEffect.FORMAT | FileEffect.FIX | FileEffect.PATCH | FileEffect.MANIFEST:
                 sides = self._texts(change)
                 return sides is not None and self._fits(claim, change.path, *sides)
         return False
@@ -187,30 +191,30 @@ class Attribution:
                 if change.path == source or change.path.startswith(source + "/"):
                     found.add(change.after.digest)
             for claim in self._expected.claims:
-                if claim.effect is Effect.COPY and claim.path == source:
+                if claim.effect is FileEffect.COPY and claim.path == source:
                     found.update(*map(self._digests_of, claim.details))
             self._sources[source] = frozenset(found - {""})
         return self._sources[source]
 
-    def _is_expected_text(self, claim: Claim, change: Change, before: bytes, after: bytes) -> bool:
-        if claim.effect is Effect.TEMPLATE:
+    def _is_expected_text(self, claim: Claim, change: FileChange, before: bytes, after: bytes) -> bool:
+        if claim.effect is FileEffect.TEMPLATE:
             text = after.decode("utf-8", "replace")
             return change.before == ABSENT and any(re.fullmatch(one, text) for one in claim.details)
         return after in self._computed(change.path, before)
 
     def _fits(self, claim: Claim, path: str, before: bytes, after: bytes) -> bool:
         match claim.effect:
-            case Effect.SED:
+            case FileEffect.SED:
                 return after in self._computed(path, before)
-            case Effect.FORMAT:
+            case FileEffect.FORMAT:
                 return not self._has_other_writes(path) and any(
                     is_reformatted(text, after) for text in {before, *self._computed(path, before)}
                 )
-            case Effect.FIX:
+            case FileEffect.FIX:
                 return not self._has_other_writes(path) and any(
                     is_fixed(text, after) for text in {before, *self._computed(path, before)}
                 )
-            case Effect.MANIFEST:
+            case FileEffect.MANIFEST:
                 return is_manifest_update(before, after, claim.details)
             case _:
                 return is_patched(before, after, self._patch_texts(claim))
@@ -233,37 +237,37 @@ class Attribution:
         claims = (claim for claim in self._expected.about(path) if claim.effect in _WRITING | _REWRITING)
         return writes is not None and writes > max(sum(claim.times for claim in claims), 1)
 
-    def _same_edits(self, changes: Sequence[Change]) -> set[str]:
+    def _same_edits(self, changes: Sequence[FileChange]) -> set[str]:
         """Files in which a rewriting command has made the same edit."""
         groups: dict[object, list[str]] = {}
         for change in changes:
             claims = [
                 one
                 for one in self._expected.about(change.path)
-                if one.effect is Effect.REWRITE and one.proof.holds(self._facts.exit_status)
+                if one.effect is FileEffect.REWRITE and one.proof.holds(self._facts.exit_status)
             ]
-            sides = self._texts(change) if claims and change.before.kind is Kind.FILE else None
-            if sides is not None and change.after.kind is Kind.FILE and any(edit := edit_of(*sides)):
+            sides = self._texts(change) if claims and change.before.kind is EntryKind.FILE else None
+            if sides is not None and change.after.kind is EntryKind.FILE and any(edit := edit_of(*sides)):
                 groups.setdefault(edit, []).append(change.path)
         return {path for paths in groups.values() if len(paths) >= _MIN_SAME_EDITS for path in paths}
 
-    def _is_folder_explained(self, change: Change, found: set[str]) -> bool:
+    def _is_folder_explained(self, change: FileChange, found: set[str]) -> bool:
         """A folder came or went with the files in it, or a claim names it or what is to be in it."""
         path = change.path
         if self._is_generated(path, is_new=True):
             return True
         claims = self._expected.about(path)
         if change.after == ABSENT:
-            is_claimed = any(claim.effect is Effect.REMOVE for claim in claims)
+            is_claimed = any(claim.effect is FileEffect.REMOVE for claim in claims)
         elif change.before == ABSENT:
-            is_claimed = any(claim.effect in (*_FREE, Effect.COPY) for claim in claims) or any(
+            is_claimed = any(claim.effect in (*_FREE, FileEffect.COPY) for claim in claims) or any(
                 claim.makes_folder(path) for claim in self._expected.claims
             )
         else:
-            is_claimed = any(claim.effect is Effect.MODE for claim in claims) or any(
+            is_claimed = any(claim.effect is FileEffect.MODE for claim in claims) or any(
                 claim.makes_folder(path)
                 for claim in self._expected.claims
-                if change.before.kind is not Kind.FOLDER
+                if change.before.kind is not EntryKind.FOLDER
             )
         if is_claimed:
             return True
@@ -272,30 +276,32 @@ class Attribution:
         below = [one for one in self._changes if one.startswith(path + "/")]
         return bool(below) and all(one in found for one in below)
 
-    def _has_generated_content(self, change: Change) -> bool:
+    def _has_generated_content(self, change: FileChange) -> bool:
         expected = self._expected
-        if expected.is_job or not expected.claims or change.after.kind is not Kind.FILE:
+        if expected.is_job or not expected.claims or change.after.kind is not EntryKind.FILE:
             return False
         sides = self._texts(change)
         before = sides[0] if sides is not None and change.before != ABSENT else None
         return sides is not None and has_generated_content(before, sides[1])
 
-    def _texts(self, change: Change) -> tuple[bytes, bytes] | None:
+    def _texts(self, change: FileChange) -> tuple[bytes, bytes] | None:
         """What the file held before (nothing: ""), and what after; None where that can't be read or is
         large."""
         images = (change.before, change.after)
-        if change.before.kind is Kind.LINK:
+        if change.before.kind is EntryKind.LINK:
             images = (ABSENT, change.after)  # a file that takes the place of a link
-        if any(one.kind not in (Kind.FILE, Kind.ABSENT) or one.size > _MAX_BYTES for one in images):
+        if any(one.kind not in (EntryKind.FILE, EntryKind.ABSENT) or one.size > _MAX_BYTES for one in images):
             return None
-        sides = [self._content(one) if one.kind is Kind.FILE else b"" for one in images]
+        sides = [self._content(one) if one.kind is EntryKind.FILE else b"" for one in images]
         return None if sides[0] is None or sides[1] is None else (sides[0], sides[1])
 
-    def _content(self, image: Image) -> bytes | None:
+    def _content(self, image: FileState) -> bytes | None:
         """The bytes of a file; those of all changes are fetched together."""
         if not self._contents:
             images = [one for change in self._changes.values() for one in (change.before, change.after)]
-            files = [one for one in images if one.kind is Kind.FILE and one.size <= _MAX_BYTES][:_MAX_FILES]
+            files = [one for one in images if one.kind is EntryKind.FILE and one.size <= _MAX_BYTES][
+                :_MAX_FILES
+            ]
             self._contents = dict(zip(files, self._facts.contents(files), strict=True))
         if image not in self._contents:
             (self._contents[image],) = self._facts.contents([image])
@@ -313,18 +319,18 @@ class Attribution:
 
     def _look_up_in_git(self) -> None:
         """Asks once which of all contents git holds."""
-        if not any(claim.effect is Effect.GIT for claim in self._expected.claims):
+        if not any(claim.effect is FileEffect.GIT for claim in self._expected.claims):
             return
         names: set[str] = set()
         for change in self._changes.values():
             names |= self._git_names(change.after) | self._git_names(change.before)
         self._in_git = self._git.holds(names)
 
-    def _git_names(self, image: Image) -> set[str]:
+    def _git_names(self, image: FileState) -> set[str]:
         """The ids that git may have for the content, with and without a conversion of line ends."""
-        if image.kind is Kind.LINK:
+        if image.kind is EntryKind.LINK:
             return {self._git.object_id(image.target.encode("utf-8", "surrogateescape"))}
-        if image.kind is not Kind.FILE or image.size > _MAX_BYTES:
+        if image.kind is not EntryKind.FILE or image.size > _MAX_BYTES:
             return {image.git} - {""}
         if image.git:
             return {image.git}
@@ -333,7 +339,7 @@ class Attribution:
             return set()
         return {self._git.object_id(data), self._git.object_id(data.replace(b"\r\n", b"\n"))}
 
-    def _is_unmerged(self, change: Change) -> bool:
+    def _is_unmerged(self, change: FileChange) -> bool:
         if self._unmerged is None:
             self._unmerged = self._git.unmerged()
         stages = self._unmerged.get(change.path)
@@ -344,21 +350,23 @@ class Attribution:
         return is_merge_result(sides[1], contents)
 
 
-def _is_folder(change: Change) -> bool:
-    return change.after.kind is Kind.FOLDER or (change.before.kind is Kind.FOLDER and change.after == ABSENT)
+def _is_folder(change: FileChange) -> bool:
+    return change.after.kind is EntryKind.FOLDER or (
+        change.before.kind is EntryKind.FOLDER and change.after == ABSENT
+    )
 
 
-def _keeps_content(change: Change) -> bool:
+def _keeps_content(change: FileChange) -> bool:
     before, after = change.before, change.after
-    return before.kind is after.kind is Kind.FILE and before.digest == after.digest
+    return before.kind is after.kind is EntryKind.FILE and before.digest == after.digest
 
 
 def _next_contents(claim: Claim, contents: Iterable[bytes]) -> set[bytes]:
     """What a file that holds one of `contents` holds after this claim's text or call of sed."""
-    if claim.effect is Effect.TEXT:
+    if claim.effect is FileEffect.TEXT:
         text = "".join(claim.details).encode("utf-8", "surrogateescape")
         return {text, *(one + text for one in contents)}
-    if claim.effect is Effect.SED:
+    if claim.effect is FileEffect.SED:
         results = (sed_result(one, claim.details) for one in sorted(contents)[:_MAX_SED_CALLS])
         return {result for result in results if result is not None}
     return set()

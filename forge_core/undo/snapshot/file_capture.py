@@ -7,8 +7,8 @@ import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from forge_core.undo.file_state import Image, Kind
-from forge_core.undo.storage.content_store import Keeper
+from forge_core.undo.file_state import EntryKind, FileState
+from forge_core.undo.storage.content_store import ContentStore
 from forge_core.undo.storage.file_tree import Content, TooLargeError, read_file
 from forge_core.undo.storage.git_objects import GitObjects
 
@@ -20,16 +20,16 @@ _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
-class Shot:
+class CapturedFile:
     """An image whose bytes are kept, or why there is none."""
 
-    image: Image | None
+    image: FileState | None
     why: str = ""
     is_fleeting: bool = False
     """The file changed while it was read, or could not be: to be read again at the next look."""
 
 
-class Camera:
+class FileCapture:
     """Reads files of a workspace for the looks over it."""
 
     def __init__(self, root: Path, git: GitObjects) -> None:
@@ -41,41 +41,41 @@ class Camera:
         """The largest file that is read."""
         return MAX_FILE_BYTES_IN_GIT if self._git.in_repository else MAX_FILE_BYTES
 
-    def take(self, path: str, status: os.stat_result, keeper: Keeper, held: str) -> Shot:
+    def take(self, path: str, status: os.stat_result, keeper: ContentStore, held: str) -> CapturedFile:
         """The image of `path`, which a walk has just met with this status. `held` is the id under which git
         may hold the bytes."""
         mode = stat.S_IMODE(status.st_mode)
         full = f"{self._root}/{path}"
         try:
             if stat.S_ISDIR(status.st_mode):
-                return Shot(Image(Kind.FOLDER, mode))
+                return CapturedFile(FileState(EntryKind.FOLDER, mode))
             if stat.S_ISLNK(status.st_mode):
-                return Shot(Image(Kind.LINK, target=os.readlink(full)))  # noqa: PTH115  a Path would normalise it
+                return CapturedFile(FileState(EntryKind.LINK, target=os.readlink(full)))  # noqa: PTH115  a Path would normalise it
             if not stat.S_ISREG(status.st_mode):
-                return Shot(None, "not a regular file")
+                return CapturedFile(None, "not a regular file")
             if status.st_size > self.max_bytes:
                 raise TooLargeError
             fd = os.open(full, _READ_FLAGS)
             now = os.fstat(fd)
             if (now.st_ino, now.st_dev) != (status.st_ino, status.st_dev):
                 os.close(fd)  # something else has taken the name: perhaps by way of a planted link
-                return Shot(None, "replaced while it was read", True)
+                return CapturedFile(None, "replaced while it was read", True)
             content = read_file(fd, self.max_bytes)
         except TooLargeError:
-            return Shot(None, f"larger than {self.max_bytes / 1_000_000:.0f} MB")
+            return CapturedFile(None, f"larger than {self.max_bytes / 1_000_000:.0f} MB")
         except OSError as error:
-            return Shot(None, error.strerror or str(error), True)
+            return CapturedFile(None, error.strerror or str(error), True)
         shot = self.put_away(content, keeper, held)
-        return Shot(shot.image, shot.why, now.st_ctime_ns != status.st_ctime_ns)
+        return CapturedFile(shot.image, shot.why, now.st_ctime_ns != status.st_ctime_ns)
 
-    def put_away(self, content: Content, keeper: Keeper, held: str) -> Shot:
+    def put_away(self, content: Content, keeper: ContentStore, held: str) -> CapturedFile:
         """Keeps the bytes, unless git holds exactly these under `held`."""
         image = content.image
-        if image.kind is Kind.OTHER:
-            return Shot(None, "not a regular file")
-        if image.kind is not Kind.FILE or not content.data:
-            return Shot(image)
+        if image.kind is EntryKind.OTHER:
+            return CapturedFile(None, "not a regular file")
+        if image.kind is not EntryKind.FILE or not content.data:
+            return CapturedFile(image)
         if held and self._git.object_id(content.data) == held:
-            return Shot(replace(image, git=held))
+            return CapturedFile(replace(image, git=held))
         why = keeper.keep(content.data, image.digest)
-        return Shot(None, why) if why else Shot(image)
+        return CapturedFile(None, why) if why else CapturedFile(image)

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from pathlib import Path
 
-from forge_core.undo.file_state import ABSENT, Change, Image, Kind
-from forge_core.undo.snapshot.file_capture import Camera
+from forge_core.undo.file_state import ABSENT, EntryKind, FileChange, FileState
+from forge_core.undo.snapshot.file_capture import FileCapture
 from forge_core.undo.snapshot.listing import MAX_ENTRIES, Listing, scan, stamp_of
 from forge_core.undo.snapshot.mount_points import NoMounts, StandIns
-from forge_core.undo.storage.content_store import Keeper
-from forge_core.undo.storage.file_tree import TooLargeError, Tree
+from forge_core.undo.storage.content_store import ContentStore
+from forge_core.undo.storage.file_tree import FileTree, TooLargeError
 from forge_core.undo.storage.git_objects import GitObjects
 from forge_core.workspace.ignore import IgnoreRules
 
@@ -36,10 +36,10 @@ _CACHES = ("__pycache__/", ".pytest_cache/", ".mypy_cache/", ".ruff_cache/", ".h
 
 
 @dataclass(slots=True)
-class Look:
+class SnapshotDiff:
     """What one look found to differ."""
 
-    changes: list[Change] = field(default_factory=list)
+    changes: list[FileChange] = field(default_factory=list)
     lost: dict[str, str] = field(default_factory=dict)
     """What changed and is not covered, with the reason."""
     ignored: list[str] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Look:
 class SourceFiles:
     """Files by their paths, in order: those below a folder follow each other."""
 
-    def __init__(self, files: Mapping[str, Image]) -> None:
+    def __init__(self, files: Mapping[str, FileState]) -> None:
         self._files = files
         self._sorted: list[str] | None = None
 
@@ -69,7 +69,7 @@ class SourceFiles:
         return frozenset(self._files[one].digest for one in below)
 
 
-class Watcher:
+class WorkspaceSnapshot:
     """The table of what was last seen; used from one thread at a time."""
 
     def __init__(
@@ -82,15 +82,15 @@ class Watcher:
     ) -> None:
         self._root = root
         self._git = git
-        self._tree = Tree(str(root))
+        self._tree = FileTree(str(root))
         self._hidden = {path.relative_to(root).as_posix() for path in hidden if path.is_relative_to(root)}
         self._max_entries = MAX_ENTRIES if max_entries is None else max_entries
         self._stand_ins = stand_ins or StandIns(root, NoMounts())
-        self._camera = Camera(root, git)
+        self._camera = FileCapture(root, git)
         self._rules: IgnoreRules | None = None
         self._rules_stamp = 0
         self._stamps: dict[str, int] = {}
-        self._images: dict[str, Image] = {}
+        self._images: dict[str, FileState] = {}
         self._uncovered: dict[str, str] = {}
         self._again: set[str] = set()
         """Read these at the next look even when their stamp is the same."""
@@ -104,7 +104,7 @@ class Watcher:
         """Every blob that the table needs."""
         return {image.digest for image in self._images.values() if image.digest and not image.git}
 
-    def files_before(self, changes: Iterable[Change]) -> dict[str, Image]:
+    def files_before(self, changes: Iterable[FileChange]) -> dict[str, FileState]:
         """The table as it was before these changes."""
         before = {change.path: change.before for change in changes}
         return {path: image for path, image in (self._images | before).items() if image.digest}
@@ -123,15 +123,15 @@ class Watcher:
         """The same with caches."""
         return frozenset(self._ignored)
 
-    def look(self, keeper: Keeper) -> Look:
+    def look(self, keeper: ContentStore) -> SnapshotDiff:
         """Compares, keeps what differs, and remembers it. The first look finds nothing to differ."""
         began_ns = time.time_ns()
         old_rules = self._rules
         rules, rules_stamp, listing = self._walk()
         if listing.gave_up:
-            return Look(gave_up=listing.gave_up)
+            return SnapshotDiff(gave_up=listing.gave_up)
         keeper.begin(is_first=old_rules is None)
-        look = Look()
+        look = SnapshotDiff()
         leaving: set[str] = set()
         gone = self._gone(listing, look, leaving)
         fresh = self._read(listing, keeper, began_ns)
@@ -141,7 +141,7 @@ class Watcher:
                 self._compare(path, image, listing, reclassified, look)
             for path in gone:
                 if path in self._images:
-                    look.changes.append(Change(path, self._images[path], ABSENT))
+                    look.changes.append(FileChange(path, self._images[path], ABSENT))
                 else:
                     look.lost[path] = self._uncovered.get(path, "")
             look.ignored = self._ignored_changes(listing)
@@ -149,7 +149,7 @@ class Watcher:
         self._rules, self._rules_stamp, self._looked_ns = rules, rules_stamp, began_ns
         return look
 
-    def look_at(self, path: str, keeper: Keeper, max_bytes: int) -> tuple[Image | None, str]:
+    def look_at(self, path: str, keeper: ContentStore, max_bytes: int) -> tuple[FileState | None, str]:
         """What stands at one path now, kept; None and why where that is not possible. Raises OSError."""
         status = self._tree.status(path)
         if status is None:
@@ -218,7 +218,7 @@ class Watcher:
         files += [repository.top.joinpath(*inside[:depth]) / ".gitignore" for depth in range(len(inside))]
         return hash(tuple(_stamp_or_none(path) for path in files))
 
-    def _gone(self, listing: Listing, look: Look, leaving: set[str]) -> set[str]:
+    def _gone(self, listing: Listing, look: SnapshotDiff, leaving: set[str]) -> set[str]:
         """Known paths that are no longer there. One that is merely ignored by now is compared once more."""
         hidden = tuple(listing.unreadable)
         for folder in hidden:
@@ -246,7 +246,9 @@ class Watcher:
                 listing.status[path] = status
         return gone
 
-    def _read(self, listing: Listing, keeper: Keeper, began_ns: int) -> dict[str, tuple[Image | None, str]]:
+    def _read(
+        self, listing: Listing, keeper: ContentStore, began_ns: int
+    ) -> dict[str, tuple[FileState | None, str]]:
         """The images of all that differs, small files first."""
         again = {path for path in self._again if path in listing.stamps}
         self._again = set()
@@ -263,7 +265,7 @@ class Watcher:
         present = self._git.present({tracked[path] for path in todo if path in tracked})
         held = {path: tracked[path] for path in todo if tracked.get(path) in present}
         deadline = time.monotonic() + MAX_LOOK_SECONDS
-        fresh: dict[str, tuple[Image | None, str]] = {}
+        fresh: dict[str, tuple[FileState | None, str]] = {}
         for path, status in sorted(todo.items(), key=lambda item: item[1].st_size):
             if time.monotonic() > deadline and stat.S_ISREG(status.st_mode):
                 fresh[path] = None, "not read yet"
@@ -279,10 +281,10 @@ class Watcher:
     def _compare(
         self,
         path: str,
-        fresh: tuple[Image | None, str],
+        fresh: tuple[FileState | None, str],
         listing: Listing,
         old_rules: IgnoreRules | None,
-        look: Look,
+        look: SnapshotDiff,
     ) -> None:
         image, why = fresh
         is_same_stamp = self._stamps.get(path) == listing.stamps[path]
@@ -292,7 +294,7 @@ class Watcher:
             return
         before = self._images.get(path, ABSENT)
         if before is ABSENT and old_rules is not None:
-            is_folder = image is not None and image.kind is Kind.FOLDER
+            is_folder = image is not None and image.kind is EntryKind.FOLDER
             if old_rules.is_ignored(path, is_folder):
                 if not is_folder and listing.status[path].st_ctime_ns >= self._looked_ns:
                     look.lost[path] = "git ignored it before"
@@ -300,7 +302,7 @@ class Watcher:
         if image is None:
             look.lost[path] = why
         elif image != before:
-            look.changes.append(Change(path, before, image))
+            look.changes.append(FileChange(path, before, image))
             if path in listing.status:
                 look.changed_at_ns[path] = listing.status[path].st_ctime_ns
 
@@ -315,7 +317,9 @@ class Watcher:
             and not name.endswith(_CACHES)
         ]
 
-    def _remember(self, listing: Listing, fresh: dict[str, tuple[Image | None, str]], gone: set[str]) -> None:
+    def _remember(
+        self, listing: Listing, fresh: dict[str, tuple[FileState | None, str]], gone: set[str]
+    ) -> None:
         for path, (image, why) in fresh.items():
             self._images.pop(path, None)
             self._uncovered.pop(path, None)

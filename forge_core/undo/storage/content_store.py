@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from forge_core.undo.file_state import Image, Kind
+from forge_core.undo.file_state import EntryKind, FileState
 from forge_core.undo.storage.blobs import BlobStore
 from forge_core.undo.storage.git_objects import GitObjects
 from forge_core.undo.storage.turn_log import TurnLog
@@ -13,7 +13,7 @@ PACKED_BYTES = 4 * 1024 * 1024
 """Of one look over the workspace: what is beyond is kept as it is, since compressing costs 15 ms a MB."""
 
 
-class Keeper:
+class ContentStore:
     """Puts file contents away and finds them again."""
 
     def __init__(
@@ -66,19 +66,19 @@ class Keeper:
         self._left_to_pack -= len(data)
         return ""
 
-    def fetch(self, images: Collection[Image]) -> dict[str, bytes]:
+    def fetch(self, images: Collection[FileState]) -> dict[str, bytes]:
         """The bytes of those images that lie in git alone, by their sha256, as far as git still has them."""
         wanted = {
             image.git: image
             for image in images
-            if image.kind is Kind.FILE and image.git and image.digest not in self._blobs
+            if image.kind is EntryKind.FILE and image.git and image.digest not in self._blobs
         }
         found: dict[str, bytes] = {}
         for one, data in self._git.read({one: image.size for one, image in wanted.items()}):
             found[wanted[one].digest] = data
         return found
 
-    def stored(self, image: Image) -> bytes | None:
+    def stored(self, image: FileState) -> bytes | None:
         """The bytes of a file's image out of the store."""
         return self._blobs.get(image.digest) if image.size else b""
 

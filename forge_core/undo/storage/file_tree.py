@@ -15,7 +15,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from forge_core.undo.file_state import ABSENT, Image, Kind
+from forge_core.undo.file_state import ABSENT, EntryKind, FileState
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -27,7 +27,7 @@ _CHUNK = 1024 * 1024
 class Content:
     """An image with the bytes of a file."""
 
-    image: Image
+    image: FileState
     data: bytes = b""
 
 
@@ -35,7 +35,7 @@ class TooLargeError(Exception):
     """The file is larger than the caller takes."""
 
 
-class Tree:
+class FileTree:
     """Reads and replaces entries below `root`, an absolute path without links."""
 
     def __init__(self, root: str) -> None:
@@ -86,18 +86,18 @@ class Tree:
             return Content(ABSENT)
         mode = stat.S_IMODE(status.st_mode)
         if stat.S_ISDIR(status.st_mode):
-            return Content(Image(Kind.FOLDER, mode))
+            return Content(FileState(EntryKind.FOLDER, mode))
         with self.parent(path) as (fd, name):
             if stat.S_ISLNK(status.st_mode):
-                return Content(Image(Kind.LINK, target=os.readlink(name, dir_fd=fd)))
+                return Content(FileState(EntryKind.LINK, target=os.readlink(name, dir_fd=fd)))
             if not stat.S_ISREG(status.st_mode):
-                return Content(Image(Kind.OTHER, mode))
+                return Content(FileState(EntryKind.OTHER, mode))
             return read_file(os.open(name, _READ_FLAGS, dir_fd=fd), max_bytes)
 
-    def remove(self, path: str, kind: Kind) -> None:
+    def remove(self, path: str, kind: EntryKind) -> None:
         """Removes a file, a link or an empty folder. Raises OSError."""
         with self.parent(path) as (fd, name):
-            if kind is Kind.FOLDER:
+            if kind is EntryKind.FOLDER:
                 os.rmdir(name, dir_fd=fd)
             else:
                 os.unlink(name, dir_fd=fd)
@@ -107,11 +107,13 @@ class Tree:
         with self.parent(path, make=True) as (fd, name):
             os.mkdir(name, 0o700, dir_fd=fd)
 
-    def set_mode(self, path: str, mode: int, kind: Kind) -> None:
+    def set_mode(self, path: str, mode: int, kind: EntryKind) -> None:
         """Sets the permission bits of a file or folder. Raises OSError."""
         with self.parent(path) as (fd, name):
             status = os.stat(name, dir_fd=fd, follow_symlinks=False)
-            is_kind = stat.S_ISDIR(status.st_mode) if kind is Kind.FOLDER else stat.S_ISREG(status.st_mode)
+            is_kind = (
+                stat.S_ISDIR(status.st_mode) if kind is EntryKind.FOLDER else stat.S_ISREG(status.st_mode)
+            )
             if not is_kind:
                 raise OSError(errno.EINVAL, "something else stands there", path)
             try:
@@ -166,7 +168,7 @@ def read_file(fd: int, max_bytes: int) -> Content:
     try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
-            return Content(Image(Kind.OTHER, stat.S_IMODE(status.st_mode)))
+            return Content(FileState(EntryKind.OTHER, stat.S_IMODE(status.st_mode)))
         if status.st_size > max_bytes:
             raise TooLargeError
         data = os.read(fd, status.st_size + 1)
@@ -183,7 +185,7 @@ def read_file(fd: int, max_bytes: int) -> Content:
         os.close(fd)
     digest = hashlib.sha256(data).hexdigest()
     mode = stat.S_IMODE(status.st_mode)
-    image = Image(Kind.FILE, mode, digest, len(data), inode=status.st_ino, links=status.st_nlink)
+    image = FileState(EntryKind.FILE, mode, digest, len(data), inode=status.st_ino, links=status.st_nlink)
     return Content(image, data)
 
 

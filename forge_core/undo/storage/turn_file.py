@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from forge_core.undo.file_state import Change, Image
-from forge_core.undo.storage.turn_history import Doubt, History, Turn
+from forge_core.undo.file_state import FileChange, FileState
+from forge_core.undo.storage.turn_history import DoubtfulChange, History, TurnRecord
 
 
-class UndoIndex:
+class TurnFile:
     """Writes the lines. Names that are no Unicode survive: lone surrogates are escaped as JSON does."""
 
     def __init__(self, path: Path) -> None:
@@ -34,19 +34,19 @@ class UndoIndex:
             return History()
         return replay(_records(data))
 
-    def turn(self, turn: Turn) -> None:
+    def turn(self, turn: TurnRecord) -> None:
         self._append(_turn_record(turn))
 
-    def change(self, number: int, change: Change) -> None:
+    def change(self, number: int, change: FileChange) -> None:
         self._append(_change_record(number, change))
 
     def lost(self, number: int, name: str, why: str) -> None:
         self._append({"type": "lost", "turn": number, "name": name, "why": why})
 
-    def doubt(self, number: int, path: str, doubt: Doubt | None) -> None:
+    def doubt(self, number: int, path: str, doubt: DoubtfulChange | None) -> None:
         self._append(_doubt_record(number, path, doubt))
 
-    def undone(self, turn: Turn) -> None:
+    def undone(self, turn: TurnRecord) -> None:
         self._append(_undone_record(turn))
         self.sync()
 
@@ -102,14 +102,14 @@ class UndoIndex:
 
 def replay(records: Iterator[dict[str, Any]]) -> History:
     """The history that these records tell; records that make no sense are passed over."""
-    turns: dict[int, Turn] = {}
+    turns: dict[int, TurnRecord] = {}
     for record in records:
         with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
             _apply(record, turns)
     return History(turn for turn in turns.values() if not turn.is_empty)
 
 
-def _apply(record: dict[str, Any], turns: dict[int, Turn]) -> None:
+def _apply(record: dict[str, Any], turns: dict[int, TurnRecord]) -> None:
     kind = record["type"]
     if kind == "cut":
         for number in [number for number, turn in turns.items() if turn.undone is not None]:
@@ -117,25 +117,28 @@ def _apply(record: dict[str, Any], turns: dict[int, Turn]) -> None:
         return
     number = int(record["turn"])
     if kind == "turn":
-        turns[number] = Turn(number, str(record["text"]), float(record["at"]))
+        turns[number] = TurnRecord(number, str(record["text"]), float(record["at"]))
         return
     turn = turns[number]
     match kind:
         case "change":
             path = str(record["path"])
-            before, after = Image.from_record(record["before"]), Image.from_record(record["after"])
+            before, after = FileState.from_record(record["before"]), FileState.from_record(record["after"])
             turn.changes.pop(path, None)
             if path in turn.doubts and turn.doubts[path].change.after != before:
                 del turn.doubts[path]
             if before != after:
-                turn.changes[path] = Change(path, before, after)
+                turn.changes[path] = FileChange(path, before, after)
         case "doubt":
             path = str(record["path"])
             turn.changes.pop(path, None)
             turn.doubts.pop(path, None)
             if "after" in record:
-                before, after = Image.from_record(record["before"]), Image.from_record(record["after"])
-                turn.doubts[path] = Doubt(Change(path, before, after), str(record["command"]))
+                before, after = (
+                    FileState.from_record(record["before"]),
+                    FileState.from_record(record["after"]),
+                )
+                turn.doubts[path] = DoubtfulChange(FileChange(path, before, after), str(record["command"]))
         case "lost":
             turn.lost[str(record["name"])] = str(record["why"])
         case "undone":
@@ -155,7 +158,7 @@ def _records(data: bytes) -> Iterator[dict[str, Any]]:
             yield record
 
 
-def _all_records(turn: Turn) -> Iterator[dict[str, Any]]:
+def _all_records(turn: TurnRecord) -> Iterator[dict[str, Any]]:
     yield _turn_record(turn)
     for change in turn.changes.values():
         yield _change_record(turn.number, change)
@@ -170,11 +173,11 @@ def _all_records(turn: Turn) -> Iterator[dict[str, Any]]:
         yield _undone_record(turn)
 
 
-def _turn_record(turn: Turn) -> dict[str, Any]:
+def _turn_record(turn: TurnRecord) -> dict[str, Any]:
     return {"v": 1, "type": "turn", "turn": turn.number, "text": turn.text, "at": turn.at}
 
 
-def _change_record(number: int, change: Change) -> dict[str, Any]:
+def _change_record(number: int, change: FileChange) -> dict[str, Any]:
     return {
         "type": "change",
         "turn": number,
@@ -184,7 +187,7 @@ def _change_record(number: int, change: Change) -> dict[str, Any]:
     }
 
 
-def _doubt_record(number: int, path: str, doubt: Doubt | None) -> dict[str, Any]:
+def _doubt_record(number: int, path: str, doubt: DoubtfulChange | None) -> dict[str, Any]:
     record = {"type": "doubt", "turn": number, "path": path}
     if doubt is None:
         return record
@@ -192,7 +195,7 @@ def _doubt_record(number: int, path: str, doubt: Doubt | None) -> dict[str, Any]
     return record | images | {"command": doubt.command}
 
 
-def _undone_record(turn: Turn) -> dict[str, Any]:
+def _undone_record(turn: TurnRecord) -> dict[str, Any]:
     record = {"type": "undone", "turn": turn.number, "paths": list(turn.undone or ())}
     return record | ({"chosen": list(turn.undone_doubts)} if turn.undone_doubts else {})
 

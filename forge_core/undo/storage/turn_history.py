@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from forge_core.undo.file_state import Change, Image
+from forge_core.undo.file_state import FileChange, FileState
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class DoubtfulChange:
     """A change that was found while a command ran, and that may be the user's own."""
 
-    change: Change
+    change: FileChange
     command: str
     """The line that ran, cut."""
 
 
 @dataclass(slots=True)
-class Turn:
+class TurnRecord:
     """One turn's net changes."""
 
     number: int
     text: str
     at: float
-    changes: dict[str, Change] = field(default_factory=dict)
+    changes: dict[str, FileChange] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)
     """Names that changed and are not covered, with the reason."""
-    doubts: dict[str, Doubt] = field(default_factory=dict)
+    doubts: dict[str, DoubtfulChange] = field(default_factory=dict)
     """Changes that are undone only when they are chosen. Where the same path is in `changes` as well, what is
     there came after."""
     undone: tuple[str, ...] | None = None
@@ -43,9 +43,9 @@ class Turn:
         """The paths that an undo leaves alone unless they are chosen."""
         return sorted(path for path in self.doubts if path not in self.undone_doubts)
 
-    def to_undo(self, chosen: Collection[str]) -> list[Change]:
+    def to_undo(self, chosen: Collection[str]) -> list[FileChange]:
         """What an undo has still to take back, when `chosen` are the paths that it takes of `doubts`."""
-        wanted: list[Change] = []
+        wanted: list[FileChange] = []
         for path in dict.fromkeys((*self.changes, *self.doubts)):
             is_chosen = path in chosen and path not in self.undone_doubts
             is_done = self.undone is not None and path in self.undone
@@ -57,7 +57,7 @@ class Turn:
                 wanted.append(self.changes[path])
         return [change.reversed() for change in wanted]
 
-    def to_redo(self) -> list[Change]:
+    def to_redo(self) -> list[FileChange]:
         """What a redo brings back: all that undo has taken."""
         plain = [
             path for path in self.undone or () if path not in self.undone_doubts and path in self.changes
@@ -65,10 +65,10 @@ class Turn:
         chosen = [path for path in self.undone_doubts if path in self.doubts]
         return [self.changes[path] for path in plain] + [self._whole(path) for path in chosen]
 
-    def _whole(self, path: str) -> Change:
+    def _whole(self, path: str) -> FileChange:
         """A doubtful change with what came after it."""
         doubt, later = self.doubts[path].change, self.changes.get(path)
-        return doubt if later is None else Change(path, doubt.before, later.after)
+        return doubt if later is None else FileChange(path, doubt.before, later.after)
 
     def digests(self) -> set[str]:
         """Every blob that the turn needs."""
@@ -76,7 +76,7 @@ class Turn:
         images = (image for change in changes for image in (change.before, change.after))
         return {image.digest for image in images if image.digest and not image.git}
 
-    def record(self, path: str, before: Image, after: Image) -> Change:
+    def record(self, path: str, before: FileState, after: FileState) -> FileChange:
         """Joins a change to what the turn did to the path before; gives the net change.
 
         When somebody else changed the path in between (`before` is not what the turn had left), the chain
@@ -84,7 +84,7 @@ class Turn:
         """
         known = self.changes.get(path)
         first = known.before if known is not None and known.after == before else before
-        change = Change(path, first, after)
+        change = FileChange(path, first, after)
         doubt = self.doubts.get(path)
         if doubt is not None and doubt.change.after != first:
             del self.doubts[path]
@@ -94,7 +94,7 @@ class Turn:
             self.changes[path] = change
         return change
 
-    def doubt(self, change: Change, command: str) -> Doubt | None:
+    def doubt(self, change: FileChange, command: str) -> DoubtfulChange | None:
         """Notes a change that may be the user's. What the turn did to the path before belongs to it then: an
         undo can't take that back alone. None when nothing is left of it."""
         path, first = change.path, change.before
@@ -103,17 +103,17 @@ class Turn:
                 first = known.before
         if first == change.after:
             return None
-        self.doubts[path] = Doubt(Change(path, first, change.after), command)
+        self.doubts[path] = DoubtfulChange(FileChange(path, first, change.after), command)
         return self.doubts[path]
 
 
 class History:
     """A stack of turns with a pointer: undo moves it down, redo up, a new change cuts what lies above."""
 
-    def __init__(self, turns: Iterable[Turn] = ()) -> None:
+    def __init__(self, turns: Iterable[TurnRecord] = ()) -> None:
         self._turns = list(turns)
 
-    def __iter__(self) -> Iterator[Turn]:
+    def __iter__(self) -> Iterator[TurnRecord]:
         return iter(self._turns)
 
     def __len__(self) -> int:
@@ -123,28 +123,28 @@ class History:
     def next_number(self) -> int:
         return self._turns[-1].number + 1 if self._turns else 1
 
-    def add(self, turn: Turn) -> bool:
+    def add(self, turn: TurnRecord) -> bool:
         """Puts a turn on top; whether undone turns were given up for it."""
         standing = [known for known in self._turns if known.undone is None]
         is_cut = len(standing) < len(self._turns)
         self._turns = [*standing, turn]
         return is_cut
 
-    def to_undo(self) -> Turn | None:
+    def to_undo(self) -> TurnRecord | None:
         """The last turn that stands and changed something that can be brought back."""
         standing = (turn for turn in reversed(self._turns) if turn.undone is None)
         return next((turn for turn in standing if turn.changes or turn.doubts), None)
 
-    def above(self, turn: Turn | None) -> list[Turn]:
+    def above(self, turn: TurnRecord | None) -> list[TurnRecord]:
         """The standing turns after `turn`: they did nothing that can be brought back."""
         number = turn.number if turn is not None else 0
         return [one for one in self._turns if one.number > number and one.undone is None and one.lost]
 
-    def to_redo(self) -> Turn | None:
+    def to_redo(self) -> TurnRecord | None:
         """The first turn that was undone."""
         return next((turn for turn in self._turns if turn.undone is not None), None)
 
-    def forget_oldest(self) -> Turn | None:
+    def forget_oldest(self) -> TurnRecord | None:
         """Drops the oldest turn, to make room."""
         return self._turns.pop(0) if self._turns else None
 

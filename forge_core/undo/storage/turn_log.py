@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from forge_core.undo.file_state import ABSENT, Change, Image, Kind
+from forge_core.undo.file_state import ABSENT, EntryKind, FileChange, FileState
 from forge_core.undo.report import TurnFiles, TurnView
-from forge_core.undo.storage.turn_file import UndoIndex
-from forge_core.undo.storage.turn_history import History, Turn
+from forge_core.undo.storage.turn_file import TurnFile
+from forge_core.undo.storage.turn_history import History, TurnRecord
 from forge_core.undo.summaries import not_undoable
 
 
@@ -17,12 +17,12 @@ class TurnLog:
     """Which turn runs, and what the turns before it changed."""
 
     def __init__(self, path: Path, on_trouble: Callable[[str], None]) -> None:
-        self._index = UndoIndex(path)
+        self._index = TurnFile(path)
         self._on_trouble = on_trouble
         self._told: set[str] = set()
         self.history = History()
-        self.running: Turn | None = None
-        self._last: Turn | None = None
+        self.running: TurnRecord | None = None
+        self._last: TurnRecord | None = None
 
     def load(self) -> None:
         """Reads what is on disk. Raises OSError."""
@@ -32,14 +32,14 @@ class TurnLog:
         self._index.close()
 
     def begin(self, text: str) -> None:
-        self.running = self._last = Turn(0, text, time.time())
+        self.running = self._last = TurnRecord(0, text, time.time())
         self._told.clear()
 
     def end(self) -> None:
         self.running = None
         self._index.sync()
 
-    def record(self, change: Change) -> None:
+    def record(self, change: FileChange) -> None:
         """Adds a change to the running turn; without one it is nobody's."""
         turn = self._standing_turn()
         if turn is not None:
@@ -53,20 +53,20 @@ class TurnLog:
             turn.lost[name] = why
             self._write(lambda: self._index.lost(turn.number, name, why))
 
-    def doubt(self, change: Change, command: str) -> None:
+    def doubt(self, change: FileChange, command: str) -> None:
         """Adds a change that may be the user's to the running turn."""
         turn = self._standing_turn()
         if turn is not None:
             kept = turn.doubt(change, command)
             self._write(lambda: self._index.doubt(turn.number, change.path, kept))
 
-    def undone(self, turn: Turn, paths: tuple[str, ...], chosen: tuple[str, ...]) -> None:
+    def undone(self, turn: TurnRecord, paths: tuple[str, ...], chosen: tuple[str, ...]) -> None:
         """Notes what an undo has brought back, besides what earlier ones had."""
         turn.undone = (*(turn.undone or ()), *paths)
         turn.undone_doubts = (*turn.undone_doubts, *chosen)
         self._write(lambda: self._index.undone(turn))
 
-    def redone(self, turn: Turn) -> None:
+    def redone(self, turn: TurnRecord) -> None:
         turn.undone, turn.undone_doubts = None, ()
         self._write(lambda: self._index.redone(turn.number))
 
@@ -100,7 +100,7 @@ class TurnLog:
             self._told.add(sentence)
             self._on_trouble(sentence)
 
-    def _standing_turn(self) -> Turn | None:
+    def _standing_turn(self) -> TurnRecord | None:
         """The running turn, on top of the history from its first change on; what was undone is then cut."""
         turn = self.running
         if turn is None or any(turn is one for one in self.history):
@@ -119,18 +119,18 @@ class TurnLog:
             self.tell(f"Undo works only until Forge ends: its record can't be written ({reason}).")
 
 
-def _view(turn: Turn) -> TurnView:
+def _view(turn: TurnRecord) -> TurnView:
     changes = tuple(sorted(_told(tuple(turn.changes.values()))))
     lost = not_undoable(dict(turn.lost), [])
     doubtful = tuple((path, turn.doubts[path].command) for path in turn.doubtful())
     return TurnView(turn.number, turn.text, turn.at, changes, lost, turn.undone is not None, doubtful)
 
 
-def _told(changes: tuple[Change, ...]) -> Iterator[tuple[str, str]]:
+def _told(changes: tuple[FileChange, ...]) -> Iterator[tuple[str, str]]:
     """Name and what happened; a file that went and one that came with the same bytes are one move."""
-    gone: dict[Image, list[str]] = {}
+    gone: dict[FileState, list[str]] = {}
     for change in changes:
-        if change.after == ABSENT and change.before.kind is Kind.FILE and change.before.size:
+        if change.after == ABSENT and change.before.kind is EntryKind.FILE and change.before.size:
             gone.setdefault(change.before, []).append(change.path)
     moved: set[str] = set()
     for change in changes:

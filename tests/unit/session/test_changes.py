@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.session.changes import TurnChanges, changes_of
-from forge_core.undo.expected_effects import Claim, Effect, ExpectedEffects, Proof
+from forge_core.undo.expected_effects import Claim, ExpectedEffects, FileEffect, Proof
 from forge_core.workspace.changes import ChangedFile, ChangeList, Counts, FilePatch, Status
 from forge_core.workspace.work_tree import WorkTreeChanges
 from tests.unit.undo.workspace import Workspace, make_repository, make_workspace, shapes
@@ -123,7 +123,7 @@ async def test_what_has_no_text_is_told_in_words(ws: Workspace) -> None:
 async def test_names_may_be_anything(ws: Workspace) -> None:
     names = [b"new\nline", b"\xff\xfe", b"-rf", b"\x1b[31m", b" ", b'"\\']
     await ws.store.begin_turn("odd")
-    claims = tuple(Claim(Effect.CREATE, os.fsdecode(name), proof=Proof.END) for name in names)
+    claims = tuple(Claim(FileEffect.CREATE, os.fsdecode(name), proof=Proof.END) for name in names)
     watch = await ws.store.before_command(ExpectedEffects("odd", claims))
     for name in names:
         Path(os.fsdecode(os.fsencode(ws.root) + b"/" + name)).write_text("x\n")

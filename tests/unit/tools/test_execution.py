@@ -9,7 +9,7 @@ import pytest
 from forge_core.tools.expected.execution import WHOLE_LINE, executions
 from forge_core.tools.expected.lines import expected_effects
 from forge_core.tools.expected.loops import unrolled
-from forge_core.undo.expected_effects import Effect, Proof
+from forge_core.undo.expected_effects import FileEffect, Proof
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_claim_says_how_often_a_file_is_written_and_what_proves_it(
     claims = [
         one
         for one in expected_effects(line, tmp_path).claims
-        if one.path == "f" and one.effect in (Effect.WRITE, Effect.COPY) and one.covers == "exact"
+        if one.path == "f" and one.effect in (FileEffect.WRITE, FileEffect.COPY) and one.covers == "exact"
     ]
     strongest = max(claims, key=lambda one: one.proof)
     assert (strongest.times, strongest.proof) == (times, proof)

@@ -8,7 +8,7 @@ import pytest
 
 from forge_core.tools.expected.lines import expected_effects
 from forge_core.tools.expected.words import without_bodies
-from forge_core.undo.expected_effects import Effect
+from forge_core.undo.expected_effects import FileEffect
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_a_name_that_goes_on_with_a_variable_is_a_pattern(
     tmp_path: Path, word: str, paths: list[str]
 ) -> None:
     found = expected_effects(f"echo x > {word}", tmp_path)
-    assert [claim.path for claim in found.claims if claim.effect is Effect.WRITE] == paths
+    assert [claim.path for claim in found.claims if claim.effect is FileEffect.WRITE] == paths
 
 
 def test_a_long_word_of_variables_is_read_in_one_pass(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.undo.attribution.command_changes import Attribution, Facts
-from forge_core.undo.change_recorder import Recorder
-from forge_core.undo.expected_effects import Claim, Covers, Effect, ExpectedEffects
-from forge_core.undo.file_state import ABSENT, Change, Image, Kind
+from forge_core.undo.attribution.command_changes import Attribution, AttributionContext
+from forge_core.undo.change_recorder import ChangeRecorder
+from forge_core.undo.expected_effects import Claim, Covers, ExpectedEffects, FileEffect
+from forge_core.undo.file_state import ABSENT, EntryKind, FileChange, FileState
 from forge_core.undo.snapshot.workspace_snapshot import SourceFiles
 from forge_core.undo.storage.git_objects import GitObjects
 from tests.unit.undo.workspace import Workspace, make_repository, make_workspace, shell
@@ -47,7 +47,7 @@ def test_a_checkpoint_of_1000_files_costs_little_more_than_looking_at_each(tmp_p
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"number = {number}\n" * 20)
     make_repository(root)
-    recorder = Recorder(root, tmp_path / "state" / "s" / "undo", 1 << 28, None, print, None)
+    recorder = ChangeRecorder(root, tmp_path / "state" / "s" / "undo", 1 << 28, None, print, None)
     recorder.begin_turn("x")
     recorder.after_command(recorder.before_command())
     assert stored_bytes(tmp_path / "state") == 0, "git holds every file already"
@@ -60,11 +60,11 @@ def test_judging_the_copy_of_a_tree_costs_time_linear_in_its_files(tmp_path: Pat
 
     def judging(count: int) -> Callable[[], object]:
         files = {f"src/d{number % 20}/f{number}": _image(number) for number in range(count)}
-        changes = [Change(f"copy/{name[4:]}", ABSENT, image) for name, image in files.items()]
-        claim = Claim(Effect.COPY, "copy", Covers.BELOW, ("src",))
+        changes = [FileChange(f"copy/{name[4:]}", ABSENT, image) for name, image in files.items()]
+        claim = Claim(FileEffect.COPY, "copy", Covers.BELOW, ("src",))
 
         def judge() -> None:
-            facts = Facts(
+            facts = AttributionContext(
                 lambda images: [None] * len(images), lambda path: None, SourceFiles(files).digests_below
             )
             found = Attribution(
@@ -77,8 +77,8 @@ def test_judging_the_copy_of_a_tree_costs_time_linear_in_its_files(tmp_path: Pat
     assert least_cpu(judging(8_000)) <= 24 * least_cpu(judging(1_000))
 
 
-def _image(number: int) -> Image:
-    return Image(Kind.FILE, 0o644, f"{number:064x}", 5_000_000)
+def _image(number: int) -> FileState:
+    return FileState(EntryKind.FILE, 0o644, f"{number:064x}", 5_000_000)
 
 
 def stored_bytes(folder: Path) -> int:

@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from forge_core.undo import UndoStore
-from forge_core.undo.change_recorder import Recorder
-from forge_core.undo.expected_effects import Claim, Effect, ExpectedEffects
-from forge_core.undo.snapshot.workspace_snapshot import Look
+from forge_core.undo.change_recorder import ChangeRecorder
+from forge_core.undo.expected_effects import Claim, ExpectedEffects, FileEffect
+from forge_core.undo.snapshot.workspace_snapshot import SnapshotDiff
 from tests.unit.undo.workspace import Workspace, make_repository, make_workspace, shapes, shell
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -392,17 +392,17 @@ async def test_commits_stay_and_that_is_said(ws: Workspace) -> None:
     assert "commits" in report.not_undoable[0]
 
 
-class BlindRecorder(Recorder):
+class BlindRecorder(ChangeRecorder):
     """Cannot look at the workspace."""
 
-    def _look(self) -> Look:
+    def _look(self) -> SnapshotDiff:
         raise OSError(errno.EIO, "input/output error")
 
 
 def test_a_command_that_cannot_be_watched_leaves_no_thread_behind(tmp_path: Path) -> None:
     (tmp_path / "ws").mkdir()
     recorder = BlindRecorder(tmp_path / "ws", tmp_path / "undo", 1 << 20, None, print, None)
-    expected = ExpectedEffects("touch a", (Claim(Effect.WRITE, "a"),))
+    expected = ExpectedEffects("touch a", (Claim(FileEffect.WRITE, "a"),))
     with pytest.raises(OSError, match="input/output error"):
         recorder.before_command(expected)
     recorder.close()
