@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from forge_core.config.models import Endpoint, ForgeConfig, Origin
-from forge_core.config.paths import config_dir, state_dir
 from forge_core.config.project_state import RULE_KINDS, ProjectState, read_project_state, state_file
 from forge_core.config.settings import SETTINGS, check_value
 from forge_core.errors import ConfigError, WorkspaceError
@@ -88,6 +87,29 @@ def load_config(
         **{f"project_{name}": project.get(name, ()) for name in RULE_KINDS},
         **values,
     )
+
+
+def config_dir(environ: Mapping[str, str]) -> Path:
+    """Return the folder of `config.toml` and of the user's themes."""
+    return _xdg_dir(environ, "config", "XDG_CONFIG_HOME", ".config")
+
+
+def state_dir(environ: Mapping[str, str]) -> Path:
+    """Return the folder of sessions, logs and saved command outputs."""
+    return _xdg_dir(environ, "state", "XDG_STATE_HOME", ".local/state")
+
+
+def _xdg_dir(environ: Mapping[str, str], kind: str, variable: str, fallback: str) -> Path:
+    """Return a folder of Forge: in `FORGE_HOME` if set, else in the XDG base directory.
+
+    Source: https://specifications.freedesktop.org/basedir-spec/latest/
+    """
+    if own := environ.get("FORGE_HOME"):
+        return Path(own).expanduser().absolute() / kind
+    base = environ.get(variable, "")
+    # The specification says that a relative path in the variable must be ignored.
+    root = Path(base) if base.startswith("/") else Path(environ.get("HOME") or Path.home()) / fallback
+    return root / "forge"
 
 
 def read_project_settings(root: Path, notices: list[str], *, is_trusted: bool) -> dict[str, Any]:
