@@ -47,11 +47,11 @@ def load_config(
     needs_write: bool = False,
     trust: bool = False,
 ) -> ForgeConfig:
-    """The settings for a session in `path` (default: the current folder).
+    """Return the settings for a session in `path` (default: the current folder).
 
-    `flags` holds what the command line set, by field name; None values count as not set. `choose_endpoint`
-    makes the endpoint and the model's id out of base_url, model, environment and origins (`llm.choice`).
-    `trust` takes the folder for trusted this once, whatever was decided about it.
+    `flags` holds what the command line set, by the name of the setting; None counts as not set.
+    `choose_endpoint` returns the endpoint and the model's id for base_url, model, environment and origins
+    (`llm.choice`). With `trust` the folder is trusted this once, whatever the user decided about it.
 
     Raises:
         WorkspaceError: the folder is missing, is a file, or cannot be used.
@@ -69,7 +69,7 @@ def load_config(
         _Layer(Origin.USER, _read_file(user_file, tuple(SETTINGS), notices)),
         _Layer(Origin.PROJECT, {name: value for name, value in project.items() if name not in RULE_KINDS}),
         _Layer(Origin.ENVIRONMENT, _read_environment(environ)),
-        _Layer(Origin.FLAG, {name: value for name, value in (flags or {}).items() if value is not None}),
+        _Layer(Origin.FLAG, _read_flags(flags or {})),
     ]
     values, origins = _merged(layers)
     saved = _saved_rules(decided, state_dir(environ), root, notices)
@@ -215,6 +215,13 @@ def _checked(path: Path, field: str, value: Any, notices: list[str]) -> dict[str
     if single:
         return {field: good[0]} if good else {}
     return {field: tuple(rule for rules in good for rule in rules)}
+
+
+def _read_flags(flags: Mapping[str, Any]) -> dict[str, Any]:
+    if unknown := sorted(flags.keys() - SETTINGS.keys()):
+        raise ConfigError(f"There is no setting {unknown[0]!r}. The settings are: {', '.join(SETTINGS)}.")
+    given = {name: value for name, value in flags.items() if value is not None}
+    return {name: check_value(name, value, from_option=True) for name, value in given.items()}
 
 
 def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:

@@ -57,6 +57,14 @@ def test_flags_beat_environment_beats_project_beats_user(home: Path, project: Pa
     assert (config.theme, config.origins["theme"]) == ("from-flag", Origin.FLAG)
 
 
+def test_flags_are_checked_and_converted_to_the_type_of_the_setting(home: Path, project: Path) -> None:
+    assert load(home, project, permission_mode="yolo").permission_mode is PermissionMode.YOLO
+    with pytest.raises(ConfigError, match="permission_mode is 'wild'; it must be one of ask"):
+        load(home, project, permission_mode="wild")
+    with pytest.raises(ConfigError, match=r"no setting 'mode'\. The settings are: model"):
+        load(home, project, mode="plan")
+
+
 def test_without_anything_the_offline_model_answers(home: Path, project: Path) -> None:
     config = load(home, project)
     assert (config.endpoint.kind, config.model) == ("offline", "forge/offline")
