@@ -11,8 +11,6 @@ from forge_core.sanitize import safe_line
 from forge_core.session.session import NOTHING_TO_RETRY, ForgeSession
 from forge_core.tools.builtin.todo import TodoItem, TodoStatus
 
-_MARKS = {TodoStatus.COMPLETED: "✓", TodoStatus.IN_PROGRESS: "▸", TodoStatus.PENDING: "○"}
-
 
 async def reset(argument: str, session: ForgeSession) -> CommandResult:
     """Clear the conversation."""
@@ -65,7 +63,7 @@ async def todo(argument: str, session: ForgeSession) -> CommandResult:
     items = session.todos.items
     if not items:
         return Text("There is no list of tasks. The model makes one for work of several steps.", "Todo")
-    lines = [f"{_MARKS[item.status]} {safe_line(_words(item))}" for item in items]
+    lines = [f"{item.status.mark} {safe_line(_words(item))}" for item in items]
     return Text("\n".join([*lines, "", session.todos.summary]), "Todo")
 
 
