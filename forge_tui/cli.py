@@ -122,7 +122,7 @@ def _strict_refusal(config: ForgeConfig) -> int:
 def _show(config: ForgeConfig) -> int:
     """The app; the terminal is restored however it ends."""
     from forge_tui.first_frame import FirstFrame
-    from forge_tui.terminal import launcher
+    from forge_tui.terminal.first_paint import launcher
 
     launcher.paint(FirstFrame(config))
     try:

@@ -60,7 +60,7 @@ def loaded_after(statement: str, names: tuple[str, ...]) -> list[str]:
         "import forge_tui.cli",
         "from forge_tui.cli import main; main(['--version'])",
         "from forge_tui.cli import main; main(['--help'])",
-        "import forge_tui.terminal.launcher",
+        "import forge_tui.terminal.first_paint.launcher",
     ],
 )
 def test_an_entry_point_imports_nothing_heavy(statement: str) -> None:
@@ -104,7 +104,7 @@ def test_the_first_frame_waits_for_nothing_that_it_does_not_show(tmp_path: Path)
 import os
 os.environ.update(HOME={str(tmp_path)!r}, FORGE_HOME={str(tmp_path)!r}, OPENROUTER_API_KEY="")
 from forge_tui import cli
-from forge_tui.terminal import launcher
+from forge_tui.terminal.first_paint import launcher
 class Painted(BaseException): pass
 def paint(make):
     assert "Forge" in make(120, 36).painted("")

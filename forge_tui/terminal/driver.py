@@ -18,9 +18,10 @@ from textual import events
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from forge_tui.terminal import launcher, signals
+from forge_tui.terminal import signals
+from forge_tui.terminal.first_paint import launcher
 from forge_tui.terminal.input import TerminalInput
-from forge_tui.terminal.writing import TerminalFile
+from forge_tui.terminal.terminal_file import TerminalFile
 
 if TYPE_CHECKING:
     from textual.app import App

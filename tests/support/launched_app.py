@@ -23,8 +23,9 @@ import threading
 import time
 from typing import Any
 
-from forge_tui.terminal import internals, launcher, signals
-from forge_tui.terminal.skeleton import Line, Skeleton
+from forge_tui.terminal import internals, signals
+from forge_tui.terminal.first_paint import launcher
+from forge_tui.terminal.first_paint.skeleton import Line, Skeleton
 
 
 def skeleton(width: int, height: int) -> Skeleton:

@@ -16,7 +16,7 @@ from textual.strip import Strip
 
 from forge_core.approval import Question, QuestionOption, QuestionRequest
 from forge_tui.keymap import KEYS, Where
-from forge_tui.screens.panels.palette import Palette
+from forge_tui.screens.panels.command_palette import CommandPalette
 from tests.support.chat_app import DEADLINE_S, command_request, edit_request
 from tests.support.endless_session import EndlessSession
 from tests.support.output_stream import check_stream
@@ -376,7 +376,7 @@ class Storm:
 
     async def palette(self) -> None:
         self.key("ctrl+p")
-        is_open = lambda: isinstance(self.app.screen, Palette)  # noqa: E731
+        is_open = lambda: isinstance(self.app.screen, CommandPalette)  # noqa: E731
         if self.chance.random() < 0.5:
             await self._while_open(is_open, READING, "xyz", clicks=False)
             return

@@ -30,7 +30,7 @@ HEAVY = (
     "forge_core.langchain.agent.agent",
     "forge_tui.screens.prompts.permission",
     "forge_tui.screens.panels.help",
-    "forge_tui.screens.panels.palette",
+    "forge_tui.screens.panels.command_palette",
     "forge_tui.screens.panels.theme_picker",
     "textual.widgets._markdown",
 )

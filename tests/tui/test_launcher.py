@@ -29,7 +29,7 @@ def test_the_skeleton_stands_before_anything_heavy_is_imported() -> None:
 
 def test_the_launcher_imports_only_the_standard_library_and_text_widths() -> None:
     code = (
-        "import sys; before = set(sys.modules); import forge_tui.terminal.launcher; "
+        "import sys; before = set(sys.modules); import forge_tui.terminal.first_paint.launcher; "
         "new = {name for name in set(sys.modules) - before if not name.startswith('forge_tui')}; "
         "print(sorted(name for name in new if name.partition('.')[0] not in sys.stdlib_module_names))"
     )
@@ -57,7 +57,7 @@ def test_the_app_closes_every_descriptor_that_it_has_opened_on_the_terminal(mode
 
 
 def test_without_a_terminal_nothing_is_painted() -> None:
-    code = "from forge_tui.terminal import launcher; launcher.paint(lambda *_: 1 / 0); launcher.restore()"
+    code = "from forge_tui.terminal.first_paint import launcher; launcher.paint(lambda *_: 1 / 0); launcher.restore()"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, stdin=subprocess.DEVNULL, check=True
     )

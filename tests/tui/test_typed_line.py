@@ -6,8 +6,8 @@ import random
 
 import pytest
 
+from forge_tui.terminal.first_paint.typed_line import TypedLine
 from forge_tui.terminal.input import TerminalInput
-from forge_tui.terminal.typed_line import TypedLine
 from tests.support.chat_app import ForgeConfig, make_app, ready, until
 
 ROOM = 40

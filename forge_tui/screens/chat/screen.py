@@ -395,13 +395,13 @@ class ChatScreen(workers.FaultsEndTheApp, FrugalScreen[None], inherit_bindings=F
             self.activity.note("There is no list of tasks")
 
     def action_palette(self) -> None:
-        from forge_tui.screens.panels.palette import Palette
+        from forge_tui.screens.panels.command_palette import CommandPalette
 
         def run(name: str | None) -> None:
             if name is not None:
                 self.run_by_name(name)
 
-        self.app.push_screen(Palette(), run)
+        self.app.push_screen(CommandPalette(), run)
 
     def action_help(self) -> None:
         from forge_tui.screens.panels.help import HelpScreen

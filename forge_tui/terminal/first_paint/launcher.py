@@ -19,9 +19,9 @@ import threading
 from typing import NamedTuple
 
 from forge_tui.terminal import signals
-from forge_tui.terminal.skeleton import MakeSkeleton
-from forge_tui.terminal.type_ahead import TypeAhead
-from forge_tui.terminal.writing import write_all
+from forge_tui.terminal.first_paint.skeleton import MakeSkeleton
+from forge_tui.terminal.first_paint.type_ahead import TypeAhead
+from forge_tui.terminal.terminal_file import write_all
 
 _ENTER = "\x1b[?1049h\x1b[?25l\x1b[?2004h"  # a paste that comes now is told apart from keys
 _LEAVE_MODES = (

@@ -14,13 +14,13 @@ from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.choices import Choice, ChoiceList
 
 
-class Palette(Overlay[str | None]):
+class CommandPalette(Overlay[str | None]):
     """Returns the name of the chosen command, or None."""
 
     DEFAULT_CSS = """
-    Palette { align: center top; }
-    Palette > .panel { margin-top: 2; }
-    Palette Input { border: none; padding: 0; height: 1; background: $surface; margin-bottom: 1; }
+    CommandPalette { align: center top; }
+    CommandPalette > .panel { margin-top: 2; }
+    CommandPalette Input { border: none; padding: 0; height: 1; background: $surface; margin-bottom: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,ctrl+n", "move(1)", show=False),

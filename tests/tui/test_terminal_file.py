@@ -9,7 +9,7 @@ import tty
 
 import pytest
 
-from forge_tui.terminal.writing import TerminalFile, write_all
+from forge_tui.terminal.terminal_file import TerminalFile, write_all
 from tests.support.terminal import descriptors_on
 
 

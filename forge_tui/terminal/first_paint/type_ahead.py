@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable
 
 from forge_core.text_width import cell_len
-from forge_tui.terminal.skeleton import MakeSkeleton, Skeleton
-from forge_tui.terminal.typed_line import TypedLine
+from forge_tui.terminal.first_paint.skeleton import MakeSkeleton, Skeleton
+from forge_tui.terminal.first_paint.typed_line import TypedLine
 
 _READ_BYTES = 65536
 _STOP_S = 1.0
