@@ -13,9 +13,8 @@ from forge_core import __version__
 from forge_core.config.models import ForgeConfig
 from forge_core.text_width import cell_len, clip_parts
 from forge_tui.screens.chat.live_figures import LiveFigures
-from forge_tui.terminal.colours import detect, parse_rgb
+from forge_tui.terminal.colours import Palette, detect, parse_rgb
 from forge_tui.terminal.first_paint.skeleton import Line, Skeleton
-from forge_tui.terminal.palette import Palette
 from forge_tui.theme_files import frame_colors
 from forge_tui.widgets import status_text, welcome_text
 from forge_tui.widgets.idle_text import IDLE_HINTS, PLACEHOLDER

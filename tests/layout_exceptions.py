@@ -15,7 +15,6 @@ NOT_YET_JOINED = {
     "forge_core.tools.expected.git_claims",
     "forge_core.tools.refusal",
     "forge_core.tools.searching.lines",
-    "forge_tui.screens.diff.diff_lines",
     "forge_tui.widgets.transcript.calls.piece",
 }
 """Small modules that only one sibling imports."""

@@ -23,7 +23,6 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from forge_tui.terminal.output import RowDiffOutput
-from forge_tui.terminal.screen_size import pass_over_outdated
 
 
 class FrugalScreen(Screen[ScreenResultType]):
@@ -58,6 +57,19 @@ class FrugalScreen(Screen[ScreenResultType]):
 
     async def _on_resize(self, event: events.Resize) -> None:
         pass_over_outdated(event, self)
+
+
+def pass_over_outdated(event: events.Resize, screen: Screen[ScreenResultType]) -> None:
+    """Let Textual handle the event only if the terminal still has this size.
+
+    A layout of Textual 8.2.8 posts the size it was made for to the screen itself, as a `Resize` like the one
+    that the app posts, and `Screen._on_resize` lays out for whatever size such a message names. If the
+    terminal is resized twice in a moment, the layout for the old size would post that size again, and the
+    screen would keep it. `App.size` is the terminal's own, and the app posts it to the screen last of all.
+    A handler of a subclass runs first, and `prevent_default` keeps those of the base from running.
+    """
+    if event.size != screen.app.size:
+        event.prevent_default()
 
 
 class FrugalCompositor(Compositor):

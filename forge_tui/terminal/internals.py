@@ -1,8 +1,8 @@
 """What Forge uses of Textual 8.2.8 beyond its public interface, where a call does: look here when it changes.
 
 Where a private method is overridden, or private parts are what a file is about, that file's docstrings name
-them: `app`, `keymap`, `screens.chat.screen`, and in this folder `compositor`, `driver`, `input`, `output`,
-`screen_model` and `style_codes`. No other file uses any, and each still exists: `tests/tui/test_internals.py`
+them: `app`, `keymap`, `screens.chat.screen`, and in this folder `compositor`, `driver`, `input`, `output`
+and `screen_model`. No other file uses any, and each still exists: `tests/tui/test_internals.py`
 sees to both.
 """
 

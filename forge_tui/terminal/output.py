@@ -26,8 +26,8 @@ from textual.app import App
 from textual.filter import Monochrome, NoColor
 from textual.screen import Screen
 
-from forge_tui.terminal.colours import Depth, detect
-from forge_tui.terminal.screen_model import Piece, ScreenModel, Sgr, true_colour
+from forge_tui.terminal.colours import Depth, Palette, detect
+from forge_tui.terminal.screen_model import Piece, ScreenModel, Sgr, palette_codes, true_colour
 
 if TYPE_CHECKING:
     from textual.driver import Driver
@@ -154,12 +154,9 @@ class RowDiffOutput(App[None]):
     def style_codes(self) -> Sgr:
         """How styles are written: as they are, or by a palette of the theme in fewer colours."""
         if self.depth is not Depth.TRUE and self._palette_key is not self.theme_variables:
-            from forge_tui.terminal.palette import Palette
-            from forge_tui.terminal.style_codes import StyleCodes
-
             # App.get_css_variables() makes a new dict for every theme: its identity tells a change.
             self._palette_key = self.theme_variables
-            self._sgr = StyleCodes(Palette(self.depth, self.theme_variables)).sgr
+            self._sgr = palette_codes(Palette(self.depth, self.theme_variables))
         return self._sgr
 
 

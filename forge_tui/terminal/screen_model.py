@@ -1,6 +1,7 @@
 """What the terminal shows, as strips by row and column, and the least to write to make it show another.
 
-Private parts that it reads: Textual's `Strip._segments`; Rich's `Style._ansi`, `_link` and `_link_id`.
+Private parts that it reads: Textual's `Strip._segments`; Rich's `Style._ansi`, `_link`, `_link_id`,
+`_attributes`, `_set_attributes`, `_color` and `_bgcolor`.
 """
 
 from __future__ import annotations
@@ -9,14 +10,17 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from rich.color import ColorSystem
+from rich.color import Color, ColorSystem
 from rich.segment import Segment
 from rich.style import Style
-from textual.strip import Strip
+from textual.strip import SGR_STYLES, Strip
 
 from forge_core.text_width import cell_len, character_width
+
+if TYPE_CHECKING:
+    from forge_tui.terminal.colours import Palette, Rgb
 
 Piece: TypeAlias = tuple[int, int, Strip]
 """Row, column, content."""
@@ -35,6 +39,8 @@ _FEWEST_MOVED = 3
 """Rows that must have moved together before the terminal is told to scroll."""
 _MOST_PLACES = 4
 """Of a text that stands in many rows, that many are considered as the place it moved from."""
+_KEPT = 1024
+"""Styles: more than one screen has. Each link is another one, and a long session has any number of them."""
 
 
 class ScreenModel:
@@ -213,6 +219,26 @@ def is_simple(text: str) -> bool:
 def true_colour(style: Style) -> str:
     """A style's own colours."""
     return style._ansi if style._ansi is not None else Strip.render_ansi(style, ColorSystem.TRUECOLOR)
+
+
+def palette_codes(palette: Palette) -> Sgr:
+    """Return how styles are written in a palette. Each style is looked up once."""
+
+    @lru_cache(maxsize=_KEPT)
+    def sgr(style: Style) -> str:
+        bits = style._attributes & style._set_attributes
+        attributes = [SGR_STYLES[bit] for bit in range(bits.bit_length()) if bits & (1 << bit)]
+        return palette.parameters(rgb(style._color), rgb(style._bgcolor), attributes)
+
+    return sgr
+
+
+def rgb(colour: Color | None) -> Rgb | None:
+    """Return the channels; None where the terminal's own colour is meant."""
+    if colour is None or colour.is_default:
+        return None
+    red, green, blue = colour.get_truecolor()
+    return red, green, blue
 
 
 def render(segments: Sequence[Segment], sgr: Sgr, column: int | None = None) -> str:

@@ -8,8 +8,7 @@ import pytest
 from textual import events
 
 from forge_core.config.models import ForgeConfig
-from forge_tui.screens.chat.attention import LONG_TURN_S, UNSEEN_TURN_S, Attention
-from forge_tui.terminal.desktop_notice import notice
+from forge_tui.screens.chat.attention import LONG_TURN_S, UNSEEN_TURN_S, Attention, notice
 from tests.support.chat_app import command_request, make_app, ready, say, until
 from tests.support.scripted_session import Gate, Step, answer
 

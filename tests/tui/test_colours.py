@@ -12,10 +12,8 @@ from rich.style import Style
 from textual.color import Color
 
 from forge_tui.terminal import colours
-from forge_tui.terminal.colours import Depth, contrast, contrast_of, detect, parse_rgb
-from forge_tui.terminal.palette import Palette
-from forge_tui.terminal.screen_model import render
-from forge_tui.terminal.style_codes import StyleCodes
+from forge_tui.terminal.colours import Depth, Palette, contrast, contrast_of, detect, parse_rgb
+from forge_tui.terminal.screen_model import palette_codes, render
 from forge_tui.theming import COLORS, VARIABLES, load_themes
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from tests.support.at_rest import AskedTerminal
@@ -114,11 +112,11 @@ def test_what_is_marked_stays_apart(name: str, depth: Depth) -> None:
 @pytest.mark.parametrize("name", THEMES)
 def test_without_colour_selections_and_changed_words_are_reversed_and_muted_text_is_dim(name: str) -> None:
     named = variables(name)
-    codes = StyleCodes(Palette(Depth.NONE, named))
+    codes = palette_codes(Palette(Depth.NONE, named))
     background = Color.parse(named["background"])
     styles = TranscriptStyles.from_theme(named, background)
     sgr = {
-        field: codes.sgr(styles.base + getattr(styles, field))
+        field: codes(styles.base + getattr(styles, field))
         for field in (
             "text",
             "muted",
@@ -146,14 +144,13 @@ def test_the_sequences_are_those_of_the_palette() -> None:
     style = Style.parse("bold #ff0000 on #15171b")
     named = variables("forge-dark")
     assert (
-        render([Segment("x", style)], StyleCodes(Palette(Depth.EIGHT_BIT, named)).sgr)
+        render([Segment("x", style)], palette_codes(Palette(Depth.EIGHT_BIT, named)))
         == "\x1b[1;38;5;196;48;5;233mx\x1b[0m"
     )
     assert (
-        render([Segment("x", style)], StyleCodes(Palette(Depth.SIXTEEN, named)).sgr)
-        == "\x1b[1;91;40mx\x1b[0m"
+        render([Segment("x", style)], palette_codes(Palette(Depth.SIXTEEN, named))) == "\x1b[1;91;40mx\x1b[0m"
     )
-    assert render([Segment("x", style)], StyleCodes(Palette(Depth.NONE, named)).sgr) == "\x1b[1mx\x1b[0m"
+    assert render([Segment("x", style)], palette_codes(Palette(Depth.NONE, named))) == "\x1b[1mx\x1b[0m"
 
 
 @pytest.mark.parametrize(
@@ -181,10 +178,10 @@ def test_the_app_writes_no_colour_that_the_terminal_lacks(
 
 
 def test_styles_that_never_come_again_are_not_kept_for_ever() -> None:
-    codes = StyleCodes(Palette(Depth.EIGHT_BIT, {}))
+    codes = palette_codes(Palette(Depth.EIGHT_BIT, {}))
     styles = [Style(link=f"https://example.org/{number}") for number in range(5_000)]
     before = sys.getrefcount(styles[0])
     for style in styles:
-        codes.sgr(style)
+        codes(style)
     after = sys.getrefcount(styles[0])
     assert after == before

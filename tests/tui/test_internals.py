@@ -26,7 +26,6 @@ PLACES = {
     "terminal/internals.py",
     "terminal/output.py",
     "terminal/screen_model.py",
-    "terminal/style_codes.py",
     "widgets/blockview/code.py",
 }
 WHERE_DEFINED = (

@@ -15,9 +15,9 @@ from forge_core.approval import ApprovalRequest, Effect
 from forge_core.sanitize import safe_line
 from forge_core.text_width import clip, clip_middle, clip_parts, clip_start, crop, hard_wrap, wrap_cells
 from forge_core.workspace.changes import ChangedFile, ChangeList, Counts, Status
-from forge_tui.screens.diff.diff_lines import footer_line, header_line
+from forge_tui.screens.diff.screen import footer_line, header_line
 from forge_tui.screens.prompts.request_text import facts_of
-from forge_tui.terminal.first_paint.typed_line import TypedLine
+from forge_tui.terminal.first_paint.type_ahead import TypedLine
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.wrapping import without_tabs, wrap_words
 from forge_tui.widgets.exact_text import Line, command_lines, exact_rows

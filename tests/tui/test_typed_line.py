@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from forge_tui.terminal.first_paint.typed_line import TypedLine
+from forge_tui.terminal.first_paint.type_ahead import TypedLine
 from forge_tui.terminal.input import TerminalInput
 from tests.support.chat_app import ForgeConfig, make_app, ready, until
 

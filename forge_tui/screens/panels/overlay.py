@@ -8,7 +8,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
-from forge_tui.terminal.screen_size import pass_over_outdated
+from forge_tui.terminal.compositor import pass_over_outdated
 from forge_tui.widgets.activity import ActivityLine
 
 Result = TypeVar("Result")

@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from rich.segment import Segment
 from rich.style import Style
 
-from forge_tui.terminal.colours import Depth, parse_rgb
-from forge_tui.terminal.palette import Palette
-from forge_tui.terminal.screen_model import render
-from forge_tui.terminal.style_codes import StyleCodes, rgb
+from forge_tui.terminal.colours import Depth, Palette, parse_rgb
+from forge_tui.terminal.screen_model import palette_codes, render, rgb
 from forge_tui.widgets.blockview.blocks import UserBlock
 from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.blockview.rows import Row
@@ -71,7 +69,7 @@ class _MainScreen:
     """Styles on a ground that is not ours: attributes, and a few plain colours where they mean something."""
 
     def __init__(self, variables: Mapping[str, str], depth: Depth) -> None:
-        self._plain = StyleCodes(Palette(Depth.NONE, variables))
+        self._plain = palette_codes(Palette(Depth.NONE, variables))
         named = {parse_rgb(variables.get(name)): code for name, code in _CODES.items()}
         named.pop(None, None)
         self._codes = {} if depth is Depth.NONE else named
@@ -80,4 +78,4 @@ class _MainScreen:
         for colour in (rgb(style.bgcolor), rgb(style.color)):
             if colour in self._codes:
                 return self._codes[colour]
-        return self._plain.sgr(style)
+        return self._plain(style)
