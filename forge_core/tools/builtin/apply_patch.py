@@ -21,10 +21,17 @@ from forge_core.tools.base import (
     ToolResult,
     ToolUse,
 )
-from forge_core.tools.editing.change import Change, Current, commit, current, target_of
-from forge_core.tools.editing.creation import check_parent, new_file
 from forge_core.tools.editing.draft import Draft
-from forge_core.tools.editing.locks import locked
+from forge_core.tools.editing.file_changes import (
+    Change,
+    Current,
+    check_parent,
+    commit,
+    current,
+    locked,
+    new_file,
+    target_of,
+)
 from forge_core.tools.editing.patch import Section, parse_patch
 from forge_core.tools.editing.text import decode
 from forge_core.tools.paths import locate, shown

@@ -19,9 +19,8 @@ from forge_core.tools.base import (
     ToolResult,
     ToolUse,
 )
-from forge_core.tools.editing.change import Change, commit, current, target_of
 from forge_core.tools.editing.draft import Draft
-from forge_core.tools.editing.locks import locked
+from forge_core.tools.editing.file_changes import Change, commit, current, locked, target_of
 from forge_core.tools.paths import locate, shown
 
 

@@ -19,10 +19,8 @@ from forge_core.tools.base import (
     ToolResult,
     ToolUse,
 )
-from forge_core.tools.editing.change import Change, commit, current, target_of
-from forge_core.tools.editing.checks import refuse_placeholders
-from forge_core.tools.editing.creation import new_file
-from forge_core.tools.editing.locks import locked
+from forge_core.tools.editing.content_checks import refuse_placeholders
+from forge_core.tools.editing.file_changes import Change, commit, current, locked, new_file, target_of
 from forge_core.tools.editing.text import decode, is_binary, usual_terminator, with_newlines
 from forge_core.tools.paths import locate
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from forge_core.errors import ToolError
-from forge_core.tools.editing.change import Change, Current
-from forge_core.tools.editing.checks import refuse_placeholders
-from forge_core.tools.editing.hunks import apply_hunks
-from forge_core.tools.editing.lines import line_opcodes
-from forge_core.tools.editing.match import find
-from forge_core.tools.editing.patch import Hunk
-from forge_core.tools.editing.places import Tier
+from forge_core.tools.editing.content_checks import refuse_placeholders
+from forge_core.tools.editing.diff import line_opcodes
+from forge_core.tools.editing.file_changes import Change, Current
+from forge_core.tools.editing.matching import find
+from forge_core.tools.editing.occurrences import Tier
+from forge_core.tools.editing.patch import Hunk, apply_hunks
 from forge_core.tools.editing.replace import Piece, Replacement, replace
 from forge_core.tools.editing.text import decode, lines_of
 

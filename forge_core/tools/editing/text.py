@@ -107,6 +107,20 @@ def lines_of(text: str) -> list[str]:
     return lines
 
 
+def split_lines(text: str) -> tuple[list[str], list[str]]:
+    """What stands between the terminators, and the terminators: one fewer. "a\\nb\\n" has three parts."""
+    if "\r" not in text:
+        parts = text.split("\n")
+        return parts, ["\n"] * (len(parts) - 1)
+    return TERMINATOR.split(text), TERMINATOR.findall(text)
+
+
+def text_line(text: str, index: int) -> int:
+    """The number, from 1, of the line that holds position `index`."""
+    head = text[:index]
+    return head.count("\n") + head.count("\r") - head.count("\r\n") + 1
+
+
 def with_newlines(text: str) -> str:
     """`text` with every terminator as \\n."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text

@@ -9,8 +9,8 @@ import pytest
 
 from forge_core.tools import EditTool, ExecutionContext, ReadTool, ToolExecutor, ToolResult, WriteTool
 from forge_core.tools.base import CommandEffects
-from forge_core.tools.editing import change
-from forge_core.tools.editing.store import Target, write_file
+from forge_core.tools.editing import file_changes
+from forge_core.tools.editing.atomic_write import Target, write_file
 from forge_core.tools.editing.text import sha256
 from forge_core.tools.executor import INTERRUPT_GRACE_S
 
@@ -243,15 +243,15 @@ async def test_an_interrupt_behind_the_write_still_tells_of_it(
     """To tell what was done takes a while too, on a busy machine or for a large file."""
     (tmp_path / "a.txt").write_text("old\n")
     context = ExecutionContext(tmp_path, interrupted=asyncio.Event())
-    loop, outcome = asyncio.get_running_loop(), change._outcome
+    loop, outcome = asyncio.get_running_loop(), file_changes._outcome
 
-    def late(one: change.Change) -> change.Outcome:
+    def late(one: file_changes.Change) -> file_changes.Outcome:
         assert context.interrupted is not None
         loop.call_soon_threadsafe(context.interrupted.set)
         time.sleep(3 * INTERRUPT_GRACE_S)
         return outcome(one)
 
-    monkeypatch.setattr(change, "_outcome", late)
+    monkeypatch.setattr(file_changes, "_outcome", late)
     result = await edit(context, "a.txt", "old", "new")
     assert (tmp_path / "a.txt").read_text() == "new\n"
     assert result.success

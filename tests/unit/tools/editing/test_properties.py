@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from forge_core.errors import ToolError
-from forge_core.tools.editing.fold import folded
+from forge_core.tools.editing.line_views import folded
 from forge_core.tools.editing.replace import Replacement, replace
 from forge_core.tools.editing.text import decode, with_newlines
 from tests.unit.tools.editing import strategies as given_by

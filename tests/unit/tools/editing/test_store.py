@@ -16,7 +16,7 @@ from forge_core.permissions.policy import PermissionPolicy
 from forge_core.tools import EditTool, ExecutionContext, ToolExecutor, ToolResult, WriteTool
 from forge_core.tools.builtin.apply_patch import ApplyPatchTool
 from forge_core.tools.builtin.multi_edit import MultiEditTool
-from forge_core.tools.editing.store import Target, remove_file, write_file
+from forge_core.tools.editing.atomic_write import Target, remove_file, write_file
 from forge_core.tools.editing.text import sha256
 
 pytestmark = pytest.mark.slow
@@ -73,7 +73,7 @@ async def test_no_write_follows_a_link_that_takes_a_folders_place(tmp_path: Path
 WRITER = """
 import sys
 from pathlib import Path
-from forge_core.tools.editing.store import Target, write_file
+from forge_core.tools.editing.atomic_write import Target, write_file
 from forge_core.tools.editing.text import sha256
 path = Path(sys.argv[1])
 one, two = b"1" * 300_000, b"2" * 300_000
@@ -105,7 +105,7 @@ def test_a_full_disk_leaves_every_file_as_it_was(tmp_path: Path) -> None:
 import resource, signal, sys
 from pathlib import Path
 from forge_core.errors import ToolError
-from forge_core.tools.editing.store import Target, write_file
+from forge_core.tools.editing.atomic_write import Target, write_file
 from forge_core.tools.editing.text import sha256
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))

@@ -8,8 +8,8 @@ from fractions import Fraction
 from math import gcd
 from typing import TypeAlias
 
-from forge_core.tools.editing.lines import Lines, line_opcodes
-from forge_core.tools.editing.views import BLANKS, indent_of
+from forge_core.tools.editing.diff import line_opcodes
+from forge_core.tools.editing.line_views import BLANKS, Lines, indent_of
 
 Rule: TypeAlias = "Callable[[str], str | None]"
 """Indentation as sent → as the file has it; None where that is not sure."""

@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from forge_core.tools.editing.text import lines_of, with_newlines
+from forge_core.tools.editing.text import lines_of, text_line, with_newlines
 
 if TYPE_CHECKING:
-    from forge_core.tools.editing.places import Match
+    from forge_core.tools.editing.occurrences import Match
 
 _MAX_SHOWN_LINES = 40
 _MAX_SHOWN_CHARS = 4_000
@@ -64,12 +64,6 @@ def not_found(text: str, old: str) -> str:
         f"old_string was not found. Nothing was written. The nearest text is {place}, which differs in "
         f"{_difference(block, wanted)}. If you meant it, send old_string exactly as the file has it:\n{shown}"
     )
-
-
-def text_line(text: str, index: int) -> int:
-    """The number, from 1, of the line that holds position `index`."""
-    head = text[:index]
-    return head.count("\n") + head.count("\r") - head.count("\r\n") + 1
 
 
 def _nearest(lines: list[str], wanted: list[str]) -> int | None:

@@ -18,10 +18,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from forge_core.errors import ToolError
-from forge_core.tools.editing.hint import text_line
-from forge_core.tools.editing.places import Match, Pair, Place, Span, Tier
-from forge_core.tools.editing.text import with_newlines
-from forge_core.tools.editing.views import BLANKS, indent_of
+from forge_core.tools.editing.line_views import BLANKS, indent_of
+from forge_core.tools.editing.occurrences import Match, Pair, Place, Span, Tier
+from forge_core.tools.editing.text import text_line, with_newlines
 
 _SHOWN = 60
 _NOTHING = ("", "\n", "\r")

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from forge_core.errors import ToolError
 from forge_core.permissions.path_info import real_path
 from forge_core.result import FileDiff
 from forge_core.tools.base import ExecutionContext, ToolResult
-from forge_core.tools.editing.checks import syntax_warning
+from forge_core.tools.editing.atomic_write import (
+    Looks,
+    Target,
+    check_writable,
+    read_file,
+    remove_file,
+    write_file,
+)
+from forge_core.tools.editing.content_checks import refuse_placeholders, syntax_warning
 from forge_core.tools.editing.diff import file_diff
-from forge_core.tools.editing.store import Looks, Target, check_writable, read_file, remove_file, write_file
 from forge_core.tools.editing.text import sha256
 from forge_core.tools.paths import MAX_TEXT_BYTES, file_status, read_bytes, shown
 
 if TYPE_CHECKING:
     from forge_core.permissions.sandbox import Sandbox
+
+_locks: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,3 +270,43 @@ def _result(changes: Sequence[Change], outcomes: Sequence[Outcome]) -> ToolResul
         diffs=tuple(outcome.diff for outcome in outcomes),
         metadata=facts,
     )
+
+
+def new_file(target: Target, name: str, content: str, context: ExecutionContext) -> Change:
+    """A file that does not exist yet. Raises ToolError for content that no file can hold."""
+    refuse_placeholders(content, "")
+    check_parent(target.path, context)
+    return Change(target, name, _encoded(content), None, "", content)
+
+
+def _encoded(content: str) -> bytes:
+    try:
+        return content.encode()
+    except UnicodeEncodeError as error:
+        raise ToolError("The content holds half of a surrogate pair, which no text file can hold.") from error
+
+
+def check_parent(real: Path, context: ExecutionContext) -> None:
+    """Raises ToolError when a part of the path is a file."""
+    for parent in real.parents:
+        if parent.exists():
+            if not parent.is_dir():
+                raise ToolError(f"{shown(parent, context)!r} is a file, so nothing can be made below it.")
+            return
+
+
+@asynccontextmanager
+async def locked(paths: Iterable[Path]) -> AsyncIterator[None]:
+    """Holds the locks of these real paths, taken in one order everywhere so that nobody waits in a ring."""
+    async with AsyncExitStack() as stack:
+        for path in sorted({str(path) for path in paths}):
+            await stack.enter_async_context(_lock_for(path))
+        yield
+
+
+def _lock_for(path: str) -> asyncio.Lock:
+    key = (id(asyncio.get_running_loop()), path)
+    lock = _locks.get(key)
+    if lock is None:
+        lock = _locks[key] = asyncio.Lock()
+    return lock

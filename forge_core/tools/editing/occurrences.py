@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from forge_core.tools.editing.indent import Reindent
+from forge_core.tools.editing.indentation import Reindent
 
 Tier: TypeAlias = Literal[
     "exact",

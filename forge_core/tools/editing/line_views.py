@@ -1,0 +1,248 @@
+"""A file's lines with something left out of each, so that texts which differ only in that are found."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from enum import Enum
+from functools import cached_property
+from itertools import accumulate, filterfalse
+
+from forge_core.tools.editing.text import split_lines
+
+BLANKS = " \t"
+_RUN = re.compile(r"[ \t]+")
+_FOLDED = {
+    **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u02bc\uff07", "'"),
+    **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\uff02", '"'),
+    **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
+    **dict.fromkeys("\u00a0\u202f\u205f\u3000", " "),
+    **{chr(code): " " for code in range(0x2000, 0x200B)},
+    **dict.fromkeys("\u200b\u2060\ufeff\u00ad\u200e\u200f\u061c", ""),
+    **{chr(code): "" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))},
+    "\u2026": "...",
+}
+_TABLE = str.maketrans(_FOLDED)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_INVISIBLE = tuple(char for char, to in _FOLDED.items() if not to)
+_CLUSTERED = re.compile("[\u1100-\u11ff]")
+"""Hangul letters join their neighbours although they are no marks."""
+_WORD = re.compile(r"(?<!\w)[A-Za-z_]\w{2,}(?!\w)", re.ASCII)
+_TRIED_WORDS = 2
+_MARGIN = 2
+"""Lines more at either edge: a blank line taken off, and one for a line cut short."""
+
+
+class Key(Enum):
+    """What is left of a line."""
+
+    BARE = "all but the line end"
+    TRIMMED = "without trailing blanks"
+    FOLDED = "and with look-alike characters made equal"
+    COLLAPSED = "and with each run of blanks after the indentation as one"
+    STRIPPED = "folded, without indentation"
+
+    def of(self, lines: Sequence[str]) -> list[str]:
+        if self is Key.BARE:
+            return list(lines)
+        if self is not Key.TRIMMED:
+            lines = [line if line.isascii() else folded(line) for line in lines]
+        if self is Key.STRIPPED:
+            return [line.strip(BLANKS) for line in lines]
+        trimmed = [line.rstrip(BLANKS) for line in lines]
+        return trimmed if self is not Key.COLLAPSED else [_collapsed(line) for line in trimmed]
+
+
+class View:
+    """The keys of all lines as one text, each line with \\n before and after it, and the way back."""
+
+    def __init__(self, lines: Lines, key: Key) -> None:
+        self.lines = lines
+        self.key = key
+        self.keys = key.of(lines.bare)
+        self.text = "\n" + "\n".join(self.keys) + "\n"
+        self._cuts: dict[int, dict[int, tuple[int, int]]] = {}
+        self._starts = [*accumulate((len(one) + 1 for one in self.keys), initial=1)]
+
+    def place(self, position: int) -> tuple[int, int]:
+        """Line and column of a position; the line after the last one has no columns."""
+        line = bisect_right(self._starts, position) - 1
+        return line, position - self._starts[line]
+
+    def source(self, line: int, column: int, *, is_end: bool) -> int | None:
+        """The position in the file of a column of a key that keeps the indentation; None where no cut is
+        possible. What was left out there stays outside: before a start, after an end."""
+        if line == len(self.keys):
+            return self.lines.part.stop
+        if self.key is Key.FOLDED:
+            if line not in self._cuts:
+                self._cuts[line] = sources(self.lines.bare[line])
+            cut = self._cuts[line].get(column)
+            if cut is None:
+                return None
+            column = cut[0 if is_end else 1]
+        return self.lines.starts[line] + column
+
+
+class Views:
+    """The views of a part of a text, each made when it is first needed."""
+
+    def __init__(self, text: str, part: range) -> None:
+        self.lines = Lines(text, part)
+        self._made: dict[Key, View] = {}
+
+    def __getitem__(self, key: Key) -> View:
+        if key not in self._made:
+            self._made[key] = View(self.lines, key)
+        return self._made[key]
+
+
+def indent_of(line: str) -> str:
+    return line[: len(line) - len(line.lstrip(BLANKS))]
+
+
+def _collapsed(line: str) -> str:
+    rest = line.lstrip(BLANKS)
+    if "  " not in rest and "\t" not in rest:
+        return line
+    return line[: len(line) - len(rest)] + _RUN.sub(" ", rest)
+
+
+class Lines:
+    """The lines of a part of a text without their terminators, and where each stands in the whole of it."""
+
+    def __init__(self, whole: str, part: range) -> None:
+        self.whole = whole
+        self.part = part
+        self.bare, self.ends = split_lines(whole[part.start : part.stop])
+        lengths = (len(line) + len(end) for line, end in zip(self.bare, (*self.ends, ""), strict=True))
+        self.starts = [*accumulate(lengths, initial=part.start)]
+        self.has_final_newline = not self.bare[-1] and bool(self.ends)
+        if not self.bare[-1]:  # what follows the last terminator is no line
+            self.bare.pop()
+            self.starts.pop()
+
+    def number(self, index: int) -> int:
+        """The number of a line in the whole text, from 1."""
+        return len(split_lines(self.whole[: self.starts[index]])[0])
+
+    @cached_property
+    def usual_step(self) -> int:
+        """By how many blanks a line mostly stands deeper than the one before it, in the whole text; 0 when
+        none does."""
+        steps: Counter[int] = Counter()
+        before = 0
+        for line in split_lines(self.whole)[0]:
+            rest = line.lstrip(" \t")
+            if rest:
+                depth = len(line) - len(rest)
+                if depth > before:
+                    steps[depth - before] += 1
+                before = depth
+        return steps.most_common(1)[0][0] if steps else 0
+
+    def content_end(self, index: int) -> int:
+        """Where the terminator of a line stands, or the text's end."""
+        return self.starts[index] + len(self.bare[index])
+
+
+def folded(line: str) -> str:
+    """`line` with look-alike punctuation and blanks as ASCII, invisible marks left out, letters composed
+    (NFC), and bytes that are not valid text as U+FFFD: the way `read` shows them."""
+    if line.isascii():
+        return line
+    from unicodedata import normalize
+
+    return normalize("NFC", _SURROGATE.sub("\ufffd", line.translate(_TABLE)))
+
+
+def is_plain(text: str) -> bool:
+    """Whether each ASCII word of the text is still one when folded, and none comes to it: nothing invisible
+    in it, nothing to compose."""
+    if text.isascii():
+        return True
+    from unicodedata import is_normalized
+
+    foreign = "\n".join(filterfalse(str.isascii, text.split("\n")))
+    return is_normalized("NFC", foreign) and not any(char in foreign for char in _INVISIBLE)
+
+
+def sources(line: str) -> dict[int, tuple[int, int]]:
+    """Where a cut through `folded(line)` lies in `line`: position → the first and the last position there.
+
+    A position that is missing lies inside something that folds as a whole: no cut is possible there.
+    """
+    if line.isascii():
+        return {at: (at, at) for at in range(len(line) + 1)}
+    cuts: dict[int, tuple[int, int]] = {0: (0, 0)}
+    done = 0
+    start = 0
+    for end in _cluster_ends(line):
+        done += len(folded(line[start:end]))
+        first, _ = cuts.get(done, (end, end))
+        cuts[done] = (first, end)
+        start = end
+    whole = len(folded(line))
+    if done != whole:  # neighbours compose in a way that clusters do not show: only the ends are sure
+        return {0: (0, 0), whole: (len(line), len(line))}
+    return cuts
+
+
+def _cluster_ends(line: str) -> list[int]:
+    from unicodedata import combining
+
+    if _CLUSTERED.search(line):
+        return [len(line)]
+    ends = [at for at in range(1, len(line)) if not combining(line[at])]
+    return [*ends, len(line)]
+
+
+def parts_with(text: str, old: str) -> list[range]:
+    """Ranges of whole lines, in order and apart, that hold every place where `old` may stand: around its
+    rarest word, which no way of looking at a text changes. The whole text when that cannot be told so."""
+    whole = [range(len(text))]
+    if "\r" in text and text.count("\r") != text.count("\r\n"):
+        return whole
+    words = sorted({found[0] for found in _WORD.finditer(old)}, key=len)[-_TRIED_WORDS:]
+    if not words:
+        return whole
+    count, word = min((text.count(one), one) for one in words)
+    wanted = old.split("\n")
+    index = next(at for at, line in enumerate(wanted) if _stands_in(word, line))
+    if count * (len(wanted) + 2 * _MARGIN) > text.count("\n") // 2 or not is_plain(text) or not is_plain(old):
+        return whole
+    parts: list[range] = []
+    at = text.find(word)
+    while at >= 0:
+        start = _lines_back(text, at, index + _MARGIN)
+        stop = _lines_on(text, at, len(wanted) - index + _MARGIN)
+        if parts and start <= parts[-1].stop:
+            parts[-1] = range(parts[-1].start, max(stop, parts[-1].stop))
+        else:
+            parts.append(range(start, stop))
+        at = text.find(word, at + len(word))
+    return parts
+
+
+def _stands_in(word: str, line: str) -> bool:
+    return any(found[0] == word for found in _WORD.finditer(line))
+
+
+def _lines_back(text: str, at: int, count: int) -> int:
+    """Where the line begins that is `count` lines before that of `at`."""
+    at = text.rfind("\n", 0, at)
+    while at >= 0 and count:
+        at = text.rfind("\n", 0, at)
+        count -= 1
+    return at + 1
+
+
+def _lines_on(text: str, at: int, count: int) -> int:
+    """Where the line ends, its terminator included, that is `count` lines after that of `at`."""
+    at = text.find("\n", at)
+    while at >= 0 and count:
+        at = text.find("\n", at + 1)
+        count -= 1
+    return len(text) if at < 0 else at + 1

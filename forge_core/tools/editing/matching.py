@@ -1,0 +1,348 @@
+"""Where the text to replace stands in a file.
+
+A tier is a way to look at both texts. The first tier with a hit decides, and there must be exactly one hit:
+nothing is guessed, and no looser tier is tried once something was found. From strict to loose:
+
+    exact, line ends         as sent; line ends of any kind are equal
+    trailing blanks          blanks at the ends of lines are looked past
+    look-alike characters    so are kinds of quotes, dashes and blanks, and invisible marks
+    blanks within lines      so is how many blanks stand between words; whole lines only
+    indentation              the lines stand deeper or less deep, all alike; whole lines only
+    line numbers             the line numbers of read are taken off; whole lines only
+    blank edges              a blank line too many at an edge is taken off; whole lines only
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from forge_core.errors import ToolError
+from forge_core.tools.editing.indentation import is_clear, keeps_unit, reindent
+from forge_core.tools.editing.line_views import BLANKS, Key, Lines, View, Views, folded, parts_with
+from forge_core.tools.editing.occurrences import (
+    Match,
+    Pair,
+    Place,
+    Span,
+    Tier,
+    match_of,
+    occurrences,
+    together,
+)
+from forge_core.tools.editing.text import with_newlines
+
+_NUMBERED = re.compile(r" *(\d{1,9}|\u21aa)\t")
+_NUMBER_ALONE = re.compile(r" *(\d{1,9})[ \t]*")
+"""The row of an empty line, of which the tab is easily lost."""
+
+
+def find(text: str, old: str, new: str, *, every: bool = False) -> Match:
+    """The hits of `old` in `text`, none when no tier has any. `old` is not empty. The places of more than one
+    are worked out only for `every`."""
+    has_old_ends = "\r" in text and "\n" not in text
+    pair = Pair(with_newlines(old), with_newlines(new) if has_old_ends else new.replace("\r\n", "\n"))
+    match = _as_sent(text, old, pair, every)
+    if match.starts or not _says_enough(old):
+        return match
+    parts = parts_with(text, pair.old)
+    is_ascii = text.isascii() and old.isascii()
+    for matches in zip(*(_relaxed(Views(text, part), pair, is_ascii, every) for part in parts), strict=True):
+        match = together(matches[0].tier, matches)
+        if match.starts:
+            return match
+    return Match()
+
+
+def _says_enough(old: str) -> bool:
+    """Whether a text may be looked for by looser ways. Lines of nothing but brackets and blanks are told from
+    others like them by these blanks alone."""
+    return bool(old.strip()) and ("\n" not in old or any(char.isalnum() for char in old))
+
+
+def _as_sent(text: str, old: str, pair: Pair, every: bool) -> Match:
+    """Exactly, or but for line ends. The model sees no line ends: what differs in nothing else counts as the
+    same, unless it sends carriage returns itself and these stand there."""
+    if "\r" in old and old in text:
+        match = match_of("exact", text, old, lambda at: _untorn(text, at, at + len(old), pair), every=every)
+        if match.starts:
+            return match
+    view, source = _newline_view(text, every)
+    wanted = pair.old
+
+    def place(at: int) -> Place:
+        return Place(Span(source(at), source(at + len(wanted))), pair)
+
+    match = match_of("line ends", view, wanted, place, every=every)
+    if match.starts and all(text[one.span.start : one.span.end] == old for one in match.places):
+        return Match("exact", match.places, match.starts, match.is_all)
+    return match if match.starts else _without_final_newline(text, view, source, pair)
+
+
+def _untorn(text: str, start: int, end: int, pair: Pair) -> Place | None:
+    """The place, when no \\r\\n is torn at its edges: that is one line end."""
+    if (start and text.startswith("\r\n", start - 1)) or text.startswith("\r\n", end - 1):
+        return None
+    return Place(Span(start, end), pair)
+
+
+def _newline_view(text: str, every: bool) -> tuple[str, Callable[[int], int]]:
+    """The text with every line end as \\n, and the way back from a position in it."""
+    pairs = text.count("\r\n") if "\r" in text else 0
+    if not pairs:
+        return with_newlines(text), lambda at: at
+    view = with_newlines(text)
+    if pairs == view.count("\n") and not every:
+        return view, lambda at: at + view.count("\n", 0, at)
+    dropped = [found.start() - number for number, found in enumerate(re.finditer("\r\n", text))]
+    return view, lambda at: at + bisect_right(dropped, at - 1)
+
+
+def _without_final_newline(text: str, view: str, source: Callable[[int], int], pair: Pair) -> Match:
+    """The last line of a file that ends without a newline, sent with one: it is to get none."""
+    bare = pair.old[:-1]
+    start = len(view) - len(bare)
+    is_end = pair.old.endswith("\n") and bare.strip() and view.endswith(bare) and not view.endswith("\n")
+    if not is_end or splits_word(view, start):
+        return Match()
+    place = Place(Span(source(start), len(text)), Pair(bare, pair.new.removesuffix("\n")))
+    return Match("line ends", (place,), (place.span.start,))
+
+
+def _relaxed(views: Views, pair: Pair, is_ascii: bool, every: bool) -> Iterator[Match]:
+    yield half_lines("trailing blanks", views[Key.TRIMMED], pair, every=every)
+    if not is_ascii:
+        yield half_lines("look-alike characters", views[Key.FOLDED], pair, every=every)
+    yield from whole_lines(views, pair, every=every)
+    unnumbered = without_numbers(pair)
+    if unnumbered is not None:
+        yield from whole_lines(views, unnumbered, "line numbers", every=every)
+    trimmed = without_blank_edges(unnumbered or pair)
+    if trimmed is not None:
+        yield from whole_lines(views, trimmed, "blank edges", every=every)
+
+
+def half_lines(tier: Tier, view: View, pair: Pair, *, every: bool) -> Match:
+    """Hits that may begin and end within a line, but never within a word or an indentation."""
+    old = pair.old.split("\n")
+    wanted = "\n".join(view.key.of(old))
+    if not wanted.strip():
+        return Match(tier)
+    first, last = (folded(line) if view.key is Key.FOLDED else line for line in (old[0], old[-1]))
+    starts_blank = bool(first) and not first.strip(BLANKS)
+    reaches_end = last != last.rstrip(BLANKS)
+    is_longer = "\n" in pair.new
+
+    def place(at: int) -> Place | None:
+        end = at + len(wanted)
+        if at == 0 or splits_word(view.text, at) or splits_word(view.text, end):
+            return None
+        start = _start(view, at, starts_blank=starts_blank, is_longer=is_longer)
+        stop = _end(view, end, reaches_end=reaches_end)
+        if start is None or stop is None:
+            return None
+        is_cut = view.place(end)[0] == len(view.keys) and not view.lines.has_final_newline
+        return Place(Span(start, stop), _cut(pair) if is_cut else pair)
+
+    return match_of(tier, view.text, wanted, place, every=every)
+
+
+def _start(view: View, at: int, *, starts_blank: bool, is_longer: bool) -> int | None:
+    line, column = view.place(at)
+    if line == len(view.keys):
+        return None
+    key = view.keys[line]
+    if starts_blank:
+        return view.lines.starts[line] if column == 0 and not key else None
+    if column == len(key):
+        return view.lines.content_end(line)
+    if column and not key[:column].strip(BLANKS) and (is_longer or key[column] in BLANKS):
+        return None  # within or after the indentation: how deep further lines are to stand is not clear
+    return view.source(line, column, is_end=False)
+
+
+def _end(view: View, at: int, *, reaches_end: bool) -> int | None:
+    line, column = view.place(at)
+    if line == len(view.keys):
+        return view.lines.part.stop
+    if column == len(view.keys[line]):
+        return view.lines.content_end(line)  # blanks at the end of the line belong to it
+    if reaches_end:
+        return None
+    return view.source(line, column, is_end=True)
+
+
+def _cut(pair: Pair) -> Pair:
+    """The pair for the last line of a file that ends without a newline: it is to get none."""
+    return Pair(pair.old[:-1], pair.new.removesuffix("\n"))
+
+
+def splits_word(text: str, at: int) -> bool:
+    """Whether a cut at `at` goes through a word."""
+    return 0 < at < len(text) and _is_word(text[at - 1]) and _is_word(text[at])
+
+
+def _is_word(char: str) -> bool:
+    return char.isalnum() or char == "_"
+
+
+def whole_lines(views: Views, pair: Pair, tier: Tier | None = None, *, every: bool) -> Iterator[Match]:
+    """Hits of whole lines: with other blanks within the lines, then indented otherwise. With a `tier` of its
+    own, what the pair was freed of is the reason, and the lines may also stand as they are."""
+    if tier is not None:
+        yield _whole(tier, views[Key.FOLDED], pair, every)
+    yield _whole(tier or "blanks within lines", views[Key.COLLAPSED], pair, every)
+    yield _whole(tier or "indentation", views[Key.STRIPPED], pair, every)
+
+
+def whole_lines_as_sent(views: Views, pair: Pair) -> Iterator[Match]:
+    """Hits of whole lines, from exact to indented otherwise."""
+    yield _whole("exact", views[Key.BARE], pair, False)
+    yield _whole("trailing blanks", views[Key.TRIMMED], pair, False)
+    yield _whole("look-alike characters", views[Key.FOLDED], pair, False)
+    yield from whole_lines(views, pair, every=False)
+
+
+def _whole(tier: Tier, view: View, pair: Pair, every: bool) -> Match:
+    lines = view.lines
+    wanted = pair.old.split("\n")
+    takes_end = len(wanted) > 1 and not wanted[-1]
+    if takes_end:
+        wanted.pop()
+        if pair.new and not pair.new.endswith("\n"):
+            return Match(tier)  # would join the next line to the new text, which is hardly meant
+    keys = view.key.of(wanted)
+    if not any(keys) or (view.key is Key.STRIPPED and _is_vague(keys, view)):
+        return Match(tier)
+    block = "\n" + "\n".join(keys) + "\n"
+    is_one = every or view.key is not Key.STRIPPED or len(occurrences(view.text, block)[0]) == 1
+
+    def place(at: int) -> Place | None:
+        first, _ = view.place(at + 1)
+        last = first + len(wanted) - 1
+        has_end = takes_end and (last + 1 < len(lines.bare) or lines.has_final_newline)
+        span = Span(lines.starts[first], lines.starts[last + 1] if has_end else lines.content_end(last))
+        here = pair if has_end == takes_end else _cut(pair)
+        if view.key is not Key.STRIPPED:
+            return Place(span, here)
+        return _indented(lines, span, here, first, is_one=is_one)
+
+    match = match_of(tier, view.text, block, place, every=every)
+    return match if is_one else replace(match, places=())  # in another shape: which is meant is not sure
+
+
+def _is_vague(keys: list[str], view: View) -> bool:
+    """Whether of several lines one alone is more than brackets, and that stands in the file again: beside a
+    bracket at any depth it may be the wrong one."""
+    telling = [key for key in keys if any(char.isalnum() for char in key)]
+    if len(keys) < 2 or len(telling) != 1:
+        return False
+    return view.lines.whole.count(telling[0]) > 1 or view.text.count(telling[0]) > 1
+
+
+def _indented(lines: Lines, span: Span, pair: Pair, first: int, *, is_one: bool) -> Place | None:
+    """The place when all its lines stand deeper or less deep alike. Raises ToolError when they do and it is
+    the only one, but how deep the new text is to stand there is not clear."""
+    old, new = _rows(pair.old), _rows(pair.new)
+    file = lines.bare[first : first + len(old)]
+    shift = reindent(old, file)
+    if shift is None:
+        return None
+    if is_one and not (is_clear(shift, old, file, new, lines) and keeps_unit(shift, new, lines)):
+        number = lines.number(first)
+        where = f"line {number}" if len(old) == 1 else f"lines {number}-{number + len(old) - 1}"
+        raise ToolError(
+            f"old_string stands at {where} but for the indentation, and how deep new_string is to stand "
+            "there is not clear. Nothing was written. Send both with the file's indentation; the file has:\n"
+            + "\n".join(file[:40])
+        )
+    return Place(span, pair, shift)
+
+
+def _rows(text: str) -> list[str]:
+    lines = text.split("\n")
+    return lines if len(lines) == 1 or lines[-1] else lines[:-1]
+
+
+def without_numbers(pair: Pair) -> Pair | None:
+    """The pair without line numbers, None when the old text has none on each line, one after the other.
+
+    Raises ToolError when the new text has them on some lines only: what they are there is not sure.
+    """
+    rows = _numbered_rows(pair.old)
+    if rows is None or not _is_consecutive(rows):
+        return None
+    old = _joined(rows)
+    if any(_NUMBERED.match(line) for line in old):
+        return None  # the file itself holds numbers and tabs: which are its own cannot be told
+    ending = "\n" if pair.old.endswith("\n") else ""
+    new = pair.new
+    numbered = [bool(_NUMBERED.match(line)) for line in new.split("\n") if line.strip()]
+    if any(numbered):
+        rows = _numbered_rows(new)
+        if rows is None:
+            raise ToolError(
+                "new_string has the line numbers of read on some of its lines. Nothing was written. Send "
+                "old_string and new_string without them."
+            )
+        new = "\n".join(_joined(rows)) + ("\n" if new.endswith("\n") else "")
+    return Pair("\n".join(old) + ending, new)
+
+
+def without_blank_edges(pair: Pair) -> Pair | None:
+    """The pair without one blank line at each edge that has one; None when there is none, or the new text
+    has not the very same, or one of them has more: then blank lines may be what is to change."""
+    old, new = pair.old, pair.new
+    if _is_blank_first(old) and old.partition("\n")[0] == new.partition("\n")[0] and "\n" in new:
+        old, new = old.partition("\n")[2], new.partition("\n")[2]
+    shorter, new_shorter = _last_off(old), _last_off(new)
+    if shorter is not None and new_shorter is not None and old[len(shorter) :] == new[len(new_shorter) :]:
+        old, new = shorter, new_shorter
+    is_left = any(_is_blank_first(text) or _last_off(text) is not None for text in (old, new))
+    return None if old == pair.old or is_left or not old.strip() else Pair(old, new)
+
+
+def _numbered_rows(text: str) -> list[tuple[str, str]] | None:
+    """Number and content of each line; None when a line has no number."""
+    lines = text.split("\n")
+    if len(lines) > 1 and not lines[-1]:
+        lines.pop()
+    rows: list[tuple[str, str]] = []
+    for line in lines:
+        found = _NUMBERED.match(line)
+        alone = None if found else _NUMBER_ALONE.fullmatch(line)
+        if found is None and alone is None:
+            return None
+        rows.append((found[1], line[found.end() :]) if found else (alone[1] if alone else "", ""))
+    return rows if any(content for _, content in rows) else None
+
+
+def _is_consecutive(rows: Sequence[tuple[str, str]]) -> bool:
+    numbers = [int(number) for number, _ in rows if number.isdigit()]
+    return bool(numbers) and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def _joined(rows: Sequence[tuple[str, str]]) -> list[str]:
+    """The lines; a row that goes on from the one before is joined to it."""
+    lines: list[str] = []
+    for number, content in rows:
+        if not number.isdigit() and lines:
+            lines[-1] += content
+        else:
+            lines.append(content)
+    return lines
+
+
+def _is_blank_first(text: str) -> bool:
+    head, newline, _ = text.partition("\n")
+    return bool(newline) and not head.strip()
+
+
+def _last_off(text: str) -> str | None:
+    """`text` without its last line when that is blank and ends with a newline."""
+    lines = text.split("\n")
+    if len(lines) < 3 or lines[-1] or lines[-2].strip():
+        return None
+    return "\n".join([*lines[:-2], ""])
