@@ -11,7 +11,6 @@ NOT_YET_SHORTENED: set[str] = set()
 
 NOT_YET_JOINED = {
     "forge_core.session.outlet",
-    "forge_core.config.paths",
     "forge_core.tools.expected.git_claims",
     "forge_core.tools.refusal",
     "forge_core.tools.searching.lines",
@@ -30,31 +29,23 @@ NOT_YET_UNTANGLED = {
 
 NOT_YET_UNIQUE = {
     "Answer",
-    "Change",
     "Changes",
     "CommandEffects",
     "Conversation",
     "Draft",
-    "Effect",
     "Entry",
     "Exchange",
-    "Facts",
     "Found",
     "Hunk",
     "Item",
     "Key",
-    "Kind",
     "Line",
-    "Look",
     "Match",
     "Notice",
     "Outcome",
-    "Palette",
     "Piece",
     "Place",
     "Status",
-    "Tree",
-    "Turn",
 }
 """Names of more than one public class."""
 
