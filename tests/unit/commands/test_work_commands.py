@@ -23,7 +23,7 @@ async def test_the_plan_is_shown_with_how_far_it_is(tmp_path: Path) -> None:
     assert isinstance(empty, Text) and "no list of tasks" in empty.body
     async for _ in session.send("go"):
         pass
-    assert await run_command("/todo", session) == Text("✓ Read\n▸ Fixing\n○ Test\n\n1 of 3 done", "Todo")
+    assert await run_command("/todo", session) == Text("✓ Read\n● Fixing\n○ Test\n\n1 of 3 done", "Todo")
     await session.reset()
     assert session.todos.items == ()
     await session.aclose()
