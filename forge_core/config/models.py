@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 from forge_core.config.project_state import Scripts
 from forge_core.config.settings import SETTINGS, Settings
@@ -22,7 +21,6 @@ class Origin(StrEnum):
     FLAG = "flag"
 
 
-EndpointKind: TypeAlias = Literal["openrouter", "custom", "offline"]
 OFFLINE_MODEL = "forge/offline"
 """The id of the built-in model."""
 
@@ -31,7 +29,8 @@ OFFLINE_MODEL = "forge/offline"
 class Endpoint:
     """Where requests go."""
 
-    kind: EndpointKind
+    kind: str
+    """"offline", the name of a provider whose models are in the catalogue, or "custom"."""
     base_url: str
     """Without a trailing slash; empty for the offline model."""
     api_key: str | None = field(default=None, repr=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from forge_core.config.models import OFFLINE_MODEL, Endpoint, EndpointKind, Origin
+from forge_core.config.models import OFFLINE_MODEL, Endpoint, Origin
 from forge_core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ def choose_endpoint(
     from forge_core.llm.endpoints import resolve  # here and below: before the first frame, so only when used
 
     found = resolve(base_url, environ, may_carry_key=origins.get("base_url") is not Origin.PROJECT)
-    kind: EndpointKind = "openrouter" if found.provider.name == "openrouter" else "custom"
-    if kind == "custom" and not model:
+    model = model or found.provider.default_model
+    if model is None:
         raise ConfigError(f"No model given for {found.base_url!r}. Name one with --model.")
     notice = _key_notice(found) if base_url else ""
-    endpoint = Endpoint(kind, found.base_url, found.api_key, found.key_variable, notice)
-    return endpoint, model or _default_model()
+    kind = found.provider.name if found.provider.has_catalogue else "custom"
+    return Endpoint(kind, found.base_url, found.api_key, found.key_variable, notice), model
 
 
 def _key_notice(endpoint: ResolvedEndpoint) -> str:
@@ -59,9 +59,3 @@ def _key_notice(endpoint: ResolvedEndpoint) -> str:
 
 
 _OFFLINE = Endpoint("offline", "")
-
-
-def _default_model() -> str:
-    from forge_core.llm.account.catalog import DEFAULT_MODEL
-
-    return DEFAULT_MODEL

@@ -28,7 +28,7 @@ from forge_core.llm.account.records import (
     read_generation,
     read_key,
 )
-from forge_core.llm.endpoints import OPENROUTER_URL, bypasses_proxy, clean_url, identify, shown_url
+from forge_core.llm.endpoints import OPENROUTER_URL, Provider, bypasses_proxy, clean_url, identify, shown_url
 from forge_core.llm.http.connection import Connections
 from forge_core.llm.http.exchange import Deadlines, Exchange
 from forge_core.llm.http.faults import Faults
@@ -47,13 +47,6 @@ _GENERATION_WAITS_S = (0.5, 1.0, 2.0)
 
 T = TypeVar("T")
 
-_ATTRIBUTION = {
-    "X-OpenRouter-Title": "Forge",
-    "X-Title": "Forge",
-    "X-OpenRouter-Categories": "cli-agent",
-}
-"""https://openrouter.ai/docs/app-attribution; no HTTP-Referer, for Forge has no home page to name."""
-
 
 class OpenRouterClient:
     """Speaks to one base URL with one key; safe to share between event loops and threads.
@@ -61,7 +54,8 @@ class OpenRouterClient:
     `timeout` (seconds) bounds a whole `complete`, and the silences of a stream where it is shorter than
     theirs. `max_retries` counts the attempts after the first. Constructing one opens nothing and reads no
     environment: without `api_key` no Authorization header is sent, and a service that needs one raises
-    AuthenticationError. `key_variable` names where the key came from, for messages.
+    AuthenticationError. `key_variable` names where the key came from, for messages. `provider` is the service
+    at `base_url`; by default it is identified by the URL.
     """
 
     def __init__(
@@ -70,6 +64,7 @@ class OpenRouterClient:
         base_url: str = OPENROUTER_URL,
         *,
         key_variable: str | None = None,
+        provider: Provider | None = None,
         timeout: float | None = None,
         max_retries: int = 2,
         first_token_timeout_s: float = 60.0,
@@ -83,7 +78,7 @@ class OpenRouterClient:
         default_headers: Mapping[str, str] | None = None,
     ) -> None:
         self.base_url = clean_url(base_url)
-        self.provider = identify(self.base_url)
+        self.provider = provider or identify(self.base_url)
         self.max_retries = max(0, max_retries)
         self.on_retry = on_retry
         self.on_abandoned = on_abandoned
@@ -91,8 +86,7 @@ class OpenRouterClient:
         for later."""
         self._api_key = _checked_key(api_key)
         self.key_variable = key_variable
-        self._needs_key = self.provider.name not in ("custom",) and not self.provider.is_local
-        self._needs_key = self._needs_key and transport is None and sync_transport is None
+        self._needs_key = self.provider.needs_key and transport is None and sync_transport is None
         self._timeout_s = COMPLETE_TIMEOUT_S if timeout is None else timeout
         self._deadlines = Deadlines(
             connect_s=connect_timeout_s,
@@ -314,8 +308,8 @@ class OpenRouterClient:
 
     def _make_headers(self, attribution: bool, extra: Mapping[str, str]) -> dict[str, str]:
         headers = {"Content-Type": "application/json", "User-Agent": f"forge/{__version__}"}
-        if attribution and self.provider.name == "openrouter":
-            headers.update(_ATTRIBUTION)
+        if attribution:
+            headers.update(self.provider.attribution_headers)
         headers.update(extra)
         if self._api_key:
             headers["Authorization"] = f"Bearer {self._api_key}"

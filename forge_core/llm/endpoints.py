@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 from forge_core.errors import ConfigError
 
 OPENROUTER_URL = "https://openrouter.ai/api/v1"
+DEFAULT_MODEL = "anthropic/claude-sonnet-5"
+"""Of OpenRouter, which is the provider where no endpoint is named."""
 NAMED_KEY_VARIABLE = "FORGE_API_KEY"
 """The key for an endpoint that the user names; it comes before the provider's own variable."""
 
@@ -31,17 +33,59 @@ class Provider:
     domains: tuple[str, ...] = ()
     """Domains whose every host is the service's, for one that has several; else the host of `base_url`."""
     is_local: bool = False
+    default_model: str | None = None
+    """The model of a session that names none; None: one must be named."""
+    has_catalogue: bool = False
+    """The bundled catalogue lists its models with windows and prices, `GET /models` returns newer ones."""
+    reports_bills: bool = False
+    """`GET /generation?id=…` returns what a generation has cost, also a cancelled one."""
+    routes_requests: bool = False
+    """Forwards requests to other providers: it accepts preferences in the field `provider`, and models below
+    its own name (`openrouter/auto`) choose among those of several vendors."""
+    takes_session_id: bool = False
+    """Sends the requests of one `session_id` to the same upstream provider, whose prompt cache stays warm."""
+    cache_control_models: tuple[str, ...] = ()
+    """Prefixes of the models that cache a prompt only where `cache_control` marks it."""
+    attribution_headers: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Name the application that sends the request."""
     usage_in_body: bool = False
-    """Usage is asked for with `usage: {include: true}`; otherwise with `stream_options: {include_usage:
+    """Usage is requested with `usage: {include: true}`; otherwise with `stream_options: {include_usage:
     true}`."""
     takes_reasoning: bool = True
     """Accepts `reasoning_details` of earlier answers in assistant messages."""
+    takes_reasoning_text: bool = False
+    """Accepts `reasoning`, as plain text, where an answer with tool calls has no details."""
     max_tokens_field: str = "max_tokens"
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether every request needs a key: a local server may run with one or without."""
+        return self.key_variable is not None and not self.is_local
 
 
 _GOOGLE_URL = "https://generativelanguage.googleapis.com/v1beta/openai"
 _HOSTED = (
-    Provider("openrouter", "OpenRouter", OPENROUTER_URL, "OPENROUTER_API_KEY", usage_in_body=True),
+    Provider(
+        "openrouter",
+        "OpenRouter",
+        OPENROUTER_URL,
+        "OPENROUTER_API_KEY",
+        default_model=DEFAULT_MODEL,
+        has_catalogue=True,
+        reports_bills=True,
+        routes_requests=True,
+        # https://openrouter.ai/docs/features/prompt-caching
+        takes_session_id=True,
+        cache_control_models=("anthropic/",),
+        # https://openrouter.ai/docs/app-attribution; no HTTP-Referer, as Forge has no home page to name
+        attribution_headers={
+            "X-OpenRouter-Title": "Forge",
+            "X-Title": "Forge",
+            "X-OpenRouter-Categories": "cli-agent",
+        },
+        usage_in_body=True,
+        takes_reasoning_text=True,
+    ),
     Provider(
         "openai",
         "OpenAI",
@@ -80,6 +124,8 @@ _LOCAL = (
 )
 PROVIDERS: Mapping[str, Provider] = {provider.name: provider for provider in (*_HOSTED, *_LOCAL)}
 """By name."""
+DEFAULT_PROVIDER = PROVIDERS["openrouter"]
+"""Where no endpoint is named."""
 
 _BY_HOST = {urlsplit(provider.base_url).hostname: provider for provider in _HOSTED}
 _BY_DOMAIN = {domain: provider for provider in _HOSTED for domain in provider.domains}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,8 +58,9 @@ def build_session(
     """
     silence_tracing(os.environ)
     from forge_core.langchain.callbacks import LoggingCallback, TokenTrackingCallback
+    from forge_core.llm.account.catalog import price_at
     from forge_core.runtime.notifier import Notifier
-    from forge_core.runtime.provider import build_client, llm_factory, price_of, provider_facts
+    from forge_core.runtime.provider import build_client, llm_factory, provider_facts
     from forge_core.runtime.tooling import build_agent, build_workbench, prompt_maker
     from forge_core.session.parts import SessionParts
     from forge_core.session.session import ForgeSession
@@ -68,8 +70,8 @@ def build_session(
     session_id = new_session_id()
     notify = Notifier()
     client = build_client(config, notify)
-    make_llm = llm_factory(config, client, session_id)
-    tracker = TokenTrackingCallback(price=price_of(config))
+    make_llm = llm_factory(client, session_id)
+    tracker = TokenTrackingCallback(price=partial(price_at, client.provider))
     bench = build_workbench(config, session_id, approver, questioner, notify)
     agent = build_agent(config, make_llm(config.model), bench)
     logger = open_log(log_path(config.state_dir), config.log_level, f"forge.{session_id}")

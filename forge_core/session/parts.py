@@ -15,7 +15,7 @@ from forge_core.context.system_prompt import SystemPrompt
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.callbacks import TokenTrackingCallback
 from forge_core.llm.models import TokenUsage
-from forge_core.session.status import ModelChoice, ProviderLabel
+from forge_core.session.status import ModelChoice
 from forge_core.session.workbench import Workbench
 from forge_core.store.journal import Journal
 
@@ -30,7 +30,7 @@ class SessionParts:
     tracker: TokenTrackingCallback
     bench: Workbench
     journal: Journal
-    provider_label: ProviderLabel
+    provider_label: str
     make_llm: Callable[[str], BaseChatModel]
     context_window: Callable[[str], int | None]
     known_models: Callable[[], Sequence[ModelChoice]]

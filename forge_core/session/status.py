@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 from forge_core.config.settings import PermissionMode
 from forge_core.llm.models import TokenUsage
-
-ProviderLabel: TypeAlias = Literal["offline", "local", "openrouter", "custom"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +24,8 @@ class SessionStatus:
     """A session at one moment; cheap to make."""
 
     model: str
-    provider_label: ProviderLabel
+    provider_label: str
+    """"local", or the kind of the endpoint."""
     mode: PermissionMode
     sandbox: str
     """E.g. "sandbox: off"."""

@@ -116,7 +116,7 @@ class ScriptedSession:
     def status(self) -> SessionStatus:
         return SessionStatus(
             model=self._model,
-            provider_label=self._label,  # type: ignore[arg-type]
+            provider_label=self._label,
             mode=self.policy.mode,
             sandbox=self.sandbox,
             usage=self.usage,

@@ -51,7 +51,7 @@ async def session_at(
     root: Path, server: SseServer, *, model: str = PRICED, kind: str = "openrouter", **changes: Any
 ) -> AsyncIterator[ForgeSession]:
     config = load_session_config(root, flags={"model": "offline"})
-    endpoint = Endpoint(kind, server.base_url, "sk-or-v1-secret0123")  # type: ignore[arg-type]
+    endpoint = Endpoint(kind, server.base_url, "sk-or-v1-secret0123")
     config = dataclasses.replace(config, endpoint=endpoint, model=model, **changes)
     session = build_session(config, deny_all)
     try:

@@ -94,5 +94,5 @@ def _given(value: str | None) -> str | None:
 def _model_id(llm: str, provider: Provider) -> str:
     """`llm` without LiteLLM's name of the service, where the service itself knows the model without it."""
     rest = llm.removeprefix(f"{provider.name}/")
-    is_own = provider.name == "openrouter" and "/" not in rest  # openrouter/auto is a model's name
+    is_own = provider.routes_requests and "/" not in rest  # openrouter/auto is a model's name
     return llm if is_own else rest

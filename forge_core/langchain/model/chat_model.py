@@ -34,10 +34,9 @@ from forge_core.langchain.model.answers import MODEL_PROVIDER, ChunkConverter, s
 from forge_core.langchain.model.errors import as_model_error
 from forge_core.langchain.model.requests import build_request, recoverable_tools, to_tool_choice
 from forge_core.langchain.model.structured import StructuredMethod, structured
-from forge_core.llm.account.catalog import DEFAULT_MODEL, ModelInfo, lookup
-from forge_core.llm.account.pricing import price
+from forge_core.llm.account.catalog import ModelInfo, lookup, price_at
 from forge_core.llm.client import OpenRouterClient
-from forge_core.llm.endpoints import NAMED_KEY_VARIABLE, resolve
+from forge_core.llm.endpoints import DEFAULT_MODEL, DEFAULT_PROVIDER, NAMED_KEY_VARIABLE, resolve
 from forge_core.llm.models import CompletionRequest, TokenUsage, ToolDefinition
 from forge_core.llm.tokenizer import token_ids
 from forge_core.llm.tokens import estimate_tokens
@@ -119,7 +118,7 @@ class OpenRouterLLM(BaseChatModel):
         found = resolve(self.base_url or os.environ.get("OPENROUTER_BASE_URL"), os.environ)  # type: ignore[unreachable]
         key = self.api_key.get_secret_value() if self.api_key is not None else None
         # A stored model that names no endpoint is loaded with OpenRouter's key, wherever it then goes.
-        is_elsewhere = self.base_url is None and found.provider.name != "openrouter"
+        is_elsewhere = self.base_url is None and found.provider is not DEFAULT_PROVIDER
         if key is None or (is_elsewhere and key == os.environ.get("OPENROUTER_API_KEY", "").strip()):
             key = found.api_key
             self.api_key = SecretStr(key) if key is not None else None
@@ -210,9 +209,7 @@ class OpenRouterLLM(BaseChatModel):
         return recoverable_tools(request) if self.recover_tool_calls else ()
 
     def _price(self, model: str, usage: TokenUsage) -> Decimal | None:
-        """The provider's figure; else the catalogue's, which holds for OpenRouter only."""
-        found = lookup(model or self.model) if self.client.provider.name == "openrouter" else None
-        return price(usage, found.prices if found is not None else None)
+        return price_at(self.client.provider, model or self.model, usage)
 
     def _generate(
         self,

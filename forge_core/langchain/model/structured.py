@@ -83,7 +83,7 @@ def _by_schema(
     if plain.get("description"):
         body["description"] = plain["description"]
     marks = _marks("json_schema", schema, kwargs)
-    if llm.client.provider.name == "openrouter":
+    if llm.client.provider.routes_requests:
         routing: Mapping[str, Any] = marks.pop("provider", None) or llm.provider or {}
         marks["provider"] = {"require_parameters": True, **routing}
     return llm.bind(response_format={"type": "json_schema", "json_schema": body}, **marks), _json_parser(

@@ -11,10 +11,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from forge_core.llm.account.pricing import ModelPrices
+from forge_core.llm.account.pricing import ModelPrices, price
+from forge_core.llm.endpoints import Provider
 from forge_core.llm.http.wire import read_decimal
+from forge_core.llm.models import TokenUsage
 
-DEFAULT_MODEL = "anthropic/claude-sonnet-5"
 _BUNDLED = Path(__file__).parents[1] / "data" / "models.json"  # importlib.resources would cost a start 20 ms
 
 
@@ -65,6 +66,18 @@ def lookup(model_id: str) -> ModelInfo | None:
         model_id, f"{found.name} ({variant})", found.context_length, found.max_output_tokens, prices,
         found.input_modalities, found.supported_parameters,
     )  # fmt: skip
+
+
+def lookup_at(provider: Provider, model_id: str) -> ModelInfo | None:
+    """Return the entry for a model of `provider`; None where the catalogue does not list its models."""
+    return lookup(model_id) if provider.has_catalogue else None
+
+
+def price_at(provider: Provider, model_id: str, usage: TokenUsage) -> Decimal | None:
+    """Return the price of a call in US dollars: the provider's figure, otherwise the catalogue's; None where
+    both are unknown."""
+    found = lookup_at(provider, model_id)
+    return price(usage, found.prices if found is not None else None)
 
 
 @functools.cache

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from forge_core.errors import InvalidRequestError
-from forge_core.llm.endpoints import Provider
+from forge_core.llm.endpoints import PROVIDERS, Provider
 from forge_core.llm.models import CompletionRequest, Message, MessageRole, ToolCall, ToolDefinition
 
 MAX_STOP_SEQUENCES = 4
@@ -112,7 +112,7 @@ def _complete_assistant(body: dict[str, Any], message: Message, model: str, prov
     ]
     if details:
         body["reasoning_details"] = details
-    elif provider.usage_in_body and message.tool_calls and message.extra.get("reasoning"):
+    elif provider.takes_reasoning_text and message.tool_calls and message.extra.get("reasoning"):
         body["reasoning"] = message.extra["reasoning"]
     if message.extra.get("annotations"):
         body["annotations"] = message.extra["annotations"]
@@ -136,6 +136,11 @@ def _is_understood(detail: dict[str, Any], model: str, made_by: str) -> bool:
     """False for a block that is bound to another vendor: it would be refused after a change of model."""
     bound_to = _VENDOR_OF_FORMAT.get(str(detail.get("format") or "").split("-", 1)[0])
     vendor, slash, _ = model.partition("/")
-    if bound_to is None or not slash or vendor == "openrouter":
+    if bound_to is None or not slash or _is_router(vendor):
         return True
     return vendor in bound_to or made_by.startswith(f"{vendor}/")
+
+
+def _is_router(vendor: str) -> bool:
+    """Return whether models below `vendor` choose among those of several vendors."""
+    return vendor in PROVIDERS and PROVIDERS[vendor].routes_requests

@@ -7,8 +7,9 @@ from decimal import Decimal
 
 import pytest
 
-from forge_core.llm.account.catalog import DEFAULT_MODEL, bundled, bundled_date, lookup, read_model
+from forge_core.llm.account.catalog import bundled, bundled_date, lookup, read_model
 from forge_core.llm.account.pricing import ModelPrices, price
+from forge_core.llm.endpoints import DEFAULT_MODEL
 from forge_core.llm.models import TokenUsage
 
 PRICES = ModelPrices(
