@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from forge_core.llm.marking import framed
 from forge_core.sanitize import safe_text
+from forge_core.untrusted import framed
 from forge_core.workspace.project_files import find_instructions, read_project_file
 
 MAX_BYTES = 32_000

@@ -19,8 +19,7 @@ import httpx
 
 from forge_core import __version__
 from forge_core.errors import ConfigError, MalformedResponseError, ModelNotFoundError, ProviderError
-from forge_core.llm.account.catalog import ModelInfo, read_model
-from forge_core.llm.account.records import (
+from forge_core.llm.account.billing import (
     Credits,
     GenerationInfo,
     KeyInfo,
@@ -28,10 +27,11 @@ from forge_core.llm.account.records import (
     read_generation,
     read_key,
 )
+from forge_core.llm.account.catalog import ModelInfo, read_model
 from forge_core.llm.endpoints import OPENROUTER_URL, Provider, bypasses_proxy, clean_url, identify, shown_url
 from forge_core.llm.http.connection import Connections
+from forge_core.llm.http.error_mapping import Faults
 from forge_core.llm.http.exchange import Deadlines, Exchange
-from forge_core.llm.http.faults import Faults
 from forge_core.llm.http.payload import build_body, encode_body
 from forge_core.llm.http.retry import RetryCount, RetryNotice, current_count
 from forge_core.llm.http.streaming import is_token

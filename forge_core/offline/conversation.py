@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from forge_core.llm.marking import bare_output
 from forge_core.offline.steps import Call, Outcome, Status
+from forge_core.untrusted import bare_output
 
 _REMINDER = re.compile(
     r"<(system-reminder)\b[^>]*>.*?</\1>|\A\s*<(environment\w*|context|attachment)\b[^>]*>.*?</\2>",

@@ -69,7 +69,7 @@ def provider_facts(config: ForgeConfig, client: OpenRouterClient) -> dict[str, A
     """Return the fields of `SessionParts` that depend on the provider. What it does not offer is left out."""
     from forge_core.llm.account.catalog import lookup_at
     from forge_core.llm.account.catalog_cache import refresh_catalogue
-    from forge_core.llm.account.windows import ContextWindows
+    from forge_core.llm.account.context_windows import ContextWindows
     from forge_core.offline.protocol import CONTEXT_LENGTH
 
     provider, kind = client.provider, config.endpoint.kind

@@ -11,7 +11,7 @@ import pytest
 
 from forge_core.errors import ConnectionFailedError
 from forge_core.llm.client import OpenRouterClient
-from forge_core.llm.http import connection, watch
+from forge_core.llm.http import connection, watchdog
 from forge_core.llm.http.connection import Connections, time_asleep_s, watch_connection
 from forge_core.llm.models import CompletionRequest, Message
 from tests.support.sse_server import (
@@ -79,7 +79,7 @@ def slept_s(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     slept = [0.0]
     monkeypatch.setattr(connection, "_CLOCK_WITH_SLEEP", 0)
     monkeypatch.setattr(time, "clock_gettime", lambda clock: time.monotonic() + slept[0])
-    monkeypatch.setattr(watch, "LOOK_S", 0.05)
+    monkeypatch.setattr(watchdog, "LOOK_S", 0.05)
     return slept
 
 

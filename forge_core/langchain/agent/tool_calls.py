@@ -15,12 +15,12 @@ from langchain_core.messages import AIMessage
 from forge_core.approval import Effect
 from forge_core.events import AgentEvent, Permission, ToolEnd, ToolProgress, ToolStart
 from forge_core.langchain.agent.run_control import StopSignal
-from forge_core.llm.marking import tool_output
 from forge_core.llm.models import Message
 from forge_core.result import ToolCallRecord
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolResult
 from forge_core.tools.executor import INTERRUPT_GRACE_S, ToolExecutor
 from forge_core.tools.registry import ToolRegistry
+from forge_core.untrusted import tool_output
 
 _ROUND_GRACE_S = 2 * INTERRUPT_GRACE_S
 """Seconds from an interrupt to the cancelling of calls that are still running. The executor cancels a tool

@@ -30,9 +30,9 @@ from pydantic import (
 )
 
 from forge_core.errors import ProviderError
-from forge_core.langchain.model.answers import MODEL_PROVIDER, ChunkConverter, sum_token_usage, to_result
-from forge_core.langchain.model.errors import as_model_error
+from forge_core.langchain.model.model_errors import as_model_error
 from forge_core.langchain.model.requests import build_request, recoverable_tools, to_tool_choice
+from forge_core.langchain.model.responses import MODEL_PROVIDER, ChunkConverter, sum_token_usage, to_result
 from forge_core.langchain.model.structured import StructuredMethod, structured
 from forge_core.llm.account.catalog import ModelInfo, lookup, price_at
 from forge_core.llm.client import OpenRouterClient

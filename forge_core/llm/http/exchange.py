@@ -14,9 +14,9 @@ import httpx
 
 from forge_core.errors import ConnectionFailedError, ProviderError
 from forge_core.llm.http.connection import Connections, watch_connection
-from forge_core.llm.http.faults import Faults
+from forge_core.llm.http.error_mapping import Faults
 from forge_core.llm.http.streaming import ChunkReader, is_token, merged
-from forge_core.llm.http.watch import ReadWatch
+from forge_core.llm.http.watchdog import ReadWatch
 from forge_core.llm.http.wire import parse_json
 from forge_core.llm.models import StreamChunk
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 
 from forge_core.errors import MalformedResponseError, ProviderError
-from forge_core.llm.http.faults import Faults
+from forge_core.llm.http.error_mapping import Faults
 from forge_core.llm.http.sse import MAX_EVENT_BYTES, SseEvent, SseReader
 from forge_core.llm.http.wire import SurrogateJoiner, choice_in, error_in, parse_json, read_chunk
 from forge_core.llm.models import StreamChunk

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from forge_core.llm.salvage.json_text import RawCall, calls_in, documents_in
+from forge_core.llm.salvage.json_calls import RawCall, calls_in, documents_in
 
 
 @dataclass(frozen=True, slots=True)

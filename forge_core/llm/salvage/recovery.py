@@ -20,9 +20,9 @@ from typing import Any
 
 from forge_core.llm.http.wire import new_call_id
 from forge_core.llm.models import ToolCall, ToolDefinition
-from forge_core.llm.salvage.json_text import RawCall, calls_in, documents_in
+from forge_core.llm.salvage.json_calls import RawCall, calls_in, documents_in
 from forge_core.llm.salvage.markup import find_markup
-from forge_core.llm.salvage.schema import fit
+from forge_core.llm.salvage.schema_check import fit
 
 RECOVERED = "recovered_"
 """Stands in the id of every recovered call."""

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from forge_core.langchain import TokenTrackingCallback
-from forge_core.langchain.model.answers import to_usage_metadata
+from forge_core.langchain.model.responses import to_usage_metadata
 from forge_core.llm.account.pricing import ModelPrices, price
 from forge_core.llm.http.wire import read_usage
 from forge_core.llm.models import TokenUsage

@@ -16,7 +16,7 @@ from forge_core.langchain import ForgeAgent, OpenRouterLLM, langchain_to_forge
 from forge_core.langchain.agent.model_call import ModelCall, settle
 from forge_core.langchain.agent.run_control import StopSignal
 from forge_core.langchain.model.chat_model import to_profile
-from forge_core.langchain.model.errors import as_model_error
+from forge_core.langchain.model.model_errors import as_model_error
 from forge_core.langchain.model.structured import strict_schema
 from forge_core.llm.account.catalog import ModelInfo
 from forge_core.llm.client import OpenRouterClient

@@ -10,7 +10,7 @@ import pytest
 
 from forge_core.llm.endpoints import OPENROUTER_URL, identify
 from forge_core.llm.http.assembly import AnswerAssembler
-from forge_core.llm.http.faults import Faults
+from forge_core.llm.http.error_mapping import Faults
 from forge_core.llm.http.streaming import ChunkReader
 from forge_core.llm.salvage.recovery import salvage
 from tests.support.sse_server import DONE, PROCESSING, chunk, event

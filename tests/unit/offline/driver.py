@@ -11,13 +11,13 @@ from typing import Any
 import httpx
 
 from forge_core.approval import Questioner
-from forge_core.llm.marking import tool_output
 from forge_core.offline.transport import OfflineSyncTransport
 from forge_core.tools.base import BaseTool, ExecutionContext
 from forge_core.tools.builtin.todo import TodoList
 from forge_core.tools.executor import ToolExecutor
 from forge_core.tools.registry import builtin_tools
 from forge_core.tools.shell.jobs import JobTable
+from forge_core.untrusted import tool_output
 
 Refusal = Callable[[str, Mapping[str, Any]], str | None]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from forge_core.llm.salvage.json_text import ARGUMENT_KEYS, NAME_KEYS, OTHER_KEYS
+from forge_core.llm.salvage.json_calls import ARGUMENT_KEYS, NAME_KEYS, OTHER_KEYS
 from forge_core.llm.salvage.markup import START
 
 _TAGS = (

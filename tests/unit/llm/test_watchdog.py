@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from forge_core.llm.http.watch import LOOK_S, ReadWatch
+from forge_core.llm.http.watchdog import LOOK_S, ReadWatch
 from tests.support.chat_app import FakeClock
 from tests.support.skipped_time import run_skipping, use_clock
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forge_core.llm.marking import bare_output, framed, tool_output
+from forge_core.untrusted import bare_output, framed, tool_output
 
 
 @settings(deadline=None, derandomize=True, database=None, max_examples=60)

@@ -24,8 +24,8 @@ from forge_core.llm.models import (
     ToolCallDelta,
     ToolDefinition,
 )
-from forge_core.llm.salvage.gate import TextGate
 from forge_core.llm.salvage.recovery import Salvaged, salvage
+from forge_core.llm.salvage.text_gate import TextGate
 
 MODEL_PROVIDER = "openrouter"
 """The provider name in messages and in traces, whatever the endpoint: middleware compares the two, and

@@ -11,7 +11,7 @@ import pytest
 from forge_core import errors
 from forge_core.errors import ProviderError
 from forge_core.llm.endpoints import OPENROUTER_URL, identify
-from forge_core.llm.http.faults import Faults
+from forge_core.llm.http.error_mapping import Faults
 from forge_core.redact import Redactor
 
 KEY = "sk-or-v1-0123456789abcdef"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forge_core.llm.salvage.gate import TextGate
+from forge_core.llm.salvage.text_gate import TextGate
 
 NAMES = ("read", "grep")
 
