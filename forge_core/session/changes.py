@@ -13,13 +13,13 @@ from forge_core.tools.editing.text import decode
 from forge_core.undo.file_state import ABSENT, EntryKind, FileChange, FileState
 from forge_core.undo.report import TurnFiles, TurnView
 from forge_core.undo.undo_store import UndoStore
-from forge_core.workspace.changes import (
+from forge_core.workspace.change_source import (
     ChangedFile,
     ChangeList,
-    Changes,
+    ChangeSource,
+    ChangeStatus,
     Counts,
     FilePatch,
-    Status,
     header,
     quoted,
 )
@@ -35,7 +35,7 @@ _BATCH_BYTES = 4_000_000
 """Of the files that are counted in one go."""
 
 
-def changes_of(source: Source, folder: Path, undo: UndoStore | None) -> Changes:
+def changes_of(source: Source, folder: Path, undo: UndoStore | None) -> ChangeSource:
     """The changes of the last turn, or of the working tree around `folder` against HEAD."""
     return TurnChanges(undo) if source == "turn" else WorkTreeChanges(folder)
 
@@ -112,12 +112,12 @@ def _files(turn: TurnFiles) -> list[ChangedFile]:
     return sorted(files, key=lambda file: file.path.split("/"))
 
 
-def _status(change: FileChange, old_path: str) -> Status:
+def _status(change: FileChange, old_path: str) -> ChangeStatus:
     if old_path:
-        return Status.RENAMED
+        return ChangeStatus.RENAMED
     if change.before.kind is EntryKind.ABSENT:
-        return Status.ADDED
-    return Status.DELETED if change.after.kind is EntryKind.ABSENT else Status.CHANGED
+        return ChangeStatus.ADDED
+    return ChangeStatus.DELETED if change.after.kind is EntryKind.ABSENT else ChangeStatus.CHANGED
 
 
 def _note(change: FileChange) -> str:
@@ -177,7 +177,7 @@ def _patch(
     is_whole: bool,
 ) -> FilePatch:
     before, after = sides
-    kind = {Status.ADDED: "new", Status.DELETED: "deleted"}.get(file.status, "")
+    kind = {ChangeStatus.ADDED: "new", ChangeStatus.DELETED: "deleted"}.get(file.status, "")
     head = header(file.path, file.old_path, kind=kind)
     if before is None or after is None:
         return FilePatch(remark="What it held is no longer kept.")
@@ -198,4 +198,8 @@ def _same_bytes(file: ChangedFile, images: tuple[FileState, FileState]) -> str:
         return f"Renamed from {quoted(file.old_path)}; its content is the same."
     if images[0].kind is images[1].kind and images[0].mode != images[1].mode:
         return f"Only its mode changed: {file.note.removeprefix('mode ')}."
-    return "An empty file." if file.status in (Status.ADDED, Status.DELETED) else "Its lines are the same."
+    return (
+        "An empty file."
+        if file.status in (ChangeStatus.ADDED, ChangeStatus.DELETED)
+        else "Its lines are the same."
+    )

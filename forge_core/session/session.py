@@ -27,7 +27,7 @@ from forge_core.tools.builtin.todo import TodoList
 from forge_core.tools.registry import ToolRegistry
 from forge_core.tools.shell.jobs import JobTable
 from forge_core.undo.undo_store import UndoStore
-from forge_core.workspace.changes import Changes
+from forge_core.workspace.change_source import ChangeSource
 
 
 class ForgeSession:
@@ -90,7 +90,7 @@ class ForgeSession:
         """What files were before each turn; None when that is not kept."""
         return self._parts.bench.undo
 
-    def changes(self, source: Source) -> Changes:
+    def changes(self, source: Source) -> ChangeSource:
         """What has changed in files, to be read when somebody looks."""
         return changes_of(source, self.config.working_dir, self.undo)
 

@@ -24,7 +24,7 @@ _NAME = attrgetter("name")
 _SUFFIX = re.compile(r"\*\.[^\\*?\[\].]+")
 
 
-class Found(NamedTuple):
+class WalkEntry(NamedTuple):
     """One entry of a walk."""
 
     path: str
@@ -207,14 +207,14 @@ def walk(
     *,
     start: str = "",
     stop: Callable[[], bool] | None = None,
-) -> Iterator[Found]:
+) -> Iterator[WalkEntry]:
     """Every entry below `root` that is not ignored, folders before what is in them, names in order.
 
     Symbolic links are given but never followed; unreadable folders are passed over. `start` begins at a
     folder below the root, with the root's rules. Ends early when `stop()` says so.
     """
     rules = rules or IgnoreRules(root)
-    stack: list[Iterator[Found]] = [iter(_entries(rules, start))]
+    stack: list[Iterator[WalkEntry]] = [iter(_entries(rules, start))]
     while stack:
         for found in stack[-1]:
             if stop is not None and stop():
@@ -227,7 +227,7 @@ def walk(
             stack.pop()
 
 
-def _entries(rules: IgnoreRules, folder: str) -> list[Found]:
+def _entries(rules: IgnoreRules, folder: str) -> list[WalkEntry]:
     try:
         with os.scandir(f"{rules.root}/{folder}") as scan:
             entries = list(scan)
@@ -240,7 +240,7 @@ def _entries(rules: IgnoreRules, folder: str) -> list[Found]:
     for entry in entries:
         is_folder = _is_folder(entry)
         if not ignores(entry.name, is_folder):
-            found.append(Found(prefix + entry.name, entry, is_folder))
+            found.append(WalkEntry(prefix + entry.name, entry, is_folder))
     return found
 
 

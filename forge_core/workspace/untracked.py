@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from forge_core.workspace.beneath import opened_folder
-from forge_core.workspace.changes import REST_LEFT_OUT, Counts, FilePatch, header
+from forge_core.workspace.change_source import REST_LEFT_OUT, Counts, FilePatch, header
 
 _MAX_COUNTED_BYTES = 4 * 1024 * 1024
 """Larger files are counted when they are looked at."""

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from forge_core.errors import WorkspaceError
 from forge_core.sanitize import safe_line
-from forge_core.workspace.changes import (
+from forge_core.workspace.change_source import (
     REST_LEFT_OUT,
     ChangedFile,
     ChangeList,
+    ChangeStatus,
     Counts,
     FilePatch,
-    Status,
     quoted,
 )
 from forge_core.workspace.git import GitOutput, run_git
@@ -46,11 +46,11 @@ _OPTIONS = (
     "-O/dev/null",
 )
 _STATUSES = {
-    "A": Status.ADDED,
-    "D": Status.DELETED,
-    "R": Status.RENAMED,
-    "C": Status.ADDED,
-    "U": Status.CONFLICT,
+    "A": ChangeStatus.ADDED,
+    "D": ChangeStatus.DELETED,
+    "R": ChangeStatus.RENAMED,
+    "C": ChangeStatus.ADDED,
+    "U": ChangeStatus.CONFLICT,
 }
 
 
@@ -91,20 +91,20 @@ class WorkTreeChanges:
     async def counts(self, files: Sequence[ChangedFile]) -> AsyncIterator[Mapping[str, Counts]]:
         if self._repository is None or not files:
             return
-        if any(file.status is not Status.UNTRACKED for file in files):
+        if any(file.status is not ChangeStatus.UNTRACKED for file in files):
             try:
                 answer = await self._diff("--numstat", "-z")
             except WorkspaceError:
                 return  # the list stands without figures
             yield dict(_numstat(answer.raw))
-        names = [file.path for file in files if file.status is Status.UNTRACKED]
+        names = [file.path for file in files if file.status is ChangeStatus.UNTRACKED]
         for at in range(0, len(names), _BATCH):
             yield await asyncio.to_thread(count_lines, self._repository.top, names[at : at + _BATCH])
 
     async def patch(self, file: ChangedFile, *, is_whole: bool = False) -> FilePatch:
         if self._repository is None:
             return FilePatch(remark="The repository is gone.")
-        if file.status is Status.UNTRACKED:
+        if file.status is ChangeStatus.UNTRACKED:
             return await asyncio.to_thread(untracked_patch, self._repository.top, file.path, MAX_PATCH_BYTES)
         context = f"-U{_WHOLE_FILE if is_whole else 3}"
         paths = [f":(top,literal){path}" for path in (file.path, file.old_path) if path]
@@ -154,12 +154,12 @@ def _raw_entries(raw: bytes, conflicts: Set[str]) -> Iterator[ChangedFile]:
         old_path = path = os.fsdecode(next(fields, b""))
         if letter[:1] in "RC":
             path = os.fsdecode(next(fields, b""))
-        status = _STATUSES.get(letter[:1], Status.CHANGED)
+        status = _STATUSES.get(letter[:1], ChangeStatus.CHANGED)
         note = _note(old_mode, new_mode, letter)
         is_in_conflict = path in conflicts
         yield ChangedFile(
             path,
-            Status.CONFLICT if is_in_conflict else status,
+            ChangeStatus.CONFLICT if is_in_conflict else status,
             old_path if old_path != path else "",
             "" if is_in_conflict else note,
         )
@@ -177,8 +177,8 @@ def _note(old_mode: str, new_mode: str, letter: str) -> str:
 
 def _untracked(name: str) -> ChangedFile:
     if name.endswith("/"):
-        return ChangedFile(name, Status.UNTRACKED, note="a repository of its own")
-    return ChangedFile(name, Status.UNTRACKED)
+        return ChangedFile(name, ChangeStatus.UNTRACKED, note="a repository of its own")
+    return ChangedFile(name, ChangeStatus.UNTRACKED)
 
 
 def _numstat(raw: bytes) -> Iterator[tuple[str, Counts]]:
@@ -211,9 +211,9 @@ def _read(answer: GitOutput, file: ChangedFile) -> FilePatch:
         return FilePatch(text, f"Renamed from {quoted(file.old_path)}; its content is the same.")
     if file.note.startswith("mode "):
         return FilePatch(text, f"Only its mode changed: {file.note.removeprefix('mode ')}.")
-    if file.status is Status.CONFLICT:
+    if file.status is ChangeStatus.CONFLICT:
         return FilePatch(text, "In conflict: deleted on one side.")
-    if file.status in (Status.ADDED, Status.DELETED):
+    if file.status in (ChangeStatus.ADDED, ChangeStatus.DELETED):
         return FilePatch(text, "An empty file.")
     return FilePatch(text, "It is the same again. Press r to read the list anew.")
 

@@ -32,7 +32,7 @@ from forge_core.session.status import ModelChoice, SessionStatus
 from forge_core.tools.builtin.todo import TodoItem, TodoList
 from forge_core.tools.shell.jobs import JobTable
 from forge_core.undo import UndoStore
-from forge_core.workspace.changes import Changes
+from forge_core.workspace.change_source import ChangeSource
 
 
 @dataclass(slots=True)
@@ -149,7 +149,7 @@ class ScriptedSession:
         is_rule = rule.endswith(")") and "(" in rule
         return None if is_rule else f"{rule!r} is no rule. Write tool(pattern)."
 
-    def changes(self, source: Source) -> Changes:
+    def changes(self, source: Source) -> ChangeSource:
         return changes_of(source, self.config.working_dir, self.undo)
 
     def interrupt(self) -> None:

@@ -20,7 +20,14 @@ from forge_core.context.ledger import Item, Kind
 from forge_core.events import AgentEvent, Error, LLMChunk, Notice, Permission, ToolProgress
 from forge_core.llm.models import Message
 from forge_core.result import FileDiff
-from forge_core.workspace.changes import ChangedFile, ChangeList, Counts, FilePatch, Status, header
+from forge_core.workspace.change_source import (
+    ChangedFile,
+    ChangeList,
+    ChangeStatus,
+    Counts,
+    FilePatch,
+    header,
+)
 from forge_tui.screens.chat.attention import Attention, PersonAsked
 from forge_tui.terminal.clipboard import Route
 from forge_tui.widgets.activity import Working
@@ -403,7 +410,7 @@ class HostileChanges:
         self._texts = texts
 
     async def read(self) -> ChangeList:
-        status = list(Status)
+        status = list(ChangeStatus)
         names = [os.fsdecode(text.encode("utf-8", "surrogatepass")) for text in self._texts]
         files = [
             ChangedFile(name or "x", status[index % len(status)], old_path=name, note=self._texts[index])

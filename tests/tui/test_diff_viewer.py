@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 
 from forge_core.config.models import ForgeConfig
 from forge_core.undo import UndoStore
-from forge_core.workspace.changes import ChangedFile, ChangeList, Counts, Status
+from forge_core.workspace.change_source import ChangedFile, ChangeList, ChangeStatus, Counts
 from forge_core.workspace.work_tree import WorkTreeChanges
 from forge_tui.screens.diff.screen import DiffScreen
 from forge_tui.screens.panels.help import HelpScreen
@@ -378,7 +378,7 @@ async def test_figures_that_come_leave_the_list_where_somebody_has_scrolled_it(
 
     class Slow(WorkTreeChanges):
         async def read(self) -> ChangeList:
-            return ChangeList("Many", tuple(ChangedFile(name, Status.CHANGED) for name in names))
+            return ChangeList("Many", tuple(ChangedFile(name, ChangeStatus.CHANGED) for name in names))
 
         async def counts(self, files: Sequence[ChangedFile]) -> AsyncIterator[Mapping[str, Counts]]:
             await gate.wait()

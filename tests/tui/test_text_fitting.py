@@ -14,7 +14,7 @@ from rich.style import Style
 from forge_core.approval import ApprovalRequest, Effect
 from forge_core.sanitize import safe_line
 from forge_core.text_width import clip, clip_middle, clip_parts, clip_start, crop, hard_wrap, wrap_cells
-from forge_core.workspace.changes import ChangedFile, ChangeList, Counts, Status
+from forge_core.workspace.change_source import ChangedFile, ChangeList, ChangeStatus, Counts
 from forge_tui.screens.diff.screen import footer_line, header_line
 from forge_tui.screens.prompts.request_text import facts_of
 from forge_tui.terminal.first_paint.type_ahead import TypedLine
@@ -189,7 +189,7 @@ def test_no_fact_is_too_odd_for_a_prompt(text: str, other: str, room: int) -> No
 @few
 @given(FOREIGN, FOREIGN, WIDTHS)
 def test_the_lines_around_a_diff_have_words_for_every_width(name: str, title: str, width: int) -> None:
-    file = ChangedFile(name, Status.RENAMED, title, note=title)
+    file = ChangedFile(name, ChangeStatus.RENAMED, title, note=title)
     header = header_line(ChangeList(title, (file,)), file, 0, Counts(1, 2), width)
     assert header.plain == safe_line(header.plain)
     assert "q close" in footer_line(width, is_raw=False, is_whole=False).plain

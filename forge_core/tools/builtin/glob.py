@@ -25,7 +25,7 @@ from forge_core.tools.base import (
 from forge_core.tools.paths import folder_status, kept_in_place, locate, scope, shown
 from forge_core.tools.threads import in_thread
 from forge_core.workspace.globs import compile_glob
-from forge_core.workspace.ignore import Found, IgnoreRules, walk
+from forge_core.workspace.ignore import IgnoreRules, WalkEntry, walk
 
 MAX_RESULTS = 100
 
@@ -120,7 +120,7 @@ def _found(
     return ToolResult(True, "\n".join(rows), summary=count, metadata={"count": len(found)})
 
 
-def _modified(one: Found) -> float:
+def _modified(one: WalkEntry) -> float:
     try:
         return one.entry.stat(follow_symlinks=False).st_mtime
     except OSError:

@@ -15,7 +15,7 @@ from textual.widgets import Static
 
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip, clip_middle
-from forge_core.workspace.changes import ChangedFile, ChangeList, Changes, Counts, FilePatch
+from forge_core.workspace.change_source import ChangedFile, ChangeList, ChangeSource, Counts, FilePatch
 from forge_tui import workers
 from forge_tui.keymap import Where, bindings
 from forge_tui.screens.panels.overlay import Overlay
@@ -62,11 +62,11 @@ class DiffScreen(workers.FaultsEndTheApp, Overlay[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.DIFF)]
 
-    def __init__(self, changes_of: Callable[[Source], Changes], source: Source) -> None:
+    def __init__(self, changes_of: Callable[[Source], ChangeSource], source: Source) -> None:
         super().__init__()
         self._changes_of = changes_of
         self._source: Source = source
-        self._changes: Changes = changes_of(source)
+        self._changes: ChangeSource = changes_of(source)
         self._list = ChangeList("")
         self._counts: dict[str, Counts] = {}
         self._index = 0

@@ -14,15 +14,15 @@ from textual.strip import Strip
 
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip, clip_middle
-from forge_core.workspace.changes import ChangedFile, Counts, Status
+from forge_core.workspace.change_source import ChangedFile, ChangeStatus, Counts
 
 _LETTERS = {
-    Status.ADDED: "A",
-    Status.UNTRACKED: "?",
-    Status.CHANGED: "M",
-    Status.DELETED: "D",
-    Status.RENAMED: "R",
-    Status.CONFLICT: "!",
+    ChangeStatus.ADDED: "A",
+    ChangeStatus.UNTRACKED: "?",
+    ChangeStatus.CHANGED: "M",
+    ChangeStatus.DELETED: "D",
+    ChangeStatus.RENAMED: "R",
+    ChangeStatus.CONFLICT: "!",
 }
 
 

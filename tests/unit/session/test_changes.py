@@ -10,7 +10,7 @@ import pytest
 
 from forge_core.session.changes import TurnChanges, changes_of
 from forge_core.undo.expected_effects import Claim, ExpectedEffects, FileEffect, Proof
-from forge_core.workspace.changes import ChangedFile, ChangeList, Counts, FilePatch, Status
+from forge_core.workspace.change_source import ChangedFile, ChangeList, ChangeStatus, Counts, FilePatch
 from forge_core.workspace.work_tree import WorkTreeChanges
 from tests.unit.undo.workspace import Workspace, make_repository, make_workspace, shapes
 
@@ -33,7 +33,7 @@ async def everything(
     return found, counts, {file.path: await changes.patch(file) for file in found.files}
 
 
-def statuses(found: ChangeList) -> dict[str, tuple[Status, str]]:
+def statuses(found: ChangeList) -> dict[str, tuple[ChangeStatus, str]]:
     return {file.path: (file.status, file.note) for file in found.files}
 
 
@@ -59,12 +59,12 @@ async def test_edits_and_commands_of_the_turn_are_shown_with_what_was_before(
     assert shapes(ws.root) == before
     assert found.title == "Last turn: do things"
     assert statuses(found) == {
-        "deep/new": (Status.ADDED, ""),
-        "edited": (Status.CHANGED, ""),
-        "empty": (Status.ADDED, ""),
-        "gone": (Status.DELETED, ""),
-        "new name": (Status.RENAMED, ""),
-        "script": (Status.CHANGED, "mode 644 → 755"),
+        "deep/new": (ChangeStatus.ADDED, ""),
+        "edited": (ChangeStatus.CHANGED, ""),
+        "empty": (ChangeStatus.ADDED, ""),
+        "gone": (ChangeStatus.DELETED, ""),
+        "new name": (ChangeStatus.RENAMED, ""),
+        "script": (ChangeStatus.CHANGED, "mode 644 → 755"),
     }
     assert counts["edited"] == Counts(1, 1)
     assert counts["gone"] == Counts(0, 1)
@@ -84,7 +84,7 @@ async def test_a_turn_that_changed_nothing_says_so(ws: Workspace) -> None:
     (ws.root / "a").write_text("1\n")
     assert (await everything(ws))[0].remark == "There was no turn in this session yet."
     await ws.turn("first", "echo 2 > a")
-    assert statuses((await everything(ws))[0]) == {"a": (Status.CHANGED, "")}
+    assert statuses((await everything(ws))[0]) == {"a": (ChangeStatus.CHANGED, "")}
     await ws.turn("second", "ls")
     found, _, _ = await everything(ws)
     assert (found.title, found.files) == ("Last turn: second", ())
@@ -99,7 +99,7 @@ async def test_what_was_undone_is_not_shown_as_changed(ws: Workspace) -> None:
     assert found.files == ()
     assert "/redo" in found.remark
     await ws.store.redo()
-    assert statuses((await everything(ws))[0]) == {"a": (Status.CHANGED, "")}
+    assert statuses((await everything(ws))[0]) == {"a": (ChangeStatus.CHANGED, "")}
 
 
 async def test_what_has_no_text_is_told_in_words(ws: Workspace) -> None:
@@ -114,7 +114,7 @@ async def test_what_has_no_text_is_told_in_words(ws: Workspace) -> None:
     found, counts, patches = await everything(ws)
     assert patches["data"].remark == "Binary: 10 → 2 bytes."
     assert counts["data"] == Counts(None, None)
-    assert statuses(found)["text"] == (Status.CHANGED, "was a file, is a link")
+    assert statuses(found)["text"] == (ChangeStatus.CHANGED, "was a file, is a link")
     assert "-x\n+/etc/passwd\n" in patches["text"].text
     assert "-café\n+cafés\n" in patches["latin"].text
     assert "-one\n+two\n" in patches["wide"].text
@@ -163,7 +163,7 @@ async def test_ten_megabytes_are_compared(ws: Workspace) -> None:
 
 async def test_what_is_no_longer_kept_is_said(ws: Workspace) -> None:
     changes = TurnChanges(ws.store)
-    assert (await changes.patch(ChangedFile("never", Status.CHANGED))).remark
+    assert (await changes.patch(ChangedFile("never", ChangeStatus.CHANGED))).remark
     (ws.root / "a").write_text("1\n")
     await ws.turn("x", "echo 2 > a")
     (file,) = (await changes.read()).files

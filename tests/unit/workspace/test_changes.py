@@ -10,7 +10,15 @@ import pytest
 
 from forge_core.workspace import git as git_calls
 from forge_core.workspace import work_tree
-from forge_core.workspace.changes import ChangedFile, ChangeList, Counts, FilePatch, Status, header, quoted
+from forge_core.workspace.change_source import (
+    ChangedFile,
+    ChangeList,
+    ChangeStatus,
+    Counts,
+    FilePatch,
+    header,
+    quoted,
+)
 from forge_core.workspace.work_tree import WorkTreeChanges
 from tests.unit.workspace.test_git import git
 from tests.unit.workspace.test_git_hostile import HOSTILE, Trap, trap
@@ -63,10 +71,10 @@ async def test_staged_unstaged_and_untracked_changes_are_one_list(folder: Path) 
     os.utime(folder / "same", (1, 1))
     found, counts, patches = await everything(folder / "sub")
     assert [(file.path, file.status) for file in found.files] == [
-        ("gone", Status.DELETED),
-        ("staged", Status.CHANGED),
-        ("sub/new", Status.UNTRACKED),
-        ("unstaged", Status.CHANGED),
+        ("gone", ChangeStatus.DELETED),
+        ("staged", ChangeStatus.CHANGED),
+        ("sub/new", ChangeStatus.UNTRACKED),
+        ("unstaged", ChangeStatus.CHANGED),
     ]
     assert counts == {
         "gone": Counts(0, 2),
@@ -169,7 +177,7 @@ async def test_what_has_no_lines_says_why(folder: Path) -> None:
     os.mkfifo(folder / "fifo")
     found, counts, patches = await everything(folder)
     files = by_path(found)
-    assert (files["there"].status, files["there"].old_path) == (Status.RENAMED, "moved")
+    assert (files["there"].status, files["there"].old_path) == (ChangeStatus.RENAMED, "moved")
     assert "moved" not in files
     assert files["script"].note == "mode 644 → 755"
     assert files["text"].note == "became a link"
@@ -211,8 +219,8 @@ async def test_before_the_first_commit_all_is_new(folder: Path) -> None:
     (folder / "loose").write_text("b\n")
     found, counts, patches = await everything(folder)
     assert [(file.path, file.status) for file in found.files] == [
-        ("loose", Status.UNTRACKED),
-        ("staged", Status.ADDED),
+        ("loose", ChangeStatus.UNTRACKED),
+        ("staged", ChangeStatus.ADDED),
     ]
     assert counts == {"loose": Counts(1, 0), "staged": Counts(1, 0)}
     assert "+a" in patches["staged"].text
@@ -240,7 +248,7 @@ async def test_a_conflict_is_named(folder: Path) -> None:
     with pytest.raises(Exception, match="merge"):
         git(folder, "merge", "other")
     found, _, patches = await everything(folder)
-    assert [(file.path, file.status) for file in found.files] == [("a", Status.CONFLICT)]
+    assert [(file.path, file.status) for file in found.files] == [("a", ChangeStatus.CONFLICT)]
     assert "+<<<<<<< HEAD" in patches["a"].text
 
 

@@ -11,7 +11,7 @@ REST_LEFT_OUT = "\\ The rest of the change is not shown"
 """The last line of a patch that was cut."""
 
 
-class Status(StrEnum):
+class ChangeStatus(StrEnum):
     """What happened to a file."""
 
     ADDED = "added"
@@ -27,7 +27,7 @@ class ChangedFile:
     """One file of a list of changes. Its names are foreign text, bytes that are no UTF-8 as surrogates."""
 
     path: str
-    status: Status
+    status: ChangeStatus
     old_path: str = ""
     """What it was called before, where that differs."""
     note: str = ""
@@ -62,7 +62,7 @@ class FilePatch:
     """Why there are no lines to show: binary, only renamed, empty."""
 
 
-class Changes(Protocol):
+class ChangeSource(Protocol):
     """Where changes are read from. Nothing here writes. Names are those of the latest `read`."""
 
     async def read(self) -> ChangeList:
