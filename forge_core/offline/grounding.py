@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from forge_core.offline.memory import Memory, Place, as_place
 from forge_core.offline.parse import IT, Request
 from forge_core.offline.steps import Batch, Outcome, Say, ask
-from forge_core.offline.tool_text import has_nothing, paths
+from forge_core.offline.tool_output import has_nothing, paths
 
 _Steps = Generator[Say | Batch, tuple[Outcome, ...], list[str]]
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from forge_core.offline import phrases
 from forge_core.offline.conversation import Conversation, Done, Exchange
-from forge_core.offline.followup import about, resolve
+from forge_core.offline.follow_ups import about, resolve
 from forge_core.offline.intents import Intent
 from forge_core.offline.memory import Memory
 from forge_core.offline.parse import Request

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from forge_core.offline.code_shape import fence_language
+from forge_core.offline.source_code import fence_language
 
 MARK = "offline model"
 """Stands in every text in which the model says what it is."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from forge_core.offline.code_shape import LANGUAGES
+from forge_core.offline.source_code import LANGUAGES
 
 
 def _words(text: str) -> frozenset[str]:

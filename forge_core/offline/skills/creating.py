@@ -11,7 +11,7 @@ from forge_core.offline.memory import Memory
 from forge_core.offline.parse import IT, Request
 from forge_core.offline.phrases import code
 from forge_core.offline.steps import Skill, ask
-from forge_core.offline.tool_text import has_nothing, paths
+from forge_core.offline.tool_output import has_nothing, paths
 
 _PRINTS = re.compile(
     r"^(?:(?:just|simply|only)\s+)?(?:prints?|says?|outputs?|displays?|echo(?:es)?|shows?|writes?|logs?)\s+"

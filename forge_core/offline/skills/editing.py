@@ -15,7 +15,7 @@ from forge_core.offline.phrases import code
 from forge_core.offline.skills.line_edits import delete_lines, replace_line
 from forge_core.offline.skills.search import HEAD_LIMIT, LINE_CUT, grep, list_hits, literal
 from forge_core.offline.steps import Argument, SearchError, Skill, ask, say
-from forge_core.offline.tool_text import Hit, numbered_lines
+from forge_core.offline.tool_output import Hit, numbered_lines
 
 _MAX_LINES = 5
 """Lines that are edited one by one: two calls each, twelve for a message."""

@@ -8,7 +8,6 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from forge_core.offline import outline as outlines
 from forge_core.offline import phrases
 from forge_core.offline.grounding import files_named, search_scope, target, the_one
 from forge_core.offline.memory import Memory
@@ -22,8 +21,16 @@ from forge_core.offline.skills.search import (
     module,
     nearest_definitions,
 )
+from forge_core.offline.source_code import (
+    MAX_ENTRIES,
+    Outline,
+    OutlineEntry,
+    first_sentence,
+    outline,
+    parse_python,
+)
 from forge_core.offline.steps import Call, Outcome, Skill, ask, ask_all, say
-from forge_core.offline.tool_text import Hit, Numbered, has_nothing, numbered_lines, paths, told_total
+from forge_core.offline.tool_output import Hit, Numbered, has_nothing, numbered_lines, paths, told_total
 
 _PAGE, _MAX_OUTLINED = 400, 2_400
 """Lines of one read whose text is never cut, and lines of a file that are outlined."""
@@ -78,12 +85,12 @@ def explain_file(path: str, kind: str = "") -> Skill:
         last = lines[-1].number
         page = yield from ask("read", file_path=path, offset=last + 1, limit=_PAGE)
         lines += [] if page.failed else numbered_lines(page.text)
-    found = outlines.outline(path, "\n".join(line.text for line in lines))
+    found = outline(path, "\n".join(line.text for line in lines))
     is_partial = bool(total and total > len(lines))
     return _told(path, found, total or len(lines), lines[-1].number if is_partial and lines else None, kind)
 
 
-def _told(path: str, found: outlines.Outline, total: int, seen_to: int | None, kind: str) -> str:
+def _told(path: str, found: Outline, total: int, seen_to: int | None, kind: str) -> str:
     parts = [f"{code(path)} has {phrases.count(total, 'line')}."]
     if found.summary and not kind:
         parts.append("It says of itself:\n\n" + "\n".join(f"> {line}" for line in found.summary.split("\n")))
@@ -92,9 +99,9 @@ def _told(path: str, found: outlines.Outline, total: int, seen_to: int | None, k
         parts.append(f"It imports {names}{' …' if len(found.imports) > 20 else ''}.")
     if found.entries:
         entries = [entry for entry in found.entries if _is_of(kind, entry.label)] or found.entries
-        if len(entries) > outlines.MAX_ENTRIES:
+        if len(entries) > MAX_ENTRIES:
             entries = [entry for entry in entries if not entry.depth]
-        shown = entries[: outlines.MAX_ENTRIES]
+        shown = entries[:MAX_ENTRIES]
         listing = "\n".join(_entry(entry) for entry in shown)
         rest = len(found.entries) - len(shown) if not kind else 0
         parts.append(f"Outline (line: what):\n\n{listing}" + (f"\n\n… and {rest} more." if rest else ""))
@@ -110,7 +117,7 @@ def _is_of(kind: str, label: str) -> bool:
     return not kind or bool(re.match(words, label))
 
 
-def _entry(entry: outlines.Entry) -> str:
+def _entry(entry: OutlineEntry) -> str:
     note = f" — {entry.note}" if entry.note else ""
     return f"{'  ' * min(entry.depth, 5)}- {entry.line}: {code(entry.label)}{note}"
 
@@ -128,7 +135,7 @@ def explain_folder(path: str) -> Skill:
         text = yield from ask("read", file_path=f"{folder}/{witness}", limit=200)
         if not text.failed:
             body = "\n".join(line.text for line in numbered_lines(text.text))
-            summary = outlines.outline(witness, body).summary
+            summary = outline(witness, body).summary
             if summary:
                 quote = "\n".join(f"> {line}" for line in summary.split("\n"))
                 parts.append(f"Its {code(witness)} says:\n\n{quote}")
@@ -173,7 +180,7 @@ def _explain_at(hit: Hit, name: str) -> Skill:
         return f"{code(hit.path)} has no line {hit.line}."
     block = block_at(lines, position, hit.path)
     source = textwrap.dedent("\n".join(line.text for line in block))
-    tree = outlines.parse_python(source) if hit.path.endswith((".py", ".pyi")) else None
+    tree = parse_python(source) if hit.path.endswith((".py", ".pyi")) else None
     node = tree.body[0] if tree and tree.body else None
     where = code(f"{hit.path}:{hit.line}")
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -229,7 +236,7 @@ def _told_class(node: ast.ClassDef, where: str, block: Sequence[Numbered]) -> st
         first = block[0].number
         listing = "\n".join(
             f"- {first + item.lineno - 1}: {code(item.name)}"
-            + (f" — {note}" if (note := outlines.first_sentence(ast.get_docstring(item))) else "")
+            + (f" — {note}" if (note := first_sentence(ast.get_docstring(item))) else "")
             for item in methods[:40]
         )
         parts.append(f"Its methods (line: name):\n\n{listing}")

@@ -12,7 +12,7 @@ from forge_core.offline.phrases import code
 from forge_core.offline.skills.creating import write_new
 from forge_core.offline.skills.reading import explain_failure
 from forge_core.offline.steps import Argument, Batch, Outcome, Say, Skill, ask, say
-from forge_core.offline.tool_text import Numbered, numbered_lines
+from forge_core.offline.tool_output import Numbered, numbered_lines
 
 _AROUND = 3
 _TAIL = 30

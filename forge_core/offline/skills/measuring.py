@@ -16,7 +16,7 @@ from forge_core.offline.phrases import code
 from forge_core.offline.skills.reading import explain_failure
 from forge_core.offline.skills.search import HEAD_LIMIT, grep, list_hits, literal, ranked
 from forge_core.offline.steps import Batch, Outcome, Say, SearchError, Skill, ask
-from forge_core.offline.tool_text import has_nothing, numbered_lines, told_total
+from forge_core.offline.tool_output import has_nothing, numbered_lines, told_total
 
 _COUNT = re.compile(r"^(?P<path>\S.*?):\s?(?P<count>\d+)$", re.MULTILINE)
 _DEFINES = r"^\s*(export\s+|default\s+|pub\s+|public\s+|private\s+|static\s+|async\s+|abstract\s+)*"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from forge_core.offline import code_shape, phrases
+from forge_core.offline import phrases
 from forge_core.offline.grounding import files_named, target, the_one
 from forge_core.offline.memory import Memory
 from forge_core.offline.parse import Request
 from forge_core.offline.phrases import code
+from forge_core.offline.source_code import block_end
 from forge_core.offline.steps import Argument, Outcome, Skill, ask, say
-from forge_core.offline.tool_text import Numbered, numbered_lines, told_total, tree_paths
+from forge_core.offline.tool_output import Numbered, numbered_lines, told_total, tree_paths
 
 PAGE = 80
 """Lines that one answer shows."""
@@ -94,14 +95,13 @@ def show_block(path: str, line: int) -> Skill:
 
 def block_at(lines: Sequence[Numbered], position: int, path: str) -> Sequence[Numbered]:
     """The lines of the definition at `position` with the decorators above it, or the lines around it."""
-    if not _DEFINITION.match(lines[position].text):
-        size = code_shape.block_end(lines[position:], path)
-        if size < 3:
-            return lines[max(0, position - _AROUND) : position + 15]
+    size = block_end([line.text for line in lines[position:]], path)
+    if size < 3 and not _DEFINITION.match(lines[position].text):
+        return lines[max(0, position - _AROUND) : position + 15]
     first = position
     while first > 0 and lines[first - 1].text.strip().startswith(("@", "#[", "///")):
         first -= 1
-    return lines[first : position + code_shape.block_end(lines[position:], path)]
+    return lines[first : position + size]
 
 
 def explain_failure(path: str, outcome: Outcome, again: Callable[[str], Skill] | None = None) -> Skill:

@@ -12,10 +12,15 @@ from forge_core.offline.memory import Memory
 from forge_core.offline.parse import IT, Request
 from forge_core.offline.phrases import code
 from forge_core.offline.skills.reading import names_in
+from forge_core.offline.skills.runners import (
+    TestReport,
+    install_command,
+    python_of,
+    read_report,
+    test_command,
+)
 from forge_core.offline.steps import Argument, Outcome, Skill, ask
-from forge_core.offline.test_commands import install_command, python_of, test_command
-from forge_core.offline.test_report import TestReport, read_report
-from forge_core.offline.tool_text import exit_code
+from forge_core.offline.tool_output import exit_code
 
 MAX_COMMITS = 20
 """Commits that a `git log` without a number shows."""

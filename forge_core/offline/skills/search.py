@@ -7,13 +7,14 @@ from collections.abc import Collection, Generator, Sequence
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 
-from forge_core.offline import code_shape, phrases
+from forge_core.offline import phrases
 from forge_core.offline.grounding import files_named, search_scope, the_one
 from forge_core.offline.intents import Intent
 from forge_core.offline.memory import Memory
 from forge_core.offline.parse import Request
 from forge_core.offline.phrases import code
 from forge_core.offline.skills.reading import PAGE, show_block, show_lines
+from forge_core.offline.source_code import defines, definition_pattern, extensions, last_name
 from forge_core.offline.steps import (
     Argument,
     Batch,
@@ -26,7 +27,7 @@ from forge_core.offline.steps import (
     ask_all,
     say,
 )
-from forge_core.offline.tool_text import Hit, grep_hits, has_nothing, paths
+from forge_core.offline.tool_output import Hit, grep_hits, has_nothing, paths
 from forge_core.offline.vocabulary import CONCEPTS, FILLER
 from forge_core.offline.wording import plain, spelt_out
 
@@ -88,8 +89,8 @@ def ranked(hits: Sequence[Hit], call_of: str = "") -> list[Hit]:
 def find_definitions(name: str, scope: dict[str, str]) -> Found:
     """The lines that define `name` by a keyword, sources first. Raises SearchError when the search failed."""
     constant = rf"|^\s*{name}(: .+)? = " if name.isidentifier() and name.isupper() else ""
-    hits = yield from grep(code_shape.definition_pattern(name) + constant, scope)
-    return ranked([hit for hit in hits if code_shape.defines(hit.text, name)])
+    hits = yield from grep(definition_pattern(name) + constant, scope)
+    return ranked([hit for hit in hits if defines(hit.text, name)])
 
 
 def definition(request: Request, memory: Memory) -> Skill:
@@ -106,7 +107,7 @@ def definition(request: Request, memory: Memory) -> Skill:
     if not hits:
         yield from say(f"No keyword defines `{name}`; looking for any mention of it.")
         mentions = yield from _mentions(name, scope)
-        hits = ranked([hit for hit in mentions if code_shape.defines(hit.text, name)])
+        hits = ranked([hit for hit in mentions if defines(hit.text, name)])
     if not hits:
         return (yield from _told_mentions(name, mentions))
     if len(hits) == 1 and is_read:
@@ -126,7 +127,7 @@ def module(name: str) -> Generator[Say | Batch, tuple[Outcome, ...], str]:
 
 def nearest_definitions(name: str) -> Found:
     """The definitions of the only name that holds `name` or is spelt almost like it."""
-    part = literal(code_shape.last_name(name).strip("_"))
+    part = literal(last_name(name).strip("_"))
     hits = yield from grep(rf"\b({_DEFINES})\s+\w*{part}\w*", {}, ignore_case=True)
     named = {found[1] or "": hit for hit in hits if (found := _NAME.search(hit.text))}
     near = list(named) if len(named) == 1 else [] if hits else (yield from _near_names(name))
@@ -135,7 +136,7 @@ def nearest_definitions(name: str) -> Found:
 
 
 def _mentions(name: str, scope: dict[str, str]) -> Found:
-    word = literal(code_shape.last_name(name))
+    word = literal(last_name(name))
     hits = yield from grep(rf"\b{word}\b" if re.fullmatch(r"\w.*\w|\w", word) else word, scope)
     if hits:
         return hits
@@ -145,7 +146,7 @@ def _mentions(name: str, scope: dict[str, str]) -> Found:
 def _told_mentions(name: str, hits: Sequence[Hit]) -> Skill:
     if hits:
         told = list_hits(ranked(hits))
-        whole = re.compile(rf"(?<!\w){re.escape(code_shape.last_name(name))}(?!\w)")
+        whole = re.compile(rf"(?<!\w){re.escape(last_name(name))}(?!\w)")
         if not any(whole.search(hit.text) for hit in hits):
             return f"There is no `{name}` as a word of its own; it is a part of these:\n\n{told}"
         return f"I see no definition of `{name}`, but it is mentioned {_times(hits)}:\n\n{told}"
@@ -174,7 +175,7 @@ def usages(request: Request, memory: Memory) -> Skill:
     if concept:
         return (yield from _concept(*concept[1:]))
     name, scope = request.get("name"), search_scope(request.get("path"), memory)
-    word = code_shape.last_name(name)
+    word = last_name(name)
     head = next((before for verb, before in _HEADS if re.search(rf"\b(?:{verb})", request.text, re.I)), "")
     wanted = [rf"{head}\b{literal(name)}\b", rf"\b{literal(word)}\b"]
     hits = yield from grep(wanted[0], scope)
@@ -182,9 +183,7 @@ def usages(request: Request, memory: Memory) -> Skill:
         hits = yield from grep(wanted[1], scope)
         if hits:
             return f"No line has it as {code(name)}. Of {code(word)} I see:\n\n{list_hits(ranked(hits))}"
-    used = ranked(
-        [hit for hit in hits if not code_shape.defines(hit.text, word)], call_of="" if head else word
-    )
+    used = ranked([hit for hit in hits if not defines(hit.text, word)], call_of="" if head else word)
     if not hits and scope:
         return f"`{name}` does not occur in {code(request.get('path'))}."
     if not hits:
@@ -290,7 +289,7 @@ def _globs(request: Request) -> list[str]:
     if language == "test":
         return ["**/test_*", "**/*_test.*", "**/*.test.*"]
     if language:
-        return [f"**/*.{ending}" for ending in code_shape.extensions(language)[:4] or (language,)]
+        return [f"**/*.{ending}" for ending in extensions(language)[:4] or (language,)]
     if part:
         return [f"**/{part}"] if "*" in part else [f"**/*{part}*", f"**/{part}/*"]
     return ["**/*"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forge_core.offline.manifests import Manifest, read_manifest
+from forge_core.offline.skills.manifests import Manifest, read_manifest
 from tests.unit.offline.driver import Talk
 
 _PYPROJECT = """

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from forge_core.offline.code_shape import block_end, defines, definition_pattern
 from forge_core.offline.conversation import outcome_of
-from forge_core.offline.outline import Entry, outline
+from forge_core.offline.source_code import OutlineEntry, block_end, defines, definition_pattern, outline
 from forge_core.offline.steps import Status
-from forge_core.offline.tool_text import (
+from forge_core.offline.tool_output import (
     Hit,
     Numbered,
     exit_code,
@@ -172,13 +171,12 @@ def test_the_pattern_has_nothing_that_ripgrep_lacks() -> None:
     ],
 )
 def test_a_block_ends_where_its_code_ends(path: str, source: str, size: int) -> None:
-    lines = [Numbered(number, text) for number, text in enumerate(source.split("\n"), 1)]
-    assert block_end(lines, path) == size
+    assert block_end(source.split("\n"), path) == size
 
 
 def test_markdown_headings_inside_code_are_no_headings() -> None:
     found = outline("a.md", "# One\n\nSome words stand here, five.\n\n```sh\n# no\n```\n\n## Two ##\n")
-    assert found.entries == (Entry(1, "One", 0), Entry(9, "Two", 1))
+    assert found.entries == (OutlineEntry(1, "One", 0), OutlineEntry(9, "Two", 1))
     assert found.summary == "Some words stand here, five."
 
 

@@ -1,15 +1,126 @@
-# ruff: noqa: E501  a table: one rule a line reads best unbroken
-"""The outline of a file, made from its text: never run, never guessed. Pure."""
+# ruff: noqa: E501  the table of outline rules: one rule a line reads best unbroken
+"""Source code read as text: languages, definitions, where a block ends, and the outline of a file. Nothing is run."""
 
 from __future__ import annotations
 
 import ast
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import PurePosixPath
+
+LANGUAGES = {
+    "python": ("py", "pyi"), "javascript": ("js", "jsx", "mjs", "cjs"), "typescript": ("ts", "tsx"),
+    "markdown": ("md", "markdown"), "rust": ("rs",), "go": ("go",), "c": ("c", "h"), "ruby": ("rb",),
+    "cpp": ("cpp", "cc", "cxx", "hpp", "hh"), "java": ("java",), "kotlin": ("kt", "kts"), "swift": ("swift",),
+    "php": ("php",), "shell": ("sh", "bash", "zsh"), "html": ("html", "htm"), "css": ("css", "scss"),
+    "json": ("json",), "yaml": ("yaml", "yml"), "toml": ("toml",), "xml": ("xml",), "sql": ("sql",),
+    "text": ("txt", "rst"), "lua": ("lua",), "perl": ("pl", "pm"), "scala": ("scala",), "r": ("R", "r"),
+    "config": ("toml", "cfg", "ini", "conf", "yaml", "yml"), "header": ("h", "hpp"),
+    "image": ("png", "jpg", "jpeg", "gif", "svg", "webp")
+}  # fmt: skip
+"""Language → file extensions."""
+
+_NICKNAMES = {
+    "js": "javascript", "ts": "typescript", "md": "markdown", "golang": "go", "c++": "cpp", "bash": "shell",
+    "sh": "shell", "yml": "yaml", "txt": "text"
+}  # fmt: skip
+_FENCES = {
+    extension: language for language, extensions in reversed(LANGUAGES.items()) for extension in extensions
+}
+_INDENTED = ("py", "pyi", "yaml", "yml", "md", "rst", "txt")
+_KEYWORDS = "def|class|func|function|fn|struct|enum|trait|interface|type|const|let|var"
+_MORE_KEYWORDS = (
+    r"union|module|object|record|protocol|macro_rules!|val|static|namespace|procedure|sub|#define|typedef|fun"
+    r"|function\*"
+)
+
+
+def extensions(language: str) -> tuple[str, ...]:
+    """The file extensions of a language as people call it; empty when it is not known."""
+    language = language.lower()
+    return LANGUAGES.get(_NICKNAMES.get(language, language), ())
+
+
+def fence_language(path: str) -> str:
+    """What to write behind the three backticks for a file."""
+    suffix = PurePosixPath(path).suffix.lstrip(".").lower()
+    language = _FENCES.get(suffix, "")
+    return "" if language in ("text", "image", "config", "header") else language
+
+
+def definition_pattern(name: str) -> str:
+    """A short regular expression (ripgrep's and Python's) for what defines `name` by a keyword."""
+    return rf"\b({_KEYWORDS})\s+(\([^)]*\)\s*)?{re.escape(last_name(name))}\b"
+
+
+def last_name(name: str) -> str:
+    """`method` of `Class.method`."""
+    return re.split(r"\.|::|->|#", name)[-1] or name
+
+
+_STATEMENTS = re.compile(
+    r"^\s*(?:return|await|yield|if|elif|else|while|for|throw|raise|assert|print|import|from|not|and|or|in|new|case)\b"
+)
+
+
+def defines(line: str, name: str) -> bool:
+    """Whether a line that mentions `name` looks like its definition and not like a use: a keyword before
+    it, an assignment, a C function, a method of a class in braces."""
+    return not _STATEMENTS.match(line) and bool(_definition(last_name(name)).search(line))
+
+
+@lru_cache(maxsize=32)
+def _definition(name: str) -> re.Pattern[str]:
+    word = re.escape(name)
+    keyword = rf"(?:\b(?:{_KEYWORDS})|(?:^|\s)(?:{_MORE_KEYWORDS}))\s+(?:\([^)]*\)\s*)?{word}\b"
+    assigned = rf"^\s*(?:export\s+|public\s+|private\s+|static\s+|final\s+)*{word}\s*(?::[^=:]+)?(?::?=)[^=]"
+    c_function = rf"^(?:[\w*&<>:\[\],]+\s+)+[*&]*{word}\s*\([^;]*$"
+    method = rf"^\s+(?:(?:async|static|get|set|public|private|protected)\s+|\*)*{word}\s*\([^;]*\{{\s*$"
+    return re.compile("|".join((keyword, assigned, c_function, method)))
+
+
+def block_end(lines: Sequence[str], path: str) -> int:
+    """Return how many of `lines` belong to the block that the first one starts, by indentation or by braces."""
+    suffix = PurePosixPath(path).suffix.lstrip(".").lower()
+    if suffix in _INDENTED or (lines[0].rstrip().endswith(":") and "{" not in lines[0]):
+        return _indented_end(lines)
+    return _braced_end(lines)
+
+
+def _indented_end(lines: Sequence[str]) -> int:
+    start = _indent(lines[0])
+    header_open = lines[0].count("(") - lines[0].count(")")
+    end = 1
+    for position, text in enumerate(lines[1:], 1):
+        if header_open > 0:  # the signature goes on over several lines
+            header_open += text.count("(") - text.count(")")
+            end = position + 1
+        elif text.strip():
+            if _indent(text) <= start:
+                break
+            end = position + 1
+    return end
+
+
+def _braced_end(lines: Sequence[str]) -> int:
+    depth, opened = 0, False
+    for position, line in enumerate(lines):
+        depth += line.count("{") - line.count("}")
+        opened = opened or "{" in line
+        if depth <= 0 and (opened or line.rstrip().endswith(";")):
+            return position + 1
+        if not opened and position >= 5:
+            return 1
+    return len(lines)
+
+
+def _indent(text: str) -> int:
+    return len(text.expandtabs(4)) - len(text.expandtabs(4).lstrip())
+
 
 _RULES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("js", "jsx", "mjs", "cjs", "ts", "tsx"), r"^(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?P<what>(?:async\s+)?function\*?|class|interface|type|enum|namespace)\s+(?P<name>[\w$]+)"
@@ -34,7 +145,7 @@ MAX_ENTRIES = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class OutlineEntry:
     """One thing in a file."""
 
     line: int
@@ -50,7 +161,7 @@ class Outline:
     summary: str = ""
     """Its own words about itself: the docstring, the first paragraph, the opening comment."""
     imports: tuple[str, ...] = ()
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[OutlineEntry, ...] = ()
 
 
 def outline(path: str, source: str) -> Outline:
@@ -107,25 +218,25 @@ def _python(source: str) -> Outline:
     return Outline(summary, tuple(dict.fromkeys(imports)), tuple(_python_entries(tree.body, 0)))
 
 
-def _python_entries(body: list[ast.stmt], depth: int) -> Iterator[Entry]:
+def _python_entries(body: list[ast.stmt], depth: int) -> Iterator[OutlineEntry]:
     for node in body:
         if isinstance(node, ast.ClassDef):
             bases = ", ".join(ast.unparse(base) for base in node.bases)
             label = f"class {node.name}" + (f"({bases})" if bases else "")
-            yield Entry(node.lineno, label, depth, first_sentence(ast.get_docstring(node)))
+            yield OutlineEntry(node.lineno, label, depth, first_sentence(ast.get_docstring(node)))
             yield from _python_entries(node.body, depth + 1)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             label = signature(node)
             label = label if len(label) <= 100 else f"def {node.name}(…)"
-            yield Entry(node.lineno, label, depth, first_sentence(ast.get_docstring(node)))
+            yield OutlineEntry(node.lineno, label, depth, first_sentence(ast.get_docstring(node)))
         elif depth == 0 and isinstance(node, ast.Assign | ast.AnnAssign):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             if isinstance(target, ast.Name) and target.id.isupper():
-                yield Entry(node.lineno, target.id)
+                yield OutlineEntry(node.lineno, target.id)
 
 
 def _markdown(source: str) -> Outline:
-    entries: list[Entry] = []
+    entries: list[OutlineEntry] = []
     fence = ""
     for number, line in enumerate(source.split("\n"), 1):
         mark = re.match(r"\s{0,3}(`{3,}|~{3,})", line)
@@ -134,7 +245,7 @@ def _markdown(source: str) -> Outline:
         elif fence:
             fence = "" if mark and mark[1].startswith(fence) else fence
         elif heading := _HEADING.match(line):
-            entries.append(Entry(number, heading[2], len(heading[1]) - 1))
+            entries.append(OutlineEntry(number, heading[2], len(heading[1]) - 1))
     return Outline(_first_paragraph(source), (), tuple(entries))
 
 
@@ -147,11 +258,11 @@ def _restructured(source: str) -> Outline:
         if underline and title.strip() and not _UNDERLINE.match(title):
             if underline[1] not in marks:
                 marks.append(underline[1])
-            entries.append(Entry(number, title.strip(), marks.index(underline[1])))
+            entries.append(OutlineEntry(number, title.strip(), marks.index(underline[1])))
     return Outline(_first_paragraph(source), (), tuple(entries))
 
 
-def _matched(pattern: str, source: str) -> Iterator[Entry]:
+def _matched(pattern: str, source: str) -> Iterator[OutlineEntry]:
     rule = re.compile(pattern)
     for number, line in enumerate(source.split("\n"), 1):
         found = rule.match(line) if len(line) < 1_000 else None
@@ -159,7 +270,7 @@ def _matched(pattern: str, source: str) -> Iterator[Entry]:
             groups = {key.rstrip("23"): value for key, value in found.groupdict().items() if value}
             depth = 1 if line[:1] in " \t" else 0
             what = groups.get("what", "")
-            yield Entry(number, f"{what} {groups.get('name', '').strip()}".strip(), depth)
+            yield OutlineEntry(number, f"{what} {groups.get('name', '').strip()}".strip(), depth)
 
 
 def _js_imports(source: str, suffix: str) -> tuple[str, ...]:
