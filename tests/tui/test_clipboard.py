@@ -16,7 +16,7 @@ import pytest
 from forge_tui.screens.chat.screen_commands import CannotCopyError, pick
 from forge_tui.terminal import clipboard
 from forge_tui.terminal.clipboard import Route, find_route, sequence, told
-from forge_tui.widgets.transcript.answer.answer_text import AnswerText
+from forge_tui.widgets.transcript.answer.answer_blocks import AnswerText
 from tests.support.terminal import Terminal, python
 
 pytestmark = pytest.mark.slow

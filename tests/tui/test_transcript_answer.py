@@ -10,8 +10,7 @@ from textual.color import Color
 from forge_tui.widgets.blockview.blocks import Block
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.transcript.answer.answer import Answer
-from forge_tui.widgets.transcript.answer.answer_blocks import CodeBlock, MarkdownBlock
-from forge_tui.widgets.transcript.answer.answer_text import CodeText
+from forge_tui.widgets.transcript.answer.answer_blocks import CodeBlock, CodeText, MarkdownBlock
 from tests.support.transcripts import drawn
 
 ANSWER = """\

@@ -139,8 +139,8 @@ def test_a_block_costs_no_more_the_longer_it_is_open(kind: str, monkeypatch: pyt
         parsed.append(len(source))
         return original(source)
 
-    original = cutting._outline
-    monkeypatch.setattr(cutting, "_outline", counted)
+    original = cutting.outline
+    monkeypatch.setattr(cutting, "outline", counted)
     source = LONG[kind]
     frames: list[int] = []
     answer = Answer()

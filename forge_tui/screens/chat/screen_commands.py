@@ -12,7 +12,7 @@ from forge_core.sanitize import safe_line
 
 if TYPE_CHECKING:
     from forge_tui.screens.chat.screen import ChatScreen
-    from forge_tui.widgets.transcript.answer.answer_text import AnswerText
+    from forge_tui.widgets.transcript.answer.answer_blocks import AnswerText
 
 _ARGUMENT = re.compile(r"(?P<answer>\d+)?\s*(?P<code>code\s*(?P<block>\d+)?)?", re.IGNORECASE)
 _USAGE = "/copy 2 takes the answer before the last one, /copy code 1 the first block of code of the last one"

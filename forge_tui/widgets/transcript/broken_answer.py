@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from forge_tui.widgets.blockview.blocks import Block, UserBlock
 from forge_tui.widgets.blockview.layout import Layout
-from forge_tui.widgets.transcript.answer.answer_blocks import AnswerBlock
-from forge_tui.widgets.transcript.answer.answer_text import AnswerText
+from forge_tui.widgets.transcript.answer.answer_blocks import AnswerBlock, AnswerText
 from forge_tui.widgets.transcript.calls.call_block import CallBlock
 from forge_tui.widgets.transcript.reasoning import ReasoningBlock
 

@@ -24,7 +24,7 @@ from forge_core.sanitize import safe_text
 from forge_tui.widgets.blockview.blocks import Block, Level, NoticeBlock
 from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.transcript.answer.answer import Answer
-from forge_tui.widgets.transcript.answer.answer_text import AnswerText
+from forge_tui.widgets.transcript.answer.answer_blocks import AnswerText
 from forge_tui.widgets.transcript.broken_answer import BrokenAnswer
 from forge_tui.widgets.transcript.calls.call_block import CallBlock
 from forge_tui.widgets.transcript.calls.tool_calls import ToolCalls

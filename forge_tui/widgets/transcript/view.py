@@ -12,13 +12,14 @@ from forge_tui.widgets.blockview.view import BlockView
 from forge_tui.widgets.pacing import FramePacer
 from forge_tui.widgets.transcript.answer.answer_blocks import AnswerBlock
 from forge_tui.widgets.transcript.conversation import Conversation
+from forge_tui.widgets.transcript.markdown import parser
 
 if TYPE_CHECKING:
     from textual.timer import Timer
 
     from forge_core.config.settings import ThinkingSetting
     from forge_core.events import AgentEvent
-    from forge_tui.widgets.transcript.answer.answer_text import AnswerText
+    from forge_tui.widgets.transcript.answer.answer_blocks import AnswerText
 
 _TICK_S = 0.25
 """Between two looks at the running cards' times."""
@@ -141,9 +142,7 @@ class Transcript(BlockView):
     @staticmethod
     def warm() -> None:
         """Imports the Markdown parser and the lexers; meant for a thread, after the first frame."""
-        from forge_tui.widgets.transcript.markdown import markdown
-
-        markdown.warm()
+        parser.warm()
 
     def on_mount(self) -> None:
         self._ticker = self.set_interval(_TICK_S, self._tick, pause=True)

@@ -5,22 +5,88 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich.segment import Segment
 
+from forge_core.sanitize import safe_line
 from forge_core.text_width import wrap_cells
 from forge_tui.widgets.blockview import code
 from forge_tui.widgets.blockview.blocks import GUTTER, TEXT_INDENT, Block, estimate_rows, letters_of
 from forge_tui.widgets.blockview.rows import Canvas, Rendered
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.blockview.wrapping import without_tabs
-from forge_tui.widgets.transcript.answer.answer_text import AnswerText
-from forge_tui.widgets.transcript.markdown.containers import Container, Quote
-from forge_tui.widgets.transcript.markdown.lead import WHOLE, Lead
+from forge_tui.widgets.transcript.markdown.containers import WHOLE, Container, Lead, Quote
+from forge_tui.widgets.transcript.markdown.markdown_rows import draw_code, draw_markdown
+from forge_tui.widgets.transcript.markdown.parser import parse
 
 _PROSE_WIDTH = 112
 """Cells beyond which prose is no longer broken wider: long lines are hard to read."""
 _NOT_AS_WRITTEN = re.compile(r"[\[&<]")
+
+
+@dataclass(frozen=True, slots=True)
+class CodeText:
+    """One block of code in an answer."""
+
+    language: str
+    """As the model named it, or ""."""
+    text: str
+    """Without the fence and without a line end at the end."""
+
+
+class AnswerText:
+    """The source of one answer. It grows while the answer streams; the answer's blocks point to it."""
+
+    __slots__ = ("_parts", "is_void", "length", "turns")
+
+    def __init__(self, source: str = "") -> None:
+        self._parts = [source] if source else []
+        self.length = len(source)
+        self.turns = 0
+        """How often it was turned from what it means to its source, or back."""
+        self.is_void = False
+        """Whether the answer broke off and is asked for again: shown dimmed until the other begins."""
+
+    @property
+    def looks(self) -> int:
+        """Differs for each way of showing it."""
+        return self.turns * 2 + self.is_void
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether its blocks show the source instead of what it means."""
+        return self.turns % 2 > 0
+
+    def turn(self) -> None:
+        """Shows the other of the two, in all its blocks at once."""
+        self.turns += 1
+
+    @property
+    def source(self) -> str:
+        """The Markdown as it was written, sanitised."""
+        self.join()
+        return self._parts[0] if self._parts else ""
+
+    def append(self, text: str) -> None:
+        """Adds sanitised text."""
+        if text:
+            self._parts.append(text)
+            self.length += len(text)
+
+    def join(self) -> None:
+        """Keeps what has come in one piece: each fragment by itself takes ten times its characters."""
+        if len(self._parts) > 1:
+            self._parts = ["".join(self._parts)]
+
+    @property
+    def code_blocks(self) -> list[CodeText]:
+        """Every block of code, in order, also those in lists and quotes."""
+        return [
+            CodeText(safe_line(token.info.strip().partition(" ")[0]), token.content.removesuffix("\n"))
+            for token in parse(self.source)
+            if token.type in ("fence", "code_block")
+        ]
 
 
 class AnswerBlock(Block):
@@ -98,8 +164,6 @@ class MarkdownBlock(AnswerBlock):
         self._letters: str | None = None
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
-        from forge_tui.widgets.transcript.markdown.markdown import draw_markdown
-
         prose = Canvas(canvas.width, GUTTER, measure=_PROSE_WIDTH)
         draw_markdown(self.source, prose, styles, lead=self._lead)
         canvas.adopt(prose)
@@ -165,8 +229,6 @@ class CodeBlock(AnswerBlock):
         return CodeBlock(self._language, state=state, gap=0, containers=self._containers)
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
-        from forge_tui.widgets.transcript.markdown.code_rows import draw_code
-
         lines = self._tokens() or ([] if self._label else [[]])
         with canvas.indented(GUTTER), canvas.indented(self._prefix(styles)):
             draw_code(lines, canvas, styles, self._label)

@@ -16,12 +16,13 @@ from forge_core.text_width import cell_len
 from forge_tui.widgets.transcript.markdown.containers import (
     Container,
     Item,
+    Lead,
     markers,
     open_item,
     open_quote,
     spaced,
 )
-from forge_tui.widgets.transcript.markdown.lead import Lead
+from forge_tui.widgets.transcript.markdown.parser import parse
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -173,8 +174,6 @@ class _Cutter:
 
 def natural_widths(source: str) -> tuple[int, ...]:
     """The cells that each column of the table in `source` needs to show every cell in one row."""
-    from forge_tui.widgets.transcript.markdown.markdown import parse
-
     widths: list[int] = []
     column = 0
     for token in parse(source):

@@ -10,6 +10,7 @@ from typing import TypeAlias
 _QUOTE = re.compile(r" {0,3}> ?")
 _ITEM = re.compile(r" {0,3}(?:[-+*]|(?P<number>\d{1,9})[.)])(?: {1,4}(?=\S)| (?= )|\Z)")
 _LEADING = re.compile(r"[ \t>]*")
+Container: TypeAlias = "Quote | Item"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,6 @@ class Item:
     def shown_width(self) -> int:
         """Cells that its marker takes on the screen."""
         return 2 if self.number is None else len(str(self.number)) + 2
-
-
-Container: TypeAlias = "Quote | Item"
 
 
 def markers(containers: Sequence[Container]) -> str:
@@ -85,3 +83,42 @@ def enter(line: str, containers: Sequence[Container]) -> tuple[int, str]:
                     return depth, rest
                 rest = rest[len(marker) :]
     return len(containers), rest
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """What stands before the rest of a block that was cut."""
+
+    containers: tuple[Container, ...] = ()
+    """The quotes and list items it is in. Their markers are parsed again and not shown again."""
+    is_mid_line: bool = False
+    """Whether the cut went through a line, so that the rest has no markers to take off."""
+    head: str = ""
+    """A table's header and the line under it, parsed again for the rows that follow and not shown again."""
+    widths: tuple[int, ...] = ()
+    """The cells that the table's columns would like to have: its pieces share them."""
+    number: int | None = None
+    """Of the list item that comes first."""
+
+    @property
+    def hidden_items(self) -> int:
+        """List markers at the beginning that are not shown."""
+        return sum(isinstance(container, Item) for container in self.containers)
+
+    @property
+    def added_lines(self) -> int:
+        return self.head.count("\n")
+
+    def source(self, rest: str) -> str:
+        """`rest` (raw, from the cut on) as Markdown that can be parsed by itself."""
+        if self.head:
+            return self.head + rest
+        if not self.containers:
+            return rest
+        first, line_end, more = rest.partition("\n")
+        inside = first if self.is_mid_line else enter(first, self.containers)[1]
+        return markers(self.containers) + inside + line_end + more
+
+
+WHOLE = Lead()
+"""Of a block that begins by itself."""

@@ -13,22 +13,28 @@ from rich.segment import Segment
 from rich.style import Style
 
 from forge_core.sanitize import safe_line, safe_text
-from forge_core.text_width import cell_len
+from forge_core.text_width import cell_len, clip, wrap_cells
 from forge_tui.widgets.blockview import code
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.transcript.markdown.code_rows import draw_code
-from forge_tui.widgets.transcript.markdown.containers import Item
+from forge_tui.widgets.blockview.wrapping import without_tabs
+from forge_tui.widgets.transcript.markdown.containers import WHOLE, Item, Lead
 from forge_tui.widgets.transcript.markdown.inline import inline_lines
-from forge_tui.widgets.transcript.markdown.lead import Lead
+from forge_tui.widgets.transcript.markdown.parser import parse
 from forge_tui.widgets.transcript.markdown.table import Align, Table, draw_table
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
+
 _BOXES = {"[ ]": "☐ ", "[x]": "☑ ", "[X]": "☑ "}
 _BULLETS = ("• ", "◦ ", "▪ ")
 """By depth, over and over."""
+
+
+def draw_markdown(source: str, canvas: Canvas, styles: TranscriptStyles, lead: Lead = WHOLE) -> None:
+    """Adds the rows of `source` (sanitised) to `canvas`."""
+    MarkdownRows(source, parse(source), canvas, styles, lead).draw()
 
 
 class MarkdownRows:
@@ -220,3 +226,21 @@ class MarkdownRows:
 def _align(token: Token) -> Align:
     style = str(token.attrs.get("style", ""))
     return cast("Align", style.removeprefix("text-align:")) if style else "left"
+
+
+def draw_code(
+    lines: Sequence[list[code.Token]], canvas: Canvas, styles: TranscriptStyles, label: str = ""
+) -> None:
+    """Adds highlighted lines on the code background, under a label where there is one."""
+    with canvas.indented([Segment(" ", styles.code)]):
+        if label:
+            canvas.decoration(_label(label, canvas.width, styles))
+        for tokens in lines:
+            spans = code.styled(tokens, styles.syntax, styles.code)
+            original = "".join(text for text, _ in spans)
+            canvas.text(without_tabs(spans), wrap=wrap_cells, fill=styles.code, original=original)
+
+
+def _label(label: str, width: int, styles: TranscriptStyles) -> list[tuple[str, Style]]:
+    shown = clip(safe_line(label), max(0, width - 1))
+    return [(shown, styles.code_label), (" " * max(0, width - cell_len(shown)), styles.code)]
