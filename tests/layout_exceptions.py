@@ -29,13 +29,10 @@ NOT_YET_UNTANGLED = {
 
 NOT_YET_UNIQUE = {
     "Answer",
-    "Changes",
     "CommandEffects",
     "Conversation",
     "Draft",
-    "Entry",
     "Exchange",
-    "Found",
     "Hunk",
     "Item",
     "Key",
@@ -45,7 +42,6 @@ NOT_YET_UNIQUE = {
     "Outcome",
     "Piece",
     "Place",
-    "Status",
 }
 """Names of more than one public class."""
 
