@@ -1,16 +1,19 @@
-"""Asking a person: the one door through which the core reaches whoever may say yes.
+"""Requests to the user and their replies: permission for a tool call, and the model's own questions.
 
-The core awaits an `Approver` and never knows a screen. Time spent in it never counts against a timeout.
+The core awaits a `Responder` and does not know who replies: a prompt on the screen, a program, or nobody. The
+class of the request decides the class of the reply. Time spent waiting never counts against a timeout.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from forge_core.result import FileDiff
+
+ReplyT = TypeVar("ReplyT")
 
 
 class Effect(StrEnum):
@@ -45,11 +48,45 @@ class Answer(StrEnum):
     NO = "no"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalRequest:
-    """One question to the person. All text in it is foreign: show it as data."""
+@dataclass(frozen=True, slots=True)
+class UserRequest(Generic[ReplyT]):
+    """Something that only the user can decide. All text in it is untrusted: show it as data."""
 
     call_id: str
+    """The tool call that waits for the reply; empty where none does."""
+
+    def unanswered(self, reason: str) -> ReplyT:
+        """Return the reply where no user is available: permission is denied, a question declined."""
+        raise NotImplementedError
+
+
+class Responder(Protocol):
+    """Replies to requests; must not raise.
+
+    Requests of parallel calls arrive concurrently: a responder with one screen queues them. A wait is
+    cancelled when the call is interrupted, or when the reply to another request decides it too.
+    """
+
+    async def __call__(self, request: UserRequest[ReplyT], /) -> ReplyT: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalReply:
+    """The user's decision about one tool call."""
+
+    answer: Answer
+    reason: str = ""
+    """On a no: what the person wants the model to know."""
+    rule: str = ""
+    """On a yes for the session or for good: the rule as the person has left it; empty: as it was offered."""
+    is_unattended: bool = False
+    """A no for want of anybody to ask; nobody has refused anything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRequest(UserRequest[ApprovalReply]):
+    """A request for permission to run one tool call."""
+
     tool: str
     effect: Effect
     arguments: Mapping[str, Any]
@@ -74,28 +111,8 @@ class ApprovalRequest:
     details: Mapping[str, str] = field(default_factory=dict)
     """Further labelled lines for the prompt ("Timeout": "120 s")."""
 
-
-@dataclass(frozen=True, slots=True)
-class ApprovalReply:
-    answer: Answer
-    reason: str = ""
-    """On a no: what the person wants the model to know."""
-    rule: str = ""
-    """On a yes for the session or for good: the rule as the person has left it; empty: as it was offered."""
-    is_unattended: bool = False
-    """A no for want of anybody to ask; nobody has refused anything."""
-
-
-class Approver(Protocol):
-    """Answers requests; must not raise. Those of parallel calls come at once, and whoever has one screen
-    queues them. A wait is cancelled when the call is interrupted, or the answer to another decides it."""
-
-    async def __call__(self, request: ApprovalRequest) -> ApprovalReply: ...
-
-
-async def deny_all(request: ApprovalRequest) -> ApprovalReply:
-    """The approver of a run without a person: asking means no."""
-    return ApprovalReply(Answer.NO, f"nobody is there to allow {request.tool}", is_unattended=True)
+    def unanswered(self, reason: str) -> ApprovalReply:
+        return ApprovalReply(Answer.NO, reason, is_unattended=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +135,6 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionRequest:
-    """Questions that are asked together. All text in them is foreign: show it as data."""
-
-    call_id: str
-    questions: tuple[Question, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class QuestionReply:
     """What the person answered."""
 
@@ -136,7 +145,38 @@ class QuestionReply:
     """When declined: why, in the person's words or because nobody is there."""
 
 
-class Questioner(Protocol):
-    """Puts questions to the person; must not raise. A wait is cancelled when the call is interrupted."""
+@dataclass(frozen=True, slots=True)
+class QuestionRequest(UserRequest[QuestionReply]):
+    """Questions that are asked together."""
 
-    async def __call__(self, request: QuestionRequest) -> QuestionReply: ...
+    questions: tuple[Question, ...]
+
+    def unanswered(self, reason: str) -> QuestionReply:
+        return QuestionReply(declined=True, reason=reason)
+
+
+Approver: TypeAlias = Callable[[ApprovalRequest], Awaitable[ApprovalReply]]
+"""A responder, or a function that replies to requests for permission only."""
+
+Questioner: TypeAlias = Callable[[QuestionRequest], Awaitable[QuestionReply]]
+"""A responder, or a function that replies to questions only."""
+
+
+def make_responder(approver: Approver, questioner: Questioner | None = None) -> Responder:
+    """Return a responder made of two functions; without the second, questions are declined."""
+
+    async def respond(request: UserRequest[Any], /) -> Any:
+        match request:
+            case ApprovalRequest():
+                return await approver(request)
+            case QuestionRequest() if questioner is not None:
+                return await questioner(request)
+            case _:
+                return await deny_all(request)
+
+    return respond
+
+
+async def deny_all(request: UserRequest[ReplyT], /) -> ReplyT:
+    """Reply for a run without a user: deny permission, decline questions."""
+    return request.unanswered("no user is available")

@@ -25,7 +25,6 @@ from forge_core.errors import ForgeError
 from forge_core.exit_codes import ExitCode
 from forge_core.sanitize import safe_line
 from forge_tui import collecting, workers
-from forge_tui.approval import ModalApprover, ModalQuestioner, PromptQueue
 from forge_tui.screens.chat.attention import Attention, PersonAsked, TurnEnded
 from forge_tui.screens.chat.environment import Environment
 from forge_tui.screens.chat.screen import ChatScreen, SaveSetting
@@ -37,11 +36,11 @@ from forge_tui.theming import ThemeFiles, load_builtin, load_themes
 from forge_tui.widgets.activity import NOTE_S
 
 if TYPE_CHECKING:
-    from forge_core.approval import Approver, Questioner
+    from forge_core.approval import Responder
     from forge_core.session.session import ForgeSession
     from forge_core.workspace.trust import TrustQuestion
 
-MakeSession: TypeAlias = "Callable[[Approver, Questioner], Awaitable[ForgeSession] | ForgeSession]"
+MakeSession: TypeAlias = "Callable[[Responder], Awaitable[ForgeSession] | ForgeSession]"
 """Builds the session. Called in a thread, since it imports much; an awaitable is awaited on the loop."""
 
 WARM_UP_DELAY_S = 0.05
@@ -77,9 +76,6 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
         """Keys that arrived before the composer had the focus; None afterwards."""
         self._environment = environment or Environment()
         self.chat = ChatScreen(config, self._environment, self.theme_names, save_setting)
-        queue = PromptQueue(self.chat.prompts.show_waiting)
-        self.approver = ModalApprover(self.chat.prompts, queue)
-        self.questioner = ModalQuestioner(self.chat.prompts, queue)
         self._attention = Attention(config.notify, os.environ, self._write)
         self._use_first_theme(config.theme)
 
@@ -229,7 +225,7 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
             self.chat.complain(problem)
         await self._ask_for_trust()  # before a queued /trust can run
         try:
-            made = await in_thread(lambda: self._make_session(self.approver, self.questioner))
+            made = await in_thread(lambda: self._make_session(self.chat.prompts.ask))
             session = await made if inspect.isawaitable(made) else made
         except ForgeError as error:
             self.chat.session_failed(str(error))

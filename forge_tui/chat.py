@@ -21,7 +21,7 @@ _LINES_LEFT = 4
 _HUNG_UP = 128 + signal.SIGHUP
 
 if TYPE_CHECKING:
-    from forge_core.approval import Approver, Questioner
+    from forge_core.approval import Responder
     from forge_core.session import ForgeSession
 
 
@@ -50,13 +50,11 @@ def _leave_traces(app: ForgeApp) -> None:
             print(*lines, sep="\n", flush=True)
 
 
-def _make_session(
-    config: ForgeConfig, approver: Approver, questioner: Questioner | None = None
-) -> ForgeSession:
+def _make_session(config: ForgeConfig, responder: Responder) -> ForgeSession:
     from forge_core.runtime import build_session, harden_process
 
     harden_process()
-    return build_session(config, approver, questioner)
+    return build_session(config, responder, responder)
 
 
 def _save_setting(config: ForgeConfig, name: str, value: str) -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from forge_core.approval import Approver, Questioner
     from forge_core.config.models import ForgeConfig
-    from forge_core.redact import Redactor
     from forge_core.session.session import ForgeSession
 
 _TRACING = ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2")
@@ -50,14 +49,17 @@ def build_session(
     *,
     shows_figures: bool = True,
 ) -> ForgeSession:
-    """A session that checks every tool call against the policy and asks `approver`; the model's own questions
-    go to `questioner`, and are refused where there is none. Without `shows_figures` a custom endpoint is not
-    asked for the model's context window.
+    """Return a session that checks every tool call against the policy.
+
+    Requests for permission go to `approver`, the model's questions to `questioner`; without one they are
+    declined. Without `shows_figures` a custom endpoint is not asked for the model's context window.
 
     Takes a second or so the first time, for the imports; opens no connection and no file.
     """
     silence_tracing(os.environ)
-    from forge_core.langchain.callbacks import LoggingCallback, TokenTrackingCallback
+    from forge_core.approval import make_responder
+    from forge_core.langchain.agent.run_control import RunClock
+    from forge_core.langchain.callbacks import TokenTrackingCallback
     from forge_core.llm.account.catalog import price_at
     from forge_core.runtime.notifier import Notifier
     from forge_core.runtime.provider import build_client, llm_factory, provider_facts
@@ -72,10 +74,10 @@ def build_session(
     client = build_client(config, notify)
     make_llm = llm_factory(client, session_id)
     tracker = TokenTrackingCallback(price=partial(price_at, client.provider))
-    bench = build_workbench(config, session_id, approver, questioner, notify)
-    agent = build_agent(config, make_llm(config.model), bench)
+    clock = RunClock()
+    bench = build_workbench(config, session_id, make_responder(approver, questioner), clock, notify)
     logger = open_log(log_path(config.state_dir), config.log_level, f"forge.{session_id}")
-    agent.tracker, agent.callbacks = tracker, [tracker, LoggingCallback(logger, redact=_redactor(config))]
+    agent = build_agent(config, make_llm(config.model), bench, clock, tracker, logger)
 
     facts = provider_facts(config, client)
     if not shows_figures:
@@ -131,10 +133,3 @@ def silence_tracing(environ: Any) -> list[str]:
     for name in found:
         environ[name] = "false"
     return found
-
-
-def _redactor(config: ForgeConfig) -> Redactor:
-    from forge_core.redact import Redactor
-
-    key = config.endpoint.api_key
-    return Redactor((key,) if key else ())

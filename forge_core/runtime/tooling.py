@@ -6,14 +6,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from logging import Logger
+
     from langchain_core.language_models import BaseChatModel
 
-    from forge_core.approval import Approver, Questioner
+    from forge_core.approval import Responder
     from forge_core.config.models import ForgeConfig
     from forge_core.config.project_state import Scripts
     from forge_core.config.settings import PermissionMode
     from forge_core.context.system_prompt import SystemPrompt
     from forge_core.langchain.agent import ForgeAgent
+    from forge_core.langchain.agent.run_control import RunClock
+    from forge_core.langchain.callbacks import TokenTrackingCallback
     from forge_core.permissions.policy import PermissionPolicy
     from forge_core.permissions.sandbox import SandboxState
     from forge_core.runtime.notifier import Notifier
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def build_workbench(
-    config: ForgeConfig, session_id: str, approver: Approver, questioner: Questioner | None, notify: Notifier
+    config: ForgeConfig, session_id: str, responder: Responder, clock: RunClock, notify: Notifier
 ) -> Workbench:
     """The policy, the sandbox, and everything that calls share."""
     from forge_core.permissions.sandbox import MountedPaths, Sandbox, SandboxKind, clear_leftovers, probe_now
@@ -40,7 +44,7 @@ def build_workbench(
     return Workbench(
         working_dir=root,
         policy=_policy(config, state),
-        person=Person(approver, questioner),
+        person=Person(responder, clock),
         output_dir=outputs_dir(state_dir, session_id),
         sandbox_state=state,
         sandbox=sandbox,
@@ -81,27 +85,38 @@ def _policy(config: ForgeConfig, state: SandboxState) -> PermissionPolicy:
     )
 
 
-def build_agent(config: ForgeConfig, llm: BaseChatModel, bench: Workbench) -> ForgeAgent:
+def build_agent(
+    config: ForgeConfig,
+    llm: BaseChatModel,
+    bench: Workbench,
+    clock: RunClock,
+    tracker: TokenTrackingCallback,
+    logger: Logger,
+) -> ForgeAgent:
     """An agent whose every call goes through the policy."""
     from forge_core.langchain.agent import ForgeAgent, warm_up
+    from forge_core.langchain.callbacks import LoggingCallback
+    from forge_core.redact import Redactor
     from forge_core.session.loop import LoopDetector, asking_to_go_on
     from forge_core.tools.executor import ToolExecutor
     from forge_core.tools.registry import builtin_tools
 
     warm_up()
-    agent = ForgeAgent(
+    key = config.endpoint.api_key
+    return ForgeAgent(
         llm=llm,
         tools=builtin_tools(),
         max_iterations=config.max_iterations,
         max_retries=config.max_retries,
         timeout=None,
-        executor=ToolExecutor(bench.policy, bench.person.approve, output_dir=bench.output_dir),
+        executor=ToolExecutor(bench.policy, bench.person.ask, output_dir=bench.output_dir),
         make_context=bench.context,
         make_watch=LoopDetector,
         go_on=asking_to_go_on(bench.person.ask),
+        clock=clock,
+        tracker=tracker,
+        callbacks=[tracker, LoggingCallback(logger, redact=Redactor((key,) if key else ()))],
     )
-    bench.person.agent = agent
-    return agent
 
 
 def prompt_maker(config: ForgeConfig, state: SandboxState) -> Callable[[PermissionMode], SystemPrompt]:

@@ -49,7 +49,7 @@ class Workbench:
             files=self.files,
             sandbox=self.sandbox,
             jobs=self.jobs,
-            ask=self.person.questioner,
+            ask=self.person.ask,
             todos=self.todos,
             before_images=self.undo,
         )

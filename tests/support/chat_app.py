@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from textual.pilot import Pilot
 
-from forge_core.approval import ApprovalRequest, Approver, Effect, Questioner
+from forge_core.approval import ApprovalRequest, Effect, Responder
 from forge_core.config.models import Endpoint, ForgeConfig
 from forge_core.result import FileDiff
 from forge_tui.app import ForgeApp
@@ -60,7 +60,7 @@ def make_app(
     config: ForgeConfig,
     scripts: Sequence[Sequence[Step]] = (),
     *,
-    make_session: Callable[[Approver, ScriptedSession], Any] | None = None,
+    make_session: Callable[[Responder, ScriptedSession], Any] | None = None,
     label: str = "openrouter",
     kind: type[ChatApp] | None = None,
 ) -> ChatApp:
@@ -69,9 +69,9 @@ def make_app(
     session = ScriptedSession(config, scripts, label=label)
     saved: list[tuple[str, str]] = []
 
-    def make(approver: Approver, questioner: Questioner) -> Any:
-        session.approver, session.questioner = approver, questioner
-        return session if make_session is None else make_session(approver, session)
+    def make(responder: Responder) -> Any:
+        session.responder = responder
+        return session if make_session is None else make_session(responder, session)
 
     environment = Environment(
         version="0.1.0",

@@ -40,10 +40,7 @@ class EndlessSession(ScriptedSession):
 
     def ask(self, request: ApprovalRequest | QuestionRequest) -> None:
         """Asks the person while all the rest goes on; the end of the turn takes the prompt back."""
-        assert self.questioner is not None
-        asking: Any = (
-            self.questioner(request) if isinstance(request, QuestionRequest) else self.approver(request)
-        )
+        asking: Any = self.responder(request)
         self._asked.append(asyncio.ensure_future(asking))
 
     @property

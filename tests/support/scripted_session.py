@@ -12,10 +12,9 @@ from typing import Any, TypeAlias
 from forge_core.approval import (
     ApprovalReply,
     ApprovalRequest,
-    Approver,
-    Questioner,
     QuestionReply,
     QuestionRequest,
+    Responder,
     deny_all,
 )
 from forge_core.config.models import ForgeConfig
@@ -80,10 +79,9 @@ class ScriptedSession:
     ) -> None:
         self.id = "scripted"
         self.config = config
-        self.approver: Approver = deny_all
+        self.responder: Responder = deny_all
         self.scripts = [list(script) for script in scripts]
         self.sent: list[str] = []
-        self.questioner: Questioner | None = None
         self.replies: list[ApprovalReply] = []
         self.answers: list[QuestionReply] = []
         self.todos = TodoList()
@@ -227,11 +225,10 @@ class ScriptedSession:
                 raise TypeError(f"no step: {step!r}")
 
     async def _ask(self, request: ApprovalRequest) -> None:
-        self.replies.append(await self.approver(request))
+        self.replies.append(await self.responder(request))
 
     async def _question(self, request: QuestionRequest) -> None:
-        assert self.questioner is not None
-        self.answers.append(await self.questioner(request))
+        self.answers.append(await self.responder(request))
 
     async def _unless_interrupted(self, waiting: Any) -> bool:
         """Await, and cancel the waiting when an interrupt comes first."""

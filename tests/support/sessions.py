@@ -6,11 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Approver, Questioner
+from forge_core.approval import (
+    Answer,
+    ApprovalReply,
+    ApprovalRequest,
+    Approver,
+    Questioner,
+    make_responder,
+)
 from forge_core.config.models import Endpoint, ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_core.context.system_prompt import SystemPrompt
 from forge_core.langchain.agent import ForgeAgent
+from forge_core.langchain.agent.run_control import RunClock
 from forge_core.langchain.callbacks import TokenTrackingCallback
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.session.parts import SessionParts
@@ -54,10 +62,11 @@ def scripted_session(
         permission_mode=mode,
         state_dir=root / "state",
     )
+    clock = RunClock()
     bench = Workbench(
         working_dir=root,
         policy=PermissionPolicy(root=root, mode=mode),
-        person=Person(approver or Answering(Answer.NO), questioner),
+        person=Person(make_responder(approver or Answering(Answer.NO), questioner), clock),
         output_dir=root / "state" / "outputs",
     )
     tracker = TokenTrackingCallback()
@@ -66,10 +75,11 @@ def scripted_session(
         tools=tools,
         max_iterations=20,
         timeout=None,
-        executor=ToolExecutor(bench.policy, bench.person.approve),
+        executor=ToolExecutor(bench.policy, bench.person.ask),
         make_context=bench.context,
         tracker=tracker,
         callbacks=[tracker],
+        clock=clock,
         **options,
     )
     parts = SessionParts(
@@ -86,7 +96,6 @@ def scripted_session(
         system_prompt=lambda mode: SystemPrompt(f"You are in {mode} mode."),
         close=lambda: None,
     )
-    bench.person.agent = agent
     session = ForgeSession(parts)
     session.set_mode(mode)
     return session

@@ -335,7 +335,7 @@ async def permission(stage: Stage, texts: Sequence[str]) -> str:
             ),
             edit_request(target=text, diffs=(diff, diff), reason=text),
         ):
-            waiting = asyncio.ensure_future(stage.app.approver(request))
+            waiting = asyncio.ensure_future(stage.app.chat.prompts.ask(request))
             await stage.until(lambda: stage.app.chat.query("#permission"))
             shown.append(await stage.painted())
             stage.app.clock.pass_(1)
@@ -355,7 +355,7 @@ async def questions(stage: Stage, texts: Sequence[str]) -> str:
         request = QuestionRequest(
             text, tuple(Question(text, text, options, several) for several in (True, False))
         )
-        waiting = asyncio.ensure_future(stage.app.questioner(request))
+        waiting = asyncio.ensure_future(stage.app.chat.prompts.ask(request))
         await stage.until(lambda: stage.app.chat.query("#questions"))
         shown.append(await stage.painted())
         stage.app.clock.pass_(1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from contextlib import AbstractContextManager, nullcontext
 
 import pytest
 from textual import events
@@ -12,14 +11,10 @@ from textual import events
 from forge_core.approval import (
     Answer,
     ApprovalReply,
-    ApprovalRequest,
     Effect,
-    QuestionReply,
-    QuestionRequest,
 )
 from forge_core.config.models import ForgeConfig
 from forge_core.events import LLMStart
-from forge_tui.approval import ModalApprover, PromptQueue
 from forge_tui.screens.prompts.permission import PermissionPrompt
 from forge_tui.screens.prompts.request_text import body_of, options_of, title_of
 from forge_tui.widgets.exact_text import diff_lines, exact_rows
@@ -318,9 +313,9 @@ async def test_requests_are_asked_one_at_a_time_with_a_count(config: ForgeConfig
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
-        first = asyncio.create_task(app.approver(command_request("one")))
-        second = asyncio.create_task(app.approver(command_request("two")))
-        third = asyncio.create_task(app.approver(command_request("three")))
+        first = asyncio.create_task(app.chat.prompts.ask(command_request("one")))
+        second = asyncio.create_task(app.chat.prompts.ask(command_request("two")))
+        third = asyncio.create_task(app.chat.prompts.ask(command_request("three")))
         await until(pilot, lambda: "(2 more waiting)" in shown(app))
         assert "$ one" in shown(app) and len(app.chat.query(PermissionPrompt)) == 1
         third.cancel()
@@ -343,7 +338,7 @@ async def test_a_cancelled_wait_is_dismissed_and_stays_cancelled(config: ForgeCo
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
-        waiting = asyncio.create_task(app.approver(command_request()))
+        waiting = asyncio.create_task(app.chat.prompts.ask(command_request()))
         await until(pilot, lambda: app.chat.query(PermissionPrompt))
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -357,35 +352,10 @@ async def test_a_wait_cancelled_at_once_leaves_no_question(config: ForgeConfig) 
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
-        waiting = asyncio.create_task(app.approver(command_request()))
+        waiting = asyncio.create_task(app.chat.prompts.ask(command_request()))
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
         await pilot.pause()
         assert not app.chat.query(PermissionPrompt)
         assert app.chat.composer.display
-
-
-async def test_the_approver_counts_without_a_screen() -> None:
-    class Host:
-        def __init__(self) -> None:
-            self.counts: list[int] = []
-            self.release = asyncio.Event()
-
-        async def ask(self, request: ApprovalRequest) -> ApprovalReply:
-            await self.release.wait()
-            return ApprovalReply(Answer.ONCE)
-
-        async def ask_questions(self, request: QuestionRequest) -> QuestionReply:
-            raise NotImplementedError
-
-        def clock_stopped(self, call_id: str) -> AbstractContextManager[None]:
-            return nullcontext()
-
-    host = Host()
-    approver = ModalApprover(host, PromptQueue(host.counts.append))
-    both = asyncio.gather(approver(command_request("a")), approver(command_request("b")))
-    await asyncio.sleep(0)
-    host.release.set()
-    assert await both == [ApprovalReply(Answer.ONCE)] * 2
-    assert max(host.counts) == 1 and host.counts[-1] == 0

@@ -44,7 +44,7 @@ async def test_a_storm_of_keys_while_a_turn_streams(config: ForgeConfig, seed: s
 
     def make(approver: object, scripted: object) -> EndlessSession:
         session = EndlessSession(config, random.Random(-int(seed)))
-        session.approver, session.questioner = app.approver, app.questioner
+        session.responder = app.chat.prompts.ask
         made.append(session)
         return session
 

@@ -46,8 +46,7 @@ async def test_random_keys_while_prompts_come_and_go(config: ForgeConfig, seed: 
         await ready(pilot)
         for _ in range(8):
             request = chance.choice(REQUESTS)
-            asked = app.questioner(request) if isinstance(request, QuestionRequest) else app.approver(request)
-            waiting = asyncio.ensure_future(asked)
+            waiting = asyncio.ensure_future(app.chat.prompts.ask(request))
             await until(pilot, lambda: app.chat.query("#permission, #questions"))
             for _ in range(chance.randint(0, 12)):
                 if chance.random() < 0.6:
@@ -77,8 +76,7 @@ async def test_no_letter_of_a_message_is_lost_while_prompts_come_and_go(config: 
         await ready(pilot)
         for start in range(0, len(text), 11):
             request = REQUESTS[(start // 11) % len(REQUESTS)]
-            is_question = isinstance(request, QuestionRequest)
-            waiting = asyncio.ensure_future(app.questioner(request) if is_question else app.approver(request))
+            waiting = asyncio.ensure_future(app.chat.prompts.ask(request))
             piece = text[start : start + 11]
             await type_text(pilot, piece[:4])
             await until(pilot, lambda: app.chat.query("#permission, #questions"))

@@ -221,7 +221,7 @@ async def test_text_in_the_line_of_a_prompt_that_goes_away_is_kept(config: Forge
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
-        waiting = asyncio.ensure_future(app.approver(REQUEST))
+        waiting = asyncio.ensure_future(app.chat.prompts.ask(REQUEST))
         await until(pilot, lambda: isinstance(app.focused, PermissionPrompt))
         app.clock.pass_(1)
         await type_text(pilot, "not this")
@@ -377,7 +377,7 @@ async def test_keys_in_one_burst_with_the_prompt_keep_their_order(config: ForgeC
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
-        asked = asyncio.ensure_future(app.approver(REQUEST))
+        asked = asyncio.ensure_future(app.chat.prompts.ask(REQUEST))
         text = "no, not 1 of these 22 files, please"
         for character in text:
             burst(app, character)
@@ -423,8 +423,8 @@ async def test_a_held_enter_answers_no_prompt_that_comes_under_it(config: ForgeC
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
-        first = asyncio.ensure_future(app.approver(REQUEST))
-        second = asyncio.ensure_future(app.approver(REQUEST))
+        first = asyncio.ensure_future(app.chat.prompts.ask(REQUEST))
+        second = asyncio.ensure_future(app.chat.prompts.ask(REQUEST))
         await until(pilot, lambda: isinstance(app.focused, PermissionPrompt))
         for _ in range(40):
             app.clock.pass_(0.1)
@@ -448,8 +448,8 @@ async def test_typing_goes_on_into_the_next_prompt_without_an_answer(
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
-        first = asyncio.ensure_future(app.approver(REQUEST))
-        second = asyncio.ensure_future(app.approver(REQUEST))
+        first = asyncio.ensure_future(app.chat.prompts.ask(REQUEST))
+        second = asyncio.ensure_future(app.chat.prompts.ask(REQUEST))
         await until(pilot, lambda: isinstance(app.focused, PermissionPrompt))
         app.clock.pass_(1)
         await pilot.press("4", "enter")

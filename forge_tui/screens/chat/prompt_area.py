@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from forge_tui.screens.chat.attention import PersonAsked
 from forge_tui.screens.panels.overlay import Overlay
@@ -15,7 +15,7 @@ from forge_tui.widgets.activity import Working
 if TYPE_CHECKING:
     from textual.screen import Screen
 
-    from forge_core.approval import ApprovalReply, ApprovalRequest, QuestionReply, QuestionRequest
+    from forge_core.approval import ApprovalReply, QuestionReply, UserRequest
     from forge_tui.screens.chat.find_mode import FindMode
     from forge_tui.screens.prompts.prompt import Prompt
     from forge_tui.widgets.activity import ActivityLine
@@ -57,8 +57,11 @@ class PromptArea:
         self._clock = clock
         self._workspace = workspace
         self._check_rule = check_rule
-        self._prompt: Prompt[ApprovalReply] | Prompt[QuestionReply] | None = None
-        self._waiting = 0
+        self._prompt: Prompt[Any] | None = None
+        self._turn = asyncio.Lock()
+        """Held while a prompt is open."""
+        self._outstanding = 0
+        """Requests without a reply, the one of the open prompt included."""
         self._typed_at = float("-inf")
         """When the user last typed at the composer, or in a prompt's line."""
         self._came_at = 0.0
@@ -70,44 +73,50 @@ class PromptArea:
         """Whether a prompt is open, or about to open."""
         return self._prompt is not None
 
-    async def ask(self, request: ApprovalRequest) -> ApprovalReply:
-        """Ask for permission."""
-        from forge_tui.screens.prompts.permission import PermissionPrompt
+    async def ask(self, request: UserRequest[Reply], /) -> Reply:
+        """Show a prompt for the request, after those that came before, and return the user's reply.
 
-        prompt = PermissionPrompt(
-            request,
-            workspace=self._workspace,
-            clock=self._clock,
-            draft=self,
-            check_rule=self._check_rule,
-        )
-        self._prompt = prompt
-        self._screen.post_message(PersonAsked(request.tool))
-        return await self._answer_of(prompt)
-
-    async def ask_questions(self, request: QuestionRequest) -> QuestionReply:
-        """Ask the questions of the model."""
-        from forge_tui.screens.prompts.questionnaire import Questionnaire
-
-        self._screen.post_message(PersonAsked(""))
-        prompt = Questionnaire(request, clock=self._clock, draft=self)
-        self._prompt = prompt
-        return await self._answer_of(prompt)
-
-    def show_waiting(self, count: int) -> None:
-        """Show how many prompts wait behind the open one."""
-        self._waiting = count
-        if self._prompt is not None and self._prompt.is_mounted:
-            self._prompt.show_waiting(count)
-
-    @contextmanager
-    def clock_stopped(self, call_id: str) -> Iterator[None]:
-        """Stop the clock of the tool call while the user is asked."""
-        self._transcript().stop_clock(call_id)
+        The clock of the tool call is stopped meanwhile. A cancelled wait removes the prompt.
+        """
+        self._transcript().stop_clock(request.call_id)
+        self._count(+1)
         try:
-            yield
+            async with self._turn:
+                return await self._reply_of(self._make_prompt(request))
         finally:
-            self._transcript().go_on_clock(call_id)
+            self._count(-1)
+            self._transcript().go_on_clock(request.call_id)
+
+    def _count(self, change: int) -> None:
+        """Count the requests without a reply; the prompt shows how many wait behind it."""
+        self._outstanding += change
+        if self._prompt is not None and self._prompt.is_mounted:
+            self._prompt.show_waiting(self._outstanding - 1)
+
+    def _make_prompt(self, request: UserRequest[Reply]) -> Prompt[Reply]:
+        from forge_core.approval import ApprovalRequest, QuestionRequest
+
+        prompt: Prompt[ApprovalReply] | Prompt[QuestionReply]
+        match request:
+            case ApprovalRequest():
+                from forge_tui.screens.prompts.permission import PermissionPrompt
+
+                prompt = PermissionPrompt(
+                    request,
+                    workspace=self._workspace,
+                    clock=self._clock,
+                    draft=self,
+                    check_rule=self._check_rule,
+                )
+                self._screen.post_message(PersonAsked(request.tool))
+            case QuestionRequest():
+                from forge_tui.screens.prompts.questionnaire import Questionnaire
+
+                prompt = Questionnaire(request, clock=self._clock, draft=self)
+                self._screen.post_message(PersonAsked(""))
+            case _:
+                raise TypeError(f"There is no prompt for a {type(request).__name__}.")
+        return cast("Prompt[Reply]", prompt)  # the class of the request decides that of the reply
 
     def rearm(self) -> None:
         """Accept keys and clicks as an answer only after another grace period."""
@@ -136,7 +145,8 @@ class PromptArea:
             self._went_at = now  # a key that is held repeats
         return is_meant
 
-    async def _answer_of(self, prompt: Prompt[Reply]) -> Reply:
+    async def _reply_of(self, prompt: Prompt[Reply]) -> Reply:
+        self._prompt = prompt
         self._screen.call_later(self._put, prompt)  # in the screen's own task: the caller may be any task
         try:
             return await prompt.reply
@@ -144,7 +154,7 @@ class PromptArea:
             self._prompt = None
             self._screen.call_later(self._take_away, prompt)
 
-    async def _put(self, prompt: Prompt[Reply]) -> None:
+    async def _put(self, prompt: Prompt[Any]) -> None:
         if prompt is not self._prompt:
             return  # cancelled before it could be shown
         screen = self._screen
@@ -161,9 +171,9 @@ class PromptArea:
             )
         self._came_at = self._clock()
         await screen.mount(prompt, after=self._composer)
-        prompt.show_waiting(self._waiting)
+        prompt.show_waiting(self._outstanding - 1)
 
-    async def _take_away(self, prompt: Prompt[Reply]) -> None:
+    async def _take_away(self, prompt: Prompt[Any]) -> None:
         screen = self._screen
         if prompt.is_attached:
             from forge_tui.screens.prompts.full_view import FullView
