@@ -53,8 +53,7 @@ def build_session(
 
     Requests for permission go to `approver`, the model's questions to `questioner`; without one they are
     declined. Without `shows_figures` a custom endpoint is not asked for the model's context window.
-
-    Takes a second or so the first time, for the imports; opens no connection and no file.
+    The first call takes about a second, for the imports; it opens no connection and no file.
     """
     silence_tracing(os.environ)
     from forge_core.approval import make_responder
@@ -78,7 +77,6 @@ def build_session(
     bench = build_workbench(config, session_id, make_responder(approver, questioner), clock, notify)
     logger = open_log(log_path(config.state_dir), config.log_level, f"forge.{session_id}")
     agent = build_agent(config, make_llm(config.model), bench, clock, tracker, logger)
-
     facts = provider_facts(config, client)
     if not shows_figures:
         facts.pop("learn_window", None)
