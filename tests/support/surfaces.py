@@ -31,8 +31,8 @@ from forge_core.workspace.change_source import (
 from forge_tui.screens.chat.attention import Attention, PersonAsked
 from forge_tui.terminal.clipboard import Route
 from forge_tui.widgets.activity import Working
+from forge_tui.widgets.blockview.layout import Spot
 from forge_tui.widgets.blockview.selection import Selected, end_of
-from forge_tui.widgets.blockview.spots import Spot
 from forge_tui.widgets.todo_panel import Todo
 from tests.support.chat_app import DEADLINE_S, ChatApp, command_request, edit_request
 from tests.support.output_stream import Stream, check_line, copied

@@ -15,13 +15,12 @@ from forge_core.result import FileDiff
 from forge_core.sanitize import safe_text
 from forge_tui.widgets.blockview import selection as selecting
 from forge_tui.widgets.blockview.blocks import Block
-from forge_tui.widgets.blockview.layout import Layout
+from forge_tui.widgets.blockview.layout import Layout, Spot
 from forge_tui.widgets.blockview.rows import NO_LINE, Canvas, Rendered, Row
 from forge_tui.widgets.blockview.selection import Selected
-from forge_tui.widgets.blockview.spots import Spot
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.diff import Look, Patch, draw_stretches, read_patch
-from forge_tui.widgets.diff.colours import code_spans, tokens_of
+from forge_tui.widgets.diff.drawing import code_spans, tokens_of
 from forge_tui.widgets.diff.patch import Stretch
 from forge_tui.widgets.diff.words import changed_words, counterparts, row_pairs
 from tests.support.chat_app import until

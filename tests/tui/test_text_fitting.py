@@ -18,8 +18,7 @@ from forge_core.workspace.change_source import ChangedFile, ChangeList, ChangeSt
 from forge_tui.screens.diff.screen import footer_line, header_line
 from forge_tui.screens.prompts.request_text import facts_of
 from forge_tui.terminal.first_paint.type_ahead import TypedLine
-from forge_tui.widgets.blockview.rows import Canvas
-from forge_tui.widgets.blockview.wrapping import without_tabs, wrap_words
+from forge_tui.widgets.blockview.rows import Canvas, without_tabs, wrap_words
 from forge_tui.widgets.exact_text import Line, command_lines, exact_rows
 from forge_tui.widgets.status_text import DROP_ORDER, Figures, fit
 from forge_tui.widgets.status_text import cells as cells_of_parts

@@ -10,8 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from forge_tui.screens.panels.overlay import Overlay
-from forge_tui.widgets.exact_text import Line
-from forge_tui.widgets.exact_view import ExactView
+from forge_tui.widgets.exact_text import ExactView, Line
 
 
 class FullView(Overlay[None]):

@@ -40,8 +40,7 @@ from forge_tui.screens.prompts.request_text import (
     warning_of,
 )
 from forge_tui.widgets.choices import Choice, ChoiceList
-from forge_tui.widgets.exact_text import Line, exact_line
-from forge_tui.widgets.exact_view import ExactView
+from forge_tui.widgets.exact_text import ExactView, Line, exact_line
 
 CHANGED_ROWS = 2
 """Of a diff, that show wherever there is room for them."""

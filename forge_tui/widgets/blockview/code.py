@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rich.style import Style
 
-from forge_tui.widgets.blockview.wrapping import Span
+from forge_tui.widgets.blockview.rows import Span
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer  # type: ignore[import-untyped]

@@ -14,10 +14,9 @@ from rich.segment import Segment
 from textual.timer import Timer
 
 from forge_tui.widgets.blockview.blocks import Block, Passage, letters_of
-from forge_tui.widgets.blockview.layout import Frame, Layout
+from forge_tui.widgets.blockview.layout import Frame, Hold, Layout, Spot
 from forge_tui.widgets.blockview.rows import NO_LINE, Rendered, Row
 from forge_tui.widgets.blockview.selection import overlaid
-from forge_tui.widgets.blockview.spots import Hold, Spot
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 
 _SLICE_S = 0.005

@@ -8,16 +8,143 @@ is cut in two, or when the width changes, the number changes and the view does n
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import TypeAlias
 from weakref import WeakSet
 
 from forge_tui.widgets.blockview.blocks import Block
 from forge_tui.widgets.blockview.heights import Heights
-from forge_tui.widgets.blockview.row_cache import RowCache
-from forge_tui.widgets.blockview.rows import Rendered, Row
-from forge_tui.widgets.blockview.spots import Hold, Spot, hold_of, row_of, row_of_hold
+from forge_tui.widgets.blockview.rows import NO_LINE, Rendered, Row, keep_rows
 from forge_tui.widgets.blockview.styles import TranscriptStyles
+
+_KEPT_ROWS = 3_000
+Key: TypeAlias = tuple[int, int, int, TranscriptStyles]
+"""What rows depend on: the block's revision and gap, the width, the styles."""
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class Spot:
+    """A character of a logical line. A layout that holds it moves it with its text."""
+
+    block: int
+    line: int
+    at: int
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """For telling which of two comes first."""
+        return self.block, self.line, self.at
+
+    def copy(self) -> Spot:
+        return Spot(self.block, self.line, self.at)
+
+
+@dataclass(slots=True, eq=False)
+class Hold:
+    """What stands at the top of the screen, by its text."""
+
+    spot: Spot
+    """The first character of the first row with text, or the end of the last one where none follows; its line
+    is NO_LINE where the block has no text."""
+    above: int
+    """Rows from the top to that row."""
+    top: tuple[int, int]
+    """Block and row where that was found last."""
+    shape: object
+    """What the block's rows depended on then; None where they must be looked at again."""
+
+
+def hold_of(rows: Sequence[Row], block: int, row: int, shape: object) -> Hold:
+    """What row `row` of a block shows, to be found again by `row_of_hold`."""
+    around = chain(range(row, len(rows)), range(min(row, len(rows)) - 1, -1, -1))
+    number = next((number for number in around if rows[number].line != NO_LINE), None)
+    if number is None:
+        return Hold(Spot(block, NO_LINE, 0), 0, (block, row), shape)
+    at = rows[number].start if number >= row else rows[number].end
+    return Hold(Spot(block, rows[number].line, at), number - row, (block, row), shape)
+
+
+def row_of_hold(rows: Sequence[Row], hold: Hold) -> int:
+    """The row that now shows what was held."""
+    if hold.spot.line == NO_LINE:
+        return min(hold.top[1], max(0, len(rows) - 1))
+    row = row_of(rows, hold.spot.line, hold.spot.at) - hold.above
+    return min(max(0, row), max(0, len(rows) - 1))
+
+
+def row_of(rows: Sequence[Row], line: int, at: int) -> int:
+    """The row that shows character `at` of a logical line, or the nearest one before."""
+    nearest, exact = 0, -1
+    for number, row in enumerate(rows):
+        for part in row.parts:
+            if part.line != NO_LINE and (part.line, part.start) <= (line, at):
+                nearest = number
+                exact = number if part.line == line else exact
+    return nearest if exact < 0 else exact
+
+
+@dataclass(slots=True)
+class _Entry:
+    key: Key
+    rendered: Rendered
+
+
+class RowCache:
+    """Bounded by rows, not by blocks."""
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[Block, _Entry] = OrderedDict()
+        self._rows = 0
+
+    def __len__(self) -> int:
+        """Blocks that are kept."""
+        return len(self._entries)
+
+    def find(self, block: Block, key: Key) -> Rendered | None:
+        """Its rows, where they are known and still the same."""
+        entry = self._entries.get(block)
+        if entry is None or entry.key != key:
+            return None
+        self._entries.move_to_end(block)
+        return entry.rendered
+
+    def put(self, block: Block, key: Key, new: Rendered, least: int) -> None:
+        """Keeps new rows, with the old ones in them wherever they show the same: those are not painted again.
+
+        So many blocks are kept at least, however long they are.
+        """
+        entry = self._entries.get(block)
+        if entry is not None:
+            self._rows -= len(entry.rendered.rows)
+            if entry.key[2:] == key[2:]:
+                keep_rows(entry.rendered.rows, new.rows)
+        self._entries[block] = _Entry(key, new)
+        self._entries.move_to_end(block)
+        self._rows += len(new.rows)
+        while self._rows > _KEPT_ROWS and len(self._entries) > least:
+            _, dropped = self._entries.popitem(last=False)
+            self._rows -= len(dropped.rendered.rows)
+
+    def hand_on(self, old: Block, blocks: Sequence[Block]) -> None:
+        """`blocks` stand in the place of `old`: its rows go on as far as the first of them shows the same."""
+        entry = self._entries.pop(old, None)
+        if entry is not None and blocks:
+            revision = entry.key[0] if blocks[0] is old else -1  # its own revision is not theirs
+            self._entries[blocks[0]] = _Entry((revision, *entry.key[1:]), entry.rendered)
+        elif entry is not None:
+            self._rows -= len(entry.rendered.rows)
+
+    def height(self, block: Block) -> int | None:
+        """How many rows it had when it was looked at last; None where that is not known."""
+        entry = self._entries.get(block)
+        return None if entry is None else len(entry.rendered.rows)
+
+    def clear(self) -> None:
+        self._entries.clear()
+        self._rows = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,8 @@ from textual.timer import Timer
 
 from forge_tui.widgets.blockview import selection as selecting
 from forge_tui.widgets.blockview.blocks import Block
-from forge_tui.widgets.blockview.layout import Frame, Layout
+from forge_tui.widgets.blockview.layout import Frame, Layout, Spot
 from forge_tui.widgets.blockview.selection import Selected
-from forge_tui.widgets.blockview.spots import Spot
 
 WHEEL_ROWS = 3
 _EDGE_S = 0.05

@@ -15,9 +15,8 @@ from rich.segment import Segment
 from rich.style import Style
 
 from forge_core.text_width import cell_len, crop
-from forge_tui.widgets.blockview.layout import Layout
+from forge_tui.widgets.blockview.layout import Layout, Spot
 from forge_tui.widgets.blockview.rows import NO_LINE, Rendered, Row, Side
-from forge_tui.widgets.blockview.spots import Spot
 
 _WORD = re.compile(r"[\w./:@~+-]+|\S")
 """What a double click takes: paths, addresses and names in one piece."""

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from rich.segment import Segment
 from rich.style import Style
 
 from forge_core.text_width import clip, wrap_cells
-from forge_tui.widgets.blockview.code import Token
-from forge_tui.widgets.blockview.rows import Canvas, Column, Side
+from forge_tui.widgets.blockview.code import Token, highlight, language_of
+from forge_tui.widgets.blockview.rows import Canvas, Column, Side, Span, without_tabs
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.blockview.wrapping import Span, without_tabs
-from forge_tui.widgets.diff.colours import code_spans, tokens_of
 from forge_tui.widgets.diff.patch import Hunk, Patch, Stretch
 from forge_tui.widgets.diff.words import Ranges, changed_words, counterparts, row_pairs
 
@@ -24,6 +23,47 @@ SPLIT_FROM = 118
 """Cells of a block from which a diff in it is drawn side by side: a screen of 120 columns without the scroll
 bar and a margin."""
 OPEN_END = "no newline at end of file"
+
+
+@lru_cache(maxsize=256)
+def language_of_file(path: str) -> str:
+    """The language that a file's name tells, or ""."""
+    return language_of(path)
+
+
+def tokens_of(lines: Sequence[str], language: str) -> list[list[Token]]:
+    """The tokens of each line, read as one piece of code."""
+    plain: list[list[Token]] = [[("", line)] for line in lines]
+    if not language or not lines:
+        return plain
+    tokens, _ = highlight("\n".join(lines), language)
+    # A lexer may drop or change characters; then the line is shown plain, but it is shown.
+    return [
+        found if "".join(text for _, text in found) == line else whole
+        for line, found, whole in zip(lines, [*tokens, *plain[len(tokens) :]], plain, strict=False)
+    ]
+
+
+def code_spans(
+    tokens: Sequence[Token], changed: Ranges, under: Style, strong: Style, styles: TranscriptStyles
+) -> Iterator[Span]:
+    """The spans of one line: `under` all of it, `strong` under the ranges that changed.
+
+    A language's colours are made for the plain ground: what stands on `strong`, and quiet comments on any
+    ground but that, are in the colour of text.
+    """
+    is_plain = under.bgcolor is None
+    edges = [edge for span in changed for edge in span]
+    at = 0
+    for kind, text in tokens:
+        style = under + styles.syntax[kind] if kind and (is_plain or kind != "comment") else under
+        end = at + len(text)
+        start = at
+        for stop in (*(edge for edge in edges if at < edge < end), end):
+            is_changed = any(first <= start and stop <= last for first, last in changed)
+            yield text[start - at : stop - at], under + strong if is_changed else style
+            start = stop
+        at = end
 
 
 @dataclass(frozen=True, slots=True)

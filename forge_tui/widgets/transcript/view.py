@@ -5,21 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from textual.timer import Timer
+
+from forge_core.config.settings import ThinkingSetting
+from forge_core.events import AgentEvent
 from forge_tui.widgets.blockview.blocks import Block, Level, NoticeBlock, TextBlock, UserBlock
 from forge_tui.widgets.blockview.view import BlockView
 from forge_tui.widgets.pacing import FramePacer
-from forge_tui.widgets.transcript.answer.answer_blocks import AnswerBlock
+from forge_tui.widgets.transcript.answer.answer_blocks import AnswerBlock, AnswerText
 from forge_tui.widgets.transcript.conversation import Conversation
 from forge_tui.widgets.transcript.markdown import parser
-
-if TYPE_CHECKING:
-    from textual.timer import Timer
-
-    from forge_core.config.settings import ThinkingSetting
-    from forge_core.events import AgentEvent
-    from forge_tui.widgets.transcript.answer.answer_blocks import AnswerText
 
 _TICK_S = 0.25
 """Between two looks at the running cards' times."""

@@ -13,9 +13,8 @@ from forge_core.sanitize import safe_line
 from forge_core.text_width import wrap_cells
 from forge_tui.widgets.blockview import code
 from forge_tui.widgets.blockview.blocks import GUTTER, TEXT_INDENT, Block, estimate_rows, letters_of
-from forge_tui.widgets.blockview.rows import Canvas, Rendered
+from forge_tui.widgets.blockview.rows import Canvas, Rendered, without_tabs
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.blockview.wrapping import without_tabs
 from forge_tui.widgets.transcript.markdown.containers import WHOLE, Container, Lead, Quote
 from forge_tui.widgets.transcript.markdown.markdown_rows import draw_code, draw_markdown
 from forge_tui.widgets.transcript.markdown.parser import parse

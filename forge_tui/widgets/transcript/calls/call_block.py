@@ -3,25 +3,74 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from forge_tui.widgets.blockview.blocks import Passage
 from forge_tui.widgets.blockview.folding import Fold, FoldingBlock
-from forge_tui.widgets.blockview.rows import NO_LINE, Canvas, Rendered
+from forge_tui.widgets.blockview.rows import NO_LINE, Canvas, Rendered, Row, Side
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 
-if TYPE_CHECKING:
-    from forge_tui.widgets.transcript.calls.call_list import CallList
-
 Part = Literal["header", "text", "calls", "earlier", "back", "on", "fold", "held"]
-
 _ON, _BACK = ("on", "calls"), ("back", "earlier")
 """Parts that stand for more of the body or of the calls."""
 HEADER, PREVIEW = 0, -1
 """Numbers of passages: the header, and what shows of a folded body. A body's pages are counted from 1."""
+_LATEST = 4
+"""Blocks that show while the card is folded and runs; the others are counted."""
+_PAGE = 100
+"""Blocks that show at first where the card is unfolded."""
+_MOST_PAGES = 3
+"""Pages that show at once; beyond, the farthest one makes room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What a part added to a canvas."""
+
+    looks: object
+    """What it showed."""
+    place: object
+    """What its rows depended on besides."""
+    rows: list[Row]
+    lines: list[str]
+    leads: dict[int, str]
+    originals: dict[int, str]
+    sides: dict[int, Side]
+    handles: list[tuple[int, object]]
+    """Counted from its first row."""
+
+
+def draw_piece(canvas: Canvas, looks: object, draw: Callable[[], None]) -> Piece:
+    """Draws a part; gives what it added."""
+    place, rendered = canvas.place, canvas.rendered
+    rows, lines, handles = len(rendered.rows), len(rendered.lines), len(canvas.handles)
+    draw()
+    added = range(lines, len(rendered.lines))
+    return Piece(
+        looks,
+        place,
+        rendered.rows[rows:],
+        rendered.lines[lines:],
+        {line: rendered.leads[line] for line in added if line in rendered.leads},
+        {line: rendered.originals[line] for line in added if line in rendered.originals},
+        {line: rendered.sides[line] for line in added if line in rendered.sides},
+        [(row - rows, handle) for row, handle in canvas.handles[handles:]],
+    )
+
+
+def lay_piece(canvas: Canvas, piece: Piece) -> None:
+    """Adds the rows of a part once more; its place must be the canvas's."""
+    rendered, above = canvas.rendered, len(canvas.rendered.rows)
+    rendered.rows += piece.rows
+    rendered.lines += piece.lines
+    rendered.leads |= piece.leads
+    rendered.originals |= piece.originals
+    rendered.sides |= piece.sides
+    canvas.handles += [(above + row, handle) for row, handle in piece.handles]
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,3 +279,90 @@ class _Stand:
     is_open: bool
     calls: range
     pages: range
+
+
+class CallList:
+    """What stands in a card between its header and its output."""
+
+    def __init__(self, owner: CallBlock) -> None:
+        self._owner = owner
+        self._blocks: list[CallBlock] = []
+        self._first, self._end = 0, _PAGE
+        """Which blocks show."""
+        self._pieces: dict[CallBlock, Piece] = {}
+        """Their rows: an event draws only the call again that it changes."""
+        self.count = 0
+        """Calls; a group counts as many as it holds."""
+
+    @property
+    def last(self) -> CallBlock | None:
+        return self._blocks[-1] if self._blocks else None
+
+    def append(self, block: CallBlock) -> None:
+        block.owner = self._owner
+        self._blocks.append(block)
+
+    def replace_last(self, block: CallBlock) -> None:
+        """Puts a group in the place of its first call."""
+        block.owner = self._owner
+        self._blocks[-1] = block
+
+    def passages(self) -> Iterator[tuple[Passage, str]]:
+        """What can be found in them, in order."""
+        return (passage for block in self._blocks for passage in block.passages())
+
+    def show(self, block: CallBlock) -> bool:
+        """Shows the page with that block, and those around it; whether it did not show before."""
+        at = self._blocks.index(block)
+        if self._first <= at < self._end:
+            return False
+        first = at // _PAGE * _PAGE
+        self.shown = range(max(0, first - _PAGE), first + 2 * _PAGE)
+        return True
+
+    @property
+    def shown(self) -> range:
+        """Which blocks show where the card is unfolded."""
+        return range(self._first, self._end)
+
+    @shown.setter
+    def shown(self, numbers: range) -> None:
+        self._first, self._end = numbers.start, numbers.stop
+
+    def turn_page(self, *, is_on: bool) -> CallBlock | None:
+        """Shows as many again, on or back; gives the first of them."""
+        if is_on and self._end < len(self._blocks):
+            self._end += _PAGE
+            self._first = max(self._first, self._end - _MOST_PAGES * _PAGE)
+            return self._blocks[self._end - _PAGE]
+        if not is_on and self._first:
+            self._first -= _PAGE
+            self._end = min(self._end, self._first + _MOST_PAGES * _PAGE)
+            return self._blocks[self._first + _PAGE - 1]
+        return None
+
+    def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        """Adds the rows of the calls, in order."""
+        if self._first:
+            canvas.mark(Handle(self._owner, "earlier"))
+            canvas.decoration([(f"… {self._first:,} before (PageUp)", styles.accent)])
+        before, self._pieces = self._pieces, {}
+        for block in self._blocks[self._first : self._end]:
+            looks, piece = (block.revision, styles), before.get(block)
+            if piece is None or piece.looks != looks or piece.place != canvas.place:
+                piece = draw_piece(canvas, looks, partial(block.draw_in_list, canvas, styles))
+            else:
+                lay_piece(canvas, piece)
+            self._pieces[block] = piece
+        if (more := len(self._blocks) - self._end) > 0:
+            canvas.mark(Handle(self._owner, "calls"))
+            canvas.decoration([(f"… {more:,} more below (PageDown)", styles.accent)])
+
+    def draw_latest(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        """Adds a row for each of the latest calls."""
+        self._pieces.clear()
+        if (more := len(self._blocks) - _LATEST) > 0:
+            canvas.mark(Handle(self._owner, "text"))
+            canvas.decoration([(f"… {more:,} before (Ctrl+O)", styles.muted)])
+        for block in self._blocks[-_LATEST:]:
+            block.draw_header(canvas, styles)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rich.style import Style
 
 from forge_core import durations
 from forge_core.text_width import cell_len, clip, clip_middle
-from forge_tui.widgets.blockview.rows import Canvas
-from forge_tui.widgets.blockview.wrapping import Span
-
-if TYPE_CHECKING:
-    from forge_tui.widgets.blockview.styles import TranscriptStyles
+from forge_tui.widgets.blockview.rows import Canvas, Span
+from forge_tui.widgets.blockview.styles import TranscriptStyles
 
 _TIME_WIDTHS = (8, 12)
 """Cells at the end of the header where the time stands, below a minute and from there on: it can grow without

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from forge_core.config.settings import ThinkingSetting
 from forge_tui.widgets.blockview.blocks import MARGIN, Passage
 from forge_tui.widgets.blockview.folding import Fold
 from forge_tui.widgets.blockview.rows import Canvas
-from forge_tui.widgets.transcript.calls.call_block import CallBlock, Handle, Part
-from forge_tui.widgets.transcript.calls.call_list import CallList
-
-if TYPE_CHECKING:
-    from forge_core.config.settings import ThinkingSetting
-    from forge_tui.widgets.blockview.styles import TranscriptStyles
-    from forge_tui.widgets.transcript.reasoning import ReasoningBlock
+from forge_tui.widgets.blockview.styles import TranscriptStyles
+from forge_tui.widgets.transcript.calls.call_block import CallBlock, CallList, Handle, Part
+from forge_tui.widgets.transcript.reasoning import ReasoningBlock
 
 
 class Thought(CallBlock):

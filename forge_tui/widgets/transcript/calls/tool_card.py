@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from rich.segment import Segment
+from rich.style import Style
 
 from forge_core.events import ToolEnd, ToolStart
 from forge_core.result import ToolOutcome
@@ -13,16 +14,10 @@ from forge_core.sanitize import safe_line, safe_text
 from forge_tui.widgets.blockview.blocks import MARGIN, Passage
 from forge_tui.widgets.blockview.folding import Fold
 from forge_tui.widgets.blockview.rows import Canvas
-from forge_tui.widgets.transcript.calls.call_block import HEADER, CallBlock, Handle, Part
-from forge_tui.widgets.transcript.calls.call_list import CallList
-from forge_tui.widgets.transcript.calls.card_body import CardBody, Gap
+from forge_tui.widgets.blockview.styles import TranscriptStyles
+from forge_tui.widgets.transcript.calls.call_block import HEADER, CallBlock, CallList, Handle, Part
+from forge_tui.widgets.transcript.calls.card_body import CardBody, Gap, beyond_changes
 from forge_tui.widgets.transcript.calls.card_header import Header, time_so_far, time_taken
-from forge_tui.widgets.transcript.calls.changes import beyond_changes
-
-if TYPE_CHECKING:
-    from rich.style import Style
-
-    from forge_tui.widgets.blockview.styles import TranscriptStyles
 
 State = Literal["running", "done", "background", "failed", "denied", "interrupted"]
 SIGNS: Mapping[State, str] = {

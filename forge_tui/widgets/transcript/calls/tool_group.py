@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 
 from forge_core import durations
+from forge_core.config.settings import ThinkingSetting
 from forge_core.events import Subject
 from forge_core.sanitize import safe_line
 from forge_tui.widgets.blockview.blocks import MARGIN, Passage
 from forge_tui.widgets.blockview.folding import Fold
 from forge_tui.widgets.blockview.rows import Canvas
-from forge_tui.widgets.transcript.calls.call_block import HEADER, CallBlock, Handle, Part
-from forge_tui.widgets.transcript.calls.call_list import CallList
+from forge_tui.widgets.blockview.styles import TranscriptStyles
+from forge_tui.widgets.transcript.calls.call_block import HEADER, CallBlock, CallList, Handle, Part
 from forge_tui.widgets.transcript.calls.card_header import WORTH_TELLING_S, Header, time_so_far, time_taken
 from forge_tui.widgets.transcript.calls.thought import Thought
 from forge_tui.widgets.transcript.calls.tool_card import SIGNS, State, ToolCard
-
-if TYPE_CHECKING:
-    from forge_core.config.settings import ThinkingSetting
-    from forge_tui.widgets.blockview.styles import TranscriptStyles
-    from forge_tui.widgets.transcript.reasoning import ReasoningBlock
+from forge_tui.widgets.transcript.reasoning import ReasoningBlock
 
 _FAILED_ROWS = 3
 """Failed calls that show while the group is folded; the others are counted."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from rich.style import Style
 
 from forge_core.sanitize import safe_line
+from forge_tui.widgets.blockview.rows import Span
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.blockview.wrapping import Span
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

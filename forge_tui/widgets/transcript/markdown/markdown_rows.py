@@ -15,9 +15,8 @@ from rich.style import Style
 from forge_core.sanitize import safe_line, safe_text
 from forge_core.text_width import cell_len, clip, wrap_cells
 from forge_tui.widgets.blockview import code
-from forge_tui.widgets.blockview.rows import Canvas
+from forge_tui.widgets.blockview.rows import Canvas, without_tabs
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.blockview.wrapping import without_tabs
 from forge_tui.widgets.transcript.markdown.containers import WHOLE, Item, Lead
 from forge_tui.widgets.transcript.markdown.inline import inline_lines
 from forge_tui.widgets.transcript.markdown.parser import parse

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from forge_core.text_width import cell_len
-from forge_tui.widgets.blockview.rows import Canvas
+from forge_tui.widgets.blockview.rows import Canvas, Span, slice_spans, wrap_words
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.blockview.wrapping import Span, slice_spans, wrap_words
 
 Cell: TypeAlias = list[Span]
 Align: TypeAlias = Literal["left", "center", "right"]
