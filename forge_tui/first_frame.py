@@ -17,7 +17,7 @@ from forge_tui.terminal.colours import Palette, detect, parse_rgb
 from forge_tui.terminal.first_paint.skeleton import Line, Skeleton
 from forge_tui.theme_files import frame_colors
 from forge_tui.widgets import status_text, welcome_text
-from forge_tui.widgets.idle_text import IDLE_HINTS, PLACEHOLDER
+from forge_tui.widgets.welcome_text import IDLE_HINTS, PLACEHOLDER
 
 Run = tuple[str, str]
 """Role and text."""

@@ -17,7 +17,7 @@ from textual.widget import Widget
 from forge_core.durations import time_so_far
 from forge_core.sanitize import safe_line
 from forge_core.text_width import SEPARATOR, cell_len, clip, clip_parts
-from forge_tui.widgets.idle_text import IDLE_HINTS
+from forge_tui.widgets.welcome_text import IDLE_HINTS
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAME_S = 0.25

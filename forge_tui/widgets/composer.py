@@ -20,11 +20,10 @@ from textual.widgets.text_area import Selection
 from forge_core.sanitize import safe_text
 from forge_tui.keymap import KEYS, Where, bindings
 from forge_tui.terminal import internals
-from forge_tui.widgets.bound_keys import run_bound
 from forge_tui.widgets.completion import CompletionPopup
-from forge_tui.widgets.idle_text import PLACEHOLDER
+from forge_tui.widgets.key_input import run_binding, typed_text
 from forge_tui.widgets.pacing import FramePacer
-from forge_tui.widgets.typed_text import typed_text
+from forge_tui.widgets.welcome_text import PLACEHOLDER
 
 HISTORY_LIMIT = 1000
 LONGEST = 1_000_000
@@ -225,7 +224,7 @@ class Composer(TextArea):
         """Write what is typed, and carry out our keys."""
         if is_newline(event.key):
             self.action_newline()
-        elif not await run_bound(self, event.key):
+        elif not await run_binding(self, event.key):
             if event.is_printable or not (text := typed_text(event)):
                 return  # TextArea sees to it
             self._write(text)

@@ -20,7 +20,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from forge_core.text_width import cell_len, hard_wrap
-from forge_tui.widgets.look_alikes import (
+from forge_tui.widgets.confusables import (
     is_hidden,
     is_ideographic,
     is_mark_like,

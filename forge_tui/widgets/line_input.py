@@ -9,8 +9,7 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from forge_core.sanitize import safe_line
-from forge_tui.widgets.bound_keys import run_bound
-from forge_tui.widgets.typed_text import typed_text
+from forge_tui.widgets.key_input import run_binding, typed_text
 
 NEWLINE = safe_line("\n")
 """What stands for a line end in a line."""
@@ -34,7 +33,7 @@ class LineInput(Input):
 
     async def _on_key(self, event: events.Key) -> None:
         """Carry out the line's keys, and write what Textual's own line leaves out."""
-        if not await run_bound(self, event.key):
+        if not await run_binding(self, event.key):
             if event.is_printable or not (text := typed_text(event)):
                 return  # Input sees to it
             self.write(text)

@@ -1,6 +1,6 @@
-"""What a newcomer sees first: what this is, where it works, what it may do, what to ask.
+"""Texts of the start screen: the version, folder, model, mode and sandbox, and what to ask.
 
-Without Textual: the launcher paints it too.
+Does not import Textual: the launcher paints them too.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip, clip_middle
 from forge_tui.widgets.status_text import SANDBOX_ON, shorter_labels
 
+IDLE_HINTS = "Enter send · Ctrl+J new line · / commands · F1 help"
+PLACEHOLDER = "Ask about this folder, or say what to change"
 MAX_EXAMPLES = 3
 MAX_NAMES = 200
 """Of a folder that are looked at: its first frame must not wait for a large one."""
@@ -25,7 +27,6 @@ _README = re.compile(r"readme(\.(md|rst|txt|org|adoc))?", re.IGNORECASE)
 _TESTS = re.compile(r"tests?|__tests__|\.rspec|test_.+\.py|.+_test\.(py|go)|.+\.(test|spec)\.[jt]sx?")
 _USUAL = ("README.md", "README.rst", "README", "tests", "test", ".git", "hello.py")
 """Looked for by name where a folder has more than `MAX_NAMES`."""
-_SANDBOXED = "edits files here and runs sandboxed commands unasked"
 _SANDBOXED = "on: commands write only here, and reach no network"
 _HEAD = 9
 """Cells of the first column."""

@@ -30,10 +30,9 @@ from textual.widgets import Static
 
 from forge_core.sanitize import safe_line
 from forge_tui.terminal import internals
-from forge_tui.widgets.bound_keys import run_bound
 from forge_tui.widgets.composer import is_newline
+from forge_tui.widgets.key_input import run_binding, typed_text
 from forge_tui.widgets.line_input import NEWLINE, LabelledLine
-from forge_tui.widgets.typed_text import typed_text
 
 Reply = TypeVar("Reply")
 
@@ -298,7 +297,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
             self.release_digits(is_undone=key == "backspace")
         if key in ("up", "down"):
             self._typing_until = float("-inf")
-        return await run_bound(self, key) or bool(internals.bound(self, key)) or key == "backspace"
+        return await run_binding(self, key) or bool(internals.bound(self, key)) or key == "backspace"
 
     async def _take_line_key(self, key: str, text: str, quiet_s: float) -> bool:
         line = self._line.input
@@ -310,10 +309,10 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
             line.write(text)
         elif key in ("up", "down") and not line.value and self.is_armed:
             self.close_line()
-            await run_bound(self, key)
+            await run_binding(self, key)
         elif key in ("pageup", "pagedown"):
-            await run_bound(self, key)
-        elif not await run_bound(line, key):
+            await run_binding(self, key)
+        elif not await run_binding(line, key):
             return bool(internals.bound(self, key))
         return True
 

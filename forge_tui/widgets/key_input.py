@@ -1,0 +1,37 @@
+"""Keys of text inputs: what a key types, and the bindings that it runs."""
+
+from __future__ import annotations
+
+from unicodedata import category
+
+from textual import events
+from textual.widget import Widget
+
+from forge_tui.terminal import internals
+
+_TYPES_NOTHING = ("Cc", "Cs", "Zl", "Zp")
+"""Unicode categories: controls, surrogates, line and paragraph separators."""
+
+
+def typed_text(event: events.Key) -> str:
+    """Return the text that the key types; "" for a key that does something else.
+
+    `Key.is_printable` relies on `str.isprintable`, which rejects characters that people do type: the
+    ideographic space, no-break spaces, joiners, direction marks, private-use letters, and emoji newer than
+    Python's tables.
+    """
+    text = event.character or ""
+    if text.isprintable() or not any(category(character) in _TYPES_NOTHING for character in text):
+        return text
+    return ""
+
+
+async def run_binding(widget: Widget, key: str) -> bool:
+    """Run the widget's binding of `key` at once; return whether there was one that handled it.
+
+    Letters typed after the key would overtake a binding that is run through the app.
+    """
+    for binding in internals.bound(widget, key):
+        if await widget.app.run_action(binding.action, widget):
+            return True
+    return False
