@@ -10,7 +10,6 @@ from textual.color import Color
 from forge_core.events import LLMStart, Permission, ToolProgress, ToolStart
 from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.transcript.calls.call_block import CallBlock
 from forge_tui.widgets.transcript.calls.tool_card import ToolCard
 from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
 from tests.support.tool_events import tool_start
@@ -221,7 +220,7 @@ def test_events_out_of_order_leave_no_card_running() -> None:
         inner("3", "bash", "2", command="late child"),
         turn_ended(),
     )
-    cards = [block for block in layout.blocks if isinstance(block, CallBlock)]
+    cards = [block for block in layout.blocks if isinstance(block, ToolCard | ToolGroup)]
     assert [words(drawn(card)[card.gap])[:9] for card in cards] == ["✓ Bash 0.", "◌ Run a i", "✓ Run b 1"]
     assert not any("late" in row or "again" in row for row in shown(layout))
 

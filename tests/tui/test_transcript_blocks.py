@@ -17,9 +17,9 @@ from forge_core.events import (
 from forge_core.result import FileDiff, ToolOutcome
 from forge_tui.widgets.blockview.blocks import UserBlock
 from forge_tui.widgets.blockview.layout import Layout
+from forge_tui.widgets.transcript.calls.reasoning import ReasoningBlock
 from forge_tui.widgets.transcript.calls.tool_card import ToolCard
 from forge_tui.widgets.transcript.conversation import Conversation
-from forge_tui.widgets.transcript.reasoning import ReasoningBlock
 from tests.support.tool_events import tool_start
 from tests.support.transcripts import (
     STYLES,

@@ -10,8 +10,8 @@ from forge_core.config.settings import ThinkingSetting
 from forge_core.events import LLMChunk
 from forge_tui.widgets.blockview.folding import Folding
 from forge_tui.widgets.blockview.layout import Layout
+from forge_tui.widgets.transcript.calls.reasoning import ReasoningBlock
 from forge_tui.widgets.transcript.conversation import Conversation
-from forge_tui.widgets.transcript.reasoning import ReasoningBlock
 from tests.support.chat_app import make_app, make_config, ready, say, until
 from tests.support.scripted_session import answer
 from tests.support.transcripts import STYLES, drawn, said

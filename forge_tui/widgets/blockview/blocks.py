@@ -34,13 +34,18 @@ class Block(ABC):
     """Whether the person may want to come back to it: what they sent."""
 
     def __init__(self) -> None:
-        self.revision = 0
-        """Grows with every change that shows."""
+        self._changes = 0
         self.gap = 1
         """Empty rows before it."""
 
+    @property
+    def revision(self) -> int:
+        """Grows with every change that shows."""
+        return self._changes
+
     def changed(self) -> None:
-        self.revision += 1
+        """Note that the block shows something else now."""
+        self._changes += 1
 
     def render(self, width: int, styles: TranscriptStyles) -> Rendered:
         """The block's rows at `width` cells."""

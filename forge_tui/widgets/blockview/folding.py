@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from forge_tui.widgets.blockview.blocks import Block
-
 
 class Folding:
     """What was last done to all cards and thoughts of a transcript."""
@@ -81,24 +79,3 @@ class Fold:
         if self._all is not None:
             self._round = self._all.round
             self._all.exceptions += self._is_exception - was_exception
-
-
-class FoldingBlock(Block):
-    """A block that folds, by itself or together with all others."""
-
-    def __init__(self, fold: Fold) -> None:
-        self.fold = fold
-        self._revision = 0
-        super().__init__()
-
-    @property
-    def revision(self) -> int:
-        """Grows too when all are folded or unfolded at once."""
-        return self._revision + (self.fold.round << 32)
-
-    @revision.setter
-    def revision(self, value: int) -> None:
-        self._revision = value - (self.fold.round << 32)
-
-    def changed(self) -> None:
-        self._revision += 1

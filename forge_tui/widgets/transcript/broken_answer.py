@@ -5,8 +5,9 @@ from __future__ import annotations
 from forge_tui.widgets.blockview.blocks import Block, UserBlock
 from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.transcript.answer.answer_blocks import AnswerBlock, AnswerText
-from forge_tui.widgets.transcript.calls.call_block import CallBlock
-from forge_tui.widgets.transcript.reasoning import ReasoningBlock
+from forge_tui.widgets.transcript.calls.reasoning import ReasoningBlock
+from forge_tui.widgets.transcript.calls.tool_card import ToolCard
+from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
 
 
 class BrokenAnswer:
@@ -46,7 +47,7 @@ class BrokenAnswer:
             return
         blocks = self._layout.blocks
         for index in range(len(blocks) - 1, -1, -1):
-            if isinstance(blocks[index], UserBlock | CallBlock) or not self._void:
+            if isinstance(blocks[index], UserBlock | ToolCard | ToolGroup) or not self._void:
                 break  # a step's text comes after what began it
             if any(_shows(blocks[index], part) for part in self._void):
                 self._layout.replace(index, [])

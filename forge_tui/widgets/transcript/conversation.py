@@ -26,10 +26,10 @@ from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.transcript.answer.answer import Answer
 from forge_tui.widgets.transcript.answer.answer_blocks import AnswerText
 from forge_tui.widgets.transcript.broken_answer import BrokenAnswer
-from forge_tui.widgets.transcript.calls.call_block import CallBlock
+from forge_tui.widgets.transcript.calls.reasoning import ReasoningBlock
 from forge_tui.widgets.transcript.calls.tool_calls import ToolCalls
+from forge_tui.widgets.transcript.calls.tool_card import ToolCard
 from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
-from forge_tui.widgets.transcript.reasoning import ReasoningBlock
 from forge_tui.widgets.transcript.retry_line import RetryLine
 
 _REASONS = {
@@ -122,7 +122,7 @@ class Conversation:
     def add(self, block: Block) -> None:
         """Appends a block, closer to the one before where both are calls in a row."""
         previous = self._layout.blocks[-1] if self._layout.blocks else None
-        if isinstance(block, CallBlock) and isinstance(previous, CallBlock):
+        if isinstance(block, ToolCard | ToolGroup) and isinstance(previous, ToolCard | ToolGroup):
             block.follow(previous)
         else:
             block.gap = int(previous is not None)

@@ -94,7 +94,6 @@ class AnswerBlock(Block):
     def __init__(self, gap: int) -> None:
         self.answer = AnswerText()
         """The answer it is a part of."""
-        self._revision = 0
         super().__init__()
         self.gap = gap
         self.start = 0
@@ -104,11 +103,7 @@ class AnswerBlock(Block):
     @property
     def revision(self) -> int:
         """Grows too when the whole answer is turned or dimmed."""
-        return self._revision + (self.answer.looks << 32)
-
-    @revision.setter
-    def revision(self, value: int) -> None:
-        self._revision = value - (self.answer.looks << 32)
+        return self._changes + (self.answer.looks << 32)
 
     def belongs_to(self, answer: AnswerText, start: int, end: int | None) -> None:
         self.answer, self.start, self.end = answer, start, end

@@ -9,8 +9,8 @@ from functools import partial
 from itertools import pairwise
 from typing import Literal
 
-from forge_tui.widgets.blockview.blocks import Passage
-from forge_tui.widgets.blockview.folding import Fold, FoldingBlock
+from forge_tui.widgets.blockview.blocks import Block, Passage
+from forge_tui.widgets.blockview.folding import Fold
 from forge_tui.widgets.blockview.rows import NO_LINE, Canvas, Rendered, Row, Side
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 
@@ -81,15 +81,15 @@ class Handle:
     part: Part
 
 
-class CallBlock(FoldingBlock):
+class CallBlock(Block):
     """A block of a call, alone in the transcript or within another one."""
 
-    calls: CallList
-    """The calls that stand in it."""
-
     def __init__(self, fold: Fold) -> None:
+        self.fold = fold
         self.owner: CallBlock | None = None
         """The block it stands in."""
+        self.calls = CallList(self)
+        """The calls that stand in it."""
         self._gap = 1
         self._neighbour: CallBlock | None = None
         self._handles: list[tuple[int, Handle]] = []
@@ -98,7 +98,12 @@ class CallBlock(FoldingBlock):
         """From which row on what stands there that can be found."""
         self._revealed: dict[CallBlock, _Stand] = {}
         """How what was unfolded for somebody who looks for something stood before."""
-        super().__init__(fold)
+        super().__init__()
+
+    @property
+    def revision(self) -> int:
+        """Grows too when all blocks are folded or unfolded at once."""
+        return self._changes + (self.fold.round << 32)
 
     @property
     def gap(self) -> int:
@@ -123,10 +128,6 @@ class CallBlock(FoldingBlock):
     def can_unfold(self) -> bool:
         """Whether there is anything to unfold."""
 
-    @abstractmethod
-    def passages(self) -> Iterator[tuple[Passage, str]]:
-        """Its text for searching, folded or not: the header, the calls in it, the body's pages."""
-
     def lines_of(self, passage: Passage, rendered: Rendered) -> range:
         at = next((at for at, (_, mark) in enumerate(self._passages) if mark == passage), None)
         if at is None:
@@ -144,7 +145,7 @@ class CallBlock(FoldingBlock):
             block = block.owner
         if path[-1:] != [self]:
             return False  # it has gone into another block meanwhile
-        before = self._revision
+        before = self._changes
         for left in [left for left in self._revealed if left not in path]:
             left._stand_as(self._revealed.pop(left))
         for block in path:
@@ -154,7 +155,7 @@ class CallBlock(FoldingBlock):
             if outer.calls.show(inner):
                 outer.changed()
         path[0].show_passage(passage.number)
-        return self._revision != before
+        return self._changes != before
 
     def end_reveal(self, *, is_kept: bool) -> None:
         revealed, self._revealed = self._revealed, {}
@@ -182,9 +183,10 @@ class CallBlock(FoldingBlock):
             self.calls.shown, self.pages_shown = stand.calls, stand.pages
             self.changed()
 
-    @abstractmethod
     def turn_page(self, part: Part) -> Handle | None:
         """Shows one page more, on or back; gives what it begins with."""
+        block = self.calls.turn_page(is_on=part == "calls")
+        return None if block is None else Handle(block, "header")
 
     @abstractmethod
     def draw_header(self, canvas: Canvas, styles: TranscriptStyles) -> None:

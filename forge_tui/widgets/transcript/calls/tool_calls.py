@@ -8,9 +8,9 @@ from forge_core.events import AgentEnd, Permission, ToolEnd, ToolProgress, ToolS
 from forge_tui.widgets.blockview.blocks import Block
 from forge_tui.widgets.blockview.folding import Fold, Folding
 from forge_tui.widgets.blockview.layout import Layout
+from forge_tui.widgets.transcript.calls.reasoning import ReasoningBlock
 from forge_tui.widgets.transcript.calls.tool_card import ToolCard
 from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
-from forge_tui.widgets.transcript.reasoning import ReasoningBlock
 
 _ENDED_BY_A_CALL = frozenset({"loop", "denied"})
 """Reasons to stop for which the last failed calls are to blame."""

@@ -15,7 +15,7 @@ from forge_tui.widgets.blockview.blocks import MARGIN, Passage
 from forge_tui.widgets.blockview.folding import Fold
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.transcript.calls.call_block import HEADER, CallBlock, CallList, Handle, Part
+from forge_tui.widgets.transcript.calls.call_block import HEADER, CallBlock, Handle, Part
 from forge_tui.widgets.transcript.calls.card_body import CardBody, Gap, beyond_changes
 from forge_tui.widgets.transcript.calls.card_header import Header, time_so_far, time_taken
 
@@ -54,7 +54,6 @@ class ToolCard(CallBlock):
         self.state: State = "running"
         self.failure: Failure = "fresh"
         self.subject = start.subject
-        self.calls = CallList(self)
         self.elapsed_s = 0.0
         self.started = start.timestamp
         self._name = start.name
@@ -140,8 +139,7 @@ class ToolCard(CallBlock):
 
     def turn_page(self, part: Part) -> Handle | None:
         if part in ("calls", "earlier"):
-            block = self.calls.turn_page(is_on=part == "calls")
-            return None if block is None else Handle(block, "header")
+            return super().turn_page(part)
         return Handle(self, "held") if self._body.turn_page(is_on=part == "on") else None
 
     def passages(self) -> Iterator[tuple[Passage, str]]:

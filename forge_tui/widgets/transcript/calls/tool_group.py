@@ -14,11 +14,10 @@ from forge_tui.widgets.blockview.blocks import MARGIN, Passage
 from forge_tui.widgets.blockview.folding import Fold
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.transcript.calls.call_block import HEADER, CallBlock, CallList, Handle, Part
+from forge_tui.widgets.transcript.calls.call_block import HEADER, CallBlock, Handle
 from forge_tui.widgets.transcript.calls.card_header import WORTH_TELLING_S, Header, time_so_far, time_taken
-from forge_tui.widgets.transcript.calls.thought import Thought
+from forge_tui.widgets.transcript.calls.reasoning import ReasoningBlock
 from forge_tui.widgets.transcript.calls.tool_card import SIGNS, State, ToolCard
-from forge_tui.widgets.transcript.reasoning import ReasoningBlock
 
 _FAILED_ROWS = 3
 """Failed calls that show while the group is folded; the others are counted."""
@@ -31,12 +30,11 @@ class ToolGroup(CallBlock):
 
     def __init__(self, first: ToolCard, fold: Fold) -> None:
         super().__init__(fold)
-        self.calls = CallList(self)
         self._seen: dict[tuple[str, str], _Seen] = {}
         """What was looked at, by verb and noun."""
         self._names: dict[str, int] = {}
         """How many calls that have not failed stand behind each of the first names."""
-        self._thoughts: list[Thought] = []
+        self._thoughts: list[ReasoningBlock] = []
         self._thought_s = 0.0
         self._is_open_for_thoughts = False
         self._running: dict[ToolCard, None] = {}
@@ -72,10 +70,10 @@ class ToolGroup(CallBlock):
 
     def take_in(self, reasoning: ReasoningBlock) -> None:
         """Takes in what was thought between two calls."""
-        thought = Thought(reasoning)
-        self.calls.append(thought)
-        self._thoughts.append(thought)
-        self._thought_s += thought.duration_s
+        reasoning.fold.leave()
+        self.calls.append(reasoning)
+        self._thoughts.append(reasoning)
+        self._thought_s += reasoning.duration_s
         self.changed()
 
     def show_as(self, thinking: ThinkingSetting) -> None:
@@ -93,10 +91,6 @@ class ToolGroup(CallBlock):
             del self._running[call]
             self._note_end(call)
             self.changed()
-
-    def turn_page(self, part: Part) -> Handle | None:
-        block = self.calls.turn_page(is_on=part == "calls")
-        return None if block is None else Handle(block, "header")
 
     def passages(self) -> Iterator[tuple[Passage, str]]:
         yield Passage(self, HEADER), f"{self._counts()}  {self._result()}"

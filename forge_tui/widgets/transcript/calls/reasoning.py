@@ -8,9 +8,10 @@ from rich.style import Style
 from forge_core.config.settings import ThinkingSetting
 from forge_core.durations import time_taken
 from forge_tui.widgets.blockview.blocks import GUTTER, MARGIN, Passage, estimate_rows
-from forge_tui.widgets.blockview.folding import Fold, Folding, FoldingBlock
+from forge_tui.widgets.blockview.folding import Fold, Folding
 from forge_tui.widgets.blockview.rows import Canvas, Rendered
 from forge_tui.widgets.blockview.styles import TranscriptStyles
+from forge_tui.widgets.transcript.calls.call_block import CallBlock, Handle
 
 _TAIL_ROWS = 4
 _WORTH_TELLING_S = 0.05
@@ -19,8 +20,8 @@ _LONG_LINE = 4_000
 """Characters of a line that is still coming beyond which its beginning is no longer wrapped again."""
 
 
-class ReasoningBlock(FoldingBlock):
-    """One stretch of reasoning."""
+class ReasoningBlock(CallBlock):
+    """One stretch of reasoning, alone in the transcript or within a group of calls."""
 
     def __init__(
         self, started: float, thinking: ThinkingSetting = "folded", everyone: Folding | None = None
@@ -32,8 +33,6 @@ class ReasoningBlock(FoldingBlock):
         self._started = started
         self._duration_s: float | None = None
         self._thinking: ThinkingSetting = thinking
-        self._head_rows = 1
-        """Rows of the line that says for how long, where it was drawn last."""
         self._grown: _Growing | None = None
         """What is drawn of a text that shows in full while it comes."""
 
@@ -45,6 +44,14 @@ class ReasoningBlock(FoldingBlock):
     def is_open(self) -> bool:
         """Whether all of it shows."""
         return self.fold.is_open and not self.is_hidden
+
+    @property
+    def has_body(self) -> bool:
+        return self.is_open
+
+    @property
+    def can_unfold(self) -> bool:
+        return not self.is_hidden
 
     @property
     def is_hidden(self) -> bool:
@@ -74,55 +81,28 @@ class ReasoningBlock(FoldingBlock):
         self.fold.become(is_usually_open=thinking != "folded")  # a hidden one is nothing to unfold
         self.changed()
 
-    def set_open(self, is_open: bool) -> bool:
-        """Unfolds or folds; whether that changed anything."""
-        if self.is_hidden or not self.fold.set(is_open):
-            return False
-        self.changed()
-        return True
-
-    def toggle(self, row: int) -> bool:
-        """A click: the line that says for how long folds and unfolds; what is unfolded stays as text."""
-        is_head = self.gap <= row < self.gap + self._head_rows
-        return (is_head or (row >= self.gap and not self.is_open)) and self.fold_at(row)
-
-    def fold_at(self, row: int) -> bool:
-        return self.set_open(not self.is_open)
-
-    def toggle_back(self) -> bool:
-        return self.fold_at(self.gap)
-
-    def kept_row(self, row: int) -> int:
-        return self.gap
-
     def find_text(self) -> str:
         return "" if self.is_hidden else f"{self._headline()}\n{self._text().strip()}"
 
-    def reveal(self, passage: Passage) -> bool:
-        return self.set_open(True)
-
-    def end_reveal(self, *, is_kept: bool) -> None:
-        if not is_kept:
-            self.set_open(False)
+    def show_passage(self, number: int) -> None:
+        self.set_open(True)
 
     def render(self, width: int, styles: TranscriptStyles) -> Rendered:
         return Rendered() if self.is_hidden else super().render(width, styles)
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
-        above = len(canvas.rendered.rows)
-        self.draw_head(canvas, styles, MARGIN)
-        self._head_rows = len(canvas.rendered.rows) - above
-        self.draw_body(canvas, styles, MARGIN)
+        self._draw(canvas, styles, MARGIN)
 
-    def draw_head(self, canvas: Canvas, styles: TranscriptStyles, margin: str) -> None:
-        """Adds the line that says for how long, with `margin` before it."""
-        arrow = "▾" if self.is_open or self.is_running else "▸"
-        first = [Segment(margin), Segment(arrow, styles.faint), Segment(" ")]
-        with canvas.indented([Segment(margin + "  ")], first if margin else first[1:]):
-            canvas.text([(self._headline(), _quiet(styles))])
+    def draw_in_list(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        if not self.is_hidden:
+            self._draw(canvas, styles, "")
 
-    def draw_body(self, canvas: Canvas, styles: TranscriptStyles, margin: str) -> None:
-        """Adds as much of the text as shows."""
+    def draw_header(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        self._draw_header(canvas, styles, "")
+
+    def _draw(self, canvas: Canvas, styles: TranscriptStyles, margin: str) -> None:
+        self._draw_header(canvas, styles, margin)
+        canvas.mark(Handle(self, "text"))
         quiet = _quiet(styles)
         with canvas.indented([Segment(margin + "  ")]):
             if self.is_running and self.is_open:
@@ -132,6 +112,14 @@ class ReasoningBlock(FoldingBlock):
             elif self.is_open:
                 for line in self._text().strip().split("\n"):
                     canvas.text([(line.expandtabs(4), quiet)], original=line)
+
+    def _draw_header(self, canvas: Canvas, styles: TranscriptStyles, margin: str) -> None:
+        canvas.mark(Handle(self, "header"))
+        canvas.mark(Passage(self))
+        arrow = "▾" if self.is_open or self.is_running else "▸"
+        first = [Segment(margin), Segment(arrow, styles.faint), Segment(" ")]
+        with canvas.indented([Segment(margin + "  ")], first if margin else first[1:]):
+            canvas.text([(self._headline(), _quiet(styles))])
 
     def estimate(self, width: int) -> int:
         if self.is_hidden:
