@@ -25,12 +25,11 @@ from forge_tui.widgets.blockview.blocks import Block, Level, NoticeBlock
 from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.transcript.answer.answer import Answer
 from forge_tui.widgets.transcript.answer.answer_blocks import AnswerText
-from forge_tui.widgets.transcript.broken_answer import BrokenAnswer
 from forge_tui.widgets.transcript.calls.reasoning import ReasoningBlock
 from forge_tui.widgets.transcript.calls.tool_calls import ToolCalls
 from forge_tui.widgets.transcript.calls.tool_card import ToolCard
 from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
-from forge_tui.widgets.transcript.retry_line import RetryLine
+from forge_tui.widgets.transcript.retries import DiscardedAnswer, RetryStatus
 
 _REASONS = {
     "max_iterations": "Stopped: the limit of model calls for one turn is reached.",
@@ -55,11 +54,11 @@ class Conversation:
         self._open: Block | None = None
         """The answer's open block, when it is in the layout."""
         self._reasoning: ReasoningBlock | None = None
-        self._retry: RetryLine | None = None
+        self._retry: RetryStatus | None = None
         """Of a request whose end is not known yet."""
         self.thinking: ThinkingSetting = "folded"
         self._calls = ToolCalls(layout, self.add)
-        self._broken = BrokenAnswer(layout, self.answers)
+        self._discarded = DiscardedAnswer(layout, self.answers)
 
     @property
     def has_clock(self) -> bool:
@@ -73,14 +72,14 @@ class Conversation:
         match event:
             case LLMStart():
                 self._calls.turn_went_on()
-                self._broken.call_started()
+                self._discarded.call_started()
             case LLMChunk(kind="answer", text=text) if text:
                 self._finish_reasoning(event.timestamp)
                 if self._answer is None:
-                    self._broken.remove()
+                    self._discarded.remove()
                     self._answer = Answer()
                     self.answers.append(self._answer.text)
-                    self._broken.brought(self._answer.text)
+                    self._discarded.brought(self._answer.text)
                 self._answer.feed(text)
             case LLMChunk(kind="reasoning", text=text) if text:
                 self._reason(text, event.timestamp)
@@ -88,7 +87,7 @@ class Conversation:
                 self.finish_text(event.timestamp)
             case ToolStart():
                 self.finish_text(event.timestamp)
-                self._broken.remove()
+                self._discarded.remove()
                 self._calls.start(event)
             case ToolProgress():
                 self._calls.progress(event)
@@ -99,9 +98,9 @@ class Conversation:
             case Retry():
                 if event.discards_answer:
                     self.finish_text(event.timestamp)
-                    self._broken.discard()
+                    self._discarded.discard()
                 if self._retry is None:
-                    self._retry = RetryLine(event)
+                    self._retry = RetryStatus(event)
                     self.add(self._retry.block)
             case Notice():
                 self.add(NoticeBlock(event.text, event.level))
@@ -175,19 +174,19 @@ class Conversation:
 
     def begin_turn(self) -> None:
         """The person has sent something: what comes now repeats no earlier model call."""
-        self._broken.forget()
+        self._discarded.forget()
 
     def resume_turn(self) -> None:
         """The turn that failed goes on at its failed model call, which is repeated."""
-        self._broken.discard()
+        self._discarded.discard()
 
     def clear(self) -> None:
         self._answer = self._open = self._reasoning = self._retry = None
-        self._broken.forget()
+        self._discarded.forget()
         self.answers.clear()
         self._calls.clear()
 
-    def _follow_retry(self, line: RetryLine, event: AgentEvent) -> None:
+    def _follow_retry(self, line: RetryStatus, event: AgentEvent) -> None:
         """Says on the line of retries what `event` tells of them."""
         match event:
             case Retry():
@@ -224,9 +223,9 @@ class Conversation:
     def _reason(self, text: str, now: float) -> None:
         if self._reasoning is None:
             self.finish_text(now)
-            self._broken.remove()
+            self._discarded.remove()
             self._reasoning = ReasoningBlock(now, self.thinking, self._calls.folding)
-            self._broken.brought(self._reasoning)
+            self._discarded.brought(self._reasoning)
             self.add(self._reasoning)
         self._reasoning.feed(safe_text(text))
 
@@ -240,8 +239,8 @@ class Conversation:
         self._calls.turn_ended(event)
         result = event.result
         if result.stopped_reason == "complete":
-            self._broken.remove()
-        self._broken.turn_ended(is_resumable=result.is_resumable)
+            self._discarded.remove()
+        self._discarded.turn_ended(is_resumable=result.is_resumable)
         if result.stopped_reason == "cancelled":
             self.add(NoticeBlock("interrupted", "info"))
         elif text := result.warning or _REASONS.get(result.stopped_reason, ""):

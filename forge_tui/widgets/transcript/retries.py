@@ -1,0 +1,133 @@
+"""Repeated model calls: the discarded part of an answer, shown dimmed, and the notice about the retries."""
+
+from __future__ import annotations
+
+import math
+
+from forge_core.events import LLMChunk, LLMStart, Retry
+from forge_tui.widgets.blockview.blocks import Block, Level, NoticeBlock, UserBlock
+from forge_tui.widgets.blockview.layout import Layout
+from forge_tui.widgets.transcript.answer.answer_blocks import AnswerBlock, AnswerText
+from forge_tui.widgets.transcript.calls.reasoning import ReasoningBlock
+from forge_tui.widgets.transcript.calls.tool_card import ToolCard
+from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
+
+
+class DiscardedAnswer:
+    """The text of a call that breaks off is dimmed, and removed when the next attempt begins to answer."""
+
+    def __init__(self, layout: Layout, answers: list[AnswerText]) -> None:
+        self._layout = layout
+        self._answers = answers
+        self._is_repeated = False
+        """Whether the next call is another attempt at the same step."""
+        self._current: list[AnswerText | ReasoningBlock] = []
+        self._void: list[AnswerText | ReasoningBlock] = []
+
+    def call_started(self) -> None:
+        """The model is asked: for the same answer again after `discard`, else for another."""
+        if not self._is_repeated:
+            self.remove()
+        self._is_repeated = False
+        self._current = []
+
+    def brought(self, part: AnswerText | ReasoningBlock) -> None:
+        """The current call has begun this."""
+        self._current.append(part)
+
+    def discard(self) -> None:
+        """Dims what the current call has brought: the next call repeats it."""
+        self._is_repeated = True
+        for part in self._current:
+            if isinstance(part, AnswerText):
+                part.is_void = True
+        self._void += self._current
+        self._current = []
+
+    def remove(self) -> None:
+        """Takes what was dimmed off the screen."""
+        if not self._void:
+            return
+        blocks = self._layout.blocks
+        for index in range(len(blocks) - 1, -1, -1):
+            if isinstance(blocks[index], UserBlock | ToolCard | ToolGroup) or not self._void:
+                break  # a step's text comes after what began it
+            if any(_shows(blocks[index], part) for part in self._void):
+                self._layout.replace(index, [])
+        self._answers[:] = [text for text in self._answers if not any(text is part for part in self._void)]
+        self._void = []
+
+    def turn_ended(self, *, is_resumable: bool) -> None:
+        """What is dimmed stays so, unless the turn is resumed and the answer begins again."""
+        if not is_resumable:
+            self.forget()
+
+    def forget(self) -> None:
+        """What comes now belongs to another turn."""
+        self._is_repeated = False
+        self._current, self._void = [], []
+
+
+def _shows(block: Block, part: AnswerText | ReasoningBlock) -> bool:
+    return block is part or (isinstance(block, AnswerBlock) and block.answer is part)
+
+
+class RetryStatus:
+    """Updates a notice in its place, from a request's first failure until its end is known."""
+
+    def __init__(self, event: Retry) -> None:
+        self.block = NoticeBlock("", "warning")
+        self._event = event
+        self._text = ""
+        self._is_answer_repeated = False
+        """Whether one of the retries was for an answer that broke off."""
+        self._is_under_way = False
+        """Whether such an answer is coming again; it may break off once more."""
+        self.retry(event)
+
+    def retry(self, event: Retry) -> None:
+        """It has failed, for the first time or once more."""
+        self._event = event
+        self._is_answer_repeated = self._is_answer_repeated or event.discards_answer
+        self._is_under_way = False
+        self.tick(event.timestamp)
+
+    def tick(self, now: float) -> bool:
+        """Moves the wait on; whether it shows."""
+        event = self._event
+        if self._is_under_way:
+            return self._say(f"Retry {event.attempt} of {event.max_retries}.", "warning")
+        left_s = event.timestamp + event.wait_s - now
+        when = f"in {math.ceil(left_s)} s" if left_s > 0.5 else "now"
+        return self._say(f"Trying again {when}, retry {event.attempt} of {event.max_retries}.", "warning")
+
+    def is_repeating(self, event: LLMStart | LLMChunk) -> bool:
+        """Whether `event` is of an answer that starts again: only its end tells how the retry went."""
+        if isinstance(event, LLMChunk) and self._is_under_way:
+            return True
+        is_start = isinstance(event, LLMStart)
+        self._is_under_way = (
+            self._event.discards_answer and not self._is_under_way if is_start else self._is_answer_repeated
+        )
+        self.tick(event.timestamp)
+        return self._is_under_way
+
+    def went_through(self) -> None:
+        self._say(f"Retry {self._event.attempt} went through.", "info")
+
+    def failed(self, error: str) -> None:
+        """The turn has failed by it; `error` says why, and is shown below."""
+        count = self._event.attempt
+        reason = "" if error.startswith(self._event.reason) else self._event.reason
+        self._say(f"{count} {'retry' if count == 1 else 'retries'} failed.", "warning", reason)
+
+    def stopped(self) -> None:
+        """The turn was over before it was known."""
+        self._say(f"Stopped at retry {self._event.attempt} of {self._event.max_retries}.", "info")
+
+    def _say(self, text: str, level: Level, reason: str | None = None) -> bool:
+        before = self._text
+        self._text = f"{self._event.reason if reason is None else reason} {text}".strip()
+        if self._text != before:
+            self.block.say(self._text, level)
+        return self._text != before
