@@ -32,7 +32,7 @@ def build_workbench(
     from forge_core.session.person import Person
     from forge_core.session.workbench import Workbench
     from forge_core.store.journal import outputs_dir, undo_dir
-    from forge_core.tools.shell.jobs import JobTable
+    from forge_core.tools.shell.job_table import JobTable
     from forge_core.undo import UndoStore
 
     root, state_dir = config.working_dir, config.state_dir

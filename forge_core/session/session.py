@@ -25,7 +25,7 @@ from forge_core.session.record import TurnRecorder, crash_events
 from forge_core.session.status import ModelChoice, SessionStatus
 from forge_core.tools.builtin.todo import TodoList
 from forge_core.tools.registry import ToolRegistry
-from forge_core.tools.shell.jobs import JobTable
+from forge_core.tools.shell.job_table import JobTable
 from forge_core.undo.undo_store import UndoStore
 from forge_core.workspace.change_source import ChangeSource
 

@@ -12,7 +12,7 @@ from forge_core.permissions.sandbox.state import SandboxKind, SandboxState
 from forge_core.session.person import Person
 from forge_core.tools.base import ExecutionContext
 from forge_core.tools.builtin.todo import TodoList
-from forge_core.tools.shell.jobs import JobTable
+from forge_core.tools.shell.job_table import JobTable
 
 if TYPE_CHECKING:
     from forge_core.permissions.sandbox import Sandbox

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from forge_core.permissions.sandbox import Sandbox
     from forge_core.tools.builtin.todo import TodoList
     from forge_core.tools.output import OutputStore
-    from forge_core.tools.shell.jobs import JobTable
+    from forge_core.tools.shell.job_table import JobTable
     from forge_core.undo import ExpectedEffects
 
 __all__ = [

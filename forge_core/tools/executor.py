@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Approver, Effect, deny_all
@@ -16,16 +18,15 @@ from forge_core.events import Notice, Permission
 from forge_core.permissions.policy import Decision, Policy, Verdict
 from forge_core.result import FileDiff
 from forge_core.tools.arguments import validate
-from forge_core.tools.awaiting import ended, first, guarded
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult
 from forge_core.tools.output import OUTPUT_LIMIT, OutputStore
-from forge_core.tools.refusal import refused_by_person, refused_by_policy, unattended
 
 INTERRUPT_GRACE_S = 0.12
 """How long an interrupted tool may take to return what it has before it is cancelled."""
 
 _INTERRUPTED = "interrupted by the user before it was allowed"
 _SUMMARIES = {"denied": "refused", "interrupted": "interrupted"}
+_T = TypeVar("_T")
 
 
 class ToolExecutor:
@@ -298,3 +299,84 @@ def _as_result(value: object, tool: BaseTool) -> ToolResult:
     if isinstance(value, str):
         return ToolResult(success=True, output=value)
     return ToolResult(success=False, error=f"{tool.name} returned {type(value).__name__}, not a ToolResult")
+
+
+async def guarded(call: Callable[[], Awaitable[_T]], tool: BaseTool) -> _T:
+    """The call's value; every fault as a ToolError. A tool must not end the turn, whatever it raises."""
+    try:
+        return await call()
+    except ToolError:
+        raise
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise ToolError(f"{tool.name} cancelled itself") from error
+    except (Exception, SystemExit) as error:
+        text = str(error).strip()
+        raise ToolError(
+            f"{tool.name} failed with {type(error).__name__}{f': {text}' if text else ''}. "
+            "This is a fault in the tool; try another way."
+        ) from error
+
+
+async def first(
+    call: asyncio.Future[Any],
+    context: ExecutionContext,
+    timeout_s: float | None,
+    changed: asyncio.Event | None = None,
+) -> Literal["done", "interrupted", "changed", "timeout"]:
+    """What happens first."""
+    events = [event for event in (context.interrupted, changed) if event is not None]
+    watches = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        done, _ = await asyncio.wait({call, *watches}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for watch in watches:
+            watch.cancel()
+    if call in done:
+        return "done"
+    if context.interrupted is not None and context.interrupted.is_set():
+        return "interrupted"
+    return "changed" if done else "timeout"
+
+
+async def ended(call: asyncio.Future[Any]) -> None:
+    """Cancels what still runs and takes its end, so that no task is left without an owner."""
+    if not call.done():
+        call.cancel()
+        with contextlib.suppress(asyncio.CancelledError, Exception):
+            await asyncio.wait({call}, timeout=1.0)
+    if call.done() and not call.cancelled():
+        call.exception()
+
+
+def refused_by_policy(tool: BaseTool, verdict: Verdict) -> str:
+    """A rule or the mode has said no; nobody was asked."""
+    return (
+        f"{tool.name} was not allowed: {verdict.reason}. Do not try the same again in other words; "
+        "take another way, or tell the user what you need and why."
+    )
+
+
+def refused_by_person(tool: BaseTool, reason: str) -> str:
+    """The person has said no."""
+    said = f" They said: {reason!r}." if reason.strip() else " They gave no reason."
+    return (
+        f"the user did not allow this call of {tool.name}.{said} Nothing was done. Do not retry the same "
+        "call, also not in another form. Follow what they said, take another way, or ask them."
+    )
+
+
+def unattended(tool: BaseTool, verdict: Verdict) -> str:
+    """It would have to be asked, and there is nobody."""
+    rule = verdict.session_rule
+    way = (
+        f" Whoever starts Forge can allow it with --allow {shlex.quote(rule)}, or be asked in forge chat."
+        if rule
+        else " It needs a person each time: run it in forge chat."
+    )
+    return (
+        f"{tool.name} was not allowed: {verdict.reason}, and nobody is there to ask.{way} Nothing was done. "
+        "Do not retry the same call; go on without it, and say in your answer what was left undone."
+    )

@@ -29,7 +29,7 @@ from forge_core.session.accounts import SessionSpending, TurnSpending
 from forge_core.session.changes import Source, changes_of
 from forge_core.session.status import ModelChoice, SessionStatus
 from forge_core.tools.builtin.todo import TodoItem, TodoList
-from forge_core.tools.shell.jobs import JobTable
+from forge_core.tools.shell.job_table import JobTable
 from forge_core.undo import UndoStore
 from forge_core.workspace.change_source import ChangeSource
 

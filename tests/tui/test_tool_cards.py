@@ -11,7 +11,7 @@ from forge_core.result import FileDiff
 from forge_core.tools import BashTool, ExecutionContext, ToolExecutor, ToolResult
 from forge_core.tools.builtin.job_output import JobOutputTool
 from forge_core.tools.output import OutputStore
-from forge_core.tools.shell.jobs import JobTable
+from forge_core.tools.shell.job_table import JobTable
 from forge_tui.widgets.transcript.calls.tool_card import ToolCard
 from tests.support.transcripts import drawn, layout_of, tool_ended, tool_started
 

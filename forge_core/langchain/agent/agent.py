@@ -46,9 +46,8 @@ from forge_core.langchain.tools.adapters import LangChainToolAdapter, adapt_tool
 from forge_core.llm.http.retry import RetryCount
 from forge_core.llm.models import Message, TokenUsage
 from forge_core.result import AgentResult
-from forge_core.tools.awaiting import ended, first
 from forge_core.tools.base import BaseTool, ExecutionContext
-from forge_core.tools.executor import ToolExecutor
+from forge_core.tools.executor import ToolExecutor, ended, first
 from forge_core.tools.registry import ToolRegistry
 
 DEFAULT_RETRIES = 2

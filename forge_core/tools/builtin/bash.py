@@ -23,11 +23,11 @@ from forge_core.tools.base import (
 )
 from forge_core.tools.builtin.job_output import jobs_of
 from forge_core.tools.output import OUTPUT_LIMIT, OutputStore
-from forge_core.tools.shell.answer import answer
 from forge_core.tools.shell.capture import Capture
+from forge_core.tools.shell.command_result import answer
 from forge_core.tools.shell.effects import EffectsWatch
 from forge_core.tools.shell.job import Job
-from forge_core.tools.shell.jobs import Attended, JobTable
+from forge_core.tools.shell.job_table import Attended, JobTable
 from forge_core.tools.shell.spawning import Order
 from forge_core.workspace.git import reading_variables
 

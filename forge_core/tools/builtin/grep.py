@@ -24,10 +24,10 @@ from forge_core.tools.base import (
 )
 from forge_core.tools.editing.text import is_binary
 from forge_core.tools.paths import folder_status, kept_in_place, locate, read_bytes, scope, shown
-from forge_core.tools.searching.admission import Admission
 from forge_core.tools.searching.engine import MAX_ROWS, Engine
-from forge_core.tools.searching.pages import MAX_LINE_CHARS, Window, content, listing
+from forge_core.tools.searching.file_filter import Admission
 from forge_core.tools.searching.query import Query
+from forge_core.tools.searching.result_rows import MAX_LINE_CHARS, Window, content, listing
 from forge_core.tools.threads import in_thread
 
 DEFAULT_HEAD_LIMIT = 250

@@ -9,8 +9,8 @@ from forge_core.approval import Effect, ToolKind
 from forge_core.errors import ToolError
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolParameter, ToolResult
 from forge_core.tools.output import OUTPUT_LIMIT
-from forge_core.tools.shell.answer import job_answer
-from forge_core.tools.shell.jobs import JobTable
+from forge_core.tools.shell.command_result import job_answer
+from forge_core.tools.shell.job_table import JobTable
 
 MAX_WAIT_S = 60
 

@@ -8,7 +8,7 @@ from typing import Any
 from forge_core.approval import Effect, ToolKind
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolParameter, ToolResult
 from forge_core.tools.builtin.job_output import jobs_of
-from forge_core.tools.shell.answer import job_answer
+from forge_core.tools.shell.command_result import job_answer
 from forge_core.tools.shell.process import KILL_AFTER_S
 
 

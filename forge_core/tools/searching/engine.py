@@ -16,10 +16,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from forge_core.errors import ToolError
-from forge_core.tools.searching.lines import LineReader
-from forge_core.tools.searching.program import output_of
-from forge_core.tools.searching.query import Line, Query
-from forge_core.tools.searching.ripgrep import count_arguments, line_arguments
+from forge_core.tools.searching.query import MAX_COLUMNS, Line, Query
+from forge_core.tools.searching.search_process import output_of
+from forge_core.workspace.repository import find_repository
 
 MAX_ROWS = 50_000
 """Lines of one answer, context included; what is beyond is left out and told."""
@@ -28,6 +27,10 @@ _MAX_FILES = 500_000
 _BATCH_FILES = 1_000
 _BATCH_BYTES = 100_000
 _COUNT = re.compile(r"([^\0]+)\0(\d+)\r?\n")
+_ROW = re.compile(rb"(\d+)([:-])(.*)", re.DOTALL)
+_OMITTED = re.compile(r" \[\.\.\. (?:omitted end of long line|\d+ more match(?:es)?)\]$")
+_MAX_ROW = 1024 * 1024
+_PLAIN_GLOB = re.compile(r"[\w.*?{},-]+")
 
 
 class Engine:
@@ -106,7 +109,7 @@ def _own(step: str, query: Query) -> list[str]:
         "-W",
         "ignore",
         "-m",
-        "forge_core.tools.searching.scan",
+        "forge_core.tools.searching.python_engine",
         step,
         query.to_json(),
     ]
@@ -123,3 +126,93 @@ def _batches(paths: Sequence[str]) -> Iterator[list[str]]:
         size += len(path) * 2
     if batch:
         yield batch
+
+
+class LineReader:
+    """Collects `Line`s until `matches` of them are matches, and the context after the last one; at most
+    `most` lines."""
+
+    def __init__(self, matches: int | None, most: int) -> None:
+        self._most = most
+        self.lines: list[Line] = []
+        self.matches = 0
+        self._wanted = matches
+        self._rest = b""
+
+    def feed(self, data: bytes) -> bool:
+        """Takes a piece of output; False when no more is wanted."""
+        rows = (self._rest + data).split(b"\n")
+        self._rest = rows.pop()
+        for row in rows:
+            line = _line(row)
+            if line is None:
+                continue
+            if line.is_match:
+                if self._wanted is not None and self.matches == self._wanted:
+                    return False
+                self.matches += 1
+            self.lines.append(line)
+            if len(self.lines) >= self._most:
+                return False
+        if len(self._rest) > _MAX_ROW:
+            self._rest = self._rest[:_MAX_ROW]
+        return True
+
+
+def _line(row: bytes) -> Line | None:
+    path, separator, rest = row.partition(b"\0")
+    found = _ROW.fullmatch(rest)
+    if not separator or found is None:
+        return None
+    text = found[3].decode("utf-8", "replace").rstrip("\r")
+    if len(found[3]) > MAX_COLUMNS:
+        text = _OMITTED.sub("", text)
+    return Line(os.fsdecode(path).removeprefix("./"), int(found[1]), text, found[2] == b":")
+
+
+def count_arguments(query: Query) -> list[str]:
+    """The arguments with which ripgrep prints `path NUL count LF` for each file with a match.
+
+    Its own ignore rules may let through more than ours (that is filtered afterwards), never less: no global
+    or `.ignore` files, and no rules from above the folder unless that lies in a repository.
+    """
+    arguments = [
+        "--count",
+        *_common(query),
+        "--hidden",
+        "--no-ignore-dot",
+        "--no-ignore-global",
+        "--glob=!.git",
+    ]
+    if find_repository(Path(query.root)) is None:
+        arguments += ["--no-require-git", "--no-ignore-parent"]
+    if query.glob and _PLAIN_GLOB.fullmatch(query.glob):
+        arguments.append(f"--glob={query.glob}")
+    return [*arguments, f"--regexp={query.pattern}", "--", f"./{query.start}"]
+
+
+def line_arguments(query: Query, paths: Sequence[str]) -> list[str]:
+    """The arguments with which ripgrep prints `path NUL number (: or -) text LF` for each match and line of
+    context, in the order of `paths`."""
+    return [
+        *_common(query),
+        "--line-number",
+        "--no-heading",
+        "--no-context-separator",
+        f"--before-context={query.before}",
+        f"--after-context={query.after}",
+        f"--max-columns={MAX_COLUMNS}",
+        "--max-columns-preview",
+        "--threads=1",
+        f"--regexp={query.pattern}",
+        "--",
+        *(f"./{path}" for path in paths),
+    ]
+
+
+def _common(query: Query) -> list[str]:
+    arguments = ["--no-config", "--no-messages", "--color=never", "--with-filename", "--null", "--crlf"]
+    arguments.append("--ignore-case" if query.ignore_case else "--case-sensitive")
+    if query.multiline:
+        arguments += ["--multiline", "--multiline-dotall"]
+    return arguments

@@ -20,11 +20,9 @@ from contextlib import ExitStack
 
 from forge_core.errors import ToolError
 from forge_core.tools.shell.environment import child_environment
-from forge_core.tools.shell.pipe_reader import PipeReader, output_pipe
-from forge_core.tools.shell.process_end import all_end, exit_of, readable
+from forge_core.tools.shell.process_io import PipeReader, all_end, exit_of, output_pipe, readable
 from forge_core.tools.shell.process_tree import Running, descendants, has_only, marked, only_child, send
-from forge_core.tools.shell.spawning import Order, spawned
-from forge_core.tools.shell.supervisor import EXIT, STARTED, supervised
+from forge_core.tools.shell.spawning import EXIT, STARTED, Order, spawned, supervised
 
 KILL_AFTER_S = 2.0
 """Between TERM and KILL."""

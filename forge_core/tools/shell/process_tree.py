@@ -1,6 +1,6 @@
 """Who descends from a process, by the kernel's own word: what /proc says of parents.
 
-A supervisor that adopts orphans (see `supervisor`) keeps every descendant in its tree, however it hides: a
+A supervisor that adopts orphans (see `spawning`) keeps every descendant in its tree, however it hides: a
 session of its own, a double fork, a cleared environment, another name.
 """
 

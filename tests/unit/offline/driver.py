@@ -16,7 +16,7 @@ from forge_core.tools.base import BaseTool, ExecutionContext
 from forge_core.tools.builtin.todo import TodoList
 from forge_core.tools.executor import ToolExecutor
 from forge_core.tools.registry import builtin_tools
-from forge_core.tools.shell.jobs import JobTable
+from forge_core.tools.shell.job_table import JobTable
 from forge_core.untrusted import tool_output
 
 Refusal = Callable[[str, Mapping[str, Any]], str | None]

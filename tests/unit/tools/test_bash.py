@@ -13,10 +13,9 @@ from forge_core.tools import BashTool, ExecutionContext, ReadTool, ToolExecutor,
 from forge_core.tools.builtin.bash import MAX_COMMAND_BYTES
 from forge_core.tools.output import OutputStore
 from forge_core.tools.shell import process
-from forge_core.tools.shell.capture import Capture
+from forge_core.tools.shell.capture import MAX_LIVE_TOTAL, Capture
 from forge_core.tools.shell.environment import child_environment
 from forge_core.tools.shell.job import PIPE_GRACE_S
-from forge_core.tools.shell.live_feed import MAX_LIVE_TOTAL
 from forge_core.tools.shell.process_tree import marked
 from tests.support.promptness import assert_prompt
 

@@ -22,7 +22,7 @@ from forge_core.permissions.sandbox import Sandbox, SandboxKind, SandboxState, p
 from forge_core.tools import BashTool, ExecutionContext, ToolExecutor, ToolResult
 from forge_core.tools.shell import process_tree
 from forge_core.tools.shell.job import JobState
-from forge_core.tools.shell.jobs import JobTable
+from forge_core.tools.shell.job_table import JobTable
 from forge_core.tools.shell.process import start
 from forge_core.tools.shell.spawning import Order
 
@@ -81,7 +81,7 @@ def sandbox_in(tmp_path: Path, state: SandboxState) -> Sandbox:
 
 @pytest.fixture
 async def jobs(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[JobTable]:
-    monkeypatch.setattr("forge_core.tools.shell.jobs.MAX_RUNNING_JOBS", len(WAYS))
+    monkeypatch.setattr("forge_core.tools.shell.job_table.MAX_RUNNING_JOBS", len(WAYS))
     table = JobTable()
     yield table
     await table.aclose()

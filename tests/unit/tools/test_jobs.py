@@ -15,7 +15,7 @@ from forge_core.tools.builtin import bash as bash_module
 from forge_core.tools.builtin.job_output import JobOutputTool
 from forge_core.tools.builtin.job_stop import JobStopTool
 from forge_core.tools.shell.job import JobState
-from forge_core.tools.shell.jobs import MAX_ENDED_KEPT, JobTable
+from forge_core.tools.shell.job_table import MAX_ENDED_KEPT, JobTable
 from forge_core.tools.shell.process_tree import descendants
 
 pytestmark = pytest.mark.slow
@@ -328,7 +328,7 @@ async def test_stopping_ends_what_ignores_the_first_signal(desk: Desk) -> None:
 async def test_too_many_jobs_are_refused_and_the_running_ones_named(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, at_once: None
 ) -> None:
-    monkeypatch.setattr("forge_core.tools.shell.jobs.MAX_RUNNING_JOBS", 2)
+    monkeypatch.setattr("forge_core.tools.shell.job_table.MAX_RUNNING_JOBS", 2)
     await desk.start("sleep 7109")
     await desk.start("sleep 7109")
     refused = await desk.start("sleep 7109")
@@ -376,7 +376,7 @@ async def test_without_a_session_what_takes_long_is_waited_for(tmp_path: Path, a
 async def test_the_oldest_ended_jobs_are_forgotten(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("forge_core.tools.shell.jobs.MAX_ENDED_KEPT", 2)
+    monkeypatch.setattr("forge_core.tools.shell.job_table.MAX_ENDED_KEPT", 2)
     monkeypatch.setattr(bash_module, "START_GRACE_S", 0.0)
     assert MAX_ENDED_KEPT >= 16
     for number in range(1, 5):

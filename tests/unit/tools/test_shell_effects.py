@@ -11,7 +11,7 @@ from forge_core.permissions.sandbox import Sandbox, SandboxKind, probe_now
 from forge_core.tools import BashTool, ExecutionContext, ReadTool, ToolExecutor
 from forge_core.tools.builtin import bash as bash_module
 from forge_core.tools.shell import effects as effects_module
-from forge_core.tools.shell.jobs import JobTable
+from forge_core.tools.shell.job_table import JobTable
 from forge_core.undo.expected_effects import UNKNOWN, ExpectedEffects
 
 

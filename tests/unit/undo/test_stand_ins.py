@@ -30,7 +30,7 @@ from forge_core.permissions.sandbox.placeholders import Placeholders
 from forge_core.runtime import build_session, load_session_config
 from forge_core.tools import BashTool, EditTool, ExecutionContext, ToolExecutor, WriteTool
 from forge_core.tools.builtin import bash as bash_module
-from forge_core.tools.shell.jobs import JobTable
+from forge_core.tools.shell.job_table import JobTable
 from forge_core.undo import UndoStore
 from tests.unit.undo.workspace import shapes, shell
 

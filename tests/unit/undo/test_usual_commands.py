@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.tools import BashTool, ExecutionContext, ToolExecutor
-from forge_core.tools.shell.jobs import JobTable
+from forge_core.tools.shell.job_table import JobTable
 from forge_core.undo import UndoStore
 from tests.unit.undo.workspace import GIT, Shape, make_repository, shapes, shell
 

@@ -1,7 +1,8 @@
-"""Our own search engine, as a program: `python -m forge_core.tools.searching.scan count|lines QUERY-JSON`.
+"""Our own search engine, as a program:
+`python -m forge_core.tools.searching.python_engine count|lines QUERY-JSON`.
 
 A process of its own, because a hostile pattern can keep Python's `re` busy for hours with the interpreter's
-lock held: it can be killed, a thread cannot. It prints what ripgrep prints for the arguments in `ripgrep.py`.
+lock held: it can be killed, a thread cannot. It prints what ripgrep prints for the arguments in `engine.py`.
 
 Known differences: a carriage return within a line, which ripgrep lets no class match; bytes that are no
 UTF-8, which its `\\S` and dot pass over; marks and joiners, which its `\\w` takes.

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from forge_core.result import ToolOutcome
 from forge_core.tools.base import ToolResult
 from forge_core.tools.shell.job import Job, JobState, code_in_words, processes_in_words
-from forge_core.tools.shell.jobs import Attended, JobNews
+from forge_core.tools.shell.job_table import Attended, JobNews
 
 _NO_NETWORK = (
     "Could not resolve host",
