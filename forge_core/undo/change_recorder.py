@@ -12,14 +12,14 @@ from typing import Literal
 
 from forge_core.errors import ForgeError
 from forge_core.sanitize import safe_line
-from forge_core.undo.attribution.command_changes import Attribution, AttributionContext
+from forge_core.undo.attribution.command_changes import Attribution, AttributionContext, SourceFiles
 from forge_core.undo.attribution.write_counts import WriteCounts
 from forge_core.undo.expected_effects import UNKNOWN, ExpectedEffects
 from forge_core.undo.file_state import ABSENT, FileChange, FileState
-from forge_core.undo.report import CommandEffects, TurnFiles, TurnView, UndoReport
+from forge_core.undo.report import CommandEffects, TurnFiles, TurnView, UndoReport, not_undoable, turn_view
 from forge_core.undo.restore import Restorer, RestoreResult
 from forge_core.undo.snapshot.mount_points import MountGuard, NoMounts, StandIns
-from forge_core.undo.snapshot.workspace_snapshot import SnapshotDiff, SourceFiles, WorkspaceSnapshot
+from forge_core.undo.snapshot.workspace_snapshot import SnapshotDiff, WorkspaceSnapshot
 from forge_core.undo.storage.blobs import BlobStore
 from forge_core.undo.storage.content_store import ContentStore
 from forge_core.undo.storage.file_tree import FileTree
@@ -27,7 +27,6 @@ from forge_core.undo.storage.git_objects import GitObjects
 from forge_core.undo.storage.retention import lock, prune_others
 from forge_core.undo.storage.turn_history import TurnRecord
 from forge_core.undo.storage.turn_log import TurnLog
-from forge_core.undo.summaries import not_undoable
 
 MAX_CAPTURE_BYTES = 64 * 1024 * 1024
 """A larger file that a file tool changes is not kept."""
@@ -281,11 +280,12 @@ class ChangeRecorder:
         return self._report("redo", turn, outcome, turn.lost)
 
     def turns(self) -> tuple[TurnView, ...]:
-        return self._log.views()
+        return tuple(turn_view(turn) for turn in tuple(self._log.history) if not turn.is_empty)
 
     def last_turn(self) -> TurnFiles | None:
         self.open()
-        return self._log.last()
+        turn = self._log.last
+        return None if turn is None else TurnFiles(turn_view(turn), dict(turn.changes))
 
     def contents(self, images: Sequence[FileState]) -> list[bytes | None]:
         """The bytes of files as they were, as far as they are still kept."""

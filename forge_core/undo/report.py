@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from forge_core.sanitize import safe_line
-from forge_core.undo.file_state import FileChange
+from forge_core.undo.file_state import ABSENT, EntryKind, FileChange, FileState
+
+if TYPE_CHECKING:
+    from forge_core.undo.storage.turn_history import TurnRecord
+
+_MAX_NAMES = 5
+"""Names that a summary lists for one reason; the rest is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +93,48 @@ class UndoReport:
         if self.kind == "undo":
             return f"[The user undid file changes of an earlier turn; as before it are: {shown}{more}.]"
         return f"[The user brought undone file changes back; as after that turn are: {shown}{more}.]"
+
+
+def turn_view(turn: TurnRecord) -> TurnView:
+    """Return the turn as the list of turns shows it."""
+    changes = tuple(sorted(_described(tuple(turn.changes.values()))))
+    lost = not_undoable(dict(turn.lost), [])
+    doubtful = tuple((path, turn.doubts[path].command) for path in turn.doubtful())
+    return TurnView(turn.number, turn.text, turn.at, changes, lost, turn.undone is not None, doubtful)
+
+
+def _described(changes: tuple[FileChange, ...]) -> Iterator[tuple[str, str]]:
+    """Yield names and what happened to them; a deleted and a created file of the same bytes are one move."""
+    gone: dict[FileState, list[str]] = {}
+    for change in changes:
+        if change.after == ABSENT and change.before.kind is EntryKind.FILE and change.before.size:
+            gone.setdefault(change.before, []).append(change.path)
+    moved: set[str] = set()
+    for change in changes:
+        if change.before == ABSENT and gone.get(change.after):
+            old = gone[change.after].pop()
+            moved |= {change.path, old}
+            yield change.path, f"moved from {old}"
+    for change in changes:
+        if change.path not in moved:
+            yield change.path, change.verb
+
+
+def not_undoable(lost: Mapping[str, str], ignored: Sequence[str]) -> tuple[str, ...]:
+    """Return a text for each reason, such as `node_modules/ and 3 others (ignored by git)`."""
+    by_reason: dict[str, list[str]] = {}
+    for name, why in lost.items():
+        by_reason.setdefault(why, []).append(name)
+    if ignored:
+        by_reason.setdefault("ignored by git", []).extend(ignored)
+    texts: list[str] = []
+    for why, names in by_reason.items():
+        texts += [f"{_enumerated(sorted(names))} ({why})"] if why else names
+    return tuple(texts)
+
+
+def _enumerated(names: list[str]) -> str:
+    if len(names) <= _MAX_NAMES:
+        return ", ".join(names)
+    kept = names[: _MAX_NAMES - 1]
+    return f"{', '.join(kept)} and {len(names) - len(kept)} others"

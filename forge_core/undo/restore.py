@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 
 from forge_core.undo.file_state import ABSENT, EntryKind, FileChange, FileState
 from forge_core.undo.report import Conflict
-from forge_core.undo.snapshot.listing import stamp_of
 from forge_core.undo.storage.content_store import ContentStore
-from forge_core.undo.storage.file_tree import FileTree, TooLargeError
+from forge_core.undo.storage.file_tree import FileTree, TooLargeError, stamp_of
 
 _SYNCED_EACH = 100
 _STAND_IN_BYTES = 2

@@ -10,8 +10,10 @@ user's.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 
 from forge_core.undo.attribution.evidence import (
     archive_digests,
@@ -60,6 +62,26 @@ class AttributionContext:
     """When the command was known to have ended; 0: it runs."""
     exit_status: int | None = None
     """Of the line; None: it runs, or the status isn't known."""
+
+
+class SourceFiles:
+    """Files by their paths, in order: those below a folder follow each other."""
+
+    def __init__(self, files: Mapping[str, FileState]) -> None:
+        self._files = files
+        self._sorted: list[str] | None = None
+
+    def digests_below(self, path: str) -> frozenset[str]:
+        """The sha256 of the file at `path`, or of all files below it ("": of all)."""
+        if path in self._files:
+            return frozenset({self._files[path].digest})
+        if self._sorted is None:
+            self._sorted = sorted(self._files)
+        first = bisect_left(self._sorted, f"{path}/" if path else "")
+        below = takewhile(
+            lambda one: not path or one.startswith(f"{path}/"), islice(self._sorted, first, None)
+        )
+        return frozenset(self._files[one].digest for one in below)
 
 
 class Attribution:

@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
+from forge_core.undo.storage.file_tree import FILE_TYPE_MASK, stamp_of
 from forge_core.workspace.ignore import IgnoreRules
 
 MAX_ENTRIES = 50_000
 """A larger workspace is not watched: a look would take a second and more."""
 MAX_SECONDS = 5.0
 """The same for a slow file system."""
-_TYPE, _FILE, _FOLDER, _LINK = 0o170000, stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -43,15 +43,6 @@ class Listing:
             for found in (self.stamps, self.status, self.ignored):
                 for name in [name for name in found if name == path or name.startswith(below)]:
                     del found[name]
-
-
-def stamp_of(status: os.stat_result) -> int:
-    """A number made of what changes when an entry does. A folder's counts its mode alone: its times change
-    with what is in it. The change time stands for the modification time too, and can't be set back."""
-    mode = status.st_mode
-    if mode & _TYPE in (_FILE, _LINK):
-        return hash((status.st_ctime_ns, status.st_size, status.st_ino, mode))
-    return hash((mode, 0 if mode & _TYPE == _FOLDER else status.st_ino))
 
 
 def scan(
@@ -129,11 +120,13 @@ def _list(
             except OSError:
                 continue
             mode = status.st_mode
-            if mode & _TYPE == _FILE:  # as stamp_of has it; the call alone would be a tenth of the walk
+            if (
+                mode & FILE_TYPE_MASK == stat.S_IFREG
+            ):  # as stamp_of has it; the call alone would be a tenth of the walk
                 stamp = hash((status.st_ctime_ns, status.st_size, status.st_ino, mode))
             else:
                 stamp = stamp_of(status)
-                if mode & _TYPE == _FOLDER:
+                if mode & FILE_TYPE_MASK == stat.S_IFDIR:
                     folders.append(path + "/")
             stamps[path] = stamp
             if known.get(path) != stamp:

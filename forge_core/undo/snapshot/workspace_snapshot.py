@@ -10,18 +10,16 @@ from __future__ import annotations
 import contextlib
 import stat
 import time
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import islice, takewhile
 from pathlib import Path
 
 from forge_core.undo.file_state import ABSENT, EntryKind, FileChange, FileState
 from forge_core.undo.snapshot.file_capture import FileCapture
-from forge_core.undo.snapshot.listing import MAX_ENTRIES, Listing, scan, stamp_of
+from forge_core.undo.snapshot.listing import MAX_ENTRIES, Listing, scan
 from forge_core.undo.snapshot.mount_points import NoMounts, StandIns
 from forge_core.undo.storage.content_store import ContentStore
-from forge_core.undo.storage.file_tree import FileTree, TooLargeError
+from forge_core.undo.storage.file_tree import FileTree, TooLargeError, stamp_of
 from forge_core.undo.storage.git_objects import GitObjects
 from forge_core.workspace.ignore import IgnoreRules
 
@@ -47,26 +45,6 @@ class SnapshotDiff:
     changed_at_ns: dict[str, int] = field(default_factory=dict)
     """The change time of what is there."""
     gave_up: str = ""
-
-
-class SourceFiles:
-    """Files by their paths, in order: those below a folder follow each other."""
-
-    def __init__(self, files: Mapping[str, FileState]) -> None:
-        self._files = files
-        self._sorted: list[str] | None = None
-
-    def digests_below(self, path: str) -> frozenset[str]:
-        """The sha256 of the file at `path`, or of all files below it ("": of all)."""
-        if path in self._files:
-            return frozenset({self._files[path].digest})
-        if self._sorted is None:
-            self._sorted = sorted(self._files)
-        first = bisect_left(self._sorted, f"{path}/" if path else "")
-        below = takewhile(
-            lambda one: not path or one.startswith(f"{path}/"), islice(self._sorted, first, None)
-        )
-        return frozenset(self._files[one].digest for one in below)
 
 
 class WorkspaceSnapshot:

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 
 from forge_core.undo.file_state import ABSENT, EntryKind, FileState
 
+FILE_TYPE_MASK = 0o170000
+"""The bits of a mode that hold the file type, as S_IFMT in inode(7)."""
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -161,6 +163,15 @@ class FileTree:
                 if old is None or not stat.S_ISREG(old.st_mode) or old.st_nlink > 1:
                     raise
                 _write_in_place(fd, name, data, mode)
+
+
+def stamp_of(status: os.stat_result) -> int:
+    """A number made of what changes when an entry does. A folder's counts its mode alone: its times change
+    with what is in it. The change time stands for the modification time too, and can't be set back."""
+    mode = status.st_mode
+    if mode & FILE_TYPE_MASK in (stat.S_IFREG, stat.S_IFLNK):
+        return hash((status.st_ctime_ns, status.st_size, status.st_ino, mode))
+    return hash((mode, 0 if mode & FILE_TYPE_MASK == stat.S_IFDIR else status.st_ino))
 
 
 def read_file(fd: int, max_bytes: int) -> Content:

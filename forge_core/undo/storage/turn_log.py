@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-from forge_core.undo.file_state import ABSENT, EntryKind, FileChange, FileState
-from forge_core.undo.report import TurnFiles, TurnView
+from forge_core.undo.file_state import FileChange
 from forge_core.undo.storage.turn_file import TurnFile
 from forge_core.undo.storage.turn_history import History, TurnRecord
-from forge_core.undo.summaries import not_undoable
 
 
 class TurnLog:
@@ -85,14 +83,10 @@ class TurnLog:
     def compact(self) -> None:
         self._write(lambda: self._index.rewrite(self.history))
 
-    def views(self) -> tuple[TurnView, ...]:
-        return tuple(_view(turn) for turn in tuple(self.history) if not turn.is_empty)
-
-    def last(self) -> TurnFiles | None:
-        """What the turn that runs, or else the last one, has changed so far; after a resume the last that
-        changed something. None before the first."""
-        turn = self._last or next(reversed([*self.history]), None)
-        return None if turn is None else TurnFiles(_view(turn), dict(turn.changes))
+    @property
+    def last(self) -> TurnRecord | None:
+        """The turn that runs, or else the last one; after a resume the last that changed something."""
+        return self._last or next(reversed([*self.history]), None)
 
     def tell(self, sentence: str) -> None:
         """Tells the person; each sentence once a turn."""
@@ -117,27 +111,3 @@ class TurnLog:
         except OSError as error:
             reason = error.strerror or str(error)
             self.tell(f"Undo works only until Forge ends: its record can't be written ({reason}).")
-
-
-def _view(turn: TurnRecord) -> TurnView:
-    changes = tuple(sorted(_told(tuple(turn.changes.values()))))
-    lost = not_undoable(dict(turn.lost), [])
-    doubtful = tuple((path, turn.doubts[path].command) for path in turn.doubtful())
-    return TurnView(turn.number, turn.text, turn.at, changes, lost, turn.undone is not None, doubtful)
-
-
-def _told(changes: tuple[FileChange, ...]) -> Iterator[tuple[str, str]]:
-    """Name and what happened; a file that went and one that came with the same bytes are one move."""
-    gone: dict[FileState, list[str]] = {}
-    for change in changes:
-        if change.after == ABSENT and change.before.kind is EntryKind.FILE and change.before.size:
-            gone.setdefault(change.before, []).append(change.path)
-    moved: set[str] = set()
-    for change in changes:
-        if change.before == ABSENT and gone.get(change.after):
-            old = gone[change.after].pop()
-            moved |= {change.path, old}
-            yield change.path, f"moved from {old}"
-    for change in changes:
-        if change.path not in moved:
-            yield change.path, change.verb

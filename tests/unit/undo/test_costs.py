@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.undo.attribution.command_changes import Attribution, AttributionContext
+from forge_core.undo.attribution.command_changes import Attribution, AttributionContext, SourceFiles
 from forge_core.undo.change_recorder import ChangeRecorder
 from forge_core.undo.expected_effects import Claim, Covers, ExpectedEffects, FileEffect
 from forge_core.undo.file_state import ABSENT, EntryKind, FileChange, FileState
-from forge_core.undo.snapshot.workspace_snapshot import SourceFiles
 from forge_core.undo.storage.git_objects import GitObjects
 from tests.unit.undo.workspace import Workspace, make_repository, make_workspace, shell
 
