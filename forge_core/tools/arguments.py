@@ -53,12 +53,6 @@ def text_of(arguments: Mapping[str, Any], *names: str) -> str:
     return next((value.strip() for name in names if isinstance(value := arguments.get(name), str)), "")
 
 
-def search_target(arguments: Mapping[str, Any]) -> str:
-    """Return the pattern of an unchecked search, with the folder where one is given: "main in src"."""
-    pattern, folder = text_of(arguments, "pattern"), text_of(arguments, "path")
-    return pattern if folder in ("", ".") else f"{pattern} in {folder}"
-
-
 def records_of(arguments: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     """Return the objects in an unchecked argument that should be an array of objects."""
     value = arguments.get(name)

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from forge_core.approval import Effect, ToolKind
+from forge_core.approval import Effect
 from forge_core.errors import ToolError
-from forge_core.result import FileDiff
 from forge_core.tools.arguments import files_of
-from forge_core.tools.base import (
-    BaseTool,
-    ExecutionContext,
-    ToolCategory,
-    ToolParameter,
-    ToolResult,
-    ToolUse,
-)
+from forge_core.tools.base import ExecutionContext, ToolParameter, ToolUse
 from forge_core.tools.editing.draft import Draft
+from forge_core.tools.editing.editing_tool import EditingTool
 from forge_core.tools.editing.file_changes import (
     Change,
     Current,
     check_parent,
-    commit,
     current,
-    locked,
     new_file,
     target_of,
 )
@@ -39,7 +29,7 @@ from forge_core.tools.paths import locate, shown
 _HEADER = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
 
 
-class ApplyPatchTool(BaseTool):
+class ApplyPatchTool(EditingTool):
     """A patch in the `*** Begin Patch` grammar, by the same engine as `edit`."""
 
     name = "apply_patch"
@@ -54,16 +44,23 @@ class ApplyPatchTool(BaseTool):
     parameters = (
         ToolParameter("patch", "string", "The whole patch, from '*** Begin Patch' to '*** End Patch'."),
     )
-    category = ToolCategory.FILE
-    effect = Effect.WRITE
-    kind = ToolKind.WRITE
     title = "Patch"
-    action = "edit a file"
 
-    async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
-        paths = _paths(parse_patch(params["patch"]), context)
-        async with locked(target_of(path, context)[0].path for path in paths):
-            return await commit(await asyncio.to_thread(_plan, params["patch"], context), context)
+    def plan(self, params: dict[str, Any], context: ExecutionContext) -> list[Change]:
+        sections = parse_patch(params["patch"])
+        seen: set[Path] = set()
+        for path in _paths(sections, context):
+            real = target_of(path, context)[0].path
+            if real in seen:
+                raise ToolError(
+                    f"{shown(path, context)!r} is named twice in the patch. Nothing was written. Put all "
+                    "that is to become of it in one section."
+                )
+            seen.add(real)
+        return [change for section in sections for change in _changes(section, context)]
+
+    def paths(self, params: dict[str, Any], context: ExecutionContext) -> Sequence[Path]:
+        return _paths(parse_patch(params["patch"]), context)
 
     def target(self, arguments: Mapping[str, Any]) -> str:
         return files_of(_HEADER.findall(str(arguments.get("patch", ""))))
@@ -73,44 +70,19 @@ class ApplyPatchTool(BaseTool):
             sections = parse_patch(str(params.get("patch", "")))
         except ToolError:  # the call will fail with these words; until then it touches nothing
             return ToolUse(Effect.WRITE, "a patch that cannot be read", (context.root,))
+        gone = [section.path for section in sections if section.kind == "delete"]
         return ToolUse(
             Effect.WRITE,
-            ", ".join(_label(section) for section in sections),
+            ", ".join(" \u2192 ".join(filter(None, (one.path, one.move_to))) for one in sections),
             tuple(dict.fromkeys(_paths(sections, context))),
             is_destructive=any(section.kind == "delete" or section.move_to for section in sections),
-            details={"Deletes": ", ".join(gone)} if (gone := _gone(sections)) else {},
+            details={"Deletes": ", ".join(gone)} if gone else {},
         )
-
-    async def preview(self, params: dict[str, Any], context: ExecutionContext) -> tuple[FileDiff, ...]:
-        changes = await asyncio.to_thread(_plan, params["patch"], context)
-        return tuple([await asyncio.to_thread(change.diff) for change in changes if not change.is_told])
-
-
-def _label(section: Section) -> str:
-    return f"{section.path} \u2192 {section.move_to}" if section.move_to else section.path
-
-
-def _gone(sections: Iterable[Section]) -> list[str]:
-    return [section.path for section in sections if section.kind == "delete"]
 
 
 def _paths(sections: Iterable[Section], context: ExecutionContext) -> list[Path]:
     names = [name for one in sections for name in (one.path, one.move_to) if name is not None]
     return [locate(name, context) for name in names]
-
-
-def _plan(patch: str, context: ExecutionContext) -> list[Change]:
-    sections = parse_patch(patch)
-    seen: set[Path] = set()
-    for path in _paths(sections, context):
-        real = target_of(path, context)[0].path
-        if real in seen:
-            raise ToolError(
-                f"{shown(path, context)!r} is named twice in the patch. Nothing was written. Put all that "
-                "is to become of it in one section."
-            )
-        seen.add(real)
-    return [change for section in sections for change in _changes(section, context)]
 
 
 def _changes(section: Section, context: ExecutionContext) -> list[Change]:

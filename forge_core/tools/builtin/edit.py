@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Mapping
 from typing import Any
 
-from forge_core.approval import Effect, ToolKind
 from forge_core.errors import ToolError
-from forge_core.result import FileDiff
-from forge_core.tools.arguments import text_of
-from forge_core.tools.base import (
-    BaseTool,
-    ExecutionContext,
-    ToolCategory,
-    ToolParameter,
-    ToolResult,
-    ToolUse,
-)
+from forge_core.tools.base import ExecutionContext, ToolParameter
 from forge_core.tools.editing.draft import Draft
-from forge_core.tools.editing.file_changes import Change, commit, current, locked, target_of
+from forge_core.tools.editing.editing_tool import EditingTool
+from forge_core.tools.editing.file_changes import Change, current
 from forge_core.tools.paths import locate, shown
 
 
-class EditTool(BaseTool):
+class EditTool(EditingTool):
     """Replaces one text by another, exact and unique; every other byte of the file stays as it is."""
 
     name = "edit"
@@ -47,32 +36,11 @@ class EditTool(BaseTool):
             default=False,
         ),
     )
-    category = ToolCategory.FILE
-    effect = Effect.WRITE
-    kind = ToolKind.WRITE
-    title = "Edit"
-    action = "edit a file"
 
-    async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
+    def plan(self, params: dict[str, Any], context: ExecutionContext) -> list[Change]:
         path = locate(params["file_path"], context)
-        async with locked([target_of(path, context)[0].path]):
-            return await commit([await asyncio.to_thread(_plan, params, context)], context)
-
-    def target(self, arguments: Mapping[str, Any]) -> str:
-        return text_of(arguments, "path", "file_path")
-
-    def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
-        return ToolUse(Effect.WRITE, params["file_path"], (locate(params["file_path"], context),))
-
-    async def preview(self, params: dict[str, Any], context: ExecutionContext) -> tuple[FileDiff, ...]:
-        change = await asyncio.to_thread(_plan, params, context)
-        return (await asyncio.to_thread(change.diff),)
-
-
-def _plan(params: dict[str, Any], context: ExecutionContext) -> Change:
-    path = locate(params["file_path"], context)
-    if not params["old_string"] and not os.path.lexists(path):
-        raise ToolError(f"{shown(path, context)!r} does not exist. Use write to make a new file.")
-    draft = Draft(current(path, context))
-    draft.edit(params["old_string"], params["new_string"], replace_all=params.get("replace_all", False))
-    return draft.change()
+        if not params["old_string"] and not os.path.lexists(path):
+            raise ToolError(f"{shown(path, context)!r} does not exist. Use write to make a new file.")
+        draft = Draft(current(path, context))
+        draft.edit(params["old_string"], params["new_string"], replace_all=params.get("replace_all", False))
+        return [draft.change()]

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from forge_core.approval import Effect, ToolKind
 from forge_core.errors import ToolError
-from forge_core.events import Subject
 from forge_core.permissions.path_info import is_secret
-from forge_core.result import FileDiff
-from forge_core.tools.arguments import search_target, text_of
-from forge_core.tools.base import (
-    BaseTool,
-    ExecutionContext,
-    ToolCategory,
-    ToolParameter,
-    ToolResult,
-    ToolUse,
-)
-from forge_core.tools.paths import folder_status, kept_in_place, locate, scope, shown
-from forge_core.tools.threads import in_thread
+from forge_core.tools.base import ExecutionContext, ToolParameter, ToolResult
+from forge_core.tools.paths import folder_status, locate, scope, shown
+from forge_core.tools.searching.folder_tool import FolderTool
 from forge_core.workspace.globs import compile_glob
 from forge_core.workspace.ignore import IgnoreRules, WalkEntry, walk
 
 MAX_RESULTS = 100
 
 
-class GlobTool(BaseTool):
+class GlobTool(FolderTool):
     """Finds files by a pattern, newest first, as git sees the folder."""
 
     name = "glob"
@@ -44,28 +31,40 @@ class GlobTool(BaseTool):
         ToolParameter("pattern", "string", "For example src/**/*.ts or test_*.py, relative to path."),
         ToolParameter("path", "string", "Folder to search in. Default: the workspace.", required=False),
     )
-    category = ToolCategory.SEARCH
-    effect = Effect.READ
-    kind = ToolKind.LOOK
     title = "Find"
-    timeout_s = 60.0
 
-    async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
-        return await in_thread(_glob, params, context)
+    def search(self, params: dict[str, Any], context: ExecutionContext, stop: threading.Event) -> ToolResult:
+        folder, pattern = _split(params, context)
+        folder_status(folder, context)
+        if ".." in pattern.split("/"):
+            raise ToolError(
+                f"the pattern {params['pattern']!r} has '..' behind a wildcard. Give the folder as path."
+            )
+        root, start = scope(folder, context)
+        below = len(start) + 1 if start else 0
+        expression = compile_glob(pattern, any_depth=True)
+        found: list[tuple[float, str]] = []
+        secrets = 0
+        for one in walk(root, IgnoreRules(root), start=start, stop=stop.is_set):
+            if one.is_folder or not expression.fullmatch(one.path[below:]):
+                continue
+            if is_secret(one.path) or (context.hides is not None and context.hides(root / one.path)):
+                secrets += 1
+                continue
+            found.append((_modified(one), one.path))
+        found.sort(key=lambda pair: (-pair[0], pair[1]))
+        rows = [shown(root / path, context) for _, path in found[:MAX_RESULTS]]
+        if len(found) > MAX_RESULTS:
+            rows.append(f"[{len(found) - MAX_RESULTS:,} more; narrow the pattern or give a path]")
+        if secrets:
+            rows.append(f"[{secrets} key, .env or denied file{'s' if secrets > 1 else ''} left out]")
+        count = f"{len(found):,} file{'' if len(found) == 1 else 's'}"
+        if not found:
+            rows.insert(0, f"No file matches {params['pattern']!r} here (ignored ones aside).")
+        return ToolResult(True, "\n".join(rows), summary=count, metadata={"count": len(found)})
 
-    def target(self, arguments: Mapping[str, Any]) -> str:
-        return search_target(arguments)
-
-    def subject(self, arguments: Mapping[str, Any]) -> Subject:
-        pattern = text_of(arguments, "pattern")
-        return Subject("searched", "pattern", pattern, pattern)
-
-    def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
-        return ToolUse(Effect.READ, params["pattern"], (_split(params, context)[0],))
-
-    async def preview(self, params: dict[str, Any], context: ExecutionContext) -> tuple[FileDiff, ...]:
-        await asyncio.to_thread(folder_status, _split(params, context)[0], context)
-        return ()
+    def folder(self, params: dict[str, Any], context: ExecutionContext) -> Path:
+        return _split(params, context)[0]
 
 
 def _split(params: dict[str, Any], context: ExecutionContext) -> tuple[Path, str]:
@@ -80,44 +79,6 @@ def _split(params: dict[str, Any], context: ExecutionContext) -> tuple[Path, str
     if not leads_away:
         return folder, pattern
     return locate("/".join(head) or "/", ExecutionContext(folder)), "./" + "/".join(parts)
-
-
-def _glob(params: dict[str, Any], context: ExecutionContext, stop: threading.Event) -> ToolResult:
-    folder, pattern = _split(params, context)
-    with kept_in_place(folder, context):
-        return _found(folder, pattern, params, context, stop)
-
-
-def _found(
-    folder: Path, pattern: str, params: dict[str, Any], context: ExecutionContext, stop: threading.Event
-) -> ToolResult:
-    folder_status(folder, context)
-    if ".." in pattern.split("/"):
-        raise ToolError(
-            f"the pattern {params['pattern']!r} has '..' behind a wildcard. Give the folder as path."
-        )
-    root, start = scope(folder, context)
-    below = len(start) + 1 if start else 0
-    expression = compile_glob(pattern, any_depth=True)
-    found: list[tuple[float, str]] = []
-    secrets = 0
-    for one in walk(root, IgnoreRules(root), start=start, stop=stop.is_set):
-        if one.is_folder or not expression.fullmatch(one.path[below:]):
-            continue
-        if is_secret(one.path) or (context.hides is not None and context.hides(root / one.path)):
-            secrets += 1
-            continue
-        found.append((_modified(one), one.path))
-    found.sort(key=lambda pair: (-pair[0], pair[1]))
-    rows = [shown(root / path, context) for _, path in found[:MAX_RESULTS]]
-    if len(found) > MAX_RESULTS:
-        rows.append(f"[{len(found) - MAX_RESULTS:,} more; narrow the pattern or give a path]")
-    if secrets:
-        rows.append(f"[{secrets} key, .env or denied file{'s' if secrets > 1 else ''} left out]")
-    count = f"{len(found):,} file{'' if len(found) == 1 else 's'}"
-    if not found:
-        rows.insert(0, f"No file matches {params['pattern']!r} here (ignored ones aside).")
-    return ToolResult(True, "\n".join(rows), summary=count, metadata={"count": len(found)})
 
 
 def _modified(one: WalkEntry) -> float:

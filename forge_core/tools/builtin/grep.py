@@ -5,36 +5,31 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from forge_core.approval import Effect, ToolKind
 from forge_core.errors import ToolError
-from forge_core.events import Subject
 from forge_core.result import FileDiff
-from forge_core.tools.arguments import search_target, text_of
-from forge_core.tools.base import (
-    BaseTool,
-    ExecutionContext,
-    ToolCategory,
-    ToolParameter,
-    ToolResult,
-    ToolUse,
-)
+from forge_core.tools.base import ExecutionContext, ToolParameter, ToolResult
 from forge_core.tools.editing.text import is_binary
-from forge_core.tools.paths import folder_status, kept_in_place, locate, read_bytes, scope, shown
+from forge_core.tools.paths import folder_status, locate, read_bytes, scope, shown
 from forge_core.tools.searching.engine import MAX_ROWS, Engine
 from forge_core.tools.searching.file_filter import Admission
+from forge_core.tools.searching.folder_tool import FolderTool
 from forge_core.tools.searching.query import Query
 from forge_core.tools.searching.result_rows import MAX_LINE_CHARS, Window, content, listing
-from forge_core.tools.threads import in_thread
 
 DEFAULT_HEAD_LIMIT = 250
 MAX_CONTEXT = 50
 
 
-class GrepTool(BaseTool):
+def _context_lines(name: str, where: str) -> ToolParameter:
+    return ToolParameter(
+        name, "integer", f"Lines shown {where}, up to {MAX_CONTEXT}.", False, 0, None, 0, MAX_CONTEXT
+    )
+
+
+class GrepTool(FolderTool):
     """Searches the text of files with ripgrep, else with an engine of our own that gives the same answers."""
 
     name = "grep"
@@ -59,36 +54,9 @@ class GrepTool(BaseTool):
             default="content",
             enum=("content", "files", "count"),
         ),
-        ToolParameter(
-            "before",
-            "integer",
-            f"Lines shown before each match (-B), up to {MAX_CONTEXT}.",
-            False,
-            0,
-            None,
-            0,
-            MAX_CONTEXT,
-        ),
-        ToolParameter(
-            "after",
-            "integer",
-            f"Lines shown after each match (-A), up to {MAX_CONTEXT}.",
-            False,
-            0,
-            None,
-            0,
-            MAX_CONTEXT,
-        ),
-        ToolParameter(
-            "context",
-            "integer",
-            f"Lines shown around each match (-C), up to {MAX_CONTEXT}.",
-            False,
-            0,
-            None,
-            0,
-            MAX_CONTEXT,
-        ),
+        _context_lines("before", "before each match (-B)"),
+        _context_lines("after", "after each match (-A)"),
+        _context_lines("context", "around each match (-C)"),
         ToolParameter(
             "ignore_case", "boolean", "Upper and lower case are the same. Default false.", False, False
         ),
@@ -106,23 +74,13 @@ class GrepTool(BaseTool):
             "offset", "integer", "Matches (or files) to pass over first. Default 0.", False, 0, None, 0
         ),
     )
-    category = ToolCategory.SEARCH
-    effect = Effect.READ
-    kind = ToolKind.LOOK
     title = "Search"
     timeout_s = 90.0
 
     def __init__(self, engine: Engine | None = None) -> None:
         self._engine = engine
 
-    async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
-        return await in_thread(self._grep, params, context)
-
-    def _grep(self, params: dict[str, Any], context: ExecutionContext, stop: threading.Event) -> ToolResult:
-        with kept_in_place(locate(params.get("path") or ".", context), context):
-            return self._found(params, context, stop)
-
-    def _found(self, params: dict[str, Any], context: ExecutionContext, stop: threading.Event) -> ToolResult:
+    def search(self, params: dict[str, Any], context: ExecutionContext, stop: threading.Event) -> ToolResult:
         engine = self._engine or Engine.best()
         query = _query(params, context)
         counts = engine.count(query, Admission(query, context.hides).admits, stop)
@@ -148,16 +106,6 @@ class GrepTool(BaseTool):
         total, files = sum(counts.values()), len(counts)
         summary = f"{total:,} match{'' if total == 1 else 'es'} in {files:,} file{'' if files == 1 else 's'}"
         return ToolResult(True, "\n".join(rows), summary=summary, metadata={"matches": total, "files": files})
-
-    def target(self, arguments: Mapping[str, Any]) -> str:
-        return search_target(arguments)
-
-    def subject(self, arguments: Mapping[str, Any]) -> Subject:
-        pattern = text_of(arguments, "pattern")
-        return Subject("searched", "pattern", pattern, pattern)
-
-    def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
-        return ToolUse(Effect.READ, params["pattern"], (locate(params.get("path") or ".", context),))
 
     async def preview(self, params: dict[str, Any], context: ExecutionContext) -> tuple[FileDiff, ...]:
         await asyncio.to_thread(_query, params, context)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import posixpath
 import threading
@@ -11,20 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from forge_core.approval import Effect, ToolKind
 from forge_core.events import Subject
-from forge_core.result import FileDiff
 from forge_core.tools.arguments import text_of
-from forge_core.tools.base import (
-    BaseTool,
-    ExecutionContext,
-    ToolCategory,
-    ToolParameter,
-    ToolResult,
-    ToolUse,
-)
-from forge_core.tools.paths import folder_status, kept_in_place, locate, scope, shown
-from forge_core.tools.threads import in_thread
+from forge_core.tools.base import ExecutionContext, ToolParameter, ToolResult
+from forge_core.tools.paths import folder_status, scope, shown
+from forge_core.tools.searching.folder_tool import FolderTool
 from forge_core.workspace.ignore import IgnoreRules
 
 DEFAULT_DEPTH = 2
@@ -34,7 +24,7 @@ _MAX_IN_FOLDER = 100
 """Of one folder below the first, so that a single big one does not hide all others."""
 
 
-class LsTool(BaseTool):
+class LsTool(FolderTool):
     """Shows what is in a folder."""
 
     name = "ls"
@@ -55,14 +45,20 @@ class LsTool(BaseTool):
             maximum=MAX_DEPTH,
         ),
     )
-    category = ToolCategory.SEARCH
-    effect = Effect.READ
-    kind = ToolKind.LOOK
     title = "List"
-    timeout_s = 60.0
 
-    async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
-        return await in_thread(_ls, params, context)
+    def search(self, params: dict[str, Any], context: ExecutionContext, stop: threading.Event) -> ToolResult:
+        folder = self.folder(params, context)
+        folder_status(folder, context)
+        root, start = scope(folder, context)
+        tally = _Tally(IgnoreRules(root), params.get("depth") or DEFAULT_DEPTH, stop)
+        rows = [f"{shown(folder, context)}/", *_rows(start, 1, tally)]
+        if tally.shown == 0:
+            rows.append("  (empty)")
+        if tally.left_out:
+            rows.append(f"[{tally.left_out:,} more entries; give a path or a smaller depth]")
+        entries = f"{tally.shown:,} {'entry' if tally.shown == 1 else 'entries'}"
+        return ToolResult(True, "\n".join(rows), summary=entries, metadata={"count": tally.shown})
 
     def target(self, arguments: Mapping[str, Any]) -> str:
         return text_of(arguments, "path") if "path" in arguments else "."
@@ -70,14 +66,6 @@ class LsTool(BaseTool):
     def subject(self, arguments: Mapping[str, Any]) -> Subject:
         folder = posixpath.normpath(text_of(arguments, "path") or ".")
         return Subject("listed", "folder", folder, folder)
-
-    def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
-        given = params.get("path") or "."
-        return ToolUse(Effect.READ, given, (locate(given, context),))
-
-    async def preview(self, params: dict[str, Any], context: ExecutionContext) -> tuple[FileDiff, ...]:
-        await asyncio.to_thread(folder_status, locate(params.get("path") or ".", context), context)
-        return ()
 
 
 @dataclass(slots=True)
@@ -87,21 +75,6 @@ class _Tally:
     stop: threading.Event
     shown: int = 0
     left_out: int = 0
-
-
-def _ls(params: dict[str, Any], context: ExecutionContext, stop: threading.Event) -> ToolResult:
-    folder = locate(params.get("path") or ".", context)
-    with kept_in_place(folder, context):
-        folder_status(folder, context)
-        root, start = scope(folder, context)
-        tally = _Tally(IgnoreRules(root), params.get("depth") or DEFAULT_DEPTH, stop)
-        rows = [f"{shown(folder, context)}/", *_rows(start, 1, tally)]
-    if tally.shown == 0:
-        rows.append("  (empty)")
-    if tally.left_out:
-        rows.append(f"[{tally.left_out:,} more entries; give a path or a smaller depth]")
-    entries = f"{tally.shown:,} {'entry' if tally.shown == 1 else 'entries'}"
-    return ToolResult(True, "\n".join(rows), summary=entries, metadata={"count": tally.shown})
 
 
 def _rows(folder: str, level: int, tally: _Tally) -> Iterator[str]:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from forge_core.approval import Effect, ToolKind
+from forge_core.approval import Effect
 from forge_core.errors import ToolError
-from forge_core.result import FileDiff
 from forge_core.tools.arguments import files_of, records_of, text_of
-from forge_core.tools.base import (
-    BaseTool,
-    ExecutionContext,
-    ToolCategory,
-    ToolParameter,
-    ToolResult,
-    ToolUse,
-)
+from forge_core.tools.base import ExecutionContext, ToolParameter, ToolUse
 from forge_core.tools.editing.draft import Draft
-from forge_core.tools.editing.file_changes import Change, commit, current, locked, target_of
+from forge_core.tools.editing.editing_tool import EditingTool
+from forge_core.tools.editing.file_changes import Change, current, target_of
 from forge_core.tools.paths import locate
 
 MAX_EDITS = 200
@@ -38,7 +30,7 @@ _EDIT = {
 }
 
 
-class MultiEditTool(BaseTool):
+class MultiEditTool(EditingTool):
     """Several edits, each as `edit` makes it. Those of one file apply one after the other, each to the result
     of those before it; nothing is written unless all of them apply (see `Draft` for edits of edits)."""
 
@@ -64,16 +56,29 @@ class MultiEditTool(BaseTool):
             items=_EDIT,
         ),
     )
-    category = ToolCategory.FILE
-    effect = Effect.WRITE
-    kind = ToolKind.WRITE
-    title = "Edit"
-    action = "edit a file"
 
-    async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
-        paths = [path for path, _ in _by_file(params, context)]
-        async with locked(target_of(path, context)[0].path for path in paths):
-            return await commit(await asyncio.to_thread(_plan, params, context), context)
+    def plan(self, params: dict[str, Any], context: ExecutionContext) -> list[Change]:
+        changes: list[Change] = []
+        for path, edits in _by_file(params, context):
+            draft: Draft | None = None
+            for number, edit in edits:
+                try:
+                    draft = draft or Draft(current(path, context))
+                    replace_all = bool(edit.get("replace_all", False))
+                    draft.edit(edit["old_string"], edit["new_string"], replace_all=replace_all)
+                except ToolError as error:
+                    raise ToolError(
+                        f"Edit {number} of {len(params['edits'])}: {error} No edit of this call was made."
+                    ) from error
+            if draft is not None:
+                changes.append(draft.change())
+        changed = [change for change in changes if change.data != change.before]
+        if not changed:
+            raise ToolError("The edits cancel each other out: no file would change. Nothing was written.")
+        return changed
+
+    def paths(self, params: dict[str, Any], context: ExecutionContext) -> Sequence[Path]:
+        return [path for path, _ in _by_file(params, context)]
 
     def target(self, arguments: Mapping[str, Any]) -> str:
         records = [arguments, *records_of(arguments, "edits")]
@@ -85,27 +90,18 @@ class MultiEditTool(BaseTool):
         paths = tuple(dict.fromkeys(locate(name, context) for name in names))
         return ToolUse(Effect.WRITE, ", ".join(names), paths or (context.root,))
 
-    async def preview(self, params: dict[str, Any], context: ExecutionContext) -> tuple[FileDiff, ...]:
-        changes = await asyncio.to_thread(_plan, params, context)
-        return tuple([await asyncio.to_thread(change.diff) for change in changes])
-
-
-def _edits(params: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    edits = params.get("edits")
-    return [one for one in edits if isinstance(one, Mapping)] if isinstance(edits, list | tuple) else []
-
 
 def _names(params: Mapping[str, Any]) -> list[str]:
     """The file of each edit as it was named; "" where none was."""
     usual = params.get("file_path") or ""
-    return [str(one.get("file_path") or usual) for one in _edits(params)] or [str(usual)]
+    return [str(one.get("file_path") or usual) for one in records_of(params, "edits")] or [str(usual)]
 
 
 def _by_file(
     params: Mapping[str, Any], context: ExecutionContext
 ) -> list[tuple[Path, list[tuple[int, Mapping[str, Any]]]]]:
     """The edits of each file with their numbers; two names of one file are the same file."""
-    edits = _edits(params)
+    edits = records_of(params, "edits")
     if not 1 <= len(edits) <= MAX_EDITS:
         raise ToolError(f"edits holds {len(edits)} edits; it takes 1 to {MAX_EDITS}.")
     files: dict[Path, tuple[Path, list[tuple[int, Mapping[str, Any]]]]] = {}
@@ -115,26 +111,3 @@ def _by_file(
         path = locate(name, context)
         files.setdefault(target_of(path, context)[0].path, (path, []))[1].append((number, edit))
     return list(files.values())
-
-
-def _plan(params: Mapping[str, Any], context: ExecutionContext) -> list[Change]:
-    changes: list[Change] = []
-    count = len(_edits(params))
-    for path, edits in _by_file(params, context):
-        draft: Draft | None = None
-        for number, edit in edits:
-            try:
-                draft = draft or Draft(current(path, context))
-                draft.edit(
-                    edit["old_string"], edit["new_string"], replace_all=bool(edit.get("replace_all", False))
-                )
-            except ToolError as error:
-                raise ToolError(
-                    f"Edit {number} of {count}: {error} No edit of this call was made."
-                ) from error
-        if draft is not None:
-            changes.append(draft.change())
-    changed = [change for change in changes if change.data != change.before]
-    if not changed:
-        raise ToolError("The edits cancel each other out: no file would change. Nothing was written.")
-    return changed

@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from forge_core.approval import Effect, ToolKind
 from forge_core.errors import ToolError
-from forge_core.result import FileDiff
-from forge_core.tools.arguments import text_of
-from forge_core.tools.base import (
-    BaseTool,
-    ExecutionContext,
-    ToolCategory,
-    ToolParameter,
-    ToolResult,
-    ToolUse,
-)
+from forge_core.tools.base import ExecutionContext, ToolParameter, ToolResult
 from forge_core.tools.editing.content_checks import refuse_placeholders
+from forge_core.tools.editing.editing_tool import EditingTool
 from forge_core.tools.editing.file_changes import Change, commit, current, locked, new_file, target_of
 from forge_core.tools.editing.text import decode, is_binary, usual_terminator, with_newlines
 from forge_core.tools.paths import locate
 
-_LINK = "Name the file that is to be made, or delete the link first."
 
-
-class WriteTool(BaseTool):
+class WriteTool(EditingTool):
     """Makes a new file, or replaces one that the model has read."""
 
     name = "write"
@@ -41,16 +29,28 @@ class WriteTool(BaseTool):
         ToolParameter("file_path", "string", "Path of the file, relative to the workspace or absolute."),
         ToolParameter("content", "string", "The complete new content."),
     )
-    category = ToolCategory.FILE
-    effect = Effect.WRITE
-    kind = ToolKind.WRITE
     title = "Write"
     action = "create or replace a file"
+
+    def plan(self, params: dict[str, Any], context: ExecutionContext) -> list[Change]:
+        given, content = params["file_path"], params["content"]
+        path = locate(given, context)
+        target, name = target_of(path, context)
+        if not given.strip() or given.rstrip().endswith("/") or target.path.is_dir():
+            raise ToolError(f"{given!r} is a directory or names none. Give the path of a file.")
+        if not target.path.exists():
+            if path.is_symlink():
+                raise ToolError(
+                    f"{name!r} is a link to {str(path.readlink())!r}, which does not exist. Name the file "
+                    "that is to be made, or delete the link first."
+                )
+            return [new_file(target, name, content, context)]
+        return [_replacing(path, content, context)]
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         path = locate(params["file_path"], context)
         async with locked([target_of(path, context)[0].path]):
-            change = await asyncio.to_thread(_plan, params, context)
+            [change] = await asyncio.to_thread(self.plan, params, context)
             if change.before == change.data:
                 return ToolResult(
                     True,
@@ -58,29 +58,6 @@ class WriteTool(BaseTool):
                     summary="no change",
                 )
             return await commit([change], context)
-
-    def target(self, arguments: Mapping[str, Any]) -> str:
-        return text_of(arguments, "path", "file_path")
-
-    def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
-        return ToolUse(Effect.WRITE, params["file_path"], (locate(params["file_path"], context),))
-
-    async def preview(self, params: dict[str, Any], context: ExecutionContext) -> tuple[FileDiff, ...]:
-        change = await asyncio.to_thread(_plan, params, context)
-        return (await asyncio.to_thread(change.diff),)
-
-
-def _plan(params: dict[str, Any], context: ExecutionContext) -> Change:
-    given, content = params["file_path"], params["content"]
-    path = locate(given, context)
-    target, name = target_of(path, context)
-    if not given.strip() or given.rstrip().endswith("/") or target.path.is_dir():
-        raise ToolError(f"{given!r} is a directory or names none. Give the path of a file.")
-    if not target.path.exists():
-        if path.is_symlink():
-            raise ToolError(f"{name!r} is a link to {str(path.readlink())!r}, which does not exist. {_LINK}")
-        return new_file(target, name, content, context)
-    return _replacing(path, content, context)
 
 
 def _replacing(path: Path, content: str, context: ExecutionContext) -> Change:

@@ -1,0 +1,49 @@
+"""The common base of the tools that edit files."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from forge_core.approval import Effect, ToolKind
+from forge_core.result import FileDiff
+from forge_core.tools.arguments import text_of
+from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolResult, ToolUse
+from forge_core.tools.editing.file_changes import Change, commit, locked, target_of
+from forge_core.tools.paths import locate
+
+
+class EditingTool(BaseTool):
+    """A tool that works out all changes of a call, by default to the one file it names, and then makes all or
+    none of them."""
+
+    category = ToolCategory.FILE
+    effect = Effect.WRITE
+    kind = ToolKind.WRITE
+    title = "Edit"
+    action = "edit a file"
+
+    @abstractmethod
+    def plan(self, params: dict[str, Any], context: ExecutionContext) -> list[Change]:
+        """Return what the files are to become. Raise ToolError if that cannot be done. Runs in a thread."""
+
+    def paths(self, params: dict[str, Any], context: ExecutionContext) -> Sequence[Path]:
+        """Return the absolute paths of the files that the call names. May raise ToolError."""
+        return [locate(params["file_path"], context)]
+
+    async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
+        async with locked(target_of(path, context)[0].path for path in self.paths(params, context)):
+            return await commit(await asyncio.to_thread(self.plan, params, context), context)
+
+    def target(self, arguments: Mapping[str, Any]) -> str:
+        return text_of(arguments, "path", "file_path")
+
+    def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
+        return ToolUse(Effect.WRITE, params["file_path"], tuple(self.paths(params, context)))
+
+    async def preview(self, params: dict[str, Any], context: ExecutionContext) -> tuple[FileDiff, ...]:
+        changes = await asyncio.to_thread(self.plan, params, context)
+        return tuple([await asyncio.to_thread(change.diff) for change in changes if not change.is_told])
