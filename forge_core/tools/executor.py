@@ -7,7 +7,7 @@ import contextlib
 import shlex
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 from weakref import WeakKeyDictionary
@@ -60,7 +60,7 @@ class ToolExecutor:
             arguments = validate(tool, params)
             if self.policy is not None:
                 context.hides = self.policy.hidden(tool.name)
-                await self._gate(self.policy, tool, arguments, context)
+                await self._authorize(_JudgedCall(self.policy, tool, arguments, context))
             result = await self._run(tool, arguments, context)
         except ToolError as error:
             summary = _SUMMARIES.get(error.outcome, "")
@@ -70,57 +70,50 @@ class ToolExecutor:
                 await context.before_images.settle()
         return self._capped(tool, result, context)
 
-    async def _gate(
-        self, policy: Policy, tool: BaseTool, arguments: dict[str, Any], context: ExecutionContext
-    ) -> None:
+    async def _authorize(self, call: _JudgedCall) -> None:
         """Returns when the call may run; raises ToolError, in words for the model, when not."""
-        verdict = _decide(policy, tool, arguments, context)
+        verdict = call.decide()
         if verdict.decision is Decision.ASK:
             started = time.monotonic()
-            await self._ask(policy, tool, arguments, context, verdict)
-            context.waited_s += time.monotonic() - started
+            await self._ask(call, verdict)
+            call.context.waited_s += time.monotonic() - started
         else:
-            _settle(verdict, tool, context)
+            call.settle(verdict)
 
-    async def _ask(
-        self,
-        policy: Policy,
-        tool: BaseTool,
-        arguments: dict[str, Any],
-        context: ExecutionContext,
-        verdict: Verdict,
-    ) -> None:
+    async def _ask(self, call: _JudgedCall, verdict: Verdict) -> None:
         """Asks the person. What would fail anyway fails here without a question, and what changed while the
         person was thinking is not done: they said yes to something else."""
-        _refuse_when_interrupted(context)
-        diffs = await _preview(tool, arguments, context, verdict)
-        request = _request(tool, arguments, context, verdict, diffs)
-        reply = await self._reply(
-            request, context, lambda: _decide(policy, tool, arguments, context).decision is Decision.ASK
-        )
+        if call.context.interrupted is not None and call.context.interrupted.is_set():
+            raise CallInterruptedError(_INTERRUPTED)
+        diffs: tuple[FileDiff, ...] = ()
+        try:
+            diffs = await call.preview()
+        except ToolError:
+            # Where nothing may be told before a yes, what is wrong with the call shows only afterwards.
+            if not verdict.is_private:
+                raise
+        reply = await self._reply(call, call.request(verdict, diffs))
         if reply is None:
-            _settle(_decide(policy, tool, arguments, context), tool, context)
+            call.settle(call.decide())
             return
         if reply.is_unattended:
-            _report(context, False, verdict.reason, "policy")
-            raise CallDeniedError(unattended(tool, verdict))
+            call.report(False, verdict.reason, "policy")
+            raise CallDeniedError(unattended(call.tool, verdict))
         if reply.answer is Answer.NO:
-            _report(context, False, reply.reason or verdict.reason, "person", reply.reason)
-            raise CallDeniedError(refused_by_person(tool, reply.reason))
-        granted = _grant(policy, reply, verdict, context)
-        _report(context, True, granted or verdict.reason, "person")
+            call.report(False, reply.reason or verdict.reason, "person", reply.reason)
+            raise CallDeniedError(refused_by_person(call.tool, reply.reason))
+        granted = call.grant(reply, verdict)
+        call.report(True, granted or verdict.reason, "person")
         if granted:
             for changed in self._waiting_here():
                 changed.set()
-        await _unchanged(policy, tool, arguments, context, verdict, diffs)
+        await call.check_unchanged(verdict, diffs)
 
     def _waiting_here(self) -> set[asyncio.Event]:
         """One event for each question that stands; adapters may call from the loops of several threads."""
         return self._waiting.setdefault(asyncio.get_running_loop(), set())
 
-    async def _reply(
-        self, request: ApprovalRequest, context: ExecutionContext, is_open: Callable[[], bool]
-    ) -> ApprovalReply | None:
+    async def _reply(self, call: _JudgedCall, request: ApprovalRequest) -> ApprovalReply | None:
         """The answer; a no when the approver fails. None when the answer to another question has settled this
         one meanwhile. Raises ToolError when the wait is interrupted."""
         changed = asyncio.Event()
@@ -128,9 +121,9 @@ class ToolExecutor:
         waiting.add(changed)
         asking = asyncio.ensure_future(self.approver(request))
         try:
-            while (came := await first(asking, context, None, changed)) == "changed":
+            while (came := await first(asking, call.context, None, changed)) == "changed":
                 changed.clear()
-                if not is_open():
+                if call.decide().decision is not Decision.ASK:
                     return None
             if came == "done":
                 return _answer_of(asking)
@@ -171,60 +164,99 @@ def _interrupted(error: str) -> ToolResult:
     return ToolResult(success=False, error=error, summary="interrupted", outcome="interrupted")
 
 
-def _decide(policy: Policy, tool: BaseTool, arguments: dict[str, Any], context: ExecutionContext) -> Verdict:
-    """The policy's verdict; a tool that cannot say what it would touch is refused."""
-    try:
-        return policy.decide(tool.name, tool.use(arguments, context))
-    except Exception as error:  # tools may be foreign code, and no verdict must never mean yes
-        return Verdict(
-            Decision.DENY, f"what it would touch could not be told ({type(error).__name__}: {error})"
+@dataclass(frozen=True, slots=True)
+class _JudgedCall:
+    """A call of a tool, and the policy that decides on it."""
+
+    policy: Policy
+    tool: BaseTool
+    arguments: dict[str, Any]
+    context: ExecutionContext
+
+    def decide(self) -> Verdict:
+        """The policy's verdict; a tool that cannot say what it would touch is refused."""
+        try:
+            return self.policy.decide(self.tool.name, self.tool.use(self.arguments, self.context))
+        except Exception as error:  # tools may be foreign code, and no verdict must never mean yes
+            return Verdict(
+                Decision.DENY, f"what it would touch could not be told ({type(error).__name__}: {error})"
+            )
+
+    def settle(self, verdict: Verdict) -> None:
+        """Reports what needed no person; raises ToolError when it is a no."""
+        is_allowed = verdict.decision is Decision.ALLOW
+        self.context.agreed = frozenset(verdict.real_paths)
+        self.context.runs_as_reading = is_allowed and verdict.is_read_only
+        self.report(is_allowed, verdict.rule or verdict.reason, verdict.by)
+        if not is_allowed:
+            raise CallDeniedError(refused_by_policy(self.tool, verdict))
+
+    async def preview(self) -> tuple[FileDiff, ...]:
+        """What the call would change. Raises ToolError when it would fail anyway."""
+        return await guarded(lambda: self.tool.preview(self.arguments, self.context), self.tool)
+
+    def request(self, verdict: Verdict, diffs: tuple[FileDiff, ...]) -> ApprovalRequest:
+        use = self.tool.use(self.arguments, self.context)
+        return ApprovalRequest(
+            call_id=self.context.call_id,
+            tool=self.tool.name,
+            effect=use.effect,
+            arguments=self.arguments,
+            target=use.target,
+            action=self.tool.action,
+            reason=verdict.reason,
+            is_usual_reason=verdict.is_usual,
+            session_rule=verdict.session_rule,
+            always_rule=verdict.always_rule,
+            diffs=diffs,
+            is_destructive=verdict.is_destructive,
+            needs_network=use.needs_network,
+            details=use.details,
         )
 
+    def grant(self, reply: ApprovalReply, verdict: Verdict) -> str:
+        """Adds the rule that the answer grants and gives it; empty for "once". A rule that cannot be taken
+        grants only this call, and the person is told."""
+        offers = {Answer.SESSION: verdict.session_rule, Answer.ALWAYS: verdict.always_rule}
+        offered = offers.get(reply.answer, "")
+        rule = reply.rule.strip() or offered
+        if not offered or not rule:
+            return ""
+        try:
+            if reply.answer is Answer.ALWAYS:
+                self.policy.allow_always(rule, verdict.always_scripts if rule == offered else None)
+            else:
+                self.policy.allow_for_session(rule)
+        except ForgeError as error:
+            if self.context.emit is not None:
+                self.context.emit(Notice(level="warning", text=f"Allowed this once only. {error}"))
+            return ""
+        return rule
 
-def _settle(verdict: Verdict, tool: BaseTool, context: ExecutionContext) -> None:
-    """Reports what needed no person; raises ToolError when it is a no."""
-    context.agreed = frozenset(verdict.real_paths)
-    context.runs_as_reading = verdict.decision is Decision.ALLOW and verdict.is_read_only
-    _report(context, verdict.decision is Decision.ALLOW, verdict.rule or verdict.reason, verdict.by)
-    if verdict.decision is not Decision.ALLOW:
-        raise CallDeniedError(refused_by_policy(tool, verdict))
+    async def check_unchanged(self, verdict: Verdict, diffs: tuple[FileDiff, ...]) -> None:
+        """Raises ToolError when the call would now do something else than what was shown."""
+        again = self.decide()
+        is_same_place = again.decision is Decision.ALLOW or again == verdict
+        if not is_same_place or await self.preview() != diffs:
+            raise ToolError(
+                "what the call would change is no longer what the user agreed to: the file was changed "
+                "meanwhile. Nothing was done. Read it again and make the call anew."
+            )
+        self.context.agreed = frozenset(again.real_paths)
 
-
-def _grant(policy: Policy, reply: ApprovalReply, verdict: Verdict, context: ExecutionContext) -> str:
-    """Adds the rule that the answer grants and gives it; empty for "once". A rule that cannot be taken grants
-    only this call, and the person is told."""
-    offered = {Answer.SESSION: verdict.session_rule, Answer.ALWAYS: verdict.always_rule}.get(reply.answer, "")
-    rule = reply.rule.strip() or offered
-    if not offered or not rule:
-        return ""
-    try:
-        if reply.answer is Answer.ALWAYS:
-            policy.allow_always(rule, verdict.always_scripts if rule == offered else None)
-        else:
-            policy.allow_for_session(rule)
-    except ForgeError as error:
-        if context.emit is not None:
-            context.emit(Notice(level="warning", text=f"Allowed this once only. {error}"))
-        return ""
-    return rule
-
-
-def _refuse_when_interrupted(context: ExecutionContext) -> None:
-    if context.interrupted is not None and context.interrupted.is_set():
-        raise CallInterruptedError(_INTERRUPTED)
-
-
-async def _preview(
-    tool: BaseTool, arguments: dict[str, Any], context: ExecutionContext, verdict: Verdict
-) -> tuple[FileDiff, ...]:
-    """What the call would change. Where nothing may be told before a yes, what is wrong with the call is not
-    told either: it shows afterwards."""
-    try:
-        return await guarded(lambda: tool.preview(arguments, context), tool)
-    except ToolError:
-        if verdict.is_private:
-            return ()
-        raise
+    def report(
+        self, allowed: bool, rule: str, by: Literal["policy", "rule", "person", "mode"], reason: str = ""
+    ) -> None:
+        if self.context.emit is not None:
+            self.context.emit(
+                Permission(
+                    call_id=self.context.call_id,
+                    decision="allow" if allowed else "deny",
+                    rule=rule,
+                    by=by,
+                    reason=reason,
+                )
+            )
 
 
 def _answer_of(asking: asyncio.Future[ApprovalReply]) -> ApprovalReply:
@@ -234,63 +266,6 @@ def _answer_of(asking: asyncio.Future[ApprovalReply]) -> ApprovalReply:
         return ApprovalReply(Answer.NO, "the question was taken back")
     except Exception as error:  # the approver is foreign code, and no answer must mean no
         return ApprovalReply(Answer.NO, f"the question could not be asked: {error}")
-
-
-def _request(
-    tool: BaseTool,
-    arguments: dict[str, Any],
-    context: ExecutionContext,
-    verdict: Verdict,
-    diffs: tuple[FileDiff, ...],
-) -> ApprovalRequest:
-    use = tool.use(arguments, context)
-    return ApprovalRequest(
-        call_id=context.call_id,
-        tool=tool.name,
-        effect=use.effect,
-        arguments=arguments,
-        target=use.target,
-        action=tool.action,
-        reason=verdict.reason,
-        is_usual_reason=verdict.is_usual,
-        session_rule=verdict.session_rule,
-        always_rule=verdict.always_rule,
-        diffs=diffs,
-        is_destructive=verdict.is_destructive,
-        needs_network=use.needs_network,
-        details=use.details,
-    )
-
-
-async def _unchanged(
-    policy: Policy,
-    tool: BaseTool,
-    arguments: dict[str, Any],
-    context: ExecutionContext,
-    verdict: Verdict,
-    diffs: tuple[FileDiff, ...],
-) -> None:
-    """Raises ToolError when the call would now do something else than what was shown."""
-    again = _decide(policy, tool, arguments, context)
-    is_same_place = again.decision is Decision.ALLOW or again == verdict
-    if not is_same_place or await guarded(lambda: tool.preview(arguments, context), tool) != diffs:
-        raise ToolError(
-            "what the call would change is no longer what the user agreed to: the file was changed "
-            "meanwhile. Nothing was done. Read it again and make the call anew."
-        )
-    context.agreed = frozenset(again.real_paths)
-
-
-def _report(
-    context: ExecutionContext,
-    allowed: bool,
-    rule: str,
-    by: Literal["policy", "rule", "person", "mode"],
-    reason: str = "",
-) -> None:
-    if context.emit is not None:
-        decision: Literal["allow", "deny"] = "allow" if allowed else "deny"
-        context.emit(Permission(call_id=context.call_id, decision=decision, rule=rule, by=by, reason=reason))
 
 
 def _as_result(value: object, tool: BaseTool) -> ToolResult:
