@@ -54,7 +54,7 @@ class OutputStore:
         try:
             path, file = self.create(stem)
             with file:
-                write_all(file, text.encode("utf-8", "replace")[:MAX_SPILL_BYTES])
+                write_all(file.fileno(), text.encode("utf-8", "replace")[:MAX_SPILL_BYTES])
         except OSError:
             return None
         return path
@@ -79,11 +79,11 @@ class OutputStore:
         return self._made
 
 
-def write_all(file: BinaryIO, data: bytes) -> None:
+def write_all(descriptor: int, data: bytes) -> None:
     """Writes every byte; a raw write may be short without an error."""
     view = memoryview(data)
     while view:
-        view = view[file.write(view) :]
+        view = view[os.write(descriptor, view) :]
 
 
 def clip(text: str, limit: int, kept_in: Path | None = None) -> tuple[str, Omission]:

@@ -88,7 +88,8 @@ def _paths(sections: Iterable[Section], context: ExecutionContext) -> list[Path]
 def _changes(section: Section, context: ExecutionContext) -> list[Change]:
     path = locate(section.path, context)
     if section.kind == "add":
-        return [_made(path, section.content, context)]
+        _refuse_existing(path, context)
+        return [new_file(*target_of(path, context), section.content, context)]
     if path.is_symlink() and (section.kind == "delete" or section.move_to):
         raise ToolError(
             f"{shown(path, context)!r} is a link to {str(path.readlink())!r}. A patch deletes and moves "
@@ -96,19 +97,13 @@ def _changes(section: Section, context: ExecutionContext) -> list[Change]:
         )
     there = current(path, context)
     if section.kind == "delete":
-        return [_deleted(there)]
+        return [there.changed(None, _text(there.data), "")]
     draft = Draft(there) if section.hunks else None
     if draft is not None:
         draft.patch(section.hunks)
         if section.move_to is None:
             return [draft.change()]
     return _moved(there, draft, locate(section.move_to or section.path, context), context)
-
-
-def _made(path: Path, content: str, context: ExecutionContext) -> Change:
-    _refuse_existing(path, context)
-    target, name = target_of(path, context)
-    return new_file(target, name, content, context)
 
 
 def _refuse_existing(path: Path, context: ExecutionContext) -> None:
@@ -119,22 +114,14 @@ def _refuse_existing(path: Path, context: ExecutionContext) -> None:
         )
 
 
-def _deleted(there: Current) -> Change:
-    return Change(there.target, there.name, None, there.data, _text(there.data), "", looks=there.looks)
-
-
 def _moved(there: Current, draft: Draft | None, path: Path, context: ExecutionContext) -> list[Change]:
     _refuse_existing(path, context)
     target, name = target_of(path, context)
     check_parent(target.path, context)
-    after = draft.change() if draft is not None else _unchanged(there)
-    made = replace(after, target=target, name=name, before=None, moved_from=there.name)
-    return [made, replace(_deleted(there), is_told=True)]
-
-
-def _unchanged(there: Current) -> Change:
     text = _text(there.data)
-    return Change(there.target, there.name, there.data, there.data, text, text, looks=there.looks)
+    after = draft.change() if draft is not None else there.changed(there.data, text, text)
+    made = replace(after, target=target, name=name, before=None, moved_from=there.name)
+    return [made, replace(there.changed(None, text, ""), is_told=True)]
 
 
 def _text(data: bytes) -> str:

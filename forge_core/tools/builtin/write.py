@@ -74,4 +74,4 @@ def _replacing(path: Path, content: str, context: ExecutionContext) -> Change:
     end = usual_terminator(old.text)
     text = content if end == "\n" else with_newlines(content).replace("\n", end)
     data = old.bom + old.encode(text)
-    return Change(there.target, there.name, data, there.data, old.text, text, looks=there.looks)
+    return there.changed(data, old.text, text)

@@ -16,12 +16,12 @@ from pathlib import Path
 
 from forge_core.errors import ToolError
 from forge_core.tools.editing.text import sha256
+from forge_core.tools.output import write_all
 from forge_core.workspace.beneath import opened_folder
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CHANGED = "the file was changed by somebody else just now. Nothing was written. Read it again."
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NAME = re.compile(r"\.forge-([1-9][0-9]{0,8})-([0-9a-f]{8})-[0-9a-f]{8}\.tmp")
 _RUN = secrets.token_hex(4)
@@ -48,15 +48,14 @@ class Looks:
 
 def read_file(target: Target, limit: int) -> tuple[bytes, Looks]:
     """At most `limit` bytes of a regular file, and its looks. Never blocks on a FIFO. Raises OSError."""
-    with opened_folder(target.path.parent, target.base) as folder:
-        descriptor = os.open(target.path.name, _READ, dir_fd=folder)
-        try:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise OSError(errno.EINVAL, "not a regular file", str(target.path))
-            return _read_all(descriptor, limit), _looks(descriptor, status)
-        finally:
-            os.close(descriptor)
+    with (
+        opened_folder(target.path.parent, target.base) as folder,
+        _opened(target.path.name, _READ, folder) as descriptor,
+    ):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(target.path))
+        return _read_all(descriptor, limit), _looks(descriptor, status)
 
 
 def check_writable(path: Path) -> None:
@@ -138,7 +137,7 @@ def _remove_empty(folders: Sequence[Path], base: Path) -> None:
 
 def _create(folder: int, name: str, data: bytes, looks: Looks | None) -> None:
     with temporary_file(folder) as (temporary, descriptor):
-        _write_all(descriptor, data)
+        write_all(descriptor, data)
         if looks is None or not _give(descriptor, looks):
             os.fchmod(descriptor, (looks.mode if looks else 0o666 & ~_umask()))
         os.fsync(descriptor)
@@ -154,18 +153,15 @@ def _create(folder: int, name: str, data: bytes, looks: Looks | None) -> None:
 
 def _replace(folder: int, name: str, data: bytes, expected: str) -> bool:
     """Writes a new file and renames it over the old one; False where that would lose something."""
-    old = os.open(name, _READ, dir_fd=folder)
-    try:
+    with _opened(name, _READ, folder) as old:
         status = os.fstat(old)
         _refuse_odd(name, status)
         if status.st_nlink > 1:
             return False
         looks = _looks(old, status)
-    finally:
-        os.close(old)
     try:
         with temporary_file(folder) as (temporary, descriptor):
-            _write_all(descriptor, data)
+            write_all(descriptor, data)
             if not _give(descriptor, looks):
                 return False
             os.fsync(descriptor)
@@ -210,9 +206,7 @@ def _give(descriptor: int, looks: Looks) -> bool:
 
 def _write_in_place(folder: int, name: str, data: bytes, expected: str) -> None:
     """Overwrites the bytes of the same inode; puts the old ones back when that fails half-way."""
-    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    descriptor = os.open(name, flags, dir_fd=folder)
-    try:
+    with _opened(name, _READ | os.O_RDWR, folder) as descriptor:
         _refuse_odd(name, os.fstat(descriptor))
         before = _read_all(descriptor)
         if sha256(before) != expected:
@@ -223,45 +217,39 @@ def _write_in_place(folder: int, name: str, data: bytes, expected: str) -> None:
             with contextlib.suppress(OSError):
                 _overwrite(descriptor, before)
             raise
-    finally:
-        os.close(descriptor)
 
 
 def _overwrite(descriptor: int, data: bytes) -> None:
     os.lseek(descriptor, 0, os.SEEK_SET)
-    _write_all(descriptor, data)
+    write_all(descriptor, data)
     os.ftruncate(descriptor, len(data))
     os.fsync(descriptor)
 
 
 def _check_unchanged(folder: int, name: str, expected: str) -> None:
-    descriptor = os.open(name, _READ, dir_fd=folder)
-    try:
+    with _opened(name, _READ, folder) as descriptor:
         if sha256(_read_all(descriptor)) != expected:
             raise ToolError(_CHANGED)
+
+
+@contextlib.contextmanager
+def _opened(name: str, flags: int, folder: int) -> Iterator[int]:
+    descriptor = os.open(name, flags, dir_fd=folder)
+    try:
+        yield descriptor
     finally:
         os.close(descriptor)
 
 
-def _read_all(descriptor: int, limit: int | None = None) -> bytes:
-    with os.fdopen(os.dup(descriptor), "rb") as file:
-        return file.read() if limit is None else file.read(limit)
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
+def _read_all(descriptor: int, limit: int = -1) -> bytes:
+    with os.fdopen(descriptor, "rb", closefd=False) as file:
+        return file.read(limit)
 
 
 def _sync(folder: int) -> None:
     """Makes the change of the folder itself last; not every file system can."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    with contextlib.suppress(OSError), _opened(".", _FOLDER, folder) as descriptor:
+        os.fsync(descriptor)
 
 
 def _umask() -> int:
@@ -309,16 +297,12 @@ def temporary_file(folder: int) -> Iterator[tuple[str, int]]:
 def sweep(folder: int) -> None:
     """Removes what killed writers left in the folder. What cannot be listed or removed stays."""
     with contextlib.suppress(OSError):
-        descriptor = os.open(".", _FOLDER, dir_fd=folder)
-        try:
-            with os.scandir(descriptor) as entries:
-                names = [entry.name for entry in entries]
-            for name in names:
-                found = _NAME.fullmatch(name)
-                if found is not None and _is_gone(int(found[1]), found[2]):
-                    _remove(folder, name)
-        finally:
-            os.close(descriptor)
+        with _opened(".", _FOLDER, folder) as descriptor, os.scandir(descriptor) as entries:
+            names = [entry.name for entry in entries]
+        for name in names:
+            found = _NAME.fullmatch(name)
+            if found is not None and _is_gone(int(found[1]), found[2]):
+                _remove(folder, name)
 
 
 def _is_gone(process: int, run: str) -> bool:
@@ -334,11 +318,7 @@ def _is_gone(process: int, run: str) -> bool:
 
 
 def _remove(folder: int, name: str) -> None:
-    with contextlib.suppress(OSError):
-        descriptor = os.open(name, _LOOK, dir_fd=folder)
-        try:
-            if stat.S_ISREG(os.fstat(descriptor).st_mode):
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.unlink(name, dir_fd=folder)
-        finally:
-            os.close(descriptor)
+    with contextlib.suppress(OSError), _opened(name, _READ, folder) as descriptor:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(name, dir_fd=folder)

@@ -72,21 +72,10 @@ class Draft:
         self._tiers += tiers
 
     def change(self) -> Change:
-        there = self._there
-        before = decode(there.data).text
+        before = decode(self._there.data).text
         after = before if self._after is None else self._after
         note = f" ({'; '.join(dict.fromkeys(self._notes))})" if self._notes else ""
-        return Change(
-            there.target,
-            there.name,
-            self._data,
-            there.data,
-            before,
-            after,
-            note,
-            there.looks,
-            tuple(self._tiers),
-        )
+        return self._there.changed(self._data, before, after, note, tuple(self._tiers))
 
     def _check_meant(self, done: Replacement, old: str, new: str) -> None:
         is_plain = done.tier in ("exact", "line ends")

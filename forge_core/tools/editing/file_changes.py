@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -75,14 +75,10 @@ class Current:
     data: bytes
     looks: Looks
 
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a change is told."""
-
-    diff: FileDiff
-    warning: str | None
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    def changed(
+        self, data: bytes | None, old_text: str, new_text: str, note: str = "", tiers: tuple[str, ...] = ()
+    ) -> Change:
+        return Change(self.target, self.name, data, self.data, old_text, new_text, note, self.looks, tiers)
 
 
 def target_of(path: Path, context: ExecutionContext) -> tuple[Target, str]:
@@ -132,8 +128,7 @@ async def _made(changes: Sequence[Change], context: ExecutionContext) -> ToolRes
             context.files.pop(str(change.path), None)
         else:
             context.files[str(change.path)] = sha256(change.data)
-    told = [change for change in changes if not change.is_told]
-    return _result(told, [await asyncio.to_thread(_outcome, change) for change in told])
+    return await asyncio.to_thread(_result, [change for change in changes if not change.is_told])
 
 
 def _check_agreed(change: Change, context: ExecutionContext) -> None:
@@ -234,41 +229,35 @@ def _taken_back(done: Sequence[tuple[Change, tuple[Path, ...]]], failed: Change,
     )
 
 
-def _outcome(change: Change) -> Outcome:
-    facts = {"path": str(change.path), "tiers": change.tiers}
-    if change.data is None:
-        return Outcome(change.diff(), None, facts)
-    before = None if change.before is None and not change.moved_from else change.old_text
-    warning = syntax_warning(change.name, before, change.new_text)
-    return Outcome(change.diff(), warning, facts | {"sha256": sha256(change.data)})
-
-
-def _verb(change: Change) -> str:
-    if change.moved_from:
-        return "Moved"
-    return "Created" if change.before is None else "Deleted" if change.data is None else "Edited"
-
-
-def _result(changes: Sequence[Change], outcomes: Sequence[Outcome]) -> ToolResult:
+def _result(changes: Sequence[Change]) -> ToolResult:
     blocks: list[str] = []
-    for change, outcome in zip(changes, outcomes, strict=True):
-        verb = _verb(change)
-        lines = [
-            f"{verb} {outcome.diff.path}: +{outcome.diff.added} \u2212{outcome.diff.removed}{change.note}"
-        ]
-        lines += [outcome.warning] if outcome.warning else []
-        lines += [outcome.diff.diff] if verb in ("Edited", "Moved") and outcome.diff.diff else []
-        blocks.append("\n".join(lines))
-    added = sum(outcome.diff.added for outcome in outcomes)
-    removed = sum(outcome.diff.removed for outcome in outcomes)
+    diffs: list[FileDiff] = []
+    facts: list[dict[str, Any]] = []
+    for change in changes:
+        diff = change.diff()
+        is_new = change.before is None and not change.moved_from
+        verb = "Moved" if change.moved_from else "Created" if is_new else "Edited"
+        lines = [diff.diff] if diff.diff and not is_new else []
+        fact = {"path": str(change.path), "tiers": change.tiers}
+        if change.data is None:
+            verb, lines = "Deleted", []
+        else:
+            fact["sha256"] = sha256(change.data)
+            warning = syntax_warning(change.name, None if is_new else change.old_text, change.new_text)
+            lines = [warning, *lines] if warning else lines
+        blocks.append(
+            "\n".join([f"{verb} {diff.path}: +{diff.added} \u2212{diff.removed}{change.note}", *lines])
+        )
+        diffs.append(diff)
+        facts.append(fact)
+    added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
     files = f" in {len(changes)} files" if len(changes) > 1 else ""
-    facts = dict(outcomes[0].facts) if len(outcomes) == 1 else {"files": [one.facts for one in outcomes]}
     return ToolResult(
         success=True,
         output="\n\n".join(blocks),
         summary=f"+{added} \u2212{removed}{files}",
-        diffs=tuple(outcome.diff for outcome in outcomes),
-        metadata=facts,
+        diffs=tuple(diffs),
+        metadata=facts[0] if len(facts) == 1 else {"files": facts},
     )
 
 

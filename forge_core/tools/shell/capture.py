@@ -196,7 +196,7 @@ class _Spill:
             if self._file is None:
                 self.path, self._file = self._outputs.create(self._stem)
             self._file.seek(self._written)
-            write_all(self._file, part + row)
+            write_all(self._file.fileno(), part + row)
             if self._has_row:
                 self._file.truncate()
         except OSError:

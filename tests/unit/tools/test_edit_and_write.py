@@ -2,17 +2,18 @@ import asyncio
 import os
 import stat
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from forge_core.tools import EditTool, ExecutionContext, ReadTool, ToolExecutor, ToolResult, WriteTool
-from forge_core.tools.base import CommandEffects
 from forge_core.tools.editing import file_changes
 from forge_core.tools.editing.atomic_write import Target, write_file
 from forge_core.tools.editing.text import sha256
 from forge_core.tools.executor import INTERRUPT_GRACE_S
+from forge_core.undo import CommandEffects
 
 
 @pytest.fixture
@@ -243,15 +244,15 @@ async def test_an_interrupt_behind_the_write_still_tells_of_it(
     """To tell what was done takes a while too, on a busy machine or for a large file."""
     (tmp_path / "a.txt").write_text("old\n")
     context = ExecutionContext(tmp_path, interrupted=asyncio.Event())
-    loop, outcome = asyncio.get_running_loop(), file_changes._outcome
+    loop, result_of = asyncio.get_running_loop(), file_changes._result
 
-    def late(one: file_changes.Change) -> file_changes.Outcome:
+    def late(changes: Sequence[file_changes.Change]) -> ToolResult:
         assert context.interrupted is not None
         loop.call_soon_threadsafe(context.interrupted.set)
         time.sleep(3 * INTERRUPT_GRACE_S)
-        return outcome(one)
+        return result_of(changes)
 
-    monkeypatch.setattr(file_changes, "_outcome", late)
+    monkeypatch.setattr(file_changes, "_result", late)
     result = await edit(context, "a.txt", "old", "new")
     assert (tmp_path / "a.txt").read_text() == "new\n"
     assert result.success

@@ -23,7 +23,7 @@ def stay(descriptor, data):
     os.write(descriptor, data[:3])
     print("writing", flush=True)
     sys.stdin.read()
-atomic_write._write_all = stay
+atomic_write.write_all = stay
 atomic_write.write_file(atomic_write.Target(path), b"second", sha256(b"first") if path.exists() else None)
 """
 
@@ -131,7 +131,7 @@ def test_folders_that_a_failed_write_made_are_removed(
         (tmp_path / "there" / "new" / "theirs").write_text("kept")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(atomic_write, "_write_all", full)
+    monkeypatch.setattr(atomic_write, "write_all", full)
     with pytest.raises(ToolError, match="the disk is full"):
         write_file(Target(tmp_path / "there" / "new" / "deep" / "a.txt", tmp_path), b"x", None)
     assert names(tmp_path / "there") == ["new"]
