@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -21,12 +21,11 @@ if TYPE_CHECKING:
     from forge_core.tools.builtin.todo import TodoList
     from forge_core.tools.output import OutputStore
     from forge_core.tools.shell.job_table import JobTable
-    from forge_core.undo import ExpectedEffects
+    from forge_core.undo import CommandEffects, ExpectedEffects
 
 __all__ = [
     "BaseTool",
     "BeforeImages",
-    "CommandEffects",
     "ExecutionContext",
     "ToolCategory",
     "ToolError",
@@ -121,21 +120,6 @@ class ToolUse:
     """Of the tool; set by `BaseTool.use`."""
 
 
-class CommandEffects(Protocol):
-    """What a command has done to the workspace; names relative to it."""
-
-    @property
-    def changed(self) -> tuple[str, ...]: ...
-
-    @property
-    def not_undoable(self) -> tuple[str, ...]:
-        """What has changed, or may have, and cannot be brought back; folders summarised."""
-
-    @property
-    def doubtful(self) -> tuple[str, ...]:
-        """What has changed meanwhile and may be the user's: undo leaves it alone unless it is chosen."""
-
-
 class BeforeImages(Protocol):
     """Keeps what files were before a tool changes them (the undo store plugs in here)."""
 
@@ -185,7 +169,6 @@ class ExecutionContext:
     """Puts the model's questions to the person; None: nobody can be asked."""
     todos: TodoList | None = None
     """The session's list of what is to be done."""
-    spawn_agent: Callable[[str], Awaitable[str]] | None = None
     environment: Mapping[str, str] | None = None
     """The environment for child processes; None: the scrubbed one of this process."""
     hides: Callable[[Path], bool] | None = None

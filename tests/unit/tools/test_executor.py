@@ -21,7 +21,7 @@ from forge_core.tools import (
     ToolUse,
     WriteTool,
 )
-from forge_core.tools.base import CommandEffects
+from forge_core.undo import CommandEffects
 from tests.support.promptness import assert_prompt
 
 

@@ -1,7 +1,6 @@
 """What a command did to files: what is kept before it, and what the model is told after it."""
 
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -12,14 +11,8 @@ from forge_core.tools import BashTool, ExecutionContext, ReadTool, ToolExecutor
 from forge_core.tools.builtin import bash as bash_module
 from forge_core.tools.shell import effects as effects_module
 from forge_core.tools.shell.job_table import JobTable
+from forge_core.undo import CommandEffects
 from forge_core.undo.expected_effects import UNKNOWN, ExpectedEffects
-
-
-@dataclass
-class Effects:
-    changed: tuple[str, ...] = ()
-    not_undoable: tuple[str, ...] = ()
-    doubtful: tuple[str, ...] = ()
 
 
 class Images:
@@ -27,7 +20,7 @@ class Images:
 
     def __init__(self, *not_undoable: str) -> None:
         self.looks: list[str] = []
-        self._effects = Effects(not_undoable=not_undoable)
+        self._effects = CommandEffects(not_undoable=not_undoable)
 
     async def capture(self, path: Path) -> None:
         self.looks.append(f"file {path.name}")
@@ -38,7 +31,7 @@ class Images:
 
     async def after_command(
         self, watch: object, *, goes_on: bool = False, exit_status: int | None = None
-    ) -> Effects:
+    ) -> CommandEffects:
         self.looks.append(f"after {watch}")
         return self._effects
 
