@@ -14,19 +14,19 @@ _NOT_IN_ATTRIBUTES = re.compile(r"[^\w ./-]")
 _OUTPUT = re.compile(rf'<{OUTPUT} mark="([0-9a-f]+)"[^>\n]*>\n(.*)\n</{OUTPUT} mark="\1">\s*', re.DOTALL)
 
 
-def framed(tag: str, text: str, **attributes: str) -> str:
+def frame_text(tag: str, text: str, **attributes: str) -> str:
     """`text` between `<tag mark="…" …>` and `</tag mark="…">`; attributes lose quotes and angles."""
     mark = secrets.token_hex(4)
     given = "".join(f' {name}="{_NOT_IN_ATTRIBUTES.sub("", value)}"' for name, value in attributes.items())
     return f'<{tag} mark="{mark}"{given}>\n{text}\n</{tag} mark="{mark}">'
 
 
-def tool_output(tool: str, text: str) -> str:
+def frame_tool_output(tool: str, text: str) -> str:
     """What a tool has returned, framed as data."""
-    return framed(OUTPUT, text, tool=tool)
+    return frame_text(OUTPUT, text, tool=tool)
 
 
-def bare_output(text: str) -> str:
+def unframe_tool_output(text: str) -> str:
     """What stands in a frame of `tool_output`; other text as it is."""
     found = _OUTPUT.fullmatch(text)
     return found[2] if found else text

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forge_core.sanitize import safe_text
-from forge_core.untrusted import framed
+from forge_core.untrusted import frame_text
 from forge_core.workspace.project_files import find_instructions, read_project_file
 
 MAX_BYTES = 32_000
@@ -51,5 +51,5 @@ def as_prompt(instructions: Sequence[Instructions]) -> str:
     ]
     for one in instructions:
         cut = f"\n[cut at {MAX_BYTES:,} bytes; read {one.path} for the rest]" if one.is_cut else ""
-        parts.append(framed("project-file", one.text + cut, path=one.path))
+        parts.append(frame_text("project-file", one.text + cut, path=one.path))
     return "\n\n".join(parts) + "\n"

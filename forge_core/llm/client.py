@@ -29,9 +29,9 @@ from forge_core.llm.account.billing import (
 )
 from forge_core.llm.account.catalog import ModelInfo, read_model
 from forge_core.llm.endpoints import OPENROUTER_URL, Provider, bypasses_proxy, clean_url, identify, shown_url
-from forge_core.llm.http.connection import Connections
-from forge_core.llm.http.error_mapping import Faults
-from forge_core.llm.http.exchange import Deadlines, Exchange
+from forge_core.llm.http.connection import ClientPool
+from forge_core.llm.http.error_mapping import ErrorMapper
+from forge_core.llm.http.exchange import Deadlines, HttpExchange
 from forge_core.llm.http.payload import build_body, encode_body
 from forge_core.llm.http.retry import RetryCount, RetryNotice, current_count
 from forge_core.llm.http.streaming import is_token
@@ -94,7 +94,7 @@ class OpenRouterClient:
             idle_s=min(idle_timeout_s, timeout or idle_timeout_s),
         )
         self._headers = self._make_headers(attribution, default_headers or {})
-        self._faults = Faults(
+        self._errors = ErrorMapper(
             self.provider,
             self.base_url,
             Redactor((self._api_key,) if self._api_key else ()),
@@ -102,7 +102,7 @@ class OpenRouterClient:
             key_variable=key_variable,
         )
         is_direct = bypasses_proxy(_connected_host(self.base_url))
-        self._connections = Connections(
+        self._connections = ClientPool(
             trust_env=not is_direct,
             needs_tls=self.base_url.startswith("https:") or not is_direct,
             transport=transport,
@@ -237,7 +237,7 @@ class OpenRouterClient:
         try:
             return await asyncio.to_thread(parse_json, answer)
         except ValueError:
-            raise self._faults.no_answer(answer) from None
+            raise self._errors.no_answer(answer) from None
 
     async def _repeated(self, attempt: Callable[[], Awaitable[T]]) -> T:
         retries = current_count()
@@ -266,11 +266,11 @@ class OpenRouterClient:
     ) -> None:
         await self.aclose()
 
-    def _exchange(self) -> Exchange:
+    def _exchange(self) -> HttpExchange:
         if self._needs_key and not self._api_key:
-            raise self._faults.no_key()
-        return Exchange(
-            self._connections, self._faults, self.base_url, self._headers, self._deadlines, self._timeout_s
+            raise self._errors.no_key()
+        return HttpExchange(
+            self._connections, self._errors, self.base_url, self._headers, self._deadlines, self._timeout_s
         )
 
     def _encode(self, request: CompletionRequest, *, stream: bool) -> bytes:
@@ -281,19 +281,19 @@ class OpenRouterClient:
         payload = self._parsed(body)
         error = error_in(payload)
         if error is not None:
-            raise self._faults.from_event(error, generation_id)
+            raise self._errors.from_event(error, generation_id)
         response = read_response(payload, generation_id)
         if response is None:
-            raise self._faults.without_choice(body[:200].decode("utf-8", "replace"))
+            raise self._errors.without_choice(body[:200].decode("utf-8", "replace"))
         return response
 
     def _parsed(self, body: bytes) -> dict[str, Any]:
         try:
             payload = parse_json(body)
         except ValueError:
-            raise self._faults.no_answer(body) from None
+            raise self._errors.no_answer(body) from None
         if not isinstance(payload, dict):
-            raise self._faults.malformed("an answer that is no object", str(payload)[:200])
+            raise self._errors.malformed("an answer that is no object", str(payload)[:200])
         return payload
 
     def _wait_before_retry(self, error: ProviderError, retries: RetryCount) -> float | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from forge_core.offline.steps import Call, Outcome, Status
-from forge_core.untrusted import bare_output
+from forge_core.untrusted import unframe_tool_output
 
 _REMINDER = re.compile(
     r"<(system-reminder)\b[^>]*>.*?</\1>|\A\s*<(environment\w*|context|attachment)\b[^>]*>.*?</\2>",
@@ -137,7 +137,7 @@ def _exchanges(messages: object) -> list[Exchange]:
             _add_answer(found[-1], message, text)
         elif found and role in ("tool", "function"):
             call_id = str(message.get("tool_call_id") or message.get("name"))
-            found[-1].results.setdefault(call_id, bare_output(text))
+            found[-1].results.setdefault(call_id, unframe_tool_output(text))
     return [exchange.close() for exchange in found]
 
 

@@ -1,4 +1,4 @@
-"""Connections after the machine has slept: the pool's are given up, and dead ones are found out."""
+"""ClientPool after the machine has slept: the pool's are given up, and dead ones are found out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from forge_core.errors import ConnectionFailedError
 from forge_core.llm.client import OpenRouterClient
 from forge_core.llm.http import connection, watchdog
-from forge_core.llm.http.connection import Connections, time_asleep_s, watch_connection
+from forge_core.llm.http.connection import ClientPool, enable_keepalive, time_asleep_s
 from forge_core.llm.models import CompletionRequest, Message
 from tests.support.sse_server import (
     MODEL,
@@ -40,11 +40,11 @@ async def test_connections_that_were_open_while_the_machine_slept_are_not_used_a
     server: SseServer,
 ) -> None:
     slept_s = [0.0]
-    pool = Connections(trust_env=False, needs_tls=False, asleep_s=lambda: slept_s[0])
+    pool = ClientPool(trust_env=False, needs_tls=False, asleep_s=lambda: slept_s[0])
     for asleep in (0.0, 0.0, 0.5, 600.0, 600.0):
         slept_s[0] = asleep
-        await (await pool.for_this_loop()).get(f"{server.base_url}/models")
-        pool.for_threads().get(f"{server.base_url}/models")
+        await (await pool.async_client()).get(f"{server.base_url}/models")
+        pool.sync_client().get(f"{server.base_url}/models")
     await pool.aclose()
     asynchronous, synchronous = server.requests[::2], server.requests[1::2]
     for seen in (asynchronous, synchronous):
@@ -61,7 +61,7 @@ def test_the_clock_of_sleep_does_not_move_while_the_machine_is_awake() -> None:
 async def test_the_operating_system_watches_a_streams_connection(server: SseServer) -> None:
     url = f"{server.base_url}/models"
     async with httpx.AsyncClient(trust_env=False) as client, client.stream("GET", url) as response:
-        watch_connection(response)
+        enable_keepalive(response)
         found = response.extensions["network_stream"].get_extra_info("socket")
         assert found.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
         assert found.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 20_000
@@ -70,7 +70,7 @@ async def test_the_operating_system_watches_a_streams_connection(server: SseServ
 def test_a_response_without_a_socket_is_left_alone() -> None:
     transport = httpx.MockTransport(lambda request: httpx.Response(200, text="ok"))
     with httpx.Client(transport=transport) as client:
-        watch_connection(client.get("http://nowhere.invalid"))
+        enable_keepalive(client.get("http://nowhere.invalid"))
 
 
 @pytest.fixture

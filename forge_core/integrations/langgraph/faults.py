@@ -10,7 +10,7 @@ from forge_core.errors import PaymentRequiredError, ProviderTimeoutError, RateLi
 from forge_core.integrations.langgraph.graph_run import shown
 from forge_core.integrations.langgraph.stops import GraphPausedError
 from forge_core.integrations.langgraph.wink_types import wink
-from forge_core.llm.http.retry import asked_wait_s
+from forge_core.llm.http.retry import requested_wait_s
 
 _QUOTA_WORDS = frozenset(
     {"insufficient_quota", "payment_required", "quota_exceeded", "billing_hard_limit_reached"}
@@ -156,14 +156,14 @@ def _waits(error: BaseException) -> Iterator[float | None]:
     for holder in (error, getattr(error, "response", None), getattr(error, "raw_response", None)):
         headers = holder.get("headers") if isinstance(holder, Mapping) else getattr(holder, "headers", None)
         items = getattr(headers, "items", None)
-        yield asked_wait_s(_lower(items() if callable(items) else headers))
+        yield requested_wait_s(_lower(items() if callable(items) else headers))
 
 
 def _seconds(value: Any) -> float | None:
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, str):
-        return asked_wait_s({"retry-after": value.strip()})
+        return requested_wait_s({"retry-after": value.strip()})
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 

@@ -20,7 +20,7 @@ from forge_core.result import ToolCallRecord
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolResult
 from forge_core.tools.executor import INTERRUPT_GRACE_S, ToolExecutor
 from forge_core.tools.registry import ToolRegistry
-from forge_core.untrusted import tool_output
+from forge_core.untrusted import frame_tool_output
 
 _ROUND_GRACE_S = 2 * INTERRUPT_GRACE_S
 """Seconds from an interrupt to the cancelling of calls that are still running. The executor cancels a tool
@@ -200,7 +200,7 @@ def pending_calls(message: AIMessage) -> list[PendingCall]:
 
 def result_message(record: ToolCallRecord, *, is_data: bool = False) -> Message:
     """Return the message that answers a call; with `is_data`, its text is marked as data."""
-    text = tool_output(record.name, record.result) if is_data else record.result
+    text = frame_tool_output(record.name, record.result) if is_data else record.result
     extra = {} if record.success else {"status": "error"}
     return Message.tool_result(record.id, text, name=record.name, **extra)
 

@@ -24,7 +24,7 @@ from forge_core.llm.models import (
     ToolCallDelta,
     ToolDefinition,
 )
-from forge_core.llm.salvage.recovery import Salvaged, salvage
+from forge_core.llm.salvage.recovery import RecoveredCalls, recover_calls
 from forge_core.llm.salvage.text_gate import TextGate
 
 MODEL_PROVIDER = "openrouter"
@@ -136,7 +136,7 @@ class ChunkConverter:
             )
         )
 
-    def _settled(self, response: CompletionResponse) -> tuple[str, Salvaged | None]:
+    def _settled(self, response: CompletionResponse) -> tuple[str, RecoveredCalls | None]:
         """The text that is still to be shown, and the calls that were found in the whole of it."""
         if self._gate is None:
             return "", None
@@ -152,14 +152,14 @@ def tool_names(tools: WireTools) -> list[str]:
     return [str(function.get("name")) for function in functions if isinstance(function, dict)]
 
 
-def _recovered(response: CompletionResponse, tools: WireTools) -> Salvaged | None:
+def _recovered(response: CompletionResponse, tools: WireTools) -> RecoveredCalls | None:
     """Calls printed as text; never out of an answer that was cut off or that made calls properly."""
     if not tools or response.message.tool_calls or response.finish_reason == "length":
         return None
-    return salvage(response.message.text, list(tools))
+    return recover_calls(response.message.text, list(tools))
 
 
-def _whole(recovered: Salvaged | None) -> list[ToolCallChunk]:
+def _whole(recovered: RecoveredCalls | None) -> list[ToolCallChunk]:
     calls = recovered.calls if recovered is not None else ()
     return [_call_chunk(index, call.id, call.name, call.arguments) for index, call in enumerate(calls)]
 
@@ -254,7 +254,9 @@ def _blocks_with_refusal(message: AIMessage) -> list[ContentBlock]:
     return [*blocks, cast("ContentBlock", {"type": "refusal", "refusal": str(refusal)})]
 
 
-def _metadata(response: CompletionResponse, pricer: Pricer, recovered: Salvaged | None) -> dict[str, Any]:
+def _metadata(
+    response: CompletionResponse, pricer: Pricer, recovered: RecoveredCalls | None
+) -> dict[str, Any]:
     cost = pricer(response.model, response.usage) if response.usage is not None else None
     values = {
         "model_provider": MODEL_PROVIDER,

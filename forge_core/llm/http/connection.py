@@ -35,7 +35,7 @@ after half a minute without a reply; seconds, but for the last. Without them onl
 would."""
 
 
-def watch_connection(response: httpx.Response) -> None:
+def enable_keepalive(response: httpx.Response) -> None:
     """Let the operating system find out when the connection that `response` came over is dead."""
     stream = response.extensions.get("network_stream")
     found = stream.get_extra_info("socket") if stream is not None else None
@@ -94,7 +94,7 @@ class _Open:
             self.sync = None
 
 
-class Connections:
+class ClientPool:
     """Makes the clients when they are first needed and closes them.
 
     An httpx.AsyncClient belongs to the loop that it was first used in, so each loop gets its own. Loops that
@@ -102,7 +102,7 @@ class Connections:
     loop, and the loop's `shutdown_asyncgens` finishes it. An object that is dropped without a close closes
     what it had open, as nobody else can.
 
-    Connections that were open while the machine slept are closed before the next request: the other side has
+    ClientPool that were open while the machine slept are closed before the next request: the other side has
     given them up as a rule, and the pool, which counts with a clock that stood still, takes them for fresh.
     """
 
@@ -126,7 +126,7 @@ class Connections:
         # them all, and lets go of the asynchronous clients only then: their generators close them.
         weakref.finalize(self, _Open.close_sync, self._open)
 
-    async def for_this_loop(self) -> httpx.AsyncClient:
+    async def async_client(self) -> httpx.AsyncClient:
         loop = asyncio.get_running_loop()
         held = self._open.by_loop.get(loop)
         asleep_s = self._asleep_s()
@@ -148,7 +148,7 @@ class Connections:
             self._open.by_loop[loop] = _Held(client, holder, asleep_s)
         return await anext(holder)
 
-    def for_threads(self) -> httpx.Client:
+    def sync_client(self) -> httpx.Client:
         with self._lock:
             asleep_s = self._asleep_s()
             if self._open.sync is not None and asleep_s - self._open.sync_asleep_s > ASLEEP_S:

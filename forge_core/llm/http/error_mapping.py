@@ -29,7 +29,7 @@ from forge_core.errors import (
     ServerError,
 )
 from forge_core.llm.endpoints import NAMED_KEY_VARIABLE, Provider, shown_url
-from forge_core.llm.http.retry import MAX_WAIT_S, RETRY_STATUSES, asked_wait_s, shown_wait
+from forge_core.llm.http.retry import MAX_WAIT_S, RETRY_STATUSES, format_wait, requested_wait_s
 from forge_core.redact import Redactor
 
 MAX_WORDS = 2_000
@@ -78,7 +78,7 @@ _OVERFLOW = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Faults:
+class ErrorMapper:
     """Makes the errors of one client: it knows whom it talks to and what must not be repeated."""
 
     provider: Provider
@@ -177,7 +177,7 @@ class Faults:
         kind = _kind(status, error_type, words)
         upstream = metadata.get("provider_name")
         may_pass = status in RETRY_STATUSES or kind is RateLimitError or upstream is not None
-        wait = asked_wait_s(headers) if may_pass else None
+        wait = requested_wait_s(headers) if may_pass else None
         made = kind(
             self._sentence(
                 status,
@@ -199,7 +199,7 @@ class Faults:
         code = f" ({status})" if status else ""
         said = f"{label}{code}: {words or 'no reason given'}"
         if wait is not None and wait > MAX_WAIT_S:
-            advice = f"Try again in {shown_wait(wait)}."
+            advice = f"Try again in {format_wait(wait)}."
         return f"{said.rstrip('.')}. {advice}".strip()
 
     def _advice(self, kind: type[ProviderError], error_type: str | None, is_moderated: bool) -> str:

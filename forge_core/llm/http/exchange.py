@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 import httpx
 
 from forge_core.errors import ConnectionFailedError, ProviderError
-from forge_core.llm.http.connection import Connections, watch_connection
-from forge_core.llm.http.error_mapping import Faults
-from forge_core.llm.http.streaming import ChunkReader, is_token, merged
-from forge_core.llm.http.watchdog import ReadWatch
+from forge_core.llm.http.connection import ClientPool, enable_keepalive
+from forge_core.llm.http.error_mapping import ErrorMapper
+from forge_core.llm.http.streaming import ChunkReader, is_token, merge_burst
+from forge_core.llm.http.watchdog import ReadWatchdog
 from forge_core.llm.http.wire import parse_json
 from forge_core.llm.models import StreamChunk
 
@@ -46,11 +46,11 @@ class Deadlines:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class HttpExchange:
     """What one attempt needs to know."""
 
-    connections: Connections
-    faults: Faults
+    connections: ClientPool
+    errors: ErrorMapper
     base_url: str
     headers: Mapping[str, str]
     deadlines: Deadlines
@@ -62,7 +62,7 @@ class Exchange:
         self, method: str, path: str, body: bytes | None = None
     ) -> tuple[Mapping[str, str], bytes]:
         """Headers and body of the answer, which must be a success. Raises ProviderError."""
-        client = await self.connections.for_this_loop()
+        client = await self.connections.async_client()
         request = self._request(client, method, path, body, self.total_s)
         try:
             async with asyncio.timeout(self.total_s):
@@ -73,15 +73,15 @@ class Exchange:
                 finally:
                     await response.aclose()
         except TimeoutError:
-            raise self.faults.timed_out("no whole answer", self.total_s, "total_timeout") from None
+            raise self.errors.timed_out("no whole answer", self.total_s, "total_timeout") from None
         except (httpx.HTTPError, OSError) as error:
-            raise self.faults.from_network(error) from error
+            raise self.errors.from_network(error) from error
 
     def fetch_sync(
         self, method: str, path: str, body: bytes | None = None
     ) -> tuple[Mapping[str, str], bytes]:
         """`fetch`, blocking; the limit is looked at after each read."""
-        client = self.connections.for_threads()
+        client = self.connections.sync_client()
         request = self._request(client, method, path, body, self.total_s)
         try:
             response = client.send(request, stream=True)
@@ -91,13 +91,13 @@ class Exchange:
             finally:
                 response.close()
         except httpx.ReadTimeout:
-            raise self.faults.timed_out("no whole answer", self.total_s, "total_timeout") from None
+            raise self.errors.timed_out("no whole answer", self.total_s, "total_timeout") from None
         except (httpx.HTTPError, OSError) as error:
-            raise self.faults.from_network(error) from error
+            raise self.errors.from_network(error) from error
 
     async def stream(self, body: bytes) -> AsyncGenerator[StreamChunk, None]:
         """The chunks of one streamed answer; hangs up when it is closed early."""
-        client = await self.connections.for_this_loop()
+        client = await self.connections.async_client()
         request = self._request(client, "POST", "chat/completions", body, None, _SSE_HEADERS)
         clock = _TokenClock(self.deadlines)
         response: httpx.Response | None = None
@@ -105,21 +105,21 @@ class Exchange:
         try:
             response = await self._response(client, request)
             await self._refuse_failure(response)
-            watch_connection(response)
-            reader = ChunkReader(self.faults, response.headers.get("x-generation-id"))
+            enable_keepalive(response)
+            reader = ChunkReader(self.errors, response.headers.get("x-generation-id"))
             async with aclosing(self._chunks(response, reader, clock)) as chunks:
                 async for chunk in chunks:
                     yield chunk
         except (httpx.HTTPError, OSError) as error:
             if reader is None or not reader.is_finished:
-                raise _completed(self.faults.from_network(error, _during(reader)), reader) from error
+                raise _completed(self.errors.from_network(error, _during(reader)), reader) from error
         finally:
             if response is not None:
                 await response.aclose()
 
     async def _response(self, client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
         """The answer's beginning, as soon as its headers have come."""
-        with ReadWatch(self.deadlines.first_token_s) as watch:
+        with ReadWatchdog(self.deadlines.first_token_s) as watch:
             try:
                 response = await watch.read(_Single(client.send(request, stream=True)))
             except TimeoutError:
@@ -131,7 +131,7 @@ class Exchange:
         self, response: httpx.Response, reader: ChunkReader, clock: _TokenClock
     ) -> AsyncGenerator[StreamChunk, None]:
         source: AsyncIterator[bytes] = aiter(_raw_bytes(response))
-        with ReadWatch(clock.left_s()) as watch:
+        with ReadWatchdog(clock.left_s()) as watch:
             while not reader.is_done and reader.failure is None:
                 try:
                     data = await watch.read(source)
@@ -142,7 +142,7 @@ class Exchange:
                     raise reader.fail(error) from None
                 new = reader.end() if data is None else reader.feed(data)
                 if new:
-                    for chunk in merged(new):
+                    for chunk in merge_burst(new):
                         yield chunk
                     clock.saw(new)
                     watch.progress(clock.left_s())
@@ -153,7 +153,7 @@ class Exchange:
             if reader.is_done:
                 await self._drain(watch, source)
 
-    async def _drain(self, watch: ReadWatch, source: AsyncIterator[bytes]) -> None:
+    async def _drain(self, watch: ReadWatchdog, source: AsyncIterator[bytes]) -> None:
         """Reads the end of the body, which as a rule is there already: only then is the connection
         reusable."""
         watch.progress(_DRAIN_S)
@@ -166,7 +166,7 @@ class Exchange:
     def stream_sync(self, body: bytes) -> Generator[StreamChunk, None, None]:
         """`stream`, blocking. A silent socket is given up after the longer of the two limits: a blocking read
         knows one for the whole body."""
-        client = self.connections.for_threads()
+        client = self.connections.sync_client()
         read_s = self.deadlines.first_token_s
         request = self._request(client, "POST", "chat/completions", body, read_s, _SSE_HEADERS)
         clock = _TokenClock(self.deadlines)
@@ -176,8 +176,8 @@ class Exchange:
             response = client.send(request, stream=True)
             self._refuse_failure_sync(response)
             request.extensions["timeout"]["read"] = max(self.deadlines.first_token_s, self.deadlines.idle_s)
-            watch_connection(response)
-            reader = ChunkReader(self.faults, response.headers.get("x-generation-id"))
+            enable_keepalive(response)
+            reader = ChunkReader(self.errors, response.headers.get("x-generation-id"))
             yield from self._chunks_sync(response, reader, clock)
         except httpx.ReadTimeout:
             if reader is None:
@@ -186,7 +186,7 @@ class Exchange:
                 raise reader.fail(self._silence(reader, clock)) from None
         except (httpx.HTTPError, OSError) as error:
             if reader is None or not reader.is_finished:
-                raise _completed(self.faults.from_network(error, _during(reader)), reader) from error
+                raise _completed(self.errors.from_network(error, _during(reader)), reader) from error
         finally:
             if response is not None:
                 response.close()
@@ -235,7 +235,7 @@ class Exchange:
                     body = await self._read_all(response, MAX_ERROR_BYTES, cut=True)
             except (TimeoutError, httpx.HTTPError):
                 body = b""  # the status says enough
-            raise self.faults.from_response(response.status_code, response.headers, body, _json_or_none(body))
+            raise self.errors.from_response(response.status_code, response.headers, body, _json_or_none(body))
 
     def _refuse_failure_sync(self, response: httpx.Response) -> None:
         if not response.is_success:
@@ -243,7 +243,7 @@ class Exchange:
                 body = self._read_all_sync(response, MAX_ERROR_BYTES, cut=True)
             except httpx.HTTPError:
                 body = b""
-            raise self.faults.from_response(response.status_code, response.headers, body, _json_or_none(body))
+            raise self.errors.from_response(response.status_code, response.headers, body, _json_or_none(body))
 
     async def _read_all(self, response: httpx.Response, limit: int, *, cut: bool = False) -> bytes:
         parts = bytearray()
@@ -259,7 +259,7 @@ class Exchange:
         for part in response.iter_bytes():
             parts += part
             if time.monotonic() > deadline:
-                raise self.faults.timed_out("no whole answer", self.total_s, "total_timeout")
+                raise self.errors.timed_out("no whole answer", self.total_s, "total_timeout")
             if len(parts) > limit:
                 return self._too_much(parts, limit, cut)
         return bytes(parts)
@@ -267,24 +267,24 @@ class Exchange:
     def _too_much(self, parts: bytearray, limit: int, cut: bool) -> bytes:
         if cut:
             return bytes(parts[:limit])
-        raise self.faults.malformed(f"an answer of more than {limit:,} bytes")
+        raise self.errors.malformed(f"an answer of more than {limit:,} bytes")
 
     def _silence(self, reader: ChunkReader, clock: _TokenClock) -> ProviderError:
         if not reader.has_token:
             return self._no_first_token(" (only keep-alive comments)" if clock.has_comments else "")
         if clock.is_at_end:
             limit_s = BUFFERING_FACTOR * self.deadlines.idle_s
-            return self.faults.timed_out("only keep-alive comments", limit_s, "idle_timeout")
-        return self.faults.timed_out("nothing more", self.deadlines.idle_s, "idle_timeout")
+            return self.errors.timed_out("only keep-alive comments", limit_s, "idle_timeout")
+        return self.errors.timed_out("nothing more", self.deadlines.idle_s, "idle_timeout")
 
     def _lost_asleep(self) -> ProviderError:
         return ConnectionFailedError(
-            f"The connection to {self.faults.provider.label} was lost while the machine slept. Try again."
+            f"The connection to {self.errors.provider.label} was lost while the machine slept. Try again."
         )
 
     def _no_first_token(self, besides: str = "") -> ProviderError:
         limit_s = self.deadlines.first_token_s
-        return self.faults.timed_out(f"no first token{besides}", limit_s, "first_token_timeout")
+        return self.errors.timed_out(f"no first token{besides}", limit_s, "first_token_timeout")
 
 
 class _TokenClock:
@@ -319,7 +319,7 @@ class _TokenClock:
 
 
 class _Single(AsyncIterator[T]):
-    """What `awaited` gives, as a source for ReadWatch."""
+    """What `awaited` gives, as a source for ReadWatchdog."""
 
     def __init__(self, awaited: Awaitable[T]) -> None:
         self._awaited = awaited

@@ -149,7 +149,7 @@ def wait_before_retry(
     return backoff * (1 - 0.25 * jitter())
 
 
-def asked_wait_s(headers: Mapping[str, str], now: float | None = None) -> float | None:
+def requested_wait_s(headers: Mapping[str, str], now: float | None = None) -> float | None:
     """Seconds that the provider asks to wait, from `Retry-After` (seconds or an HTTP date) or, failing that,
     `X-RateLimit-Reset` (unix time in ms; in s where the number is too small for ms). None when neither is
     usable."""
@@ -187,7 +187,7 @@ def _number(value: str) -> float | None:
     return number if 0 <= number < 1e15 else None
 
 
-def shown_wait(seconds: float) -> str:
+def format_wait(seconds: float) -> str:
     """`seconds` for a person: "12 s", "3 min", "2 h"."""
     if seconds < 100:
         return f"{max(1, round(seconds))} s"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 
 from forge_core.errors import MalformedResponseError, ProviderError
-from forge_core.llm.http.error_mapping import Faults
+from forge_core.llm.http.error_mapping import ErrorMapper
 from forge_core.llm.http.sse import MAX_EVENT_BYTES, SseEvent, SseReader
 from forge_core.llm.http.wire import SurrogateJoiner, choice_in, error_in, parse_json, read_chunk
 from forge_core.llm.models import StreamChunk
@@ -14,9 +14,9 @@ from forge_core.llm.models import StreamChunk
 _DONE = "[DONE]"
 _HEAD_BYTES = 4096
 """How much of a body without any event is kept, to say what came instead of an answer."""
-FEWEST = 8
-"""Chunks of one read from which on they are merged: a reader that keeps up gets each as it came."""
-MOST = 16
+MIN_BURST = 8
+"""Chunks of one read from which on they are merge_burst: a reader that keeps up gets each as it came."""
+MAX_MERGED = 16
 """Chunks that become one."""
 
 _OTHERS = [
@@ -32,8 +32,8 @@ class ChunkReader:
     neither is a stream that ends without a choice.
     """
 
-    def __init__(self, faults: Faults, generation_id: str | None = None) -> None:
-        self._faults = faults
+    def __init__(self, errors: ErrorMapper, generation_id: str | None = None) -> None:
+        self._errors = errors
         self._generation_id = generation_id
         self._sse = SseReader()
         self._texts: list[str] = []
@@ -89,7 +89,7 @@ class ChunkReader:
                 self._forgive_cut_event()
         if self.failure is None and not self.is_finished:
             is_other = not self._has_event and self._head.strip()
-            self._fail(self._faults.no_answer(bytes(self._head)) if is_other else self._faults.broke_off())
+            self._fail(self._errors.no_answer(bytes(self._head)) if is_other else self._errors.broke_off())
         return chunks
 
     def fail(self, error: ProviderError) -> ProviderError:
@@ -114,7 +114,7 @@ class ChunkReader:
         assert self._plain is not None
         self._plain += data
         if len(self._plain) > MAX_EVENT_BYTES:
-            raise self._faults.malformed(f"an answer of more than {MAX_EVENT_BYTES:,} bytes")
+            raise self._errors.malformed(f"an answer of more than {MAX_EVENT_BYTES:,} bytes")
         return []
 
     def _read(self, events: list[SseEvent]) -> list[StreamChunk]:
@@ -128,7 +128,7 @@ class ChunkReader:
                 if document == _DONE:
                     self.is_done = True
                     if not self._has_choice:
-                        self._fail(self._faults.without_choice(self._sample))
+                        self._fail(self._errors.without_choice(self._sample))
                     return chunks
                 try:
                     chunk = self._read_document(document)
@@ -144,13 +144,13 @@ class ChunkReader:
             payload = parse_json(document)
         except ValueError:
             if self._plain is not None:
-                raise self._faults.no_answer(bytes(self._plain)) from None
-            raise self._faults.malformed("an event that is no JSON", document) from None
+                raise self._errors.no_answer(bytes(self._plain)) from None
+            raise self._errors.malformed("an event that is no JSON", document) from None
         if not isinstance(payload, dict):
             return None
         error = error_in(payload)
         if error is not None:
-            raise self._faults.from_event(error, self._generation_id)
+            raise self._errors.from_event(error, self._generation_id)
         chunk = read_chunk(payload)
         if not self._has_choice:
             self._has_choice = bool(choice_in(payload))
@@ -198,15 +198,15 @@ def _documents(data: str) -> list[str]:
     return [data]
 
 
-def merged(chunks: list[StreamChunk]) -> list[StreamChunk]:
+def merge_burst(chunks: list[StreamChunk]) -> list[StreamChunk]:
     """The chunks of one read; in a burst, runs of them that carry nothing but text are fewer."""
-    if len(chunks) < FEWEST:
+    if len(chunks) < MIN_BURST:
         return chunks
     result: list[StreamChunk] = []
     run: list[StreamChunk] = []
     for chunk in chunks:
         is_plain = bool(chunk.text) and not any(getattr(chunk, name) for name in _OTHERS)
-        if run and not (is_plain and len(run) < MOST and _are_of_one_answer(run[0], chunk)):
+        if run and not (is_plain and len(run) < MAX_MERGED and _are_of_one_answer(run[0], chunk)):
             result.append(_joined(run))
             run = []
         if is_plain:

@@ -17,7 +17,7 @@ LOOK_S = 5.0
 """Between two looks at whether the machine has slept, and the time that a connection then has to go on."""
 
 
-class ReadWatch(AbstractContextManager["ReadWatch"]):
+class ReadWatchdog(AbstractContextManager["ReadWatchdog"]):
     """Ends a read that takes too long by TimeoutError.
 
     `asyncio.timeout` around each read costs about 7 µs of every token; here a read only sets two fields, and

@@ -252,7 +252,7 @@ class SurrogateJoiner:
         chunk.refusal = self._mend("refusal", chunk.refusal)
         for call in chunk.tool_calls:
             call.arguments = self._mend(f"call {call.index}", call.arguments)
-            call.name = whole_text(call.name) if call.name else call.name
+            call.name = join_surrogates(call.name) if call.name else call.name
 
     def _mend(self, lane: str, text: str) -> str:
         if not text:
@@ -261,9 +261,9 @@ class SurrogateJoiner:
         if "\ud800" <= text[-1] <= "\udbff":
             self._halves[lane] = text[-1]
             text = text[:-1]
-        return whole_text(text)
+        return join_surrogates(text)
 
 
-def whole_text(text: str) -> str:
+def join_surrogates(text: str) -> str:
     """`text` with surrogate pairs joined and lone halves replaced by U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -36,7 +36,7 @@ _END_TOKENS = re.compile(r"(?:\s|<\|(?:im_end|eot_id|eom_id|end)\|>|</s>)+\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Salvaged:
+class RecoveredCalls:
     """What an answer turned out to be."""
 
     text: str
@@ -44,7 +44,7 @@ class Salvaged:
     calls: tuple[ToolCall, ...]
 
 
-def salvage(text: str, tools: Sequence[ToolDefinition | dict[str, Any]]) -> Salvaged | None:
+def recover_calls(text: str, tools: Sequence[ToolDefinition | dict[str, Any]]) -> RecoveredCalls | None:
     """The calls that `text` consists of or ends in; None when it is an ordinary answer."""
     if not tools or len(text) > _MAX_CHARS or not any(mark in text for mark in "{[(<:"):
         return None
@@ -61,7 +61,7 @@ def salvage(text: str, tools: Sequence[ToolDefinition | dict[str, Any]]) -> Salv
 
 def _checked(
     before: str, raw: Sequence[RawCall | None], schemas: Mapping[str, Mapping[str, Any]]
-) -> Salvaged | None:
+) -> RecoveredCalls | None:
     """All calls are good or none is taken: half of what the model meant would be something else."""
     calls: list[ToolCall] = []
     for call in raw:
@@ -73,7 +73,7 @@ def _checked(
             return None
         text = json.dumps(arguments, ensure_ascii=False)
         calls.append(ToolCall(RECOVERED + new_call_id(), {"name": _bare_name(call.name), "arguments": text}))
-    return Salvaged(before, tuple(calls)) if 0 < len(calls) <= _MAX_CALLS else None
+    return RecoveredCalls(before, tuple(calls)) if 0 < len(calls) <= _MAX_CALLS else None
 
 
 def _schemas(tools: Iterable[ToolDefinition | dict[str, Any]]) -> dict[str, Mapping[str, Any]]:

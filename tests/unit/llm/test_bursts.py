@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forge_core.llm.http.streaming import FEWEST, MOST, merged
+from forge_core.llm.http.streaming import MAX_MERGED, MIN_BURST, merge_burst
 from forge_core.llm.models import StreamChunk, TokenUsage, ToolCallDelta
 
 
@@ -13,15 +13,15 @@ def words(count: int) -> list[StreamChunk]:
 
 
 def test_a_few_chunks_stay_as_they_came() -> None:
-    chunks = words(FEWEST - 1)
-    assert merged(chunks) is chunks
+    chunks = words(MIN_BURST - 1)
+    assert merge_burst(chunks) is chunks
 
 
 def test_the_text_of_a_burst_comes_in_fewer_chunks() -> None:
     text = "".join(chunk.text for chunk in words(100))
-    chunks = merged(words(100))
+    chunks = merge_burst(words(100))
     assert "".join(chunk.text for chunk in chunks) == text
-    assert len(chunks) == -(-100 // MOST)
+    assert len(chunks) == -(-100 // MAX_MERGED)
     assert {(chunk.id, chunk.model) for chunk in chunks} == {("a", "m")}
 
 
@@ -40,6 +40,6 @@ def test_the_text_of_a_burst_comes_in_fewer_chunks() -> None:
 def test_whatever_carries_more_than_text_stays_by_itself_and_in_its_place(other: StreamChunk) -> None:
     before, after = words(9), words(9)
     text = "".join(chunk.text for chunk in before)
-    chunks = merged([*before, other, *after])
+    chunks = merge_burst([*before, other, *after])
     assert [chunk.text for chunk in chunks] == [text, other.text, text]
     assert chunks[1] is other

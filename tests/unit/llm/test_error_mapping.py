@@ -11,16 +11,16 @@ import pytest
 from forge_core import errors
 from forge_core.errors import ProviderError
 from forge_core.llm.endpoints import OPENROUTER_URL, identify
-from forge_core.llm.http.error_mapping import Faults
+from forge_core.llm.http.error_mapping import ErrorMapper
 from forge_core.redact import Redactor
 
 KEY = "sk-or-v1-0123456789abcdef"
-FAULTS = Faults(identify(OPENROUTER_URL), OPENROUTER_URL, Redactor((KEY,)))
+ERRORS = ErrorMapper(identify(OPENROUTER_URL), OPENROUTER_URL, Redactor((KEY,)))
 
 
 def refused(status: int, error: Any = None, headers: dict[str, str] | None = None) -> ProviderError:
     payload = {"error": error if error is not None else {"code": status, "message": "words"}}
-    return FAULTS.from_response(status, headers or {}, json.dumps(payload).encode(), payload)
+    return ERRORS.from_response(status, headers or {}, json.dumps(payload).encode(), payload)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_the_canonical_error_type_wins_over_the_status(error_type: str, kind: ty
 )
 def test_a_full_window_is_recognised_by_its_words(words: str) -> None:
     assert type(refused(400, {"code": 400, "message": words})) is errors.ContextLengthError
-    assert type(FAULTS.from_event({"message": words})) is errors.ContextLengthError
+    assert type(ERRORS.from_event({"message": words})) is errors.ContextLengthError
 
 
 def test_openais_word_codes_are_understood() -> None:
@@ -115,15 +115,17 @@ def test_a_moderations_reasons_are_told() -> None:
 def test_a_refused_key_is_named_by_the_variable_that_was_used(
     url: str, sends_key: bool, variable: str | None, advice: str
 ) -> None:
-    faults = Faults(identify(url), url, sends_key=sends_key, key_variable=variable)
-    message = faults.from_response(401, {}, b"", {"error": {"message": "no"}}).message
+    errors = ErrorMapper(identify(url), url, sends_key=sends_key, key_variable=variable)
+    message = errors.from_response(401, {}, b"", {"error": {"message": "no"}}).message
     assert message.endswith(f"no. {advice}")
 
 
 def test_a_missing_permission_names_the_key_and_a_moderation_does_not() -> None:
-    faults = Faults(identify(OPENROUTER_URL), OPENROUTER_URL, sends_key=True, key_variable="FORGE_API_KEY")
-    denied = faults.from_response(403, {}, b"", {"error": {"message": "no"}})
-    flagged = faults.from_response(403, {}, b"", {"error": {"message": "no", "metadata": {"reasons": ["x"]}}})
+    errors = ErrorMapper(
+        identify(OPENROUTER_URL), OPENROUTER_URL, sends_key=True, key_variable="FORGE_API_KEY"
+    )
+    denied = errors.from_response(403, {}, b"", {"error": {"message": "no"}})
+    flagged = errors.from_response(403, {}, b"", {"error": {"message": "no", "metadata": {"reasons": ["x"]}}})
     assert "The key in FORGE_API_KEY was sent." in denied.message
     assert "FORGE_API_KEY" not in flagged.message
 
@@ -136,25 +138,25 @@ def test_no_key_stands_in_any_message() -> None:
     ]
     for shape in shapes:
         assert KEY not in refused(401, shape).message
-        assert KEY not in FAULTS.from_event(shape).message
-    assert KEY not in FAULTS.from_network(httpx.ReadError(f"Illegal header {KEY}")).message
-    assert KEY not in FAULTS.malformed("nonsense", f"{KEY}...").message
+        assert KEY not in ERRORS.from_event(shape).message
+    assert KEY not in ERRORS.from_network(httpx.ReadError(f"Illegal header {KEY}")).message
+    assert KEY not in ERRORS.malformed("nonsense", f"{KEY}...").message
     assert KEY not in refused(302, headers={"location": f"https://evil.test/{KEY}"}).message
-    assert KEY not in repr(FAULTS)
+    assert KEY not in repr(ERRORS)
 
 
 @pytest.mark.parametrize(
     "error", [None, 5, [], {}, {"message": None}, {"message": {"deep": 1}}, {"code": "x" * 9}]
 )
 def test_odd_error_shapes_still_make_an_error(error: Any) -> None:
-    assert isinstance(FAULTS.from_event(error), errors.ServerError)
+    assert isinstance(ERRORS.from_event(error), errors.ServerError)
 
 
 def test_an_html_page_gives_its_title_and_plain_text_itself() -> None:
     page = b"<html><head><title>502 Bad Gateway</title></head><body>" + b"x" * 100_000
-    assert "502 Bad Gateway" in FAULTS.from_response(502, {"content-type": "text/html"}, page, None).message
-    assert "try later" in FAULTS.from_response(503, {}, b"try later", None).message
-    assert "no reason given" in FAULTS.from_response(500, {}, b"", None).message
+    assert "502 Bad Gateway" in ERRORS.from_response(502, {"content-type": "text/html"}, page, None).message
+    assert "try later" in ERRORS.from_response(503, {}, b"try later", None).message
+    assert "no reason given" in ERRORS.from_response(500, {}, b"", None).message
 
 
 def test_very_long_words_are_cut() -> None:
@@ -168,10 +170,10 @@ def test_a_long_wait_is_told_to_the_person() -> None:
 
 
 def test_the_code_in_a_stream_is_taken_as_the_status() -> None:
-    error = FAULTS.from_event({"code": 429, "message": "slow down"}, "gen-5")
+    error = ERRORS.from_event({"code": 429, "message": "slow down"}, "gen-5")
     assert type(error) is errors.RateLimitError
     assert (error.status, error.generation_id) == (429, "gen-5")
-    assert FAULTS.from_event({"code": "503", "message": "m"}).status == 503
+    assert ERRORS.from_event({"code": "503", "message": "m"}).status == 503
 
 
 def test_a_redirect_names_its_target_and_is_refused() -> None:
@@ -193,7 +195,7 @@ def test_a_redirect_names_its_target_and_is_refused() -> None:
     ],
 )
 def test_network_failures_have_classes_too(failure: Any, kind: type[ProviderError], retryable: bool) -> None:
-    error = FAULTS.from_network(failure)
+    error = ERRORS.from_network(failure)
     assert type(error) is kind
     assert error.retryable is retryable
     assert "openrouter.ai" in error.message

@@ -10,12 +10,12 @@ import pytest
 
 from forge_core.llm.endpoints import OPENROUTER_URL, identify
 from forge_core.llm.http.assembly import AnswerAssembler
-from forge_core.llm.http.error_mapping import Faults
+from forge_core.llm.http.error_mapping import ErrorMapper
 from forge_core.llm.http.streaming import ChunkReader
-from forge_core.llm.salvage.recovery import salvage
+from forge_core.llm.salvage.recovery import recover_calls
 from tests.support.sse_server import DONE, PROCESSING, chunk, event
 
-FAULTS = Faults(identify(OPENROUTER_URL), OPENROUTER_URL)
+ERRORS = ErrorMapper(identify(OPENROUTER_URL), OPENROUTER_URL)
 CALL = [{"index": 0, "id": "c", "function": {"name": "f", "arguments": '{"a": "ü🦊'}}]
 GOOD = b"".join(
     [
@@ -32,7 +32,7 @@ GOOD = b"".join(
 
 def outcome(data: bytes, sizes: random.Random) -> tuple[str, str, str]:
     """What reading `data` in pieces of random sizes comes to."""
-    reader, answer = ChunkReader(FAULTS), AnswerAssembler()
+    reader, answer = ChunkReader(ERRORS), AnswerAssembler()
     place = 0
     chunks = []
     while place < len(data):
@@ -43,7 +43,7 @@ def outcome(data: bytes, sizes: random.Random) -> tuple[str, str, str]:
         answer.add(found)
     response = answer.response()
     calls = [(call.name, call.arguments) for call in response.message.tool_calls or ()]
-    salvage(response.message.text, [{"type": "function", "function": {"name": "f", "parameters": {}}}])
+    recover_calls(response.message.text, [{"type": "function", "function": {"name": "f", "parameters": {}}}])
     return response.message.text, repr(calls), type(reader.failure).__name__
 
 

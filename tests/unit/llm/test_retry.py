@@ -18,10 +18,10 @@ from forge_core.errors import (
 from forge_core.llm.http.retry import (
     RETRY_STATUSES,
     RetryCount,
-    asked_wait_s,
     counting_with,
     current_count,
-    shown_wait,
+    format_wait,
+    requested_wait_s,
     wait_before_retry,
 )
 
@@ -134,9 +134,9 @@ def test_a_wait_beyond_thirty_seconds_is_not_waited() -> None:
     ],
 )
 def test_the_asked_wait_is_read_from_the_headers(headers: Mapping[str, str], wait: float | None) -> None:
-    assert asked_wait_s(headers, NOW) == wait
+    assert requested_wait_s(headers, NOW) == wait
 
 
 @pytest.mark.parametrize(("seconds", "shown"), [(0.2, "1 s"), (42, "42 s"), (180, "3 min"), (7200, "2 h")])
 def test_a_wait_is_shown_in_words_of_fitting_size(seconds: float, shown: str) -> None:
-    assert shown_wait(seconds) == shown
+    assert format_wait(seconds) == shown

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from forge_core.llm.models import ToolDefinition
-from forge_core.llm.salvage.recovery import RECOVERED, salvage
+from forge_core.llm.salvage.recovery import RECOVERED, recover_calls
 
 TOOLS: list[ToolDefinition | dict[str, Any]] = [
     ToolDefinition(
@@ -48,7 +48,7 @@ NAMED = '{"name": "read", "arguments": {"path": "/x"}}'
 
 
 def calls_of(text: str) -> list[tuple[str, Any]]:
-    found = salvage(text, TOOLS)
+    found = recover_calls(text, TOOLS)
     return [] if found is None else [(call.name, json.loads(call.arguments)) for call in found.calls]
 
 
@@ -114,7 +114,7 @@ def test_several_calls_are_recovered_in_order() -> None:
 
 
 def test_the_text_before_a_call_is_kept_and_the_call_is_marked() -> None:
-    found = salvage(f"I will read it.\n\n<tool_call>{NAMED}</tool_call>", TOOLS)
+    found = recover_calls(f"I will read it.\n\n<tool_call>{NAMED}</tool_call>", TOOLS)
     assert found is not None
     assert found.text == "I will read it."
     assert found.calls[0].id.startswith(RECOVERED)
@@ -184,15 +184,15 @@ def test_text_in_xml_is_taken_as_it_stands() -> None:
     ],
 )
 def test_an_ordinary_answer_stays_one(text: str) -> None:
-    assert salvage(text, TOOLS) is None
+    assert recover_calls(text, TOOLS) is None
 
 
 def test_without_tools_nothing_is_a_call() -> None:
-    assert salvage(NAMED, []) is None
+    assert recover_calls(NAMED, []) is None
 
 
 def test_one_bad_call_spoils_them_all() -> None:
-    assert salvage(f'{NAMED}\n{{"name": "read", "arguments": {{}}}}', TOOLS) is None
+    assert recover_calls(f'{NAMED}\n{{"name": "read", "arguments": {{}}}}', TOOLS) is None
 
 
 def test_a_tool_without_parameters_can_be_called() -> None:
@@ -209,9 +209,9 @@ def test_references_in_a_schema_are_followed() -> None:
         "$defs": {"Point": {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}},
     }
     tools: list[ToolDefinition | dict[str, Any]] = [ToolDefinition("go", "", schema)]
-    assert salvage('{"name": "go", "arguments": {"at": {"x": 1}}}', tools) is not None
-    assert salvage('{"name": "go", "arguments": {"at": {}}}', tools) is None
-    assert salvage('{"name": "go", "arguments": {"at": 5}}', tools) is None
+    assert recover_calls('{"name": "go", "arguments": {"at": {"x": 1}}}', tools) is not None
+    assert recover_calls('{"name": "go", "arguments": {"at": {}}}', tools) is None
+    assert recover_calls('{"name": "go", "arguments": {"at": 5}}', tools) is None
 
 
 @pytest.mark.parametrize(
@@ -230,5 +230,5 @@ def test_references_in_a_schema_are_followed() -> None:
 )
 def test_hostile_repetition_costs_no_time(filler: str) -> None:
     started = time.process_time()
-    salvage(filler * 3000, TOOLS)
+    recover_calls(filler * 3000, TOOLS)
     assert time.process_time() - started < 2

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from forge_core.llm.models import ToolDefinition
-from forge_core.llm.salvage.recovery import salvage
+from forge_core.llm.salvage.recovery import recover_calls
 
 TOOLS: list[ToolDefinition | dict[str, Any]] = [
     ToolDefinition("ls", "Lists.", {"type": "object", "properties": {}}),
@@ -31,7 +31,7 @@ FIND = '"name": "find", "arguments": {"name": "a"}'
 
 
 def calls_of(text: str) -> list[tuple[str, Any]] | None:
-    found = salvage(text, TOOLS)
+    found = recover_calls(text, TOOLS)
     return None if found is None else [(call.name, json.loads(call.arguments)) for call in found.calls]
 
 

@@ -9,14 +9,14 @@ import pytest
 
 from forge_core.errors import ConnectionFailedError, MalformedResponseError, RateLimitError, ServerError
 from forge_core.llm.endpoints import OPENROUTER_URL, identify
-from forge_core.llm.http.error_mapping import Faults
+from forge_core.llm.http.error_mapping import ErrorMapper
 from forge_core.llm.http.streaming import ChunkReader
 from forge_core.llm.models import StreamChunk
 from tests.support.sse_server import DONE, PROCESSING, chunk, event, fragments
 
 
 def reader() -> ChunkReader:
-    return ChunkReader(Faults(identify(OPENROUTER_URL), OPENROUTER_URL), "gen-h")
+    return ChunkReader(ErrorMapper(identify(OPENROUTER_URL), OPENROUTER_URL), "gen-h")
 
 
 def read(*data: bytes) -> tuple[ChunkReader, list[StreamChunk]]:

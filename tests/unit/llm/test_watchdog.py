@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from forge_core.llm.http.watchdog import LOOK_S, ReadWatch
+from forge_core.llm.http.watchdog import LOOK_S, ReadWatchdog
 from tests.support.chat_app import FakeClock
 from tests.support.skipped_time import run_skipping, use_clock
 
@@ -23,7 +23,7 @@ async def pieces(*data: bytes) -> AsyncIterator[bytes]:
 
 
 async def test_a_silent_source_ends_in_a_timeout() -> None:
-    with ReadWatch(0.05) as watch, pytest.raises(TimeoutError):
+    with ReadWatchdog(0.05) as watch, pytest.raises(TimeoutError):
         await watch.read(endless())
     task = asyncio.current_task()
     assert task is not None
@@ -32,7 +32,7 @@ async def test_a_silent_source_ends_in_a_timeout() -> None:
 
 async def test_pieces_come_through_and_the_end_is_none() -> None:
     source = pieces(b"a", b"b")
-    with ReadWatch(5) as watch:
+    with ReadWatchdog(5) as watch:
         assert [await watch.read(source), await watch.read(source), await watch.read(source)] == [
             b"a",
             b"b",
@@ -42,7 +42,7 @@ async def test_pieces_come_through_and_the_end_is_none() -> None:
 
 async def test_time_between_reads_does_not_count() -> None:
     source = pieces(b"a", b"b")
-    with ReadWatch(0.02) as watch:
+    with ReadWatchdog(0.02) as watch:
         await watch.read(source)
         await asyncio.sleep(0.1)
         watch.progress()
@@ -50,7 +50,7 @@ async def test_time_between_reads_does_not_count() -> None:
 
 
 async def test_the_limit_can_be_shortened_while_it_runs() -> None:
-    with ReadWatch(60) as watch:
+    with ReadWatchdog(60) as watch:
         watch.progress(0.05)
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(watch.read(endless()), 30)
@@ -58,7 +58,7 @@ async def test_the_limit_can_be_shortened_while_it_runs() -> None:
 
 async def test_a_cancel_from_outside_stays_a_cancel() -> None:
     async def run() -> None:
-        with ReadWatch(60) as watch:
+        with ReadWatchdog(60) as watch:
             await watch.read(endless())
 
     task = asyncio.create_task(run())
@@ -72,7 +72,7 @@ async def test_no_timer_is_left_behind() -> None:
     fired: list[object] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: fired.append(context))
-    with ReadWatch(0.01):
+    with ReadWatchdog(0.01):
         pass
     await asyncio.sleep(0.05)
     assert fired == []
@@ -87,7 +87,7 @@ def seconds_until_given_up(
 
     async def read() -> float:
         loop, started = asyncio.get_running_loop(), clock()
-        with ReadWatch(60, lambda: slept_s[0]) as watch:
+        with ReadWatchdog(60, lambda: slept_s[0]) as watch:
             loop.call_later(sleeps_after_s, slept_s.__setitem__, 0, 3600.0)
             loop.call_later(brings_after_s, watch.progress)
             with pytest.raises(TimeoutError):

@@ -17,7 +17,7 @@ from forge_core.tools.builtin.todo import TodoList
 from forge_core.tools.executor import ToolExecutor
 from forge_core.tools.registry import builtin_tools
 from forge_core.tools.shell.job_table import JobTable
-from forge_core.untrusted import tool_output
+from forge_core.untrusted import frame_tool_output
 
 Refusal = Callable[[str, Mapping[str, Any]], str | None]
 
@@ -77,7 +77,7 @@ class Talk:
                 jobs=self.jobs,
             )
             answer = (await self._executor.execute(self._tools[name], arguments, context)).for_model()
-            answer = tool_output(name, answer)  # as the agent hands it over
+            answer = frame_tool_output(name, answer)  # as the agent hands it over
         return {"role": "tool", "tool_call_id": call["id"], "content": answer}
 
     def names(self) -> list[str]:
