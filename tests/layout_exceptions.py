@@ -12,9 +12,6 @@ NOT_YET_SHORTENED: set[str] = set()
 NOT_YET_JOINED = {
     "forge_core.session.outlet",
     "forge_core.tools.expected.git_claims",
-    "forge_core.tools.refusal",
-    "forge_core.tools.searching.lines",
-    "forge_tui.widgets.transcript.calls.piece",
 }
 """Small modules that only one sibling imports."""
 
@@ -29,17 +26,14 @@ NOT_YET_UNTANGLED = {
 
 NOT_YET_UNIQUE = {
     "Answer",
-    "CommandEffects",
     "Conversation",
     "Draft",
-    "Exchange",
     "Hunk",
     "Item",
     "Key",
     "Line",
     "Match",
     "Notice",
-    "Outcome",
     "Piece",
     "Place",
 }
