@@ -139,8 +139,8 @@ KEYS: tuple[Key, ...] = (
     Key("prompt.edit_rule", "tab,right", "edit_rule", "Tab, →", "Change the rule before it is granted"),
     Key("prompt.read_all", "ctrl+e", "read_all", "Ctrl+E", "Read all of it, full screen"),
     Key("prompt.deny", "escape", "deny", "Esc", "No"),
-    Key("prompt.page_up", "pageup", "scroll_body(-1)", "PageUp, PageDown", "Scroll what is asked about"),
-    Key("prompt.page_down", "pagedown", "scroll_body(1)"),
+    Key("prompt.page_up", "pageup", "scroll(-1)", "PageUp, PageDown", "Scroll what is asked about"),
+    Key("prompt.page_down", "pagedown", "scroll(1)"),
     Key("questions.previous_option", "up", "choose(-1)", "Up, Down", "Choose an option"),
     Key("questions.next_option", "down", "choose(1)"),
     Key(
@@ -163,8 +163,8 @@ KEYS: tuple[Key, ...] = (
     Key("questions.next_question", "tab,right", "turn(1)", "Tab, Shift+Tab", "Next, previous question"),
     Key("questions.previous_question", "shift+tab,left", "turn(-1)"),
     Key("questions.decline", "escape", "decline", "Esc", "Decline to answer"),
-    Key("questions.page_up", "pageup", "scroll_text(-1)"),
-    Key("questions.page_down", "pagedown", "scroll_text(1)"),
+    Key("questions.page_up", "pageup", "scroll(-1)"),
+    Key("questions.page_down", "pagedown", "scroll(1)"),
     Key(
         "diff.next_hunk", "right_square_bracket", "hunk(1)", "], [", "Next, previous hunk, through all files"
     ),

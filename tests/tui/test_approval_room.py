@@ -91,7 +91,7 @@ async def test_no_answer_is_taken_while_the_answers_do_not_all_show(config: Forg
         assert not app.chat.query_one(PermissionPrompt).is_writing
         await pilot.resize_terminal(60, 15)
         prompt = app.chat.query_one(PermissionPrompt)
-        await until(pilot, lambda: all(text in shown(app) for text in ANSWERS) and prompt._is_answerable)
+        await until(pilot, lambda: all(text in shown(app) for text in ANSWERS) and prompt.is_answerable)
         app.clock.pass_(1)
         await pilot.press("1", "enter")
         await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.ONCE)])

@@ -574,5 +574,5 @@ async def test_text_at_the_review_declines_with_these_words(config: ForgeConfig)
 async def questions(pilot: Pilot[None], app: ChatApp) -> None:
     await ready(pilot)
     await say(pilot, "do it")
-    await until(pilot, lambda: isinstance(app.focused, Questionnaire) and app.focused._is_answerable)
+    await until(pilot, lambda: isinstance(app.focused, Questionnaire) and app.focused.is_answerable)
     app.clock.pass_(1)

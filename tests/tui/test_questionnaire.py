@@ -36,7 +36,7 @@ pytestmark = pytest.mark.slow
 
 def can_answer(app: ChatApp) -> bool:
     """Whether the options show: a key that comes before is nobody's answer."""
-    return not isinstance(app.focused, Questionnaire) or app.focused._is_answerable
+    return not isinstance(app.focused, Questionnaire) or app.focused.is_answerable
 
 
 async def waited_out(app: ChatApp, pilot: Pilot[None]) -> None:

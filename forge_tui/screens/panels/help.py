@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from forge_core.commands.specs import SPECS
 from forge_tui.keymap import Where, help_rows
-from forge_tui.screens.panels.overlay import Overlay
+from forge_tui.screens.panels.overlay import ScrollingOverlay
 
 COLUMN = 24
 """Cells of the first column, its indent included."""
@@ -53,16 +53,10 @@ def _row_lines(name: str, text: str, width: int) -> Iterator[Content]:
         first = " " * COLUMN
 
 
-class HelpScreen(Overlay[None]):
+class HelpScreen(ScrollingOverlay):
     """The page in a scrolling panel."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f1,q,enter", "leave", show=False),
-        Binding("down", "scroll(1)", show=False),
-        Binding("up", "scroll(-1)", show=False),
-        Binding("pagedown,space", "page(1)", show=False),
-        Binding("pageup", "page(-1)", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("f1,q,enter", "leave", show=False)]
 
     def __init__(self, only: Where | None = None) -> None:
         super().__init__()
@@ -74,13 +68,10 @@ class HelpScreen(Overlay[None]):
             panel.border_subtitle = "Esc close"
             yield Static(markup=False)
 
+    @property
+    def page(self) -> VerticalScroll:
+        return self.query_one(VerticalScroll)
+
     def on_resize(self) -> None:
-        page = self.query_one(Static)
-        page.update(help_content(min(self.size.width, 76) - 5, self._only))
-
-    def action_scroll(self, by: int) -> None:
-        self.query_one(VerticalScroll).scroll_relative(y=by, animate=False)
-
-    def action_page(self, by: int) -> None:
-        panel = self.query_one(VerticalScroll)
-        panel.scroll_relative(y=by * max(panel.size.height - 2, 1), animate=False)
+        text = self.query_one(Static)
+        text.update(help_content(min(self.size.width, 76) - 5, self._only))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import ClassVar, TypeVar
 
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
+from textual.widget import Widget
 
 from forge_tui.terminal.compositor import pass_over_outdated
 from forge_tui.widgets.activity import ActivityLine
@@ -55,3 +57,25 @@ class Overlay(ModalScreen[Result]):
 
     def action_nothing(self) -> None:
         """Do nothing: Tab moves no focus here."""
+
+
+class ScrollingOverlay(Overlay[None]):
+    """An overlay of one widget that scrolls by line and page."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "scroll(1)", show=False),
+        Binding("up", "scroll(-1)", show=False),
+        Binding("pagedown,space", "page(1)", show=False),
+        Binding("pageup", "page(-1)", show=False),
+    ]
+
+    @property
+    @abstractmethod
+    def page(self) -> Widget:
+        """The widget that scrolls."""
+
+    def action_scroll(self, by: int) -> None:
+        self.page.scroll_relative(y=by, animate=False)
+
+    def action_page(self, by: int) -> None:
+        self.action_scroll(by * max(self.page.size.height - 2, 1))

@@ -1,10 +1,22 @@
-"""The answers to a few questions while they are being given; knows no screen."""
+"""The answers to a few questions while they are being given, and what shows of them, as safe text."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from forge_core.approval import QuestionReply, QuestionRequest
+from textual.content import Content
+
+from forge_core.approval import Question, QuestionReply, QuestionRequest
+from forge_core.sanitize import safe_line
+from forge_core.text_width import clip
+from forge_tui.widgets.choices import Choice
+
+OTHER = "Other…"
+SEND = "Send these answers"
+NO_ANSWER = "no answer"
+REVIEW = "Send"
+READY = "These are your answers."
+NOT_ALL = "These are your answers. What has none, the model decides itself."
 
 
 @dataclass(slots=True)
@@ -58,3 +70,54 @@ class AnswerSheet:
 
     def reply(self) -> QuestionReply:
         return QuestionReply(tuple(self.answer(i) for i in range(len(self.questions))))
+
+
+def option_rows(sheet: AnswerSheet, at: int) -> list[Choice]:
+    """The options of a question, and the row for own words."""
+    question, words = sheet.questions[at], safe_line(sheet.words(at))
+    rows = [
+        (safe_line(option.label), safe_line(option.description), sheet.is_marked(at, index))
+        for index, option in enumerate(question.options)
+    ]
+    rows.append((f"Other: {words}" if words else OTHER, "", bool(words)))
+    if question.multi_select:
+        return [
+            Choice(f"[{'x' if is_marked else ' '}] {number} {label}", detail=description)
+            for number, (label, description, is_marked) in enumerate(rows, 1)
+        ]
+    return [
+        Choice(f"{number} {label}", "✓" if is_marked else "", description)
+        for number, (label, description, is_marked) in enumerate(rows, 1)
+    ]
+
+
+def option_detail(question: Question, index: int, *, is_label_cut: bool, is_description_cut: bool) -> str:
+    """All of an option that its own row cannot hold; else empty."""
+    if index >= len(question.options) or not (is_label_cut or is_description_cut):
+        return ""
+    option = question.options[index]
+    label, description = safe_line(option.label), safe_line(option.description)
+    return ": ".join(text for text in (label if is_label_cut else "", description) if text)
+
+
+def review_rows(sheet: AnswerSheet) -> list[Choice]:
+    """Sending, and each question with its answer."""
+    rows = [Choice(f"1 {SEND}")]
+    for at, question in enumerate(sheet.questions):
+        answer = ", ".join(safe_line(text) for text in sheet.answer(at)) or NO_ANSWER
+        rows.append(Choice(f"{at + 2} {safe_line(question.header)}", detail=answer))
+    return rows
+
+
+def tabs(sheet: AnswerSheet, at: int, width: int) -> Content:
+    """One word per question, the one that shows standing out, and the review."""
+    count = len(sheet.questions)
+    room = max((width - 3 * count - 4) // (count + 1) - 2, 4)
+    parts: list[Content] = []
+    for index in range(count + 1):
+        is_review = index == count
+        name = REVIEW if is_review else clip(safe_line(sheet.questions[index].header), room)
+        sign = "→" if is_review else "✓" if sheet.answer(index) else "○"
+        text = f"{sign} {name}"
+        parts.append(Content.styled(text, "bold $accent") if index == at else Content(text))
+    return Content("   ").join(parts)

@@ -9,11 +9,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from forge_tui.screens.panels.overlay import Overlay
+from forge_tui.screens.panels.overlay import ScrollingOverlay
 from forge_tui.widgets.exact_text import ExactView, Line
 
 
-class FullView(Overlay[None]):
+class FullView(ScrollingOverlay):
     """Scrolls by line, page and to both ends; Esc, Q and Ctrl+E close it."""
 
     DEFAULT_CSS = """
@@ -33,10 +33,8 @@ class FullView(Overlay[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+e,q", "leave", show=False),
-        Binding("down,j", "scroll(1)", show=False),
-        Binding("up,k", "scroll(-1)", show=False),
-        Binding("pagedown,space", "page(1)", show=False),
-        Binding("pageup", "page(-1)", show=False),
+        Binding("j", "scroll(1)", show=False),
+        Binding("k", "scroll(-1)", show=False),
         Binding("home,ctrl+home", "scroll(-100000000)", show=False),
         Binding("end,ctrl+end", "scroll(100000000)", show=False),
     ]
@@ -45,6 +43,10 @@ class FullView(Overlay[None]):
         super().__init__()
         self._title = title
         self._view = ExactView(lines)
+
+    @property
+    def page(self) -> ExactView:
+        return self._view
 
     def compose(self) -> ComposeResult:
         self._view.border_title = Content(self._title)
@@ -55,12 +57,6 @@ class FullView(Overlay[None]):
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._say_place)
-
-    def action_scroll(self, by: int) -> None:
-        self._view.scroll_relative(y=by, animate=False)
-
-    def action_page(self, by: int) -> None:
-        self._view.scroll_relative(y=by * max(self._view.size.height - 2, 1), animate=False)
 
     def _say_place(self) -> None:
         rows, height, first = self._view.row_count, self._view.size.height, round(self._view.scroll_y)

@@ -9,25 +9,13 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.dom import NoScreen
-from textual.errors import NoWidget
 from textual.widgets import Static
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
 from forge_core.sanitize import safe_line, safe_text
 from forge_tui.keymap import Where, bindings
 from forge_tui.screens.prompts.full_view import FullView
-from forge_tui.screens.prompts.prompt import (
-    BESIDE_ROWS,
-    FRAME_CELLS,
-    FRAME_ROWS,
-    SMALL,
-    TYPING_HINT,
-    Draft,
-    Prompt,
-    first_fitting,
-    place,
-)
+from forge_tui.screens.prompts.prompt import BESIDE_ROWS, FRAME_ROWS, TYPING_HINT, Draft, Prompt, place
 from forge_tui.screens.prompts.request_text import (
     Option,
     all_facts,
@@ -88,23 +76,21 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         draft: Draft,
         check_rule: CheckRule,
     ) -> None:
-        super().__init__(id="permission", clock=clock, draft=draft)
         self._request = request
+        self._options = options_of(request)
+        self._body = ExactView(body_of(request))
+        rows = [Choice(f"{option.digit} {option.label}", option.hint) for option in self._options]
+        choices = ChoiceList(rows, chosen=self._default_index())
+        super().__init__(self._body, choices, id="permission", clock=clock, draft=draft)
         self._workspace = workspace
         self._check_rule = check_rule
-        self._options = options_of(request)
         self._writing: Option | None = None
         """The answer whose rule, or whose reason, is being written."""
         self._problem_text = ""
-        self._chosen_before = 0
-        """Before a digit selected another answer."""
-        self._body = ExactView(body_of(request))
         self._warning = safe_text(warning_of(request))
         self._note = Static(id="oddities", markup=False)
         self._facts = Static(id="facts", markup=False)
         self._problem = Static(id="problem", markup=False)
-        rows = [Choice(f"{option.digit} {option.label}", option.hint) for option in self._options]
-        self._choices = ChoiceList(rows, chosen=self._default_index())
 
     @property
     def heading(self) -> str:
@@ -142,10 +128,8 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         """Give each part its rows. The answers come first, then two rows of what it is about, the warning
         and the facts; then what of an edit shows that there is a change, at the conversation's cost; the
         body and the conversation share what is left."""
-        width, rows = max(self.screen.size.width - FRAME_CELLS, 2), self.screen.size.height
-        blank = int(rows >= SMALL)
+        width, rows, blank = self.measure()
         conversation = 4 if rows >= ROOMY else 2
-        self.set_class(not blank, "-small")
         left = rows - BESIDE_ROWS - FRAME_ROWS - 2 * blank - len(self._options) - self.is_writing
         left -= place(self._problem, self._problem_text, width, min(NOTE_ROWS, max(left - 1, 0)))
         wanted = self._fill_body(width)
@@ -169,36 +153,23 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         self._body.show(lines)
         return len(self._body.rows_for(width - 1))
 
-    @property
-    def _is_answerable(self) -> bool:
-        """Whether all answers, and something of what they are about, are on the screen."""
-        try:
-            choices, body = (self.screen.find_widget(part) for part in (self._choices, self._body))
-        except (NoWidget, NoScreen):
-            return False
-        return choices.visible_region.height >= len(self._options) and body.visible_region.height > 0
-
-    def say_hint(self) -> None:
-        """Say below what the keys do now, and how much of the body is still below."""
-        if not self.is_attached:
-            return
+    def hints(self) -> list[str]:
+        """Return what the keys do now, and how much of the body is still below."""
         if self.is_writing and self._writing is not None:
-            variants = [WHY_HINT, SHORT_WHY_HINT] if self._writing.asks_why else [GRANT_HINT]
-        elif not self._is_answerable:
-            variants = [NO_ROOM_HINT]
-        elif self.is_holding:
-            variants = [DIGIT_HINT, KEYS_HINT]
-        elif self.is_typed_on:
-            variants = [f"{TYPING_HINT} · Esc no", KEYS_HINT]
-        else:
-            keys = RULE_HINT if self._chosen.rule else TEXT_HINT
-            variants = [keys, KEYS_HINT]
-            shown = round(self._body.scroll_y) + self._body.size.height
-            if (more := self._body.row_count - shown) > 0:
-                rows = f"{more:,} more row{'s'[: more != 1]}"
-                told = f"{rows}: PageDown, Ctrl+E"
-                variants = [f"{keys} · {told}", f"{KEYS_HINT} · {told}", f"{told} · Esc no", rows]
-        self.border_subtitle = Content(first_fitting(variants, self.size.width))
+            return [WHY_HINT, SHORT_WHY_HINT] if self._writing.asks_why else [GRANT_HINT]
+        if not self.is_answerable:
+            return [NO_ROOM_HINT]
+        if self.is_holding:
+            return [DIGIT_HINT, KEYS_HINT]
+        if self.is_typed_on:
+            return [f"{TYPING_HINT} · Esc no", KEYS_HINT]
+        keys = RULE_HINT if self._chosen.rule else TEXT_HINT
+        more = self._body.row_count - round(self._body.scroll_y) - self._body.size.height
+        if more <= 0:
+            return [keys, KEYS_HINT]
+        rows = f"{more:,} more row{'s'[: more != 1]}"
+        scrolling = f"{rows}: PageDown, Ctrl+E"
+        return [f"{keys} · {scrolling}", f"{KEYS_HINT} · {scrolling}", f"{scrolling} · Esc no", rows]
 
     def _complain(self, problem: str) -> None:
         if problem != self._problem_text:
@@ -225,24 +196,27 @@ class PermissionPrompt(Prompt[ApprovalReply]):
     def action_digit(self, digit: int) -> None:
         """Select an answer. It is given unless text follows."""
         for index, option in enumerate(self._options):
-            if option.digit == digit and self._is_answerable:
+            if option.digit == digit and self.is_answerable:
                 self._chosen_before = self._choices.chosen
                 self._choices.choose(index)
                 self._complain("")
                 self.hold(str(digit))
 
+    def pick(self) -> None:
+        self.action_answer()
+
     def give_digits(self) -> None:
         self.action_answer()
 
-    def take_back_digits(self) -> None:
-        self._choices.choose(self._chosen_before)
-
     def action_answer(self) -> None:
-        self._answer(self._choices.chosen)
+        if self.is_answerable and self._chosen.asks_why:
+            self._write(self._chosen)
+        elif self.is_answerable:
+            self.resolve(ApprovalReply(self._chosen.answer))
 
     def action_edit_rule(self) -> None:
         option = self._chosen
-        if not option.rule or not self._is_answerable:
+        if not option.rule or not self.is_answerable:
             return
         if exact_line(option.rule) != option.rule or not option.rule.isprintable():
             self._complain(NOT_TYPABLE)
@@ -258,20 +232,6 @@ class PermissionPrompt(Prompt[ApprovalReply]):
 
     def action_deny(self) -> None:
         self.resolve(ApprovalReply(Answer.NO))
-
-    def action_scroll_body(self, pages: int) -> None:
-        body = self._body
-        body.scroll_relative(y=pages * max(body.size.height - 1, 1), animate=False)
-
-    def _answer(self, index: int) -> None:
-        if not self._is_answerable:
-            return
-        self._choices.choose(index)
-        option = self._options[index]
-        if option.asks_why:
-            self._write(option)
-        else:
-            self.resolve(ApprovalReply(option.answer))
 
     def _write(self, option: Option) -> None:
         self._writing, self._problem_text = option, ""
@@ -292,11 +252,5 @@ class PermissionPrompt(Prompt[ApprovalReply]):
             self.resolve(ApprovalReply(Answer.NO, text))
         elif problem := self._check_rule(text) if text else "There is no rule here. Esc goes back.":
             self._complain(safe_line(problem))
-        elif self._is_answerable:
+        elif self.is_answerable:
             self.resolve(ApprovalReply(option.answer, rule="" if text == option.rule else text))
-
-    def on_choice_list_clicked(self, event: ChoiceList.Clicked) -> None:
-        event.stop()
-        if self.is_armed and not self.is_writing:
-            self.release_digits()
-            self._answer(event.index)

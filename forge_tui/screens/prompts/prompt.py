@@ -24,12 +24,16 @@ from typing import Generic, Protocol, TypeVar
 from textual import events
 from textual.containers import Vertical
 from textual.content import Content
+from textual.dom import NoScreen
+from textual.errors import NoWidget
 from textual.geometry import Size
 from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Static
 
 from forge_core.sanitize import safe_line
 from forge_tui.terminal import internals
+from forge_tui.widgets.choices import ChoiceList
 from forge_tui.widgets.composer import is_newline
 from forge_tui.widgets.key_input import run_binding, typed_text
 from forge_tui.widgets.line_input import NEWLINE, LabelledLine
@@ -102,8 +106,21 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
     }
     """
 
-    def __init__(self, *, id: str, clock: Callable[[], float], draft: Draft) -> None:  # noqa: A002
+    def __init__(
+        self,
+        about: Widget,
+        choices: ChoiceList,
+        *,
+        id: str,  # noqa: A002
+        clock: Callable[[], float],
+        draft: Draft,
+    ) -> None:
         super().__init__(id=id)
+        self._about = about
+        """What is asked about; scrolls."""
+        self._choices = choices
+        self._chosen_before = 0
+        """Before a digit selected another answer."""
         self._clock = clock
         self._draft = draft
         self._line = LabelledLine()
@@ -149,20 +166,24 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         """Take the line's text; never called while keys may be meant for something else."""
 
     @abstractmethod
+    def pick(self) -> None:
+        """Give the selected answer, as a click does."""
+
+    @abstractmethod
     def give_digits(self) -> None:
         """Give the answer that the held digits have selected."""
 
-    @abstractmethod
     def take_back_digits(self) -> None:
         """Undo what the held digits have selected."""
+        self._choices.choose(self._chosen_before)
 
     @abstractmethod
     def fit(self) -> None:
         """Give each part its rows."""
 
     @abstractmethod
-    def say_hint(self) -> None:
-        """Show what the keys do now."""
+    def hints(self) -> list[str]:
+        """Return what the keys do now, in several lengths, the longest first."""
 
     def takes(self, key: str) -> bool:
         """Whether a printable key is no text here while the line is closed."""
@@ -193,6 +214,15 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
     def is_armed(self) -> bool:
         """Whether keys and clicks answer."""
         return self._was_armed or self._clock() >= self._armed_at
+
+    @property
+    def is_answerable(self) -> bool:
+        """Whether all answers, and something of what they are about, are on the screen."""
+        try:
+            choices, about = (self.screen.find_widget(part) for part in (self._choices, self._about))
+        except (NoWidget, NoScreen):
+            return False
+        return choices.visible_region.height >= self._choices.shown_rows and about.visible_region.height > 0
 
     def show_waiting(self, count: int) -> None:
         """Say how many more prompts wait."""
@@ -226,7 +256,31 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
     def on_resize(self) -> None:
         self.fit()
 
-    # Keys
+    def measure(self) -> tuple[int, int, int]:
+        """Return the cells of a row of text, the rows of the terminal, and the blank lines between parts."""
+        width, rows = max(self.screen.size.width - FRAME_CELLS, 2), self.screen.size.height
+        self.set_class(rows < SMALL, "-small")
+        return width, rows, int(rows >= SMALL)
+
+    def say_hint(self) -> None:
+        """Show what the keys do now, as much as fits."""
+        if self.is_attached:
+            hints = self.hints()
+            fitting = (hint for hint in hints if len(hint) <= self.size.width)
+            self.border_subtitle = Content(next(fitting, hints[-1]))
+
+    # Keys and clicks
+
+    def on_choice_list_clicked(self, event: ChoiceList.Clicked) -> None:
+        event.stop()
+        if self.is_armed and not self.is_writing and self.is_answerable:
+            self.release_digits()
+            self._choices.choose(event.index)
+            self.pick()
+
+    def action_scroll(self, pages: int) -> None:
+        about = self._about
+        about.scroll_relative(y=pages * max(about.size.height - 1, 1), animate=False)
 
     async def on_event(self, event: events.Event) -> None:
         """Handle keys and pastes here, in their order: through bindings and the focus, they overtake each
@@ -440,8 +494,3 @@ def place(part: Static, text: str, width: int, rows: int) -> int:
     part.update(Content(text))
     part.styles.max_height = rows
     return min(part.get_content_height(Size(width, rows), Size(width, rows), width), rows)
-
-
-def first_fitting(variants: list[str], width: int) -> str:
-    """The first of these texts that fits, else the last."""
-    return next((text for text in variants if len(text) <= width), variants[-1])

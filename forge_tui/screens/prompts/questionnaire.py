@@ -9,34 +9,22 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.dom import NoScreen
-from textual.errors import NoWidget
 from textual.geometry import Size
 from textual.widgets import Static
 
 from forge_core.approval import QuestionReply, QuestionRequest
 from forge_core.sanitize import safe_text
 from forge_tui.keymap import Where, bindings
-from forge_tui.screens.prompts.answer_sheet import AnswerSheet
-from forge_tui.screens.prompts.prompt import (
-    BESIDE_ROWS,
-    FRAME_CELLS,
-    FRAME_ROWS,
-    SMALL,
-    TYPING_HINT,
-    Draft,
-    Prompt,
-    first_fitting,
-    place,
-)
-from forge_tui.screens.prompts.question_text import (
+from forge_tui.screens.prompts.answer_sheet import (
     NOT_ALL,
     READY,
+    AnswerSheet,
     option_detail,
     option_rows,
     review_rows,
     tabs,
 )
+from forge_tui.screens.prompts.prompt import BESIDE_ROWS, FRAME_ROWS, TYPING_HINT, Draft, Prompt, place
 from forge_tui.widgets.choices import Choice, ChoiceList
 
 DETAIL_ROWS = 4
@@ -68,17 +56,14 @@ class Questionnaire(Prompt[QuestionReply]):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.QUESTIONS)]
 
     def __init__(self, request: QuestionRequest, *, clock: Callable[[], float], draft: Draft) -> None:
-        super().__init__(id="questions", clock=clock, draft=draft)
+        self._text = Static(markup=False)
+        self._scroll = VerticalScroll(self._text, id="text", can_focus=False)
+        super().__init__(self._scroll, ChoiceList(), id="questions", clock=clock, draft=draft)
         self._sheet = AnswerSheet(request)
         self._at = 0
         """The question that shows; their number: the review."""
         self._tabs = Static(id="tabs", markup=False)
-        self._text = Static(markup=False)
-        self._scroll = VerticalScroll(self._text, id="text", can_focus=False)
-        self._choices = ChoiceList()
         self._detail = Static(id="detail", markup=False)
-        self._chosen_before = 0
-        """Before a digit selected another option."""
 
     @property
     def heading(self) -> str:
@@ -126,9 +111,7 @@ class Questionnaire(Prompt[QuestionReply]):
 
     def fit(self) -> None:
         """Give each part its rows: the options first, then the question, then what the chosen one means."""
-        width, rows = max(self.screen.size.width - FRAME_CELLS, 2), self.screen.size.height
-        blank = int(rows >= SMALL)
-        self.set_class(not blank, "-small")
+        width, rows, blank = self.measure()
         left = rows - BESIDE_ROWS - FRAME_ROWS - blank - len(self._choices.rows) - self.is_writing
         if self._has_review:
             self._tabs.update(tabs(self._sheet, self._at, width))
@@ -165,31 +148,13 @@ class Questionnaire(Prompt[QuestionReply]):
             is_description_cut=not self._choices.detail_fits(index, width),
         )
 
-    @property
-    def _is_answerable(self) -> bool:
-        """Whether all options, and something of the question, are on the screen."""
-        try:
-            choices, text = (self.screen.find_widget(part) for part in (self._choices, self._scroll))
-        except (NoWidget, NoScreen):
-            return False
-        return choices.visible_region.height >= self._choices.shown_rows and text.visible_region.height > 0
-
-    def say_hint(self) -> None:
-        """Say below what the keys do now."""
-        if not self.is_attached:
-            return
+    def hints(self) -> list[str]:
         if self.is_writing:
-            variants = [INSTEAD_HINT if self._is_review else WRITING_HINT, "Enter keep · Esc back"]
-        elif not self._is_answerable:
-            variants = [NO_ROOM_HINT]
-        elif self.is_holding and not self._takes_several:
-            variants = [*DIGIT_HINTS]
-        else:
-            variants = self._answer_hints()
-        self.border_subtitle = Content(first_fitting(variants, self.size.width - FRAME_CELLS))
-
-    def _answer_hints(self) -> list[str]:
-        """What the keys do while the line is closed, from the longest."""
+            return [INSTEAD_HINT if self._is_review else WRITING_HINT, "Enter keep · Esc back"]
+        if not self.is_answerable:
+            return [NO_ROOM_HINT]
+        if self.is_holding and not self._takes_several:
+            return [*DIGIT_HINTS]
         if self.is_typed_on:
             return [f"{TYPING_HINT} · Esc decline", "Esc decline"]
         if self._is_review:
@@ -231,7 +196,7 @@ class Questionnaire(Prompt[QuestionReply]):
     def action_digit(self, digit: int) -> None:
         """Select an option, or mark it where several may be. It counts unless text follows."""
         index = digit - 1
-        if index >= len(self._choices.rows) or not self._is_answerable:
+        if index >= len(self._choices.rows) or not self.is_answerable:
             return
         if not self.is_holding:
             self._chosen_before = self._choices.chosen
@@ -254,12 +219,12 @@ class Questionnaire(Prompt[QuestionReply]):
                 if not self._is_other(int(digit) - 1):
                     self._sheet.mark(self._at, int(digit) - 1)
             self._refresh_rows()
-        self._choices.choose(self._chosen_before)
+        super().take_back_digits()
         self.fit()
 
     def action_mark(self) -> None:
         """Mark without going on."""
-        if not self._is_answerable or self._is_review:
+        if not self.is_answerable or self._is_review:
             return
         if self._is_other(self._choices.chosen):
             self._write()
@@ -269,7 +234,7 @@ class Questionnaire(Prompt[QuestionReply]):
 
     def action_take(self) -> None:
         """Take the marked options, else the chosen one, and go on."""
-        if not self._is_answerable:
+        if not self.is_answerable:
             return
         chosen = self._choices.chosen
         if self._is_review:
@@ -290,18 +255,11 @@ class Questionnaire(Prompt[QuestionReply]):
     def action_decline(self) -> None:
         self.resolve(QuestionReply(declined=True))
 
-    def action_scroll_text(self, pages: int) -> None:
-        self._scroll.scroll_relative(y=pages * max(self._scroll.size.height - 1, 1), animate=False)
-
     def _is_other(self, index: int) -> bool:
         return index == len(self._sheet.questions[self._at].options)
 
-    def _pick(self, index: int) -> None:
-        """A click: mark where several may be, else take at once."""
-        if not self._is_answerable:
-            return
-        self.release_digits()
-        self._choices.choose(index)
+    def pick(self) -> None:
+        """Mark where several may be, else take at once."""
         if self._takes_several:
             self.action_mark()
         else:
@@ -344,8 +302,3 @@ class Questionnaire(Prompt[QuestionReply]):
         self._refresh_rows()
         if text and not self._takes_several:
             self._go_on()
-
-    def on_choice_list_clicked(self, event: ChoiceList.Clicked) -> None:
-        event.stop()
-        if self.is_armed and not self.is_writing:
-            self._pick(event.index)
