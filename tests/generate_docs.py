@@ -24,7 +24,7 @@ from forge_core.config.settings import SETTINGS, PermissionMode
 from forge_core.exit_codes import ExitCode, exit_code_for
 from forge_core.llm.account.catalog import bundled, bundled_date
 from forge_core.llm.endpoints import NAMED_KEY_VARIABLE, PROVIDERS
-from forge_core.offline.intent_table import TABLE
+from forge_core.offline.intents import TABLE
 from forge_core.result import StoppedReason
 from forge_core.tools.base import BaseTool, ToolParameter
 from forge_core.tools.registry import builtin_tools

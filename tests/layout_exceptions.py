@@ -18,10 +18,7 @@ NOT_YET_JOINED = {
 NOT_YET_MERGED: set[str] = set()
 """Base classes that serve one subclass."""
 
-NOT_YET_UNTANGLED = {
-    "forge_core.offline.intent_table",
-    "forge_core.offline.intents",
-}
+NOT_YET_UNTANGLED: set[str] = set()
 """Modules that import each other in a circle."""
 
 NOT_YET_UNIQUE = {

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeAlias
 
-from forge_core.offline.steps import Call, Outcome, Status
 from forge_core.untrusted import unframe_tool_output
 
 _REMINDER = re.compile(
@@ -29,6 +29,36 @@ _BY_PERSON = re.compile(
     r"\bthe (?:user|person) did not allow|\b(?:denied|declined|rejected) by the (?:user|person)\b", re.I
 )
 _SYSTEM_DENIAL = re.compile(r"permission denied|access (?:is )?denied|errno|operation not permitted", re.I)
+Argument: TypeAlias = "str | int | bool | Sequence[Mapping[str, object]]"
+
+
+class Status(StrEnum):
+    """How a tool call ended."""
+
+    OK = "ok"
+    FAILED = "failed"
+    DENIED = "denied"
+    """The person, or a rule of theirs, said no."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call."""
+
+    name: str
+    arguments: Mapping[str, Argument]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a call gave back, as the conversation holds it."""
+
+    text: str
+    status: Status = Status.OK
+
+    @property
+    def failed(self) -> bool:
+        return self.status is not Status.OK
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,9 @@ import re
 from pathlib import PurePosixPath
 
 from forge_core.offline import phrases
-from forge_core.offline.intents import Intent
+from forge_core.offline.intents import IT, Intent, Request
 from forge_core.offline.memory import Memory, as_place
-from forge_core.offline.parse import IT, Request, parse
-from forge_core.offline.wording import mask
+from forge_core.offline.parse import mask, parse
 
 _CONTENT_ASKED = re.compile(re.escape(phrases.WHAT_CONTENT).replace(r"\{path\}", "(?P<path>[^`]+)"))
 _ASKS_WHICH = phrases.WHICH_ONE.split("?")[0] + "? Answer"

@@ -6,9 +6,10 @@ from collections.abc import Generator, Sequence
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 
+from forge_core.offline.conversation import Outcome
+from forge_core.offline.intents import IT, Request
 from forge_core.offline.memory import Memory, Place, as_place
-from forge_core.offline.parse import IT, Request
-from forge_core.offline.steps import Batch, Outcome, Say, ask
+from forge_core.offline.steps import Batch, Say, ask
 from forge_core.offline.tool_output import has_nothing, paths
 
 _Steps = Generator[Say | Batch, tuple[Outcome, ...], list[str]]

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from forge_core.offline.conversation import Done, Exchange
-from forge_core.offline.steps import Argument
+from forge_core.offline.conversation import Argument, Done, Exchange
 from forge_core.offline.tool_output import grep_hits, paths, tree_paths
 
 _ITEM = re.compile(r"^\s{0,3}(?:\d{1,3}[.)]|[-*])\s+`([^`\n]+)`", re.MULTILINE)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from forge_core.config.models import OFFLINE_MODEL
-from forge_core.offline.steps import Call, Reply
+from forge_core.offline.conversation import Call
+from forge_core.offline.steps import Reply
 
 PROVIDER = "Forge offline"
 CONTEXT_LENGTH = 200_000

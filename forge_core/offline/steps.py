@@ -7,41 +7,11 @@ becomes the reply (`replay.py`).
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TypeAlias
 
-Argument: TypeAlias = "str | int | bool | Sequence[Mapping[str, object]]"
-
-
-class Status(StrEnum):
-    """How a tool call ended."""
-
-    OK = "ok"
-    FAILED = "failed"
-    DENIED = "denied"
-    """The person, or a rule of theirs, said no."""
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One tool call."""
-
-    name: str
-    arguments: Mapping[str, Argument]
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a call gave back, as the conversation holds it."""
-
-    text: str
-    status: Status = Status.OK
-
-    @property
-    def failed(self) -> bool:
-        return self.status is not Status.OK
+from forge_core.offline.conversation import Argument, Call, Outcome
 
 
 class SearchError(Exception):

@@ -7,8 +7,8 @@ import shlex
 from pathlib import PurePosixPath
 
 from forge_core.offline import phrases
+from forge_core.offline.intents import IT, Request
 from forge_core.offline.memory import Memory
-from forge_core.offline.parse import IT, Request
 from forge_core.offline.phrases import code
 from forge_core.offline.steps import Skill, ask
 from forge_core.offline.tool_output import has_nothing, paths

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from forge_core.offline import phrases
+from forge_core.offline.conversation import Argument
 from forge_core.offline.grounding import files_named
-from forge_core.offline.intents import Intent
+from forge_core.offline.intents import IT, Intent, Request
 from forge_core.offline.memory import Memory
-from forge_core.offline.parse import IT, Request
 from forge_core.offline.phrases import code
 from forge_core.offline.skills.line_edits import delete_lines, replace_line
 from forge_core.offline.skills.search import HEAD_LIMIT, LINE_CUT, grep, list_hits, literal
-from forge_core.offline.steps import Argument, SearchError, Skill, ask, say
+from forge_core.offline.steps import SearchError, Skill, ask, say
 from forge_core.offline.tool_output import Hit, numbered_lines
 
 _MAX_LINES = 5

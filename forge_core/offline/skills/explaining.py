@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from forge_core.offline import phrases
+from forge_core.offline.conversation import Call, Outcome
 from forge_core.offline.grounding import files_named, search_scope, target, the_one
+from forge_core.offline.intents import Request
 from forge_core.offline.memory import Memory
-from forge_core.offline.parse import Request
 from forge_core.offline.phrases import code
 from forge_core.offline.skills.reading import block_at, explain_failure, names_in
 from forge_core.offline.skills.search import (
@@ -29,7 +30,7 @@ from forge_core.offline.source_code import (
     outline,
     parse_python,
 )
-from forge_core.offline.steps import Call, Outcome, Skill, ask, ask_all, say
+from forge_core.offline.steps import Skill, ask, ask_all, say
 from forge_core.offline.tool_output import Hit, Numbered, has_nothing, numbered_lines, paths, told_total
 
 _PAGE, _MAX_OUTLINED = 400, 2_400

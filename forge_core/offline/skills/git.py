@@ -7,13 +7,13 @@ import shlex
 from collections.abc import Generator
 
 from forge_core.offline import phrases
+from forge_core.offline.conversation import Outcome
 from forge_core.offline.grounding import files_named, the_one
-from forge_core.offline.intents import Intent
+from forge_core.offline.intents import IT, Intent, Request
 from forge_core.offline.memory import Memory
-from forge_core.offline.parse import IT, Request
 from forge_core.offline.phrases import code
 from forge_core.offline.skills.running import MAX_COMMITS, told_run
-from forge_core.offline.steps import Batch, Outcome, Say, Skill, ask, say
+from forge_core.offline.steps import Batch, Say, Skill, ask, say
 
 _STATUS = "git status --short --branch"
 _WORDS = {

@@ -6,12 +6,13 @@ from collections.abc import Callable, Generator, Sequence
 from functools import partial
 
 from forge_core.offline import phrases
+from forge_core.offline.conversation import Argument, Outcome
+from forge_core.offline.intents import IT, Request
 from forge_core.offline.memory import Memory
-from forge_core.offline.parse import IT, Request
 from forge_core.offline.phrases import code
 from forge_core.offline.skills.creating import write_new
 from forge_core.offline.skills.reading import explain_failure
-from forge_core.offline.steps import Argument, Batch, Outcome, Say, Skill, ask, say
+from forge_core.offline.steps import Batch, Say, Skill, ask, say
 from forge_core.offline.tool_output import Numbered, numbered_lines
 
 _AROUND = 3

@@ -9,13 +9,14 @@ from collections.abc import Generator
 from pathlib import PurePosixPath
 
 from forge_core.offline import phrases
+from forge_core.offline.conversation import Outcome
 from forge_core.offline.grounding import files_named, search_scope, target, the_one
+from forge_core.offline.intents import IT, Request
 from forge_core.offline.memory import Memory
-from forge_core.offline.parse import IT, Request
 from forge_core.offline.phrases import code
 from forge_core.offline.skills.reading import explain_failure
 from forge_core.offline.skills.search import HEAD_LIMIT, grep, list_hits, literal, ranked
-from forge_core.offline.steps import Batch, Outcome, Say, SearchError, Skill, ask
+from forge_core.offline.steps import Batch, Say, SearchError, Skill, ask
 from forge_core.offline.tool_output import has_nothing, numbered_lines, told_total
 
 _COUNT = re.compile(r"^(?P<path>\S.*?):\s?(?P<count>\d+)$", re.MULTILINE)

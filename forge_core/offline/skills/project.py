@@ -6,15 +6,16 @@ import re
 from collections.abc import Callable, Generator, Mapping
 
 from forge_core.offline import phrases
+from forge_core.offline.conversation import Call, Outcome
 from forge_core.offline.grounding import folder_named
+from forge_core.offline.intents import IT, Request
 from forge_core.offline.memory import Memory
-from forge_core.offline.parse import IT, Request
 from forge_core.offline.phrases import code
 from forge_core.offline.skills.manifests import MANIFESTS, read_manifest
 from forge_core.offline.skills.reading import explain_failure, names_in
 from forge_core.offline.skills.runners import test_command
 from forge_core.offline.source_code import outline
-from forge_core.offline.steps import Batch, Call, Outcome, Say, Skill, ask, ask_all
+from forge_core.offline.steps import Batch, Say, Skill, ask, ask_all
 from forge_core.offline.tool_output import grep_hits, has_nothing, numbered_lines, paths
 
 _README = re.compile(r"^readme(?:\.(?:md|rst|txt|markdown))?$", re.I)

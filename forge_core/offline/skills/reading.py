@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Sequence
 
 from forge_core.offline import phrases
+from forge_core.offline.conversation import Argument, Outcome
 from forge_core.offline.grounding import files_named, target, the_one
+from forge_core.offline.intents import Request
 from forge_core.offline.memory import Memory
-from forge_core.offline.parse import Request
 from forge_core.offline.phrases import code
 from forge_core.offline.source_code import block_end
-from forge_core.offline.steps import Argument, Outcome, Skill, ask, say
+from forge_core.offline.steps import Skill, ask, say
 from forge_core.offline.tool_output import Numbered, numbered_lines, told_total, tree_paths
 
 PAGE = 80

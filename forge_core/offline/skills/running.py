@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from forge_core.offline import phrases
+from forge_core.offline.conversation import Argument, Outcome
+from forge_core.offline.intents import IT, Request
 from forge_core.offline.memory import Memory
-from forge_core.offline.parse import IT, Request
 from forge_core.offline.phrases import code
 from forge_core.offline.skills.reading import names_in
 from forge_core.offline.skills.runners import (
@@ -19,7 +20,7 @@ from forge_core.offline.skills.runners import (
     read_report,
     test_command,
 )
-from forge_core.offline.steps import Argument, Outcome, Skill, ask
+from forge_core.offline.steps import Skill, ask
 from forge_core.offline.tool_output import exit_code
 
 MAX_COMMITS = 20

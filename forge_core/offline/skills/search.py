@@ -8,28 +8,16 @@ from difflib import get_close_matches
 from pathlib import PurePosixPath
 
 from forge_core.offline import phrases
+from forge_core.offline.conversation import Argument, Call, Outcome
 from forge_core.offline.grounding import files_named, search_scope, the_one
-from forge_core.offline.intents import Intent
+from forge_core.offline.intents import Intent, Request
 from forge_core.offline.memory import Memory
-from forge_core.offline.parse import Request
+from forge_core.offline.parse import plain, spelt_out, word_set
 from forge_core.offline.phrases import code
 from forge_core.offline.skills.reading import PAGE, show_block, show_lines
 from forge_core.offline.source_code import defines, definition_pattern, extensions, last_name
-from forge_core.offline.steps import (
-    Argument,
-    Batch,
-    Call,
-    Outcome,
-    Say,
-    SearchError,
-    Skill,
-    ask,
-    ask_all,
-    say,
-)
+from forge_core.offline.steps import Batch, Say, SearchError, Skill, ask, ask_all, say
 from forge_core.offline.tool_output import Hit, grep_hits, has_nothing, paths
-from forge_core.offline.vocabulary import CONCEPTS, FILLER
-from forge_core.offline.wording import plain, spelt_out
 
 HEAD_LIMIT = 250
 """Hits that one search gives."""
@@ -63,6 +51,32 @@ _HEADS = (
 _NAMED = re.compile(r"\b(?:[A-Z]\w+|\w+_\w+|[a-z]+[A-Z]\w*)\b")
 """A word that is written like a name in code."""
 _NAME = re.compile(rf"\b(?:{_DEFINES})\s+(\w+)|^(\w+)(?:: .+)? = ")
+
+_FILLER = word_set("""
+    everything defined declared folder folders open leftover
+    a about after all allow allowed am an and any anyone anything are ask at be been before being but by
+    called can class client code could did do does done else enabled ever file files find for from function
+    functions get gets give going good got had handle handled handles happen happens has have here how i im
+    implemented in into is it its just know let library like list live lives located look made make makes me
+    method module much my need new no not now of off ok on one only or our out part place please pls
+    possible processed project question repo reside see server set sets should show sit sits so some
+    something still such support supported supports take tell than thanks that the their them then there
+    these thing things this those to too try use used uses want was we were what when where which who why
+    will with work works would wrong yes you your
+""")
+"""Words of a question that say nothing of its topic."""
+
+_CONCEPTS = (
+    (r"type[ -]?(?:hint|annot|check)|annotation", "type hints", r"def \w+\(.*\) *->|^\s*\w+: \w+.* ="),
+    (r"\basync\b|asyncio|await|coroutine", "async functions", r"\basync (def|function|fn)\b|\basyncio\b"),
+    (r"data ?class", "dataclasses", r"@(dataclass|attr\.s|define)|\bBaseModel\b"),
+    (r"\blogg(?:ing|er|s)\b|\blogs\b", "logging", r"\b(import logging|getLogger|logger\.\w+|console\.log)"),
+    (r"env(?:ironment)? ?var", "environment variables", r"\bos\.environ|\bgetenv\(|process\.env|env::var"),
+    (r"deprecat", "deprecations", r"[dD]eprecat"),
+    (r"\bregex|regular expr", "regexes", r"\bre\.(compile|match|search|sub|findall)\(|new RegExp"),
+    (r"\bthread|subprocess", "threads or processes", r"\b(threading|multiprocessing|subprocess)\b"),
+)  # fmt: skip
+"""Features that one asks for by a word which the code does not hold: words, label, how they are written."""
 
 Found = Generator[Say | Batch, tuple[Outcome, ...], "list[Hit]"]
 
@@ -171,7 +185,7 @@ def _near_names(name: str) -> Generator[Say | Batch, tuple[Outcome, ...], list[s
 
 def usages(request: Request, memory: Memory) -> Skill:
     """Where a name is used: its mentions without its definitions."""
-    concept = next((row for row in CONCEPTS if re.search(row[0], request.text, re.I)), None)
+    concept = next((row for row in _CONCEPTS if re.search(row[0], request.text, re.I)), None)
     if concept:
         return (yield from _concept(*concept[1:]))
     name, scope = request.get("name"), search_scope(request.get("path"), memory)
@@ -347,7 +361,7 @@ def keywords(text: str) -> dict[str, str]:
     for word in re.findall(r"[^\W\d]\w*", text.lower()):
         stem = re.sub(r"(?<=[a-z]{3})(?:ies|es|s|ing|ed)$", "", word)
         stem = re.sub(r"^(auth|config|param|init|admin|spec|exec)(?!or)[a-z]{3,}$", r"\1", stem)
-        if word not in FILLER and len(stem) > 2 and stem not in found.values():
+        if word not in _FILLER and len(stem) > 2 and stem not in found.values():
             found[word] = stem
     pairs = re.findall(r"(?=\b([a-z]{3,}) ([a-z]{3,})\b)", text.lower())
     joined = {f"{a} {b}": f"{a}_?{b}" for a, b in pairs if a in found}

@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable
 
 from forge_core.offline import phrases
-from forge_core.offline.intent_table import TABLE
+from forge_core.offline.intents import TABLE, Request
 from forge_core.offline.memory import Memory
-from forge_core.offline.parse import Request
 from forge_core.offline.phrases import code
 from forge_core.offline.skills.search import seek
 from forge_core.offline.steps import Skill

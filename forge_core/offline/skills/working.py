@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from forge_core.offline import phrases
+from forge_core.offline.conversation import Outcome
+from forge_core.offline.intents import Request
 from forge_core.offline.memory import Memory
-from forge_core.offline.parse import Request
 from forge_core.offline.phrases import code
-from forge_core.offline.steps import Outcome, Skill, ask
+from forge_core.offline.steps import Skill, ask
 
 _JOB = re.compile(r"\bjob[ _](?:output )?(\d+)\b|\bas job (\d+)\b")
 _NOTE = re.compile(r"^\[.*\]$|^\(no (?:new )?output.*\)$")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from forge_core.offline.intent_table import TABLE
-from forge_core.offline.intents import Intent
-from forge_core.offline.parse import IT, parse
+from forge_core.offline.intents import IT, TABLE, Intent
+from forge_core.offline.parse import parse
 from tests.unit.offline.phrasings import PHRASINGS, Expected
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from forge_core.offline.conversation import outcome_of
+from forge_core.offline.conversation import Status, outcome_of
 from forge_core.offline.source_code import OutlineEntry, block_end, defines, definition_pattern, outline
-from forge_core.offline.steps import Status
 from forge_core.offline.tool_output import (
     Hit,
     Numbered,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from forge_core.offline.conversation import Outcome, Status
 from forge_core.offline.skills.runners import TestReport, install_command, read_report
 from forge_core.offline.skills.runners import test_command as command_for
 from forge_core.offline.skills.running import told_run, told_tests
-from forge_core.offline.steps import Outcome, Status
 
 PYTEST = """..F..E
 =================================== FAILURES ===================================

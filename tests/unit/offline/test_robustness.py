@@ -12,9 +12,8 @@ import httpx
 import pytest
 
 from forge_core.offline.conversation import read_conversation
-from forge_core.offline.model import respond
+from forge_core.offline.model import MAX_CALLS, respond
 from forge_core.offline.parse import parse
-from forge_core.offline.replay import MAX_CALLS
 from forge_core.offline.steps import Reply
 from forge_core.offline.transport import OfflineSyncTransport
 from tests.unit.offline.driver import Talk
