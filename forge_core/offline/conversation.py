@@ -32,7 +32,7 @@ _SYSTEM_DENIAL = re.compile(r"permission denied|access (?:is )?denied|errno|oper
 Argument: TypeAlias = "str | int | bool | Sequence[Mapping[str, object]]"
 
 
-class Status(StrEnum):
+class CallStatus(StrEnum):
     """How a tool call ended."""
 
     OK = "ok"
@@ -50,31 +50,31 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CallOutcome:
     """What a call gave back, as the conversation holds it."""
 
     text: str
-    status: Status = Status.OK
+    status: CallStatus = CallStatus.OK
 
     @property
     def failed(self) -> bool:
-        return self.status is not Status.OK
+        return self.status is not CallStatus.OK
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class CompletedCall:
     """A call and how it ended."""
 
     call: Call
-    outcome: Outcome
+    outcome: CallOutcome
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class ConversationTurn:
     """One thing the person asked, up to the next."""
 
     request: str
-    done: tuple[Done, ...] = ()
+    done: tuple[CompletedCall, ...] = ()
     answer: str = ""
     """What was said last."""
     said: str = ""
@@ -82,23 +82,23 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class ChatRequest:
     """What a request tells: the exchanges before, the one to serve, and the tools on offer."""
 
-    now: Exchange
-    earlier: tuple[Exchange, ...] = ()
+    now: ConversationTurn
+    earlier: tuple[ConversationTurn, ...] = ()
     tools: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Tool name → names of its parameters; an empty set means that they are not known."""
     parallel: bool = True
     """Whether several calls may stand in one reply."""
 
 
-def read_conversation(body: Mapping[str, Any]) -> Conversation:
+def read_request(body: Mapping[str, Any]) -> ChatRequest:
     """The conversation in a chat-completions request body."""
     exchanges = _exchanges(body.get("messages"))
-    now = exchanges[-1] if exchanges else Exchange("")
+    now = exchanges[-1] if exchanges else ConversationTurn("")
     tools = {} if body.get("tool_choice") == "none" else _tools(body.get("tools"))
-    return Conversation(now, tuple(exchanges[:-1]), tools, body.get("parallel_tool_calls") is not False)
+    return ChatRequest(now, tuple(exchanges[:-1]), tools, body.get("parallel_tool_calls") is not False)
 
 
 def content_text(content: object) -> str:
@@ -112,15 +112,15 @@ def content_text(content: object) -> str:
     return ""
 
 
-def outcome_of(text: str) -> Outcome:
+def outcome_of(text: str) -> CallOutcome:
     """The outcome that a tool message's text tells of."""
     head = text.lstrip()[:400]
     if not head.lower().startswith(("error", "denied", "declined", "rejected", "permission")):
-        return Outcome(text)
+        return CallOutcome(text)
     first = head.split("\n", 1)[0]
     if _BY_PERSON.search(first) or (_DENIED.search(first) and not _SYSTEM_DENIAL.search(first)):
-        return Outcome(text, Status.DENIED)
-    return Outcome(text, Status.FAILED)
+        return CallOutcome(text, CallStatus.DENIED)
+    return CallOutcome(text, CallStatus.FAILED)
 
 
 def _tools(offered: object) -> dict[str, frozenset[str]]:
@@ -148,14 +148,16 @@ class _Open:
     def is_fresh(self) -> bool:
         return not self.calls and not self.said
 
-    def close(self) -> Exchange:
+    def close(self) -> ConversationTurn:
         results = self.results
-        done = tuple(Done(call, outcome_of(results[key])) for key, call in self.calls if key in results)
+        done = tuple(
+            CompletedCall(call, outcome_of(results[key])) for key, call in self.calls if key in results
+        )
         answer = self.said[-1] if self.said else ""
-        return Exchange("\n".join(self.requests).strip(), done, answer, "\n\n".join(self.said))
+        return ConversationTurn("\n".join(self.requests).strip(), done, answer, "\n\n".join(self.said))
 
 
-def _exchanges(messages: object) -> list[Exchange]:
+def _exchanges(messages: object) -> list[ConversationTurn]:
     found: list[_Open] = []
     for message in messages if isinstance(messages, list) else ():
         if not isinstance(message, Mapping):

@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 
 from forge_core.offline import phrases
 from forge_core.offline.intents import IT, Intent, Request
-from forge_core.offline.memory import Memory, as_place
 from forge_core.offline.parse import mask, parse
+from forge_core.offline.references import Memory, as_location
 
 _CONTENT_ASKED = re.compile(re.escape(phrases.WHAT_CONTENT).replace(r"\{path\}", "(?P<path>[^`]+)"))
 _ASKS_WHICH = phrases.WHICH_ONE.split("?")[0] + "? Answer"
@@ -88,7 +88,7 @@ def _picked(request: Request, memory: Memory) -> tuple[Request, ...]:
         return ()
     if re.fullmatch(r"[0-9a-f]{7,40}", item):
         return (Request(Intent.RUN, {"command": f"git show --stat {item}"}, request.text),)
-    if as_place(item) is None:
+    if as_location(item) is None:
         return parse(item)
     position = request.get("nth") or request.get("n")
     return (Request(Intent.READ, {**request.args, "nth": position}, request.text),)
@@ -123,6 +123,6 @@ def _narrowed(request: Request, memory: Memory) -> tuple[Request, ...]:
     line = request.get("a")
     if not line:
         item = memory.item(request.get("nth") or request.get("n"))
-        place = as_place(item) if item else None
-        line = str(place.line) if place and place.line else request.get("n")
+        location = as_location(item) if item else None
+        line = str(location.line) if location and location.line else request.get("n")
     return (Request(edit.intent, {**edit.args, "line": line}, edit.text),) if line else ()

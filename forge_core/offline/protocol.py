@@ -14,7 +14,7 @@ from typing import Any
 
 from forge_core.config.models import OFFLINE_MODEL
 from forge_core.offline.conversation import Call
-from forge_core.offline.steps import Reply
+from forge_core.offline.steps import ModelReply
 
 PROVIDER = "Forge offline"
 CONTEXT_LENGTH = 200_000
@@ -33,7 +33,7 @@ class Envelope:
     model: str
     prompt_tokens: int
 
-    def usage(self, reply: Reply) -> dict[str, Any]:
+    def usage(self, reply: ModelReply) -> dict[str, Any]:
         """Tokens by estimate, at no cost."""
         said = len(reply.text) + sum(len(call.name) + len(_raw(call)) for call in reply.calls)
         completion = estimate_tokens(said)
@@ -53,7 +53,7 @@ def estimate_tokens(characters: int) -> int:
     return (characters + 3) // 4
 
 
-def completion(reply: Reply, envelope: Envelope) -> dict[str, Any]:
+def completion(reply: ModelReply, envelope: Envelope) -> dict[str, Any]:
     """The whole answer as one document."""
     message: dict[str, Any] = {"role": "assistant", "content": reply.text or None, "refusal": None}
     if reply.calls:
@@ -65,7 +65,7 @@ def completion(reply: Reply, envelope: Envelope) -> dict[str, Any]:
     return {**_head(envelope, "chat.completion"), "choices": [choice], "usage": envelope.usage(reply)}
 
 
-def events(reply: Reply, envelope: Envelope) -> Iterator[bytes]:
+def events(reply: ModelReply, envelope: Envelope) -> Iterator[bytes]:
     """The answer as server-sent events: role, words, calls in fragments, finish reason, usage, [DONE]."""
     yield b": FORGE OFFLINE\n\n"
     yield _event(envelope, {"role": "assistant", "content": ""})
@@ -118,7 +118,7 @@ def _head(envelope: Envelope, kind: str) -> dict[str, Any]:
     return {"id": envelope.id, "provider": PROVIDER, "model": envelope.model, **made}
 
 
-def _finish(reply: Reply) -> dict[str, str]:
+def _finish(reply: ModelReply) -> dict[str, str]:
     reason = "tool_calls" if reply.calls else "stop"
     return {"finish_reason": reason, "native_finish_reason": reason}
 

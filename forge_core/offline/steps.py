@@ -11,7 +11,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from forge_core.offline.conversation import Argument, Call, Outcome
+from forge_core.offline.conversation import Argument, Call, CallOutcome
 
 
 class SearchError(Exception):
@@ -32,29 +32,29 @@ class Batch:
     calls: tuple[Call, ...]
 
 
-Skill: TypeAlias = Generator[Say | Batch, tuple[Outcome, ...], str]
+Skill: TypeAlias = Generator[Say | Batch, tuple[CallOutcome, ...], str]
 """Yields words and calls, returns the closing words."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ModelReply:
     """One answer of the model: words, or calls with maybe words before them."""
 
     text: str = ""
     calls: tuple[Call, ...] = ()
 
 
-def ask(name: str, **arguments: Argument) -> Generator[Say | Batch, tuple[Outcome, ...], Outcome]:
+def ask(name: str, **arguments: Argument) -> Generator[Say | Batch, tuple[CallOutcome, ...], CallOutcome]:
     """One call; gives its outcome."""
     outcomes = yield Batch((Call(name, arguments),))
     return outcomes[0]
 
 
-def ask_all(*calls: Call) -> Generator[Say | Batch, tuple[Outcome, ...], tuple[Outcome, ...]]:
+def ask_all(*calls: Call) -> Generator[Say | Batch, tuple[CallOutcome, ...], tuple[CallOutcome, ...]]:
     """Several calls in one reply; their outcomes in the same order."""
     return (yield Batch(calls))
 
 
-def say(text: str) -> Generator[Say | Batch, tuple[Outcome, ...], None]:
+def say(text: str) -> Generator[Say | Batch, tuple[CallOutcome, ...], None]:
     """Words before the next call."""
     yield Say(text)

@@ -14,10 +14,10 @@ import httpx
 
 from forge_core.config.models import OFFLINE_MODEL
 from forge_core.offline import protocol
-from forge_core.offline.conversation import read_conversation
+from forge_core.offline.conversation import read_request
 from forge_core.offline.intents import compiled
 from forge_core.offline.model import respond
-from forge_core.offline.steps import Reply
+from forge_core.offline.steps import ModelReply
 
 _UNSUPPORTED = 501
 """Not 500: clients retry that, and the same request would fail the same way."""
@@ -91,7 +91,7 @@ class _Desk:
 
     def _complete(self, request: httpx.Request, body: dict[str, Any]) -> httpx.Response:
         try:
-            reply = respond(read_conversation(body), self._root)
+            reply = respond(read_request(body), self._root)
         except Exception as problem:
             # The model's border: a fault of ours must reach the person as a provider's error, not as a hang.
             message = f"The offline model failed on this ({type(problem).__name__}). Word it differently."
@@ -107,7 +107,7 @@ class _Desk:
 
 
 def _response(
-    request: httpx.Request, body: Mapping[str, Any], reply: Reply, envelope: protocol.Envelope
+    request: httpx.Request, body: Mapping[str, Any], reply: ModelReply, envelope: protocol.Envelope
 ) -> httpx.Response:
     headers = {"X-Generation-Id": envelope.id}
     if body.get("stream") is not True:

@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 
 from forge_core.offline import phrases
 from forge_core.offline.intents import IT, Request
-from forge_core.offline.memory import Memory
 from forge_core.offline.phrases import code
+from forge_core.offline.references import Memory
 from forge_core.offline.steps import Skill, ask
 from forge_core.offline.tool_output import has_nothing, paths
 
@@ -112,8 +112,8 @@ def delete(request: Request, memory: Memory) -> Skill:
 def _named(path: str, memory: Memory) -> str:
     if path != IT:
         return path
-    place = memory.latest()
-    return place.path if place else ""
+    location = memory.latest()
+    return location.path if location else ""
 
 
 def _shell(command: str, description: str, success: str) -> Skill:

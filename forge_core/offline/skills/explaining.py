@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from forge_core.offline import phrases
-from forge_core.offline.conversation import Call, Outcome
-from forge_core.offline.grounding import files_named, search_scope, target, the_one
+from forge_core.offline.conversation import Call, CallOutcome
 from forge_core.offline.intents import Request
-from forge_core.offline.memory import Memory
 from forge_core.offline.phrases import code
+from forge_core.offline.references import Memory, search_scope, target
+from forge_core.offline.skills.file_lookup import files_named, the_one
 from forge_core.offline.skills.reading import block_at, explain_failure, names_in
 from forge_core.offline.skills.search import (
     definition,
@@ -42,18 +42,18 @@ _WELL_KNOWN = ("README", "LICENSE", "LICENCE", "Makefile", "Dockerfile", "CHANGE
 
 def explain(request: Request, memory: Memory) -> Skill:
     """The outline of a file or a folder; of a definition where "it" was one."""
-    place = target(request, memory)
-    if place is None:
+    location = target(request, memory)
+    if location is None:
         return phrases.needs_target("explain")
-    if place.line is not None:
-        return (yield from _explain_at(Hit(place.path, place.line), ""))
-    name = PurePosixPath(place.path).name
-    if place.path.endswith("/") or place.path in (".", ".."):
-        return (yield from explain_folder(place.path))
+    if location.line is not None:
+        return (yield from _explain_at(Hit(location.path, location.line), ""))
+    name = PurePosixPath(location.path).name
+    if location.path.endswith("/") or location.path in (".", ".."):
+        return (yield from explain_folder(location.path))
     if "." in name or name.startswith(_WELL_KNOWN):
         kind = _KIND.match(request.text)
-        return (yield from explain_file(place.path, kind[1].lower() if kind else ""))
-    return (yield from _explain_word(place.path, request, memory))
+        return (yield from explain_file(location.path, kind[1].lower() if kind else ""))
+    return (yield from _explain_word(location.path, request, memory))
 
 
 def explain_symbol(request: Request, memory: Memory) -> Skill:
@@ -165,7 +165,7 @@ def _explain_word(word: str, request: Request, memory: Memory) -> Skill:
     return f"I know no {code(word)} in this folder: no file, no folder and no definition is called so."
 
 
-def _paths(outcome: Outcome) -> list[str]:
+def _paths(outcome: CallOutcome) -> list[str]:
     return [] if outcome.failed or has_nothing(outcome.text) else paths(outcome.text)
 
 

@@ -7,11 +7,11 @@ import shlex
 from collections.abc import Generator
 
 from forge_core.offline import phrases
-from forge_core.offline.conversation import Outcome
-from forge_core.offline.grounding import files_named, the_one
+from forge_core.offline.conversation import CallOutcome
 from forge_core.offline.intents import IT, Intent, Request
-from forge_core.offline.memory import Memory
 from forge_core.offline.phrases import code
+from forge_core.offline.references import Memory
+from forge_core.offline.skills.file_lookup import files_named, the_one
 from forge_core.offline.skills.running import MAX_COMMITS, told_run
 from forge_core.offline.steps import Batch, Say, Skill, ask, say
 
@@ -111,7 +111,7 @@ def log(request: Request, memory: Memory) -> Skill:
     return f"{head}:\n\n" + phrases.numbered(f"{code(name)} {_plain(row)}" for name, row in rows)
 
 
-def _existing(path: str) -> Generator[Say | Batch, tuple[Outcome, ...], str]:
+def _existing(path: str) -> Generator[Say | Batch, tuple[CallOutcome, ...], str]:
     """The one file that `path` may mean, as git wants it; `path` itself where that is not clear."""
     near = yield from files_named(path)
     return path if path in near else the_one(near) or path
@@ -172,12 +172,12 @@ def split_status(output: str) -> tuple[str, list[tuple[str, str]]]:
 def _path(request: Request, memory: Memory) -> str:
     file = request.get("file")
     if file == IT:
-        place = memory.latest()
-        return memory.last_edited() or (place.path if place else "")
+        location = memory.latest()
+        return memory.last_edited() or (location.path if location else "")
     return "" if file.lower() in _ALL else file
 
 
-def _failed(what: str, outcome: Outcome) -> str:
+def _failed(what: str, outcome: CallOutcome) -> str:
     if _NO_REPO.search(outcome.text):
         return f"{_NO_REPO_TOLD}."
     return phrases.failed(what, outcome.text)

@@ -9,11 +9,11 @@ from collections.abc import Generator
 from pathlib import PurePosixPath
 
 from forge_core.offline import phrases
-from forge_core.offline.conversation import Outcome
-from forge_core.offline.grounding import files_named, search_scope, target, the_one
+from forge_core.offline.conversation import CallOutcome
 from forge_core.offline.intents import IT, Request
-from forge_core.offline.memory import Memory
 from forge_core.offline.phrases import code
+from forge_core.offline.references import Memory, search_scope, target
+from forge_core.offline.skills.file_lookup import files_named, the_one
 from forge_core.offline.skills.reading import explain_failure
 from forge_core.offline.skills.search import HEAD_LIMIT, grep, list_hits, literal, ranked
 from forge_core.offline.steps import Batch, Say, SearchError, Skill, ask
@@ -38,9 +38,9 @@ def measure(request: Request, memory: Memory) -> Skill:
     thing = re.sub(r"(?<=ss)es$|(?<!s)s$", "", request.get("thing").lower())
     called = [done.call.name for done in memory.exchanges[-1].done] if memory.exchanges else []
     is_named = request.get("file") not in ("", IT) or (request.get("file") and "ls" not in called)
-    place = target(request, memory) if is_named else None
-    if place is not None:
-        return (yield from _lines_of(place.path))
+    location = target(request, memory) if is_named else None
+    if location is not None:
+        return (yield from _lines_of(location.path))
     if thing == "commit":
         by = request.get("by")
         command = f"git rev-list --count{f' -i --author={shlex.quote(by)}' if by else ''} HEAD"
@@ -92,7 +92,9 @@ def _listed(thing: str, scope: dict[str, str]) -> Skill:
     return f"Lines that look like {nouns}, {number}:\n\n{list_hits(ranked(hits))}"
 
 
-def _counts(pattern: str, scope: dict[str, str]) -> Generator[Say | Batch, tuple[Outcome, ...], Counter[str]]:
+def _counts(
+    pattern: str, scope: dict[str, str]
+) -> Generator[Say | Batch, tuple[CallOutcome, ...], Counter[str]]:
     """How often the pattern matches in each file. Raises SearchError where the tool failed."""
     outcome = yield from ask("grep", pattern=pattern, output_mode="count", head_limit=0, **scope)
     if outcome.failed and not has_nothing(re.sub(r"^\s*error:\s*", "", outcome.text, flags=re.I)):

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Generator, Mapping
 
 from forge_core.offline import phrases
-from forge_core.offline.conversation import Call, Outcome
-from forge_core.offline.grounding import folder_named
+from forge_core.offline.conversation import Call, CallOutcome
 from forge_core.offline.intents import IT, Request
-from forge_core.offline.memory import Memory
 from forge_core.offline.phrases import code
+from forge_core.offline.references import Memory
+from forge_core.offline.skills.file_lookup import folder_named
 from forge_core.offline.skills.manifests import MANIFESTS, read_manifest
 from forge_core.offline.skills.reading import explain_failure, names_in
 from forge_core.offline.skills.runners import test_command
@@ -45,15 +45,15 @@ _SECTIONS = {
 """What the README's heading is called where one asks how to do this."""
 
 _RELEASE = re.compile(r"(?:#+ |\[|v?\d).*\d+\.\d+|\d+\.\d+.*\d{4}")
-Lines = Generator[Say | Batch, tuple[Outcome, ...], "list[str]"]
+Lines = Generator[Say | Batch, tuple[CallOutcome, ...], "list[str]"]
 
 
 def listing(request: Request, memory: Memory) -> Skill:
     """What lies in a folder."""
     path = request.get("path")
     if path == IT:
-        place = memory.latest()
-        path = place.path.rpartition("/")[0] if place else ""
+        location = memory.latest()
+        path = location.path.rpartition("/")[0] if location else ""
     outcome = yield from (ask("ls", path=path) if path else ask("ls"))
     if outcome.failed and path and (found := (yield from folder_named(path))):
         path, outcome = found, (yield from ask("ls", path=found))
@@ -94,7 +94,7 @@ def facts(request: Request, memory: Memory) -> Skill:
     return "\n\n".join(told) or f"I see nothing here that says so{looked}."
 
 
-def _sources() -> Generator[Say | Batch, tuple[Outcome, ...], tuple[list[str], str, dict[str, str]]]:
+def _sources() -> Generator[Say | Batch, tuple[CallOutcome, ...], tuple[list[str], str, dict[str, str]]]:
     """The folder's names, its README, and the texts of README and manifests."""
     names = names_in((yield from ask("ls")))
     readme = next((name for name in names if _README.match(name)), "")
@@ -242,7 +242,7 @@ def _next_steps(names: list[str]) -> list[str]:
     return [" ".join(part for part in (tests, look) if part)] if tests or look else []
 
 
-def _body(outcome: Outcome) -> str:
+def _body(outcome: CallOutcome) -> str:
     return "\n".join(line.text for line in numbered_lines(outcome.text))
 
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 
 from forge_core.offline import phrases
-from forge_core.offline.conversation import Argument, Outcome
-from forge_core.offline.grounding import files_named, target, the_one
+from forge_core.offline.conversation import Argument, CallOutcome
 from forge_core.offline.intents import Request
-from forge_core.offline.memory import Memory
 from forge_core.offline.phrases import code
+from forge_core.offline.references import Memory, target
+from forge_core.offline.skills.file_lookup import files_named, the_one
 from forge_core.offline.source_code import block_end
 from forge_core.offline.steps import Skill, ask, say
 from forge_core.offline.tool_output import Numbered, numbered_lines, told_total, tree_paths
@@ -30,26 +30,26 @@ _MISSING = re.compile(r"no such|not found|does not exist|doesn't exist|there is 
 
 def read(request: Request, memory: Memory) -> Skill:
     """A file, a part of it, or what "it" and "the second one" stand for."""
-    place = target(request, memory)
-    if place is None:
+    location = target(request, memory)
+    if location is None:
         which = request.get("nth")
         return f"I listed nothing that {which!r} could be." if which else phrases.needs_target("read")
-    if place.line is not None and not request.get("a"):
-        return (yield from show_block(place.path, place.line))
+    if location.line is not None and not request.get("a"):
+        return (yield from show_block(location.path, location.line))
     start, end = request.number("a"), request.number("b")
     edge, size = request.get("edge"), min(request.number("n") or 10, PAGE * 5)
     if edge in ("last", "final", "bottom", "tail", "end"):
-        return (yield from show_lines(place.path, -size, size))
+        return (yield from show_lines(location.path, -size, size))
     if edge:
-        return (yield from show_lines(place.path, 1, size))
+        return (yield from show_lines(location.path, 1, size))
     if start is not None:
         start = max(start, 1)
         return (
             yield from show_lines(
-                place.path, start, max((end or start + (request.number("n") or 1) - 1) - start + 1, 1)
+                location.path, start, max((end or start + (request.number("n") or 1) - 1) - start + 1, 1)
             )
         )
-    return (yield from show_lines(place.path, 1, PAGE))
+    return (yield from show_lines(location.path, 1, PAGE))
 
 
 def more(request: Request, memory: Memory) -> Skill:
@@ -105,7 +105,7 @@ def block_at(lines: Sequence[Numbered], position: int, path: str) -> Sequence[Nu
     return lines[first : position + size]
 
 
-def explain_failure(path: str, outcome: Outcome, again: Callable[[str], Skill] | None = None) -> Skill:
+def explain_failure(path: str, outcome: CallOutcome, again: Callable[[str], Skill] | None = None) -> Skill:
     """What to say when a file can't be read: it is a folder, or there is none. The only file that can be
     meant is taken (`again`, else it is shown); of several one is asked for."""
     if _DIRECTORY.search(outcome.text):
@@ -124,7 +124,7 @@ def explain_failure(path: str, outcome: Outcome, again: Callable[[str], Skill] |
     return phrases.failed(f"{code(path)} could not be read", outcome.text)
 
 
-def names_in(listing: Outcome) -> list[str]:
+def names_in(listing: CallOutcome) -> list[str]:
     """The names that an `ls` result shows; none when it failed."""
     return [] if listing.failed else tree_paths(listing.text)
 

@@ -1,4 +1,4 @@
-"""Running commands and tests, and reporting what they printed."""
+"""Commands, tests and background jobs: run them and report what they printed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from forge_core.offline import phrases
-from forge_core.offline.conversation import Argument, Outcome
+from forge_core.offline.conversation import Argument, CallOutcome
 from forge_core.offline.intents import IT, Request
-from forge_core.offline.memory import Memory
 from forge_core.offline.phrases import code
+from forge_core.offline.references import Memory
 from forge_core.offline.skills.reading import names_in
 from forge_core.offline.skills.runners import (
     TestReport,
@@ -36,6 +36,9 @@ _NOTE = re.compile(
     r"\[?exit code -?\d+\b[^\n]{0,30}|\[still running[^\n]*\]|\[changed by the command[^\n]*\]|\(no output\)",
     re.I,
 )
+_JOB = re.compile(r"\bjob[ _](?:output )?(\d+)\b|\bas job (\d+)\b")
+_JOB_NOTE = re.compile(r"^\[.*\]$|^\(no (?:new )?output.*\)$")
+_JOB_STATE = re.compile(r"^\[(job \d+ .+)\]$", re.MULTILINE)
 _PRONOUN = re.compile(r"(?:it|that|this|that file|this file|the (?:file|script|program))(?: again)?", re.I)
 
 
@@ -43,10 +46,10 @@ def run(request: Request, memory: Memory) -> Skill:
     """A command line, or a script by its file; the output and how it ended."""
     command = request.get("command")
     if _PRONOUN.fullmatch(command):
-        place = memory.latest()
-        if place is None:
+        location = memory.latest()
+        if location is None:
             return phrases.needs_target("run")
-        command = place.path
+        command = location.path
     command = _runnable(command)
     if re.fullmatch(r"git log(?: --?(?!since|until|max)[a-z][a-z-]*)*", command):
         command += f" -n {MAX_COMMITS}"
@@ -61,8 +64,8 @@ def tests(request: Request, memory: Memory) -> Skill:
     """The project's tests: finds out how, runs them, reports what the output says."""
     path = request.get("path")
     if path == IT:
-        place = memory.latest()
-        path = place.path if place else ""
+        location = memory.latest()
+        path = location.path if location else ""
     listing = yield from ask("ls")
     if listing.failed:
         return phrases.failed("The folder could not be listed", listing.text)
@@ -83,7 +86,7 @@ def tests(request: Request, memory: Memory) -> Skill:
     return told_tests(command, outcome, names)
 
 
-def told_run(command: str, outcome: Outcome) -> str:
+def told_run(command: str, outcome: CallOutcome) -> str:
     """The outcome of a command in words; a test runner's output as a test report."""
     report = read_report(outcome.text) if re.search(r"test|tox|nox|spec|check", command) else None
     if report is not None:
@@ -94,7 +97,7 @@ def told_run(command: str, outcome: Outcome) -> str:
     return f"{code(command)} {ended}:\n\n{phrases.block(body)}"
 
 
-def told_tests(command: str, outcome: Outcome, names: Sequence[str]) -> str:
+def told_tests(command: str, outcome: CallOutcome, names: Sequence[str]) -> str:
     """Passed and failed as printed; never "passed" where the exit code says otherwise."""
     report, status = read_report(outcome.text), exit_code(outcome.text)
     if report is None:
@@ -119,7 +122,7 @@ def told_tests(command: str, outcome: Outcome, names: Sequence[str]) -> str:
     return "\n\n".join(parts)
 
 
-def how_it_ended(outcome: Outcome) -> str:
+def how_it_ended(outcome: CallOutcome) -> str:
     """`ended well`, `failed with exit code 2`, …"""
     status = exit_code(outcome.text)
     if "timed out" in outcome.text.lower()[:300]:
@@ -129,7 +132,7 @@ def how_it_ended(outcome: Outcome) -> str:
     return "ended well"
 
 
-def _told_no_report(command: str, outcome: Outcome, names: Sequence[str]) -> str:
+def _told_no_report(command: str, outcome: CallOutcome, names: Sequence[str]) -> str:
     body = phrases.fenced("\n".join(phrases.capped(_output(outcome).split("\n"), 40)))
     head = f"{code(command)} {how_it_ended(outcome)}, and its output holds no test report:\n\n{body}\n\n"
     missing = _NO_MODULE.search(outcome.text)
@@ -146,7 +149,7 @@ def _counts(report: TestReport) -> str:
     return ", ".join(told)
 
 
-def _output(outcome: Outcome) -> str:
+def _output(outcome: CallOutcome) -> str:
     """What was printed, without the tool's own lines about the exit code."""
     lines = re.sub(r"^\s*error:\s*", "", outcome.text, flags=re.I).strip("\n").split("\n")
     return "\n".join(line for line in lines if not _NOTE.fullmatch(line.strip())).strip("\n")
@@ -156,3 +159,71 @@ def _runnable(command: str) -> str:
     """A lone script becomes the command that runs it; anything else stays as typed."""
     runner = _RUNNERS.get(PurePosixPath(command).suffix) if re.fullmatch(r"[\w./-]+", command) else None
     return f"{runner} {shlex.quote(command)}" if runner and not command.startswith("./") else command
+
+
+def background(request: Request, memory: Memory) -> Skill:
+    """Starts a command as a job."""
+    command = request.get("command")
+    what = f"Start {command[:60]}"
+    outcome = yield from ask("bash", command=command, description=what, run_in_background=True)
+    if outcome.failed:
+        return phrases.failed(f"{code(command)} could not be started", outcome.text)
+    number = _number_in(outcome.text)
+    body = _job_output(outcome)
+    shown = f"\n\n{phrases.block(body)}" if body else ""
+    if not number:
+        return f"{code(command)} has ended already.{shown}"
+    return (
+        f"{code(command)} runs in the background as job {number}.{shown}\n\n"
+        f"1. `show the output of job {number}`\n2. `stop job {number}`"
+    )
+
+
+def job_output(request: Request, memory: Memory) -> Skill:
+    """What a job has printed since the last look."""
+    number = _job_number(request, memory)
+    outcome = yield from ask("job_output", job_id=number)
+    if outcome.failed:
+        return phrases.failed(f"Job {number} could not be looked at", outcome.text)
+    body = _job_output(outcome)
+    return _job_state(outcome, number) + (
+        f"\n\n{phrases.block(body)}" if body else " It printed nothing new."
+    )
+
+
+def job_stop(request: Request, memory: Memory) -> Skill:
+    """Ends a job."""
+    number = _job_number(request, memory)
+    outcome = yield from ask("job_stop", job_id=number)
+    if outcome.failed:
+        return phrases.failed(f"Job {number} could not be stopped", outcome.text)
+    body = _job_output(outcome)
+    return _job_state(outcome, number) + (f"\n\n{phrases.block(body)}" if body else "")
+
+
+def _job_number(request: Request, memory: Memory) -> int:
+    """The job that is named, else the one that was spoken of last, else the first."""
+    named = request.number("n")
+    if named is not None:
+        return named
+    for exchange in reversed(memory.exchanges):
+        number = _number_in(exchange.answer)
+        if number:
+            return number
+    return 1
+
+
+def _number_in(text: str) -> int | None:
+    found = _JOB.search(text)
+    return int(found[1] or found[2]) if found else None
+
+
+def _job_state(outcome: CallOutcome, number: int) -> str:
+    found = _JOB_STATE.search(outcome.text)
+    told = found[1] if found else f"job {number}"
+    return f"{told[:1].upper()}{told[1:]}."
+
+
+def _job_output(outcome: CallOutcome) -> str:
+    lines = [line for line in outcome.text.split("\n") if not _JOB_NOTE.fullmatch(line.strip())]
+    return "\n".join(lines).strip("\n")

@@ -8,12 +8,12 @@ from difflib import get_close_matches
 from pathlib import PurePosixPath
 
 from forge_core.offline import phrases
-from forge_core.offline.conversation import Argument, Call, Outcome
-from forge_core.offline.grounding import files_named, search_scope, the_one
+from forge_core.offline.conversation import Argument, Call, CallOutcome
 from forge_core.offline.intents import Intent, Request
-from forge_core.offline.memory import Memory
 from forge_core.offline.parse import plain, spelt_out, word_set
 from forge_core.offline.phrases import code
+from forge_core.offline.references import Memory, search_scope
+from forge_core.offline.skills.file_lookup import files_named, the_one
 from forge_core.offline.skills.reading import PAGE, show_block, show_lines
 from forge_core.offline.source_code import defines, definition_pattern, extensions, last_name
 from forge_core.offline.steps import Batch, Say, SearchError, Skill, ask, ask_all, say
@@ -78,7 +78,7 @@ _CONCEPTS = (
 )  # fmt: skip
 """Features that one asks for by a word which the code does not hold: words, label, how they are written."""
 
-Found = Generator[Say | Batch, tuple[Outcome, ...], "list[Hit]"]
+Found = Generator[Say | Batch, tuple[CallOutcome, ...], "list[Hit]"]
 
 
 def literal(text: str) -> str:
@@ -131,7 +131,7 @@ def definition(request: Request, memory: Memory) -> Skill:
     return f"`{name}` is defined in {where}:\n\n{list_hits(hits)}\n\nSay `read {which}` to see the code."
 
 
-def module(name: str) -> Generator[Say | Batch, tuple[Outcome, ...], str]:
+def module(name: str) -> Generator[Say | Batch, tuple[CallOutcome, ...], str]:
     """The source file that is called `name`, "" where there is none."""
     found = [] if name.isupper() else (yield from files_named(name))
     bare = name.strip("._").lower()
@@ -171,7 +171,7 @@ def _told_mentions(name: str, hits: Sequence[Hit]) -> Skill:
     return f"There is no `{name}` in this folder: neither a definition nor a mention."
 
 
-def _near_names(name: str) -> Generator[Say | Batch, tuple[Outcome, ...], list[str]]:
+def _near_names(name: str) -> Generator[Say | Batch, tuple[CallOutcome, ...], list[str]]:
     """Defined names that are spelt almost like `name`."""
     start = literal(name[:2])
     pattern = rf"\b(?:def|class|func|function|fn|struct|interface|trait|enum|type|const|let|var)\s+{start}\w*"

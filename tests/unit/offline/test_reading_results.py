@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forge_core.offline.conversation import Status, outcome_of
+from forge_core.offline.conversation import CallStatus, outcome_of
 from forge_core.offline.source_code import OutlineEntry, block_end, defines, definition_pattern, outline
 from forge_core.offline.tool_output import (
     Hit,
@@ -102,16 +102,16 @@ def test_nothing_found_is_seen(output: str) -> None:
 @pytest.mark.parametrize(
     ("text", "status"),
     [
-        ("fine", Status.OK),
-        ("access denied, says line 3 of the log", Status.OK),
-        ("Error: the user did not allow this call of bash. They gave no reason.", Status.DENIED),
-        ("Error: bash was not allowed: in plan mode nothing is run.", Status.DENIED),
-        ("Permission denied by the user: not now", Status.DENIED),
-        ("Error: 'x' may not be read: permission denied.", Status.FAILED),
-        ("Error: exit code 1\nrequest was rejected", Status.FAILED),
+        ("fine", CallStatus.OK),
+        ("access denied, says line 3 of the log", CallStatus.OK),
+        ("Error: the user did not allow this call of bash. They gave no reason.", CallStatus.DENIED),
+        ("Error: bash was not allowed: in plan mode nothing is run.", CallStatus.DENIED),
+        ("Permission denied by the user: not now", CallStatus.DENIED),
+        ("Error: 'x' may not be read: permission denied.", CallStatus.FAILED),
+        ("Error: exit code 1\nrequest was rejected", CallStatus.FAILED),
     ],
 )
-def test_a_refusal_is_told_from_a_failure(text: str, status: Status) -> None:
+def test_a_refusal_is_told_from_a_failure(text: str, status: CallStatus) -> None:
     assert outcome_of(text).status is status
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forge_core.offline.conversation import Outcome, Status
+from forge_core.offline.conversation import CallOutcome, CallStatus
 from forge_core.offline.skills.runners import TestReport, install_command, read_report
 from forge_core.offline.skills.runners import test_command as command_for
 from forge_core.offline.skills.running import told_run, told_tests
@@ -82,25 +82,27 @@ def test_what_is_no_report_is_not_read_as_one(output: str) -> None:
 
 
 def test_green_counts_with_a_bad_exit_code_are_not_called_a_pass() -> None:
-    outcome = Outcome("Error: exit code 2\n3 passed in 0.1s", Status.FAILED)
+    outcome = CallOutcome("Error: exit code 2\n3 passed in 0.1s", CallStatus.FAILED)
     told = told_tests("pytest", outcome, ())
     assert "ended with exit code 2" in told
     assert "tests pass" not in told
 
 
 def test_a_command_that_is_no_test_is_not_reported_as_one() -> None:
-    told = told_run("cat notes.txt", Outcome("3 passed in 0.1s\n[exit code 0, 0.1 s]"))
+    told = told_run("cat notes.txt", CallOutcome("3 passed in 0.1s\n[exit code 0, 0.1 s]"))
     assert "`cat notes.txt` ended well" in told
     assert "exit code" not in told
 
 
 def test_a_silent_command_is_said_to_be_silent() -> None:
-    told = told_run("true", Outcome("(no output)\n[exit code 0, 0.0 s]"))
+    told = told_run("true", CallOutcome("(no output)\n[exit code 0, 0.0 s]"))
     assert told == "`true` ended well and printed nothing."
 
 
 def test_a_command_that_ran_too_long_is_said_to_be_stopped() -> None:
-    outcome = Outcome("Error: timed out after 120 s; the command was ended. Its output:\n...", Status.FAILED)
+    outcome = CallOutcome(
+        "Error: timed out after 120 s; the command was ended. Its output:\n...", CallStatus.FAILED
+    )
     assert "took too long" in told_run("sleep 999", outcome)
 
 

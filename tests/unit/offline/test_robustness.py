@@ -11,10 +11,10 @@ from typing import Any
 import httpx
 import pytest
 
-from forge_core.offline.conversation import read_conversation
+from forge_core.offline.conversation import read_request
 from forge_core.offline.model import MAX_CALLS, respond
 from forge_core.offline.parse import parse
-from forge_core.offline.steps import Reply
+from forge_core.offline.steps import ModelReply
 from forge_core.offline.transport import OfflineSyncTransport
 from tests.unit.offline.driver import Talk
 from tests.unit.offline.phrasings import PHRASINGS
@@ -29,9 +29,9 @@ _NOISE = (
 TOOL_NAMES = ("read", "write", "edit", "glob", "grep", "ls", "bash")
 
 
-def reply(messages: list[Any], tools: tuple[str, ...] = TOOL_NAMES) -> Reply:
+def reply(messages: list[Any], tools: tuple[str, ...] = TOOL_NAMES) -> ModelReply:
     offered = [{"type": "function", "function": {"name": name}} for name in tools]
-    return respond(read_conversation({"messages": messages, "tools": offered}))
+    return respond(read_request({"messages": messages, "tools": offered}))
 
 
 def made(call_id: str, name: str, **arguments: Any) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def test_arguments_that_an_offered_tool_does_not_have_are_left_out() -> None:
     schema = {"type": "object", "properties": {"pattern": {}}}
     tools = [{"type": "function", "function": {"name": "grep", "parameters": schema}}]
     messages = [{"role": "user", "content": "search for 'x' in a.py"}]
-    answer = respond(read_conversation({"messages": messages, "tools": tools}))
+    answer = respond(read_request({"messages": messages, "tools": tools}))
     assert dict(answer.calls[0].arguments) == {"pattern": "x"}
 
 

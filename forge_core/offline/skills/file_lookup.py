@@ -1,4 +1,4 @@
-"""The file that is meant: what the request names, what "it" stands for, or the nearest name there is."""
+"""Files and folders found by the name that a request gives, or by the nearest one there is."""
 
 from __future__ import annotations
 
@@ -6,35 +6,11 @@ from collections.abc import Generator, Sequence
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 
-from forge_core.offline.conversation import Outcome
-from forge_core.offline.intents import IT, Request
-from forge_core.offline.memory import Memory, Place, as_place
+from forge_core.offline.conversation import CallOutcome
 from forge_core.offline.steps import Batch, Say, ask
 from forge_core.offline.tool_output import has_nothing, paths
 
-_Steps = Generator[Say | Batch, tuple[Outcome, ...], list[str]]
-
-
-def target(request: Request, memory: Memory) -> Place | None:
-    """The file (and line) of a request; None when it names none and nothing was spoken of."""
-    which = request.get("nth")
-    if which:
-        item = memory.item(which)
-        return as_place(item) if item else None
-    file = request.get("file")
-    return Place(file) if file and file != IT else memory.latest()
-
-
-def search_scope(path: str, memory: Memory) -> dict[str, str]:
-    """The arguments that keep a search to `path`: a glob, a file or folder, or nothing."""
-    if path == IT:
-        place = memory.latest()
-        path = place.path if place else ""
-    if "*" in path:
-        return {"glob": path}
-    if path.startswith(".") and "/" not in path and path[1:].isalnum() and len(path) <= 6:
-        return {"glob": f"*{path}"}
-    return {"path": path} if path else {}
+_Steps = Generator[Say | Batch, tuple[CallOutcome, ...], list[str]]
 
 
 def files_named(name: str) -> _Steps:
@@ -54,7 +30,7 @@ def files_named(name: str) -> _Steps:
     return [bases[near] for near in get_close_matches(base.lower(), bases, n=5, cutoff=0.6)]
 
 
-def folder_named(name: str) -> Generator[Say | Batch, tuple[Outcome, ...], str]:
+def folder_named(name: str) -> Generator[Say | Batch, tuple[CallOutcome, ...], str]:
     """The only folder whose name holds `name`, case aside; "" where it must be asked."""
     found = yield from _glob(f"**/*{_any_case(name.strip('/'))}*/*")
     folders = {str(PurePosixPath(path).parent) for path in found}

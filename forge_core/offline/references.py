@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from forge_core.offline.conversation import Argument, Done, Exchange
+from forge_core.offline.conversation import Argument, CompletedCall, ConversationTurn
+from forge_core.offline.intents import IT, Request
 from forge_core.offline.tool_output import grep_hits, paths, tree_paths
 
 _ITEM = re.compile(r"^\s{0,3}(?:\d{1,3}[.)]|[-*])\s+`([^`\n]+)`", re.MULTILINE)
 _NUMBERED_ITEM = re.compile(r"^\s{0,3}\d{1,3}[.)]\s+.*?`([^`\n]+)`", re.MULTILINE)
-_PLACE = re.compile(r"^(?P<path>[^\s`:]+|[^`:]*[^`:\s]\.\w+):(?P<line>\d{1,7})(?:[-–]\d+)?$")
+_LOCATION = re.compile(r"^(?P<path>[^\s`:]+|[^`:]*[^`:\s]\.\w+):(?P<line>\d{1,7})(?:[-–]\d+)?$")
 _FILE = re.compile(r"^[^\s`:]*(?:[./][^\s`:]*)$|^[A-Z][A-Za-z]+$")
 _TICKED = re.compile(r"`([^`\n]+)`")
 _ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
@@ -19,7 +20,7 @@ _NUMBERS = ["one", "two", "three", "four", "five"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FileLocation:
     """A file, maybe a line in it."""
 
     path: str
@@ -33,18 +34,18 @@ class Place:
 class Memory:
     """The exchanges so far, with the finished steps of the present one at their end."""
 
-    exchanges: list[Exchange]
+    exchanges: list[ConversationTurn]
     tools: frozenset[str] = frozenset()
     root: str = ""
     upcoming: list[str] = field(default_factory=list)
     """The steps of the present message that come after the one that is running."""
 
-    def latest(self) -> Place | None:
+    def latest(self) -> FileLocation | None:
         """What "it" means: the file or line that was last spoken of."""
         for exchange in reversed(self.exchanges):
-            place = _spoken_of(exchange)
-            if place is not None:
-                return Place(self.short(place.path), place.line)
+            location = _spoken_of(exchange)
+            if location is not None:
+                return FileLocation(self.short(location.path), location.line)
         return None
 
     def items(self) -> list[str]:
@@ -83,51 +84,73 @@ class Memory:
         return path[len(root) + 1 :] if root and path.startswith(root + "/") else path
 
 
-def as_place(item: str) -> Place | None:
+def as_location(item: str) -> FileLocation | None:
     """A list entry as a file or a line of one; None when it is something else (a suggestion)."""
-    place = _PLACE.match(item)
-    if place:
-        return Place(place["path"], int(place["line"]))
-    return Place(item) if _FILE.match(item) else None
+    match = _LOCATION.match(item)
+    if match:
+        return FileLocation(match["path"], int(match["line"]))
+    return FileLocation(item) if _FILE.match(item) else None
 
 
-def _spoken_of(exchange: Exchange) -> Place | None:
+def target(request: Request, memory: Memory) -> FileLocation | None:
+    """The file (and line) of a request; None when it names none and nothing was spoken of."""
+    which = request.get("nth")
+    if which:
+        item = memory.item(which)
+        return as_location(item) if item else None
+    file = request.get("file")
+    return FileLocation(file) if file and file != IT else memory.latest()
+
+
+def search_scope(path: str, memory: Memory) -> dict[str, str]:
+    """The arguments that keep a search to `path`: a glob, a file or folder, or nothing."""
+    if path == IT:
+        location = memory.latest()
+        path = location.path if location else ""
+    if "*" in path:
+        return {"glob": path}
+    if path.startswith(".") and "/" not in path and path[1:].isalnum() and len(path) <= 6:
+        return {"glob": f"*{path}"}
+    return {"path": path} if path else {}
+
+
+def _spoken_of(exchange: ConversationTurn) -> FileLocation | None:
     """The first entry of the answer's list, else the first place it names, else what the calls were about."""
     for item in (*_ITEM.findall(exchange.answer)[:1], *_TICKED.findall(exchange.answer)):
-        place = as_place(item)
-        if place is not None and _was_seen(place, exchange):
-            return place
+        location = as_location(item)
+        if location is not None and _was_seen(location, exchange):
+            return location
     for done in reversed(exchange.done):
-        place = _touched(done)
-        if place is not None:
-            return place
+        location = _touched(done)
+        if location is not None:
+            return location
     return None
 
 
-def _was_seen(place: Place, exchange: Exchange) -> bool:
+def _was_seen(location: FileLocation, exchange: ConversationTurn) -> bool:
     """Whether the calls of the exchange know the path: what an answer merely mentions is not "it"."""
     return any(
-        place.path in done.outcome.text
-        or place.path in _text(done.call.arguments.get("file_path"))
-        or place.path in _text(done.call.arguments.get("command"))
+        location.path in done.outcome.text
+        or location.path in _text(done.call.arguments.get("file_path"))
+        or location.path in _text(done.call.arguments.get("command"))
         for done in exchange.done
     )
 
 
-def _touched(done: Done) -> Place | None:
+def _touched(done: CompletedCall) -> FileLocation | None:
     if done.outcome.failed:
         return None
     path = done.call.arguments.get("file_path")
     if isinstance(path, str) and path:
-        return Place(path)
+        return FileLocation(path)
     return next(_listed(done), None)
 
 
-def _listed(done: Done) -> Iterator[Place]:
+def _listed(done: CompletedCall) -> Iterator[FileLocation]:
     if done.call.name == "grep":
-        yield from (Place(hit.path, hit.line) for hit in grep_hits(done.outcome.text))
+        yield from (FileLocation(hit.path, hit.line) for hit in grep_hits(done.outcome.text))
     if done.call.name in ("grep", "glob"):
-        yield from (Place(path) for path in paths(done.outcome.text) if _FILE.match(path))
+        yield from (FileLocation(path) for path in paths(done.outcome.text) if _FILE.match(path))
 
 
 def _text(value: Argument | None) -> str:

@@ -1,4 +1,4 @@
-"""Greetings, help, what this model is, and asking back."""
+"""Greetings, help, the plan, questions to the user, and what to say where nothing else fits."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Callable
 
 from forge_core.offline import phrases
 from forge_core.offline.intents import TABLE, Request
-from forge_core.offline.memory import Memory
 from forge_core.offline.phrases import code
+from forge_core.offline.references import Memory
 from forge_core.offline.skills.search import seek
-from forge_core.offline.steps import Skill
+from forge_core.offline.steps import Skill, ask
 
+_MAX_STEPS = 20
+_ANSWER = re.compile(r"^ {2}→ (.+)$", re.MULTILINE)
 _GROUPS = ("Look", "Find", "Read", "Change", "Run", "Git", "More")
 
 
@@ -89,3 +91,54 @@ def summary(memory: Memory, text: str) -> str:
 def nothing_listed(request: Request, memory: Memory) -> Skill:
     yield from ()
     return f"I listed nothing that {code(request.text)} could stand for. `help` shows what I understand."
+
+
+def plan(request: Request, memory: Memory) -> Skill:
+    """Keeps the steps as the todo list, the first of them begun."""
+    steps = _steps(request.get("content"))[:_MAX_STEPS]
+    if not steps:
+        return "What are the steps? Say for example `plan: read the code, fix the bug, run the tests`."
+    items = [
+        {"content": step, "status": "pending" if at else "in_progress", "active_form": step}
+        for at, step in enumerate(steps)
+    ]
+    outcome = yield from ask("todo", items=items)
+    if outcome.failed:
+        return phrases.failed("The plan could not be kept", outcome.text)
+    listing = phrases.numbered(code(step) for step in steps)
+    return f"The plan has {phrases.count(len(steps), 'step')}; `/todo` shows it:\n\n{listing}"
+
+
+def ask_me(request: Request, memory: Memory) -> Skill:
+    """Puts the question to the person with ready answers."""
+    text = request.get("text")
+    head, options = _options(text, request.get("kind"))
+    question = f"{head[:1].upper()}{head[1:]}?"
+    offered = [{"label": option} for option in options]
+    outcome = yield from ask("ask_user", questions=[{"question": question, "options": offered}])
+    if outcome.failed:
+        return "Nobody answered, so I leave it open."
+    answers = _ANSWER.findall(outcome.text)
+    if not answers or answers == ["no answer"]:
+        return "You gave no answer, so I leave it open."
+    chosen = phrases.one_of([code(answer) for answer in answers])
+    return f"You chose {chosen}. Tell me what to do with it."
+
+
+def _steps(text: str) -> list[str]:
+    parts = re.split(r"\n+|;" if re.search(r"[\n;]", text) else r",|\bthen\b", text)
+    bare = (re.sub(r"^(?:\s*(?:\d{1,2}[.)]|[-*•]))?\s*(?:and\s+|then\s+)?", "", part) for part in parts)
+    return [step for part in bare if (step := part.strip(" .\t"))]
+
+
+def _options(text: str, kind: str) -> tuple[str, list[str]]:
+    """The question without its list, and two to four answers."""
+    head, colon, listed = text.partition(":")
+    if colon:
+        options = [one.strip(" .") for one in re.split(r",|\bor\b", listed) if one.strip(" .")]
+        if 2 <= len(options) <= 4:
+            return f"{kind} {head}".strip(), options
+    found = re.fullmatch(r"(?P<head>.*?)(?P<a>\S+) or (?P<b>\S+)", text)
+    if found and found["a"].lower() != found["b"].lower():
+        return text, [found["a"], found["b"]]
+    return text, ["Yes", "No"]
