@@ -1,4 +1,4 @@
-"""Before-images of what tools change, and the way back: undo, redo, conflicts."""
+"""The files as they were before tools changed them: undo, redo, conflicts."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Undo's work itself, blocking and on one thread: what belongs to which turn, and the way back."""
+"""Records what each turn changes, and undoes and redoes turns. Blocking; called from one thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from forge_core.undo.expected_effects import UNKNOWN, ExpectedEffects
 from forge_core.undo.file_state import ABSENT, FileChange, FileState
 from forge_core.undo.report import CommandEffects, TurnFiles, TurnView, UndoReport, not_undoable, turn_view
 from forge_core.undo.restore import Restorer, RestoreResult
-from forge_core.undo.snapshot.mount_points import MountGuard, NoMounts, StandIns
+from forge_core.undo.snapshot.mount_points import MountGuard, relative_placeholders
 from forge_core.undo.snapshot.workspace_snapshot import SnapshotDiff, WorkspaceSnapshot
 from forge_core.undo.storage.blobs import BlobStore
 from forge_core.undo.storage.content_store import ContentStore
@@ -29,24 +29,24 @@ from forge_core.undo.storage.turn_history import TurnRecord
 from forge_core.undo.storage.turn_log import TurnLog
 
 MAX_CAPTURE_BYTES = 64 * 1024 * 1024
-"""A larger file that a file tool changes is not kept."""
+"""A larger file that a file tool changes is not stored."""
 _PATIENCE_S = 5.0
-"""A file tool writes at once after `capture`; what has not changed by then is no longer waited for."""
+"""A file tool writes right after `capture`; what has not changed by then is no longer waited for."""
 _MAX_NAMED = 20
 _HISTORY = "git's own history: commits and branches"
 
 
 @dataclass(slots=True, eq=False)
 class CommandWatch:
-    """A command that runs."""
+    """A command that is running."""
 
     turn: TurnRecord | None
     gave_up: str = ""
     history_stamp: int = 0
     seen: dict[str, None] = field(default_factory=dict)
-    """What other looks found changed while it ran."""
+    """What other updates of the snapshot found changed while it ran."""
     doubtful: dict[str, None] = field(default_factory=dict)
-    """What of it may be the user's."""
+    """The paths of changes that may be the user's."""
     expected: ExpectedEffects = UNKNOWN
     writes: WriteCounts | None = None
     exit_status: int | None = None
@@ -57,11 +57,12 @@ class _Pending:
     before: FileState
     at: float
     call: frozenset[str]
-    """The names that the tool was about to change: once one has, the others are no longer waited for."""
+    """The names that the tool was about to change: once one has changed, the others are no longer waited
+    for."""
 
 
 class ChangeRecorder:
-    """One session's undo. `on_trouble` is called, from the thread, with a sentence for the person."""
+    """The undo of one session. `on_trouble` is called, from the thread, with a message for the user."""
 
     def __init__(
         self,
@@ -71,26 +72,25 @@ class ChangeRecorder:
         private: Path | None,
         on_trouble: Callable[[str], None],
         max_entries: int | None,
-        mounts: MountGuard | None = None,
+        mounts: MountGuard,
     ) -> None:
         self._root = root
-        self._mounts = mounts or NoMounts()
-        self._stand_ins = StandIns(root, self._mounts)
+        self._mounts = mounts
         self._folder = folder
         self._git = GitObjects(root)
         hidden = [folder, *([private] if private else [])]
-        self._watcher = WorkspaceSnapshot(root, self._git, hidden, max_entries, self._stand_ins)
-        self._tree = FileTree(str(root))
+        self._snapshot = WorkspaceSnapshot(root, self._git, hidden, max_entries, mounts)
+        self._tree = FileTree(root)
         self._blobs = BlobStore(folder / "blobs")
         self._log = TurnLog(folder / "turns.jsonl", on_trouble)
-        self._keeper = ContentStore(self._blobs, self._git, self._log, limit_bytes, self._needed)
+        self._contents = ContentStore(self._blobs, self._git, self._log, limit_bytes, self._needed)
         self._pending: dict[str, _Pending] = {}
         self._watches: set[CommandWatch] = set()
         self._gave_up = ""
         self._lock: int | None = None
 
     def open(self) -> None:
-        """Reads what an earlier run left. Raises OSError when the folder can't be used."""
+        """Read what an earlier run left. Raises OSError when the folder cannot be used."""
         if self._lock is not None:
             return
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -110,23 +110,27 @@ class ChangeRecorder:
             self._lock = None
 
     def begin_turn(self, text: str) -> None:
-        """What changes from here on is this turn's. With a job of an earlier turn still at work, a look draws
-        the line: what happened between the turns may be the person's, and is nobody's."""
+        """Attribute the changes from here on to this turn.
+
+        While a job of an earlier turn is running, an update of the snapshot leaves out what happened between
+        the turns: it may be the user's.
+        """
         self.end_turn()
         self._log.begin(text)
         self._git.find()
         self._gave_up = ""
         if self._watches:
-            self._look()
+            self._update()
 
     def end_turn(self) -> None:
-        """Takes the last after-images; a walk only when a command of this turn is still at work."""
+        """Record the last changes; the workspace is scanned only when a command of this turn is still
+        running."""
         if self._log.running is None:
             return
         self.settle()
         running = self._running_watches()
         if running:
-            self._attribute(self._look(), running)
+            self._attribute(self._update(), running)
         self._pending.clear()
         self._log.end()
 
@@ -136,10 +140,10 @@ class ChangeRecorder:
         return bool(self._pending)
 
     def capture(self, path: Path) -> None:
-        """Keeps what stands at `path`; where that is a link, also what it leads to."""
+        """Store what is at `path`; where that is a link, also its target."""
         self.open()
         self.settle()
-        self._keeper.begin()
+        self._contents.begin()
         real = Path(os.path.realpath(path))
         names = frozenset(self._name(one) for one in (Path(os.path.realpath(path.parent)) / path.name, real))
         for name in sorted(names):
@@ -148,32 +152,32 @@ class ChangeRecorder:
     def _capture(self, name: str, call: frozenset[str]) -> None:
         try:
             if ".git" in name.split("/"):
-                image, why = None, "it is git's own"
+                state, why = None, "it is git's own"
             else:
-                image, why = self._watcher.look_at(name, self._keeper, MAX_CAPTURE_BYTES)
+                state, why = self._snapshot.update_path(name, self._contents, MAX_CAPTURE_BYTES)
         except OSError as error:
-            image, why = None, error.strerror or str(error)
-        if image is None:
+            state, why = None, error.strerror or str(error)
+        if state is None:
             self._log.lose(name, why)
-            self._log.tell(f"The change of {name!r} can't be undone: {why}.")
+            self._log.report(f"The change of {name!r} can't be undone: {why}.")
             return
-        self._pending[name] = _Pending(image, time.monotonic(), call)
+        self._pending[name] = _Pending(state, time.monotonic(), call)
         for folder in self._missing_folders(name):
             self._pending.setdefault(folder, _Pending(ABSENT, time.monotonic(), call))
 
     def settle(self) -> None:
-        """Takes the after-images of what was captured and has changed since."""
+        """Record the changes of captured files that have changed since."""
         now = time.monotonic()
         acted: set[frozenset[str]] = set()
         for name, pending in list(self._pending.items()):
             try:
-                image, why = self._watcher.look_at(name, self._keeper, MAX_CAPTURE_BYTES)
+                state, why = self._snapshot.update_path(name, self._contents, MAX_CAPTURE_BYTES)
             except OSError as error:
-                image, why = None, error.strerror or str(error)
-            if image is None:
+                state, why = None, error.strerror or str(error)
+            if state is None:
                 self._log.lose(name, why)
-            elif image != pending.before:
-                self._log.record(FileChange(name, pending.before, image))
+            elif state != pending.before:
+                self._log.record(FileChange(name, pending.before, state))
                 if name in pending.call:
                     acted.add(pending.call)
             elif now - pending.at < _PATIENCE_S:
@@ -184,7 +188,8 @@ class ChangeRecorder:
     def before_command(
         self, expected: ExpectedEffects = UNKNOWN, earlier: CommandWatch | None = None
     ) -> CommandWatch:
-        """`earlier` is the watch of the same command that has ended: its writes go on being counted."""
+        """Start watching a command. `earlier` is the previous watch of the same command: its writes are
+        counted further."""
         self.open()
         self.settle()
         writes = earlier.writes if earlier is not None else None
@@ -193,32 +198,39 @@ class ChangeRecorder:
         try:
             watch = self._watched(expected, writes)
         except BaseException:
-            writes.close()  # nobody else knows of it
+            writes.close()
             raise
         self._watches.add(watch)
         return watch
 
     def _watched(self, expected: ExpectedEffects, writes: WriteCounts) -> CommandWatch:
-        look = self._look()
+        diff = self._update()
         running = self._running_watches()
         if running:
-            self._attribute(look, running)
+            self._attribute(diff, running)
             for watch in self._watches:
-                watch.seen.update(dict.fromkeys(change.path for change in look.changes))
-        if self._keeper.trouble:
-            self._log.tell(
-                f"This turn can't be undone as a whole: files could not be kept ({self._keeper.trouble})."
+                watch.seen.update(dict.fromkeys(change.path for change in diff.changes))
+        if self._contents.trouble:
+            self._log.report(
+                f"This turn can't be undone as a whole: files could not be kept ({self._contents.trouble})."
             )
         stamp = self._git.history_stamp()
-        return CommandWatch(self._log.running, look.gave_up, stamp, expected=expected, writes=writes)
+        return CommandWatch(self._log.running, diff.gave_up, stamp, expected=expected, writes=writes)
 
     def after_command(
         self, watch: CommandWatch, ended_ns: int = 0, *, goes_on: bool = False, exit_status: int | None = None
     ) -> CommandEffects:
-        """What changed since the last look. It is the command's where its line explains it and its turn still
-        runs; of a job that ends later it can't be told apart from what the person did, and is named but never
-        undone. `ended_ns` is when the command had ended, by the clock of file times; 0 while it `goes_on`.
-        `exit_status` shows which parts of its line have run; None where that isn't known."""
+        """Record and return what has changed since `before_command` or the last call.
+
+        A change is the command's where its line explains it and its turn is running. What a job changes after
+        its turn cannot be distinguished from the user's changes: it is named but never undone.
+
+        Args:
+            watch: what `before_command` returned.
+            ended_ns: when the command had ended, by the clock of file times; 0 while it is running.
+            goes_on: whether the command is still running.
+            exit_status: shows which parts of the line have run; None where it is not known.
+        """
         watch.exit_status = None if goes_on else exit_status
         try:
             return self._after(watch, ended_ns)
@@ -232,27 +244,28 @@ class ChangeRecorder:
         if watch.gave_up:
             reason = f"what the command changed: {watch.gave_up}"
             self._log.lose(reason, "")
-            self._log.tell(f"What commands change here can't be undone: {watch.gave_up}.")
+            self._log.report(f"What commands change here can't be undone: {watch.gave_up}.")
             return CommandEffects(tuple(watch.seen), (reason,))
-        look = self._look()
-        if look.gave_up:
-            return CommandEffects(tuple(watch.seen), (f"what the command changed: {look.gave_up}",))
-        lost = dict(look.lost)
+        diff = self._update()
+        if diff.gave_up:
+            return CommandEffects(tuple(watch.seen), (f"what the command changed: {diff.gave_up}",))
+        lost = dict(diff.lost)
         if self._git.history_stamp() != watch.history_stamp:
             lost[_HISTORY] = ""
         if watch.turn is not None and watch.turn is self._log.running:
-            look.lost = lost
+            diff.lost = lost
             running = self._running_watches()
-            self._attribute(look, running, ended_ns if running == [watch] else 0)
+            # With several commands at work, a change after the end of this one may be another's.
+            self._attribute(diff, running, ended_ns if running == [watch] else 0)
         else:
-            lost.update({change.path: "changed after its turn" for change in look.changes})
-        changed = dict.fromkeys([*watch.seen, *(change.path for change in look.changes)])
+            lost.update({change.path: "changed after its turn" for change in diff.changes})
+        changed = dict.fromkeys([*watch.seen, *(change.path for change in diff.changes)])
         doubtful = tuple(sorted(watch.doubtful))
-        return CommandEffects(tuple(sorted(changed)), not_undoable(lost, look.ignored), doubtful)
+        return CommandEffects(tuple(sorted(changed)), not_undoable(lost, diff.ignored), doubtful)
 
     def undo(self, also: Sequence[str] | None = ()) -> UndoReport:
-        """Takes back the last turn; of the changes that may be the user's, those that `also` names (None:
-        all). Right after an undo that left some alone, `also` takes these."""
+        """Undo the last turn, and those of the changes that may be the user's that `also` names (None: all).
+        Right after an undo that left some alone, `also` undoes these."""
         self._check_idle()
         self.open()
         turn = self._left_alone(also) or self._log.history.to_undo()
@@ -287,75 +300,80 @@ class ChangeRecorder:
         turn = self._log.last
         return None if turn is None else TurnFiles(turn_view(turn), dict(turn.changes))
 
-    def contents(self, images: Sequence[FileState]) -> list[bytes | None]:
-        """The bytes of files as they were, as far as they are still kept."""
+    def contents(self, states: Sequence[FileState]) -> list[bytes | None]:
+        """Return the contents of files as they were; None for those that are no longer stored."""
         self.open()
-        fetched = self._keeper.fetch(images)
-        return [fetched.get(image.digest) or self._keeper.stored(image) for image in images]
+        fetched = self._contents.fetch(states)
+        return [fetched.get(state.digest) or self._contents.stored(state) for state in states]
 
     def not_covered(self) -> tuple[str, ...]:
-        """What no undo brings back, as far as it is known: ignored files, and those that were not kept."""
-        return not_undoable(self._watcher.uncovered, self._watcher.ignored)
+        """Return what no undo restores, as far as it is known: ignored files, and those that were not
+        stored."""
+        return not_undoable(self._snapshot.uncovered, self._snapshot.ignored)
 
     def _restored(self, changes: Iterable[FileChange]) -> RestoreResult:
         with self._mounts.settled():
             in_use = {self._name(path) for path in self._mounts.in_use()}
-            stand_ins, ignored = self._stand_ins.names(), self._watcher.all_ignored()
-            return Restorer(self._tree, self._keeper, changes, in_use, stand_ins, ignored).run()
+            placeholders = relative_placeholders(self._root, self._mounts)
+            ignored = self._snapshot.all_ignored()
+            return Restorer(self._tree, self._contents, changes, in_use, placeholders, ignored).run()
 
-    def _look(self) -> SnapshotDiff:
-        """One look; after one that gave up, none is tried again in the same turn."""
+    def _update(self) -> SnapshotDiff:
+        """Update the snapshot; after an update that gave up, none is tried again in the same turn."""
         if self._gave_up:
             return SnapshotDiff(gave_up=self._gave_up)
-        look = self._watcher.look(self._keeper)
-        self._gave_up = look.gave_up
-        return look
+        diff = self._snapshot.update(self._contents)
+        self._gave_up = diff.gave_up
+        return diff
 
     def _running_watches(self) -> list[CommandWatch]:
-        """The commands of the turn that runs."""
+        """Return the watches of commands that belong to the running turn."""
         turn = self._log.running
         return [watch for watch in self._watches if turn is not None and watch.turn is turn]
 
-    def _attribute(self, look: SnapshotDiff, running: Sequence[CommandWatch], ended_ns: int = 0) -> None:
-        """Gives the turn what its commands explain. What they don't may be the user's; what a job of an
-        earlier turn explains is nobody's here."""
-        explained = self._explained(look, running, ended_ns)
+    def _attribute(self, diff: SnapshotDiff, running: Sequence[CommandWatch], ended_ns: int = 0) -> None:
+        """Record the changes that the commands of the turn explain; others may be the user's, and are
+        doubtful.
+
+        What only a job of an earlier turn explains belongs to neither, and is not recorded.
+        """
+        explained = self._explained(diff, running, ended_ns)
         others = [watch for watch in self._watches if watch not in running]
-        elsewhere = self._explained(look, others) if len(explained) < len(look.changes) else set()
+        elsewhere = self._explained(diff, others) if len(explained) < len(diff.changes) else set()
         names = dict.fromkeys(watch.expected.command for watch in running if watch.expected.command)
-        for change in look.changes:
+        for change in diff.changes:
             if change.path in explained:
                 self._log.record(change)
             elif change.path not in elsewhere:
                 self._log.doubt(change, ", ".join(names))
                 for watch in running:
                     watch.doubtful[change.path] = None
-        for name, why in look.lost.items():
+        for name, why in diff.lost.items():
             self._log.lose(name, why)
 
-    def _explained(self, look: SnapshotDiff, watches: Sequence[CommandWatch], ended_ns: int = 0) -> set[str]:
-        """The paths whose change one of these commands explains."""
-        if not look.changes:
+    def _explained(self, diff: SnapshotDiff, watches: Sequence[CommandWatch], ended_ns: int = 0) -> set[str]:
+        """Return the paths whose change one of these commands explains."""
+        if not diff.changes:
             return set()
-        files = SourceFiles(self._watcher.files_before(look.changes))
+        files = SourceFiles(self._snapshot.files_before(diff.changes))
         found: set[str] = set()
         for watch in watches:
             writes = watch.writes.of if watch.writes is not None else (lambda path: None)
             facts = AttributionContext(
-                self.contents, writes, files.digests_below, look.changed_at_ns, ended_ns, watch.exit_status
+                self.contents, writes, files.digests_below, diff.changed_at_ns, ended_ns, watch.exit_status
             )
-            found |= Attribution(watch.expected, look.changes, self._git, facts).explained()
+            found |= Attribution(watch.expected, diff.changes, self._git, facts).explained()
         return found
 
     def _left_alone(self, also: Sequence[str] | None) -> TurnRecord | None:
-        """The turn that was undone last, when it has left alone what is asked for now."""
+        """Return the turn that was undone last when it has left alone what `also` names."""
         turn = self._log.history.to_redo()
         if turn is None or (also is not None and not also) or not turn.doubtful():
             return None
         return turn if also is None or _selected(turn.doubtful(), also) else None
 
     def _chosen(self, turn: TurnRecord | None, also: Sequence[str] | None) -> set[str]:
-        """Raises ForgeError for a name that isn't among those left alone."""
+        """Return the doubtful paths that `also` selects. Raises ForgeError for a name that selects none."""
         known = turn.doubtful() if turn is not None else []
         if also is None:
             return set(known)
@@ -375,14 +393,15 @@ class ChangeRecorder:
         return path.relative_to(self._root).as_posix() if path.is_relative_to(self._root) else str(path)
 
     def _needed(self) -> set[str]:
-        """Blobs that no turn refers to yet."""
-        return self._watcher.digests() | {pending.before.digest for pending in self._pending.values()}
+        """Return the blobs in use that no turn refers to yet."""
+        return self._snapshot.digests() | {pending.before.digest for pending in self._pending.values()}
 
     def _missing_folders(self, name: str) -> Iterator[str]:
-        """The folders that a tool makes to write `name`. A stand-in counts as missing: it goes by itself."""
+        """Yield the folders that a tool creates to write `name`. A placeholder counts as missing: the sandbox
+        removes it."""
         folder = name.rpartition("/")[0]
-        stand_ins = self._stand_ins.names()
-        while folder and (folder in stand_ins or self._tree.status(folder) is None):
+        placeholders = relative_placeholders(self._root, self._mounts)
+        while folder and (folder in placeholders or self._tree.status(folder) is None):
             yield folder
             folder = folder.rpartition("/")[0]
 
@@ -404,7 +423,7 @@ class ChangeRecorder:
 
 
 def _selected(paths: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Those of `paths` that a name means: the path, a folder above it, or a pattern."""
+    """Return those of `paths` that a name selects: the path, a folder above it, or a pattern."""
     wanted = [name.removeprefix("./").rstrip("/") for name in names]
     return [
         path

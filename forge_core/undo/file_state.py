@@ -1,4 +1,4 @@
-"""What stands at a path at one moment, and a change from one such image to the next."""
+"""The state of a path at one moment, and a change from one state to another."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class EntryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What stands at a path. Two images are equal when bringing one back would change nothing of the other.
+    """What is at a path. Two states are equal when restoring one would change nothing of the other.
 
-    Modification times are left out on purpose: a file that is brought back is new to a build tool, which
-    would otherwise keep what it built from the later content.
+    Modification times are left out on purpose: a restored file is new to a build tool, which would otherwise
+    keep what it built from the later content.
     """
 
     kind: EntryKind
@@ -31,15 +31,15 @@ class FileState:
     """sha256 of a file's bytes."""
     size: int = 0
     target: str = ""
-    """What a symbolic link says."""
+    """The target of a symbolic link."""
     git: str = field(default="", compare=False)
     """The git object that holds the bytes; empty when the store holds them."""
     inode: int = field(default=0, compare=False)
     links: int = field(default=1, compare=False)
-    """How many names the file had."""
+    """The number of hard links."""
 
     def as_record(self) -> dict[str, Any]:
-        """The fields that say something, for JSON."""
+        """Return the fields that are not empty, for JSON."""
         record: dict[str, Any] = {"kind": self.kind.value}
         for name in ("mode", "digest", "size", "target", "git"):
             if value := getattr(self, name):
@@ -50,8 +50,8 @@ class FileState:
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> FileState:
-        """The inverse of `as_record`. Raises ValueError, TypeError or KeyError on anything else."""
-        image = cls(
+        """Invert `as_record`. Raises ValueError, TypeError or KeyError for anything else."""
+        state = cls(
             EntryKind(record["kind"]),
             int(record.get("mode", 0)),
             str(record.get("digest", "")),
@@ -61,9 +61,9 @@ class FileState:
             int(record.get("inode", 0)),
             int(record.get("links", 1)),
         )
-        if image.kind is EntryKind.FILE and len(image.digest) != 64:
-            raise ValueError(f"{record!r} is no file's image")
-        return image
+        if state.kind is EntryKind.FILE and len(state.digest) != 64:
+            raise ValueError(f"{record!r} is not the state of a file")
+        return state
 
 
 ABSENT = FileState(EntryKind.ABSENT)
@@ -71,7 +71,7 @@ ABSENT = FileState(EntryKind.ABSENT)
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What a turn made of one path."""
+    """The change of one path by a turn."""
 
     path: str
     """Relative to the workspace with forward slashes; absolute when it lies outside."""
@@ -83,7 +83,7 @@ class FileChange:
 
     @property
     def verb(self) -> str:
-        """What happened, in one word for the person."""
+        """What happened, in one word for the user."""
         if self.before.kind is EntryKind.ABSENT:
             return "created"
         if self.after.kind is EntryKind.ABSENT:

@@ -1,4 +1,4 @@
-"""What undo tells: the effects of a command, a turn in the list, and how an undo or redo went."""
+"""What undo reports: the effects of a command, the changes of a turn, the result of an undo or redo."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class CommandEffects:
 
     changed: tuple[str, ...] = ()
     not_undoable: tuple[str, ...] = ()
-    """What changed and can't be brought back, or could not be watched; summarised."""
+    """A summary of what changed and cannot be restored, or was not covered."""
     doubtful: tuple[str, ...] = ()
-    """What changed meanwhile and may be the user's: undo leaves it alone unless it is chosen."""
+    """What changed while it ran and may be the user's: undo leaves it alone unless it is chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class TurnView:
 
     number: int
     text: str
-    """What the person had asked."""
+    """The user's message."""
     at: float
     """Seconds since the epoch."""
     changes: tuple[tuple[str, str], ...]
@@ -50,12 +50,12 @@ class TurnView:
     not_undoable: tuple[str, ...]
     is_undone: bool
     doubtful: tuple[tuple[str, str], ...] = ()
-    """Name and the command that ran meanwhile: what may be the user's, and was not undone."""
+    """Name and command: changed while the command ran, perhaps by the user, and not undone."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnFiles:
-    """What a turn did to files, with the images by which the contents can be asked for."""
+    """The changes of a turn, with the states whose contents can be read."""
 
     view: TurnView
     changes: Mapping[str, FileChange]
@@ -64,15 +64,15 @@ class TurnFiles:
 
 @dataclass(frozen=True, slots=True)
 class UndoReport:
-    """How an undo or redo went. Nothing to do: `turn` is 0."""
+    """The result of an undo or redo. `turn` is 0 when there was nothing to do."""
 
     kind: Literal["undo", "redo"]
     turn: int = 0
     text_of_turn: str = ""
     restored: tuple[str, ...] = ()
-    """Brought (back) to what they were."""
+    """Restored to an earlier or later content."""
     deleted: tuple[str, ...] = ()
-    """Removed, since they were not there."""
+    """Deleted, since they did not exist."""
     conflicts: tuple[Conflict, ...] = ()
     """Left alone."""
     not_undoable: tuple[str, ...] = ()
@@ -80,11 +80,11 @@ class UndoReport:
     doubtful: tuple[tuple[str, str], ...] = ()
     """Name and command: changed while the command ran, perhaps by the user, and left alone."""
     touched: tuple[Path, ...] = ()
-    """Every path that was written or removed, absolute: what the model has read of them is out of date."""
+    """The absolute paths that were written or removed: what the model has read of them is out of date."""
 
     @property
     def for_model(self) -> str:
-        """One line for the model's next turn; empty when nothing was touched."""
+        """One line for the next prompt to the model; empty when nothing was touched."""
         names = [*self.restored, *self.deleted]
         if not names:
             return ""

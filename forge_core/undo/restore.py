@@ -1,9 +1,10 @@
-"""Brings recorded images back, path by path: first everything is checked, then folders and files are set
-right in an order that works whatever became what.
+"""Restores recorded states, path by path.
 
-A path is only touched while it holds exactly what the turn had left. One that already holds what is wanted
-(an undo that was killed half-way has brought it back) counts as done, so a second attempt completes the
-first.
+First everything is checked; then files and folders are changed in an order that works whatever kind of entry
+becomes which other.
+
+A path is only touched while it holds exactly what the turn had left. One that already holds the wanted state
+(an undo that was killed has restored it) counts as done, so a second attempt completes the first.
 """
 
 from __future__ import annotations
@@ -20,39 +21,47 @@ from forge_core.undo.storage.content_store import ContentStore
 from forge_core.undo.storage.file_tree import FileTree, TooLargeError, stamp_of
 
 _SYNCED_EACH = 100
-_STAND_IN_BYTES = 2
+_MAX_PLACEHOLDER_BYTES = 2
 _IN_USE = "a running command depends on it; stop its job first (/jobs)"
 _OPEN_MODE = 0o700
-"""What a folder's owner needs while things are put into it or taken out."""
+"""What a folder's owner needs to create and remove entries."""
 
 
 @dataclass(slots=True)
 class RestoreResult:
-    """What became of the paths."""
+    """Which changes were made, and which paths were left alone."""
 
     done: list[FileChange] = field(default_factory=list)
     conflicts: list[Conflict] = field(default_factory=list)
 
 
 class Restorer:
-    """Takes each path of some changes from `before` (what has to stand there now) to `after`."""
+    """Takes each path of some changes from `before` (which it has to hold now) to `after`."""
 
     def __init__(
         self,
         tree: FileTree,
-        keeper: ContentStore,
+        contents: ContentStore,
         changes: Iterable[FileChange],
         in_use: Collection[str] = (),
-        stand_ins: Collection[str] = (),
+        placeholders: Collection[str] = (),
         ignored: frozenset[str] = frozenset(),
     ) -> None:
-        """`in_use` are mount points of running sandboxes: written into if need be, never removed or replaced.
-        `stand_ins` are those of them that count as missing. A folder in which only `ignored` entries are
-        left (folders among these end with a slash) stays without a conflict."""
+        """Prepare the changes.
+
+        Args:
+            tree: the files.
+            contents: what the files held.
+            changes: the changes to make.
+            in_use: mount points of running sandboxes: they may be written into, never removed or replaced.
+            placeholders: those of them that count as missing.
+            ignored: entries that git ignores; folders end with a slash. A folder in which only these are left
+                stays without a conflict.
+        """
         self._tree = tree
-        self._keeper = keeper
+        self._contents = contents
         self._in_use = in_use
-        self._stand_ins = stand_ins
+        self._placeholders = placeholders
         self._ignored = ignored
         self._changes = sorted(changes, key=lambda change: change.path)
         self._stamps: dict[str, int] = {}
@@ -61,23 +70,28 @@ class Restorer:
         self._refused: set[str] = set()
 
     def run(self) -> RestoreResult:
-        """Raises nothing for a path that can't be brought back: that is a conflict, and it stays as it is."""
+        """Make the changes. A path that cannot be restored is a conflict, never an exception."""
         steps = self._plan()
         self._tree.syncs_each = len(steps) <= _SYNCED_EACH
         self._open_folders(steps)
         deepest_first = sorted(steps, key=lambda change: change.path.count("/"), reverse=True)
+        # 1. Remove files and links that make way for a folder, or for nothing.
         for change in deepest_first:
             if _is_leaf(change.before) and not _is_leaf(change.after):
                 self._attempt(change, self._remove, is_last=change.after.kind is EntryKind.ABSENT)
+        # 2. Remove folders, inner ones first: they are empty by now unless something else is in them.
         for change in deepest_first:
             if change.before.kind is EntryKind.FOLDER and change.after.kind is not EntryKind.FOLDER:
                 self._attempt(change, self._remove_folder, is_last=change.after.kind is EntryKind.ABSENT)
+        # 3. Create folders, outer ones first (`steps` is sorted by path).
         for change in steps:
             if change.before.kind is not EntryKind.FOLDER and change.after.kind is EntryKind.FOLDER:
                 self._attempt(change, self._make_folder, is_last=False)
+        # 4. Write files and links.
         for change in steps:
             if _is_leaf(change.after):
                 self._attempt(change, self._put)
+        # 5. Set the modes of folders last: a read-only folder would admit no entries.
         for change in deepest_first:
             if change.after.kind is EntryKind.FOLDER:
                 self._attempt(change, self._set_folder_mode)
@@ -86,8 +100,8 @@ class Restorer:
         return self._outcome
 
     def _plan(self) -> list[FileChange]:
-        """The changes whose paths hold what is expected and whose wanted bytes can be read."""
-        self._fetched = self._keeper.fetch([change.after for change in self._changes])
+        """Return the changes whose paths hold what is expected and whose content can be read."""
+        self._fetched = self._contents.fetch([change.after for change in self._changes])
         steps: list[FileChange] = []
         for change in self._changes:
             try:
@@ -112,13 +126,15 @@ class Restorer:
         return steps
 
     def _current(self, change: FileChange) -> FileState | None:
-        """What stands there now; None for a file too large to be what is expected."""
-        if change.path in self._stand_ins:
+        """Return the current state; None for a file that is too large to be the expected one."""
+        if change.path in self._placeholders:
             status = self._tree.status(change.path)
-            if status is not None and (stat.S_ISDIR(status.st_mode) or status.st_size <= _STAND_IN_BYTES):
+            if status is not None and (
+                stat.S_ISDIR(status.st_mode) or status.st_size <= _MAX_PLACEHOLDER_BYTES
+            ):
                 return ABSENT
         try:
-            return self._tree.content(change.path, max(change.before.size, change.after.size)).image
+            return self._tree.content(change.path, max(change.before.size, change.after.size)).state
         except TooLargeError:
             return None
 
@@ -140,8 +156,10 @@ class Restorer:
         self._outcome.conflicts.append(Conflict(change.path, why))
 
     def _is_untouched(self, change: FileChange) -> bool:
-        """Whether the path is as it was when it was checked. Our own writes to another name of the same file
-        count as untouched; anything else is refused."""
+        """Return whether the path is as it was when it was checked, otherwise refuse it.
+
+        Writes by this restore to another hard link of the same file count as untouched.
+        """
         status = self._tree.status(change.path)
         if (stamp_of(status) if status is not None else None) == self._stamps.get(change.path):
             return True
@@ -175,9 +193,9 @@ class Restorer:
                 self._tree.set_mode(change.path, change.before.mode, EntryKind.FOLDER)
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
-            is_told = any(path.startswith(change.path + "/") for path in self._refused)
-            if is_told or self._holds_only_ignored(change.path):
-                self._refused.add(change.path)  # it stays for what is named already, or isn't covered
+            is_reported = any(path.startswith(change.path + "/") for path in self._refused)
+            if is_reported or self._holds_only_ignored(change.path):
+                self._refused.add(change.path)  # it stays for what is reported already, or is not covered
             else:
                 self._refuse(change, "it holds files that are not this turn's")
             return False
@@ -196,17 +214,17 @@ class Restorer:
     def _put(self, change: FileChange) -> bool:
         if not self._is_untouched(change):
             return False
-        image = change.after
-        if image.kind is EntryKind.LINK:
-            self._tree.put_link(change.path, image.target)
+        state = change.after
+        if state.kind is EntryKind.LINK:
+            self._tree.put_link(change.path, state.target)
         elif self._differs_in_mode_alone(change):
-            self._tree.set_mode(change.path, image.mode, EntryKind.FILE)
+            self._tree.set_mode(change.path, state.mode, EntryKind.FILE)
         else:
-            data = self._bytes(image)
+            data = self._bytes(state)
             if data is None:
                 raise OSError(errno.EIO, "its other content can't be read")
             in_place = change.path in self._in_use or self._shares_its_names(change)
-            self._tree.put_file(change.path, data, image.mode, in_place=in_place)
+            self._tree.put_file(change.path, data, state.mode, in_place=in_place)
         return True
 
     def _differs_in_mode_alone(self, change: FileChange) -> bool:
@@ -216,8 +234,11 @@ class Restorer:
         return status is not None and (status.st_nlink == 1 or self._shares_its_names(change))
 
     def _shares_its_names(self, change: FileChange) -> bool:
-        """Whether the turn wrote through all names of a file that still has just these: undo then does the
-        same. In any other case the path gets a file of its own, and other names keep what they hold."""
+        """Return whether the turn wrote through all hard links of a file that still has just these.
+
+        Undo then does the same. In any other case the path gets a file of its own, and the other links keep
+        their content.
+        """
         before, status = change.before, self._tree.status(change.path)
         return (
             before.links > 1
@@ -230,13 +251,13 @@ class Restorer:
         self._tree.set_mode(change.path, change.after.mode, EntryKind.FOLDER)
         return True
 
-    def _bytes(self, image: FileState) -> bytes | None:
-        found = self._fetched.get(image.digest)
-        return found if found is not None else self._keeper.stored(image)
+    def _bytes(self, state: FileState) -> bytes | None:
+        found = self._fetched.get(state.digest)
+        return found if found is not None else self._contents.stored(state)
 
 
 def _keeps_its_entry(change: FileChange) -> bool:
-    """Whether what is at the path is neither removed nor replaced: it is a folder, or written in place."""
+    """Return whether the entry is neither removed nor replaced: it is a folder, or written in place."""
     kinds = (change.before.kind, change.after.kind)
     return kinds in (
         (EntryKind.FILE, EntryKind.FILE),
@@ -245,12 +266,12 @@ def _keeps_its_entry(change: FileChange) -> bool:
     )
 
 
-def _is_leaf(image: FileState) -> bool:
-    return image.kind in (EntryKind.FILE, EntryKind.LINK)
+def _is_leaf(state: FileState) -> bool:
+    return state.kind in (EntryKind.FILE, EntryKind.LINK)
 
 
 def _is_expected(current: FileState, change: FileChange) -> bool:
-    """Whether the path holds what the turn left, or a folder on which a killed attempt was at work."""
+    """Return whether the path holds what the turn left, or a folder that a killed attempt has left open."""
     if current == change.before:
         return True
     if current.kind is not EntryKind.FOLDER or change.after.kind is not EntryKind.FOLDER:
@@ -267,7 +288,7 @@ def _difference(current: FileState | None, change: FileChange) -> str:
     if current.kind is EntryKind.ABSENT:
         return "deleted since"
     if expected.kind is EntryKind.ABSENT:
-        return "made anew since"
+        return "created again since"
     if current.kind is not expected.kind:
         return f"now a {'link' if current.kind is EntryKind.LINK else current.kind.value} in its place"
     if current.digest == expected.digest and current.target == expected.target:

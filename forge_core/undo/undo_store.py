@@ -1,4 +1,4 @@
-"""Undo for a session: the asynchronous face of `ChangeRecorder`, whose work runs on a thread of its own."""
+"""Undo for a session: the asynchronous interface of `ChangeRecorder`, which runs on a thread of its own."""
 
 from __future__ import annotations
 
@@ -16,26 +16,25 @@ from forge_core.undo.report import CommandEffects, TurnFiles, TurnView, UndoRepo
 from forge_core.undo.snapshot.mount_points import MountGuard, NoMounts
 
 LIMIT_BYTES = 256 * 1024 * 1024
-"""Of what one session keeps on disk."""
+"""What one session may store on disk."""
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
 class UndoStore:
-    """Keeps what files were before the session's tools changed them, and brings it back turn by turn.
+    """Stores what files were before the session's tools changed them, and restores it turn by turn.
 
-    What can be told apart: a change by a file tool is exact. One that is found after a command is the
-    command's where its line, or what the line runs, explains it (see `attribution`); otherwise it may be the
-    user's, and is left alone unless it is chosen. What changed between calls or turns is the user's: undo
-    keeps it and names it as a conflict where the tool had been there before. A job that outlives its turn is
-    no longer covered: what it writes later is named, never undone.
+    A change by a file tool is exact. A change that is found after a command is the command's where its line,
+    or what the line runs, explains it (see `attribution`); otherwise it may be the user's, and is left alone
+    unless it is chosen. What changed between calls or turns is the user's: undo keeps it, and reports a
+    conflict where the turn had changed the same path. A job that outlives its turn is no longer covered: what
+    it writes later is reported, never undone.
 
     Not covered: what git ignores, files over the limits in `snapshot`, and `.git`: commits stay.
 
-    Calls are carried out in order on one thread, so a cancelled call does not leave half of its work.
-    Failures of the disk never reach the tools: the call goes on, and `on_trouble` gets a sentence for the
-    person (from that thread).
+    Calls run in order on one thread, so a cancelled call is still completed. Disk failures never reach the
+    tools: the call continues, and `on_trouble` gets a message for the user (from that thread).
     """
 
     def __init__(
@@ -49,9 +48,17 @@ class UndoStore:
         max_entries: int | None = None,
         mounts: MountGuard | None = None,
     ) -> None:
-        """`root` is the workspace, `folder` this session's own, below the state folder; `private` is never
-        watched, should the workspace hold it (the state folder). `mounts` knows what running sandboxes are
-        mounted over."""
+        """Create a store that opens its files on first use.
+
+        Args:
+            root: the workspace.
+            folder: where this session's data is stored.
+            limit_bytes: what it may take on disk.
+            private: the state folder, which is never covered, even inside the workspace.
+            on_trouble: gets a message for the user when the disk fails.
+            max_entries: a larger workspace is not covered.
+            mounts: the mount points of running sandboxes.
+        """
         self._on_trouble = on_trouble or (lambda sentence: None)
         real = Path(root).resolve()
         hidden = private.resolve() if private is not None else None
@@ -68,20 +75,20 @@ class UndoStore:
         await self._guarded(self._recorder.end_turn)
 
     async def capture(self, path: Path) -> None:
-        """Keeps what stands at `path`, before a file tool changes, makes or deletes it."""
+        """Store what is at `path`, before a file tool changes, creates or deletes it."""
         await self._guarded(self._recorder.capture, path)
 
     async def settle(self) -> None:
-        """Notes what the captured files are now. To be called when a tool's call has ended, so that a later
-        edit by the person is told apart from the tool's."""
+        """Record what the captured files are now. Call it when a tool call has ended, so that a later edit by
+        the user is distinguished from the tool's."""
         if self._recorder.is_waiting:
             await self._guarded(self._recorder.settle)
 
     async def before_command(self, expected: ExpectedEffects = UNKNOWN, earlier: object = None) -> object:
-        """Keeps everything that a command could change. Give what comes back to `after_command`.
+        """Store everything that a command could change; return a handle for `after_command`.
 
-        `expected` is what its line explains: any other change may be the user's. Where the command has been
-        watched before and goes on, `earlier` is what came back then.
+        `expected` are the effects of its line: any other change may be the user's. For a command that has
+        been watched before and is still running, `earlier` is the previous handle.
         """
         known = earlier if isinstance(earlier, CommandWatch) else None
         return await self._guarded(self._recorder.before_command, expected, known)
@@ -89,8 +96,10 @@ class UndoStore:
     async def after_command(
         self, watch: object, *, goes_on: bool = False, exit_status: int | None = None
     ) -> CommandEffects:
-        """What the command changed, once it (or the job that it became) has ended, or so far. `exit_status`
-        is that of its shell: it shows which parts of the line have run."""
+        """Return what the command changed, once it (or the job that it became) has ended, or so far.
+
+        `exit_status` is that of its shell: it shows which parts of the line have run.
+        """
         ended_ns = 0 if goes_on else time.time_ns()
         if isinstance(watch, CommandWatch):
             effects = await self._guarded(
@@ -101,38 +110,39 @@ class UndoStore:
         return CommandEffects(not_undoable=(f"what the command changed: {self._failure}",))
 
     async def undo(self, also: Sequence[str] | None = ()) -> UndoReport:
-        """Brings back what stood before the last turn that changed something.
+        """Undo the last turn that changed something.
 
-        What changed while a command ran and may be the user's is left alone, but for the paths, folders and
-        patterns in `also`; None takes all of it. Right after an undo, `also` applies to what that one left.
+        What changed while a command ran and may be the user's is left alone, except for the paths, folders
+        and patterns in `also`; None means all of it. Right after an undo, `also` applies to what that one
+        left alone.
 
         Raises:
-            ForgeError: a turn is running, the store can't be used, or nothing was left alone by such a name.
+            ForgeError: a turn is running, or a name in `also` selects nothing that was left alone.
         """
         return await self._run(self._recorder.undo, also)
 
     async def redo(self) -> UndoReport:
-        """Takes the last undo back. Raises ForgeError like `undo`."""
+        """Redo the last undo. Raises ForgeError while a turn is running."""
         return await self._run(self._recorder.redo)
 
     async def load(self) -> None:
-        """Reads what an earlier run of the session left, so that `turns` knows it."""
+        """Read what an earlier run of the session left, so that `turns` includes it."""
         await self._guarded(self._recorder.open)
 
     def turns(self) -> tuple[TurnView, ...]:
-        """The turns that changed something, oldest first; of a resumed session after `load`."""
+        """Return the turns that changed something, oldest first; for a resumed session only after `load`."""
         return self._recorder.turns()
 
     async def last_turn(self) -> TurnFiles | None:
-        """What the turn that runs has changed so far, or else the last one; None before the first."""
+        """Return what the running turn has changed so far, or else the last turn; None before the first."""
         return await self._guarded(self._recorder.last_turn)
 
-    async def contents(self, images: Sequence[FileState]) -> Sequence[bytes | None]:
-        """The bytes of files as they were at an image; None for what is no longer kept."""
-        return await self._guarded(self._recorder.contents, images) or [None] * len(images)
+    async def contents(self, states: Sequence[FileState]) -> Sequence[bytes | None]:
+        """Return the contents of files in these states; None for those that are no longer stored."""
+        return await self._guarded(self._recorder.contents, states) or [None] * len(states)
 
     def not_covered(self) -> tuple[str, ...]:
-        """What undo does not bring back here, summarised; known after the first command."""
+        """Return a summary of what undo does not restore here; known after the first command."""
         return self._recorder.not_covered()
 
     async def aclose(self) -> None:
@@ -142,7 +152,7 @@ class UndoStore:
             executor.shutdown(wait=False)
 
     async def _guarded(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T | None:
-        """Runs `work`; a failure of the disk is told once and costs undo, never the caller's call."""
+        """Run `work`; a disk failure is reported once and never raised."""
         try:
             return await self._run(work, *args, **kwargs)
         except (OSError, ValueError) as error:  # ValueError: a name with a zero byte

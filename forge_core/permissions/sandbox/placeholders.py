@@ -1,4 +1,4 @@
-"""Stand-ins for protected paths that don't exist, which leave no trace in the workspace.
+"""Placeholders for protected paths that don't exist, which leave no trace in the workspace.
 
 A mount needs something to stand on. For `.git/hooks` to be held absent, an empty folder of that name is put
 there, a read-only mount is laid over it in the command's view, and the folder is taken away when the last
@@ -39,16 +39,16 @@ class _Notes:
     """What a record says."""
 
     planned: dict[Path, None] = field(default_factory=dict)
-    """Stand-ins that were about to be put up."""
+    """Placeholders that were about to be put up."""
     made: set[tuple[Path, int]] = field(default_factory=set)
-    """Stand-ins that were put up, with their inode numbers."""
+    """Placeholders that were put up, with their inode numbers."""
     found: set[Path] = field(default_factory=set)
     """Planned ones that somebody else had created by then."""
     mounted: set[Path] = field(default_factory=set)
     """Other paths that sandboxes have mounted over."""
 
     @property
-    def stand_ins(self) -> set[Path]:
+    def placeholders(self) -> set[Path]:
         return {*self.planned, *(path for path, _ in self.made)}
 
     def is_ours(self, path: Path) -> bool:
@@ -74,9 +74,10 @@ class MountedPaths:
         self.folder = Path(os.path.realpath(state_dir)) / "sandbox"
         """Where the records are."""
 
-    def stand_ins(self) -> frozenset[Path]:
-        """Return every path at which a stand-in may be now; those that a killed Forge has left included."""
-        return frozenset(path for record in self._records() for path in _read(record).stand_ins)
+    def placeholders(self) -> frozenset[Path]:
+        """Return every path at which a placeholder may be now; those that a killed Forge has left
+        included."""
+        return frozenset(path for record in self._records() for path in _read(record).placeholders)
 
     def in_use(self, besides: Path | None = None) -> frozenset[Path]:
         """Return the mount points of sandboxes that are alive, those of the record `besides` left out."""
@@ -84,13 +85,13 @@ class MountedPaths:
         for record in self._records():
             if record != besides and self.is_alive(record):
                 notes = _read(record)
-                found |= notes.stand_ins | notes.mounted
+                found |= notes.placeholders | notes.mounted
         return frozenset(found)
 
     @contextlib.contextmanager
     def settled(self) -> Iterator[None]:
-        """While it is held no sandbox is set up and no stand-in is created or removed. Not reentrant. Raises
-        OSError when the folder can't be written to."""
+        """While it is held no sandbox is set up and no placeholder is created or removed. Not reentrant.
+        Raises OSError when the folder can't be written to."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with _locked(self.folder / "mounts.lock"):
             yield
@@ -120,7 +121,8 @@ class MountedPaths:
         return False
 
     def clear(self, record: Path) -> bool:
-        """Remove the stand-ins noted in `record` unless a sandbox still needs them. False when one does."""
+        """Remove the placeholders noted in `record` unless a sandbox still needs them. False when one
+        does."""
         if not _has_notes(record):
             return True
         with self.settled():
@@ -130,24 +132,24 @@ class MountedPaths:
         return True
 
     def has_notes(self) -> bool:
-        """Return whether there are stand-ins anywhere, or may be."""
+        """Return whether there are placeholders anywhere, or may be."""
         return bool(self._records())
 
     def clear_reachable(self) -> None:
-        """Remove the stand-ins of every sandbox that has ended, in any workspace.
+        """Remove the placeholders of every sandbox that has ended, in any workspace.
 
         A record of which no folder can be found now is kept: its workspace may be on a disk that is not
         mounted. That is looked up before `settled` is held, since a network file system may never answer.
         """
         for record in self._records():
-            stand_ins = _read(record).stand_ins
-            if stand_ins and not any(path.parent.is_dir() for path in stand_ins):
+            placeholders = _read(record).placeholders
+            if placeholders and not any(path.parent.is_dir() for path in placeholders):
                 continue
             with contextlib.suppress(OSError):
                 self.clear(record)
 
     def _remove_all(self, record: Path) -> None:
-        """Remove the stand-ins. One that a sandbox over another workspace is mounted over as well becomes
+        """Remove the placeholders. One that a sandbox over another workspace is mounted over as well becomes
         that one's to remove."""
         notes = _read(record)
         needed = self.in_use(besides=record)
@@ -163,7 +165,7 @@ class MountedPaths:
     def _hand_over(self, path: Path, former: Path) -> None:
         for record in self._records():
             notes = _read(record)
-            if record == former or path not in notes.stand_ins | notes.mounted:
+            if record == former or path not in notes.placeholders | notes.mounted:
                 continue
             if self.is_alive(record):
                 with contextlib.suppress(OSError), _appending(record) as note:
@@ -179,7 +181,7 @@ class MountedPaths:
 
 
 class Placeholders:
-    """The stand-ins of one workspace (a real path), shared by all processes through a file of its own."""
+    """The placeholders of one workspace (a real path), shared by all processes through a file of its own."""
 
     def __init__(self, root: Path, mounted: MountedPaths) -> None:
         self.mounted = mounted
@@ -198,7 +200,7 @@ class Placeholders:
         return descriptor
 
     def put_up(self, missing: Mapping[Path, PlaceholderKind], mounted: Iterable[Path] = ()) -> list[Path]:
-        """Create what is `missing`, notes what else will be `mounted` over, and gives the stand-ins that
+        """Create what is `missing`, notes what else will be `mounted` over, and gives the placeholders that
         exist now. Call it after `join`, within `mounted.settled()`.
 
         A path whose folder can't be written to is left out: the command can't write there either. Raises
@@ -216,7 +218,7 @@ class Placeholders:
                 try:
                     number = _create(path, kind)
                 except FileExistsError:
-                    if path not in known.stand_ins:
+                    if path not in known.placeholders:
                         note([(_FOUND, path)])
                 except OSError as error:
                     if error.errno in _NOT_OURS_TO_WRITE:
@@ -301,7 +303,7 @@ def _has_notes(record: Path) -> bool:
 
 
 def _create(path: Path, kind: PlaceholderKind) -> int:
-    """Create a stand-in and returns its inode number. Raises FileExistsError when something is there."""
+    """Create a placeholder and returns its inode number. Raises FileExistsError when something is there."""
     folder = open_anchored(path.parent)
     try:
         _create_in(folder, path.name, kind)
@@ -323,7 +325,7 @@ def _create_in(folder: int, name: str, kind: PlaceholderKind) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Remove `path` only as long as it is what was put there: an empty folder or a stand-in's bytes."""
+    """Remove `path` only as long as it is what was put there: an empty folder or a placeholder's bytes."""
     with contextlib.suppress(OSError):
         status = path.lstat()
         if stat.S_ISDIR(status.st_mode):

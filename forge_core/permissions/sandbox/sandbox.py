@@ -88,8 +88,8 @@ class Sandbox:
         too only to be read.
 
         Start the process inside the `with` and leave it when it has ended: then the workspace is cleared of
-        stand-ins for missing protected paths. Leaving earlier is safe; they are cleared by a later launch or
-        by `tidy`. Start it from a thread that lives as long as the process, which dies with its parent
+        placeholders for missing protected paths. Leaving earlier is safe; they are cleared by a later launch
+        or by `tidy`. Start it from a thread that lives as long as the process, which dies with its parent
         thread. Raises OSError when the state folder can't be written to: no command runs with half a sandbox.
         """
         match self.state.kind:
@@ -116,7 +116,7 @@ class Sandbox:
         return self._placeholders.mounted.settled()
 
     def tidy(self) -> bool:
-        """Remove stand-ins that no running command needs any more, waiting a moment for one that is about
+        """Remove placeholders that no running command needs any more, waiting a moment for one that is about
         to be gone. False when one still needs them."""
         with self._counting:
             alone = not self._running
@@ -304,7 +304,7 @@ class Sandbox:
 
 
 def clear_leftovers(root: Path, state_dir: Path) -> None:
-    """Remove the stand-ins that killed Forge processes have left, except those that a sandbox still needs.
+    """Remove the placeholders that killed Forge processes have left, except those that a sandbox still needs.
 
     On return those in the workspace `root` are gone. What is left then, in other workspaces or because the
     sandbox of the killed process is just about to end, is removed by a thread: a workspace may be on a file

@@ -140,7 +140,7 @@ def _is_worth_hiding(path: str) -> bool:
 def tracked_secrets(root: Path, paths: Sequence[Path]) -> dict[Path, bool]:
     """Return those of `paths` that git tracks in `root`; True when the file is just what git has.
 
-    Hiding such a file would protect nothing (`git show` gives it), and git would take the stand-in for a
+    Hiding such a file would protect nothing (`git show` gives it), and git would take the placeholder for a
     change. Equal bytes are asked for, not the name alone: a command could track the name with other bytes.
     """
     import subprocess

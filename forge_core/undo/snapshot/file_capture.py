@@ -1,4 +1,4 @@
-"""Takes the image of one file and sees to it that its bytes are kept."""
+"""Reads one file of the workspace and stores its content."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class CapturedFile:
-    """An image whose bytes are kept, or why there is none."""
+    """A state whose content is stored, or why there is none."""
 
-    image: FileState | None
+    state: FileState | None
     why: str = ""
-    is_fleeting: bool = False
-    """The file changed while it was read, or could not be: to be read again at the next look."""
+    is_unstable: bool = False
+    """The file changed while it was read, or could not be read: the next update reads it again."""
 
 
 class FileCapture:
-    """Reads files of a workspace for the looks over it."""
+    """Reads the files that a scan of the workspace finds."""
 
     def __init__(self, root: Path, git: GitObjects) -> None:
         self._root = str(root)
@@ -38,44 +38,48 @@ class FileCapture:
 
     @property
     def max_bytes(self) -> int:
-        """The largest file that is read."""
-        return MAX_FILE_BYTES_IN_GIT if self._git.in_repository else MAX_FILE_BYTES
+        """The size of the largest file that is read."""
+        return MAX_FILE_BYTES_IN_GIT if self._git.repository is not None else MAX_FILE_BYTES
 
-    def take(self, path: str, status: os.stat_result, keeper: ContentStore, held: str) -> CapturedFile:
-        """The image of `path`, which a walk has just met with this status. `held` is the id under which git
-        may hold the bytes."""
-        mode = stat.S_IMODE(status.st_mode)
+    def capture(
+        self, path: str, status: os.stat_result, contents: ContentStore, tracked_id: str
+    ) -> CapturedFile:
+        """Return the state of `path`, for which a scan has just found `status`. `tracked_id` is the id under
+        which git may hold the content."""
         full = f"{self._root}/{path}"
         try:
             if stat.S_ISDIR(status.st_mode):
-                return CapturedFile(FileState(EntryKind.FOLDER, mode))
+                return CapturedFile(FileState(EntryKind.FOLDER, stat.S_IMODE(status.st_mode)))
             if stat.S_ISLNK(status.st_mode):
-                return CapturedFile(FileState(EntryKind.LINK, target=os.readlink(full)))  # noqa: PTH115  a Path would normalise it
+                target = os.readlink(full)  # noqa: PTH115  a Path would normalise it
+                return CapturedFile(FileState(EntryKind.LINK, target=target))
             if not stat.S_ISREG(status.st_mode):
                 return CapturedFile(None, "not a regular file")
             if status.st_size > self.max_bytes:
                 raise TooLargeError
+            # By name, which is faster than FileTree; the check of the inode detects a folder in the path that
+            # has been replaced by a link since the scan.
             fd = os.open(full, _READ_FLAGS)
             now = os.fstat(fd)
             if (now.st_ino, now.st_dev) != (status.st_ino, status.st_dev):
-                os.close(fd)  # something else has taken the name: perhaps by way of a planted link
-                return CapturedFile(None, "replaced while it was read", True)
+                os.close(fd)
+                return CapturedFile(None, "replaced while it was read", is_unstable=True)
             content = read_file(fd, self.max_bytes)
         except TooLargeError:
             return CapturedFile(None, f"larger than {self.max_bytes / 1_000_000:.0f} MB")
         except OSError as error:
-            return CapturedFile(None, error.strerror or str(error), True)
-        shot = self.put_away(content, keeper, held)
-        return CapturedFile(shot.image, shot.why, now.st_ctime_ns != status.st_ctime_ns)
+            return CapturedFile(None, error.strerror or str(error), is_unstable=True)
+        stored = self.store(content, contents, tracked_id)
+        return replace(stored, is_unstable=now.st_ctime_ns != status.st_ctime_ns)
 
-    def put_away(self, content: Content, keeper: ContentStore, held: str) -> CapturedFile:
-        """Keeps the bytes, unless git holds exactly these under `held`."""
-        image = content.image
-        if image.kind is EntryKind.OTHER:
+    def store(self, content: Content, contents: ContentStore, tracked_id: str) -> CapturedFile:
+        """Store the content, unless git holds exactly this content under `tracked_id`."""
+        state = content.state
+        if state.kind is EntryKind.OTHER:
             return CapturedFile(None, "not a regular file")
-        if image.kind is not EntryKind.FILE or not content.data:
-            return CapturedFile(image)
-        if held and self._git.object_id(content.data) == held:
-            return CapturedFile(replace(image, git=held))
-        why = keeper.keep(content.data, image.digest)
-        return CapturedFile(None, why) if why else CapturedFile(image)
+        if state.kind is not EntryKind.FILE or not content.data:
+            return CapturedFile(state)
+        if tracked_id and self._git.object_id(content.data) == tracked_id:
+            return CapturedFile(replace(state, git=tracked_id))
+        why = contents.keep(content.data, state.digest)
+        return CapturedFile(None, why) if why else CapturedFile(state)

@@ -1,4 +1,4 @@
-"""One look over the workspace: every entry that git does not ignore, by its stamp. No content is read."""
+"""A scan of the workspace: every entry that git does not ignore, with its stamp. No content is read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from forge_core.undo.storage.file_tree import FILE_TYPE_MASK, stamp_of
 from forge_core.workspace.ignore import IgnoreRules
 
 MAX_ENTRIES = 50_000
-"""A larger workspace is not watched: a look would take a second and more."""
+"""A larger workspace is not covered: a scan would take a second and more."""
 MAX_SECONDS = 5.0
 """The same for a slow file system."""
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -20,23 +20,24 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(slots=True)
 class Listing:
-    """What a walk met."""
+    """What a scan found."""
 
     stamps: dict[str, int] = field(default_factory=dict)
     """Path relative to the root → a number that changes when the entry does."""
     status: dict[str, os.stat_result] = field(default_factory=dict)
-    """Of those entries whose stamp differs from the known one."""
+    """Path → the status of those entries whose stamp differs from the known one."""
     ignored: dict[str, int] = field(default_factory=dict)
-    """Ignored files and folders (these end with a slash) and their stamps; nothing below is looked at."""
+    """Ignored files and folders (these end with a slash) and their stamps; ignored folders are not
+    entered."""
     unreadable: list[str] = field(default_factory=list)
     """Folders that could not be listed."""
     gave_up: str = ""
-    """Why the walk ended early; empty when it is whole."""
+    """Why the scan ended early; empty when it is complete."""
     left_out: frozenset[str] = frozenset()
     """Paths that count as missing, whatever is there."""
 
     def leave_out(self, paths: frozenset[str]) -> None:
-        """Drops these paths and what lies below them."""
+        """Drop these paths and everything below them."""
         self.left_out = paths
         for path in paths:
             below = path + "/"
@@ -56,10 +57,11 @@ def scan(
     max_entries: int = MAX_ENTRIES,
     max_seconds: float = MAX_SECONDS,
 ) -> Listing:
-    """Walks `root`, links never followed. What `known` and `known_ignored` name is not tested against the
-    rules again, which halves the time; with `is_trusted=False`, for rules that have changed, everything is.
+    """List the entries below `root`; links are never followed.
 
-    `hidden` are paths (relative) that are left out with all that is below.
+    Paths in `known` and `known_ignored` are not tested against the rules again, which halves the time; with
+    `is_trusted=False`, for rules that have changed, every path is. `hidden` are relative paths that are left
+    out with everything below them.
     """
     listing = Listing()
     deadline = time.monotonic() + max_seconds
@@ -67,7 +69,7 @@ def scan(
     ignored = known_ignored if is_trusted else ()
 
     def is_left_out(path: str, entry: os.DirEntry[str]) -> bool:
-        """Of an entry that is not trusted; notes what is ignored."""
+        """Test an entry that is not known; record it when it is ignored."""
         is_folder = entry.is_dir(follow_symlinks=False)
         slashed = path + "/" if is_folder else path
         if slashed in ignored or rules.is_ignored_itself(path, is_folder):
@@ -80,7 +82,7 @@ def scan(
     while stack:
         folder = stack.pop()
         try:
-            descriptor = os.open(f"{root}/{folder}", _FOLDER_FLAGS)  # entries are found faster from there
+            descriptor = os.open(f"{root}/{folder}", _FOLDER_FLAGS)  # entries are found faster from it
         except FileNotFoundError:
             continue
         except OSError:
@@ -94,7 +96,7 @@ def scan(
             listing.gave_up = f"the folder holds more than {max_entries:,} files"
             break
         if time.monotonic() > deadline:
-            listing.gave_up = f"looking over the folder took longer than {max_seconds:g} s"
+            listing.gave_up = f"scanning the folder took longer than {max_seconds:g} s"
             break
     return listing
 
@@ -107,7 +109,7 @@ def _list(
     trusted: Mapping[str, int],
     is_left_out: Callable[[str, os.DirEntry[str]], bool],
 ) -> list[str]:
-    """Notes the entries of one folder; gives the folders among them."""
+    """Add the entries of one folder to the listing; return the folders among them."""
     folders: list[str] = []
     stamps = listing.stamps
     with os.scandir(descriptor) as entries:
@@ -122,7 +124,7 @@ def _list(
             mode = status.st_mode
             if (
                 mode & FILE_TYPE_MASK == stat.S_IFREG
-            ):  # as stamp_of has it; the call alone would be a tenth of the walk
+            ):  # inlined stamp_of: the call alone would be a tenth of the scan
                 stamp = hash((status.st_ctime_ns, status.st_size, status.st_ino, mode))
             else:
                 stamp = stamp_of(status)

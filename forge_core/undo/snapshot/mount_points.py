@@ -1,7 +1,7 @@
-"""What sandboxes are mounted over, as undo has to know it.
+"""The mount points of sandboxes, as far as undo has to know them.
 
-The kernel lifts a mount from a running sandbox when its mount point is removed or replaced, and the sandbox's
-stand-ins for missing paths are no files of anybody.
+The kernel removes a mount from a running sandbox when its mount point is removed or replaced. The
+placeholders that the sandbox creates for missing paths belong neither to a command nor to the user.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from typing import Protocol
 
 
 class MountGuard(Protocol):
-    """Knows the mount points of every sandbox on this machine; the sandbox package provides it."""
+    """The mount points of every sandbox on this machine; implemented by the sandbox package."""
 
-    def stand_ins(self) -> frozenset[Path]:
-        """Where stand-ins are, or may be."""
+    def placeholders(self) -> frozenset[Path]:
+        """Return the paths at which placeholders are, or may be."""
 
     def in_use(self) -> frozenset[Path]:
-        """The mount points of sandboxes that are alive."""
+        """Return the mount points of running sandboxes."""
 
     def settled(self) -> AbstractContextManager[None]:
-        """While it is held, neither changes."""
+        """Keep both from changing in a `with` block."""
 
 
 class NoMounts:
-    """For a session without sandboxes."""
+    """The mount guard of a session without sandboxes."""
 
-    def stand_ins(self) -> frozenset[Path]:
+    def placeholders(self) -> frozenset[Path]:
         return frozenset()
 
     def in_use(self) -> frozenset[Path]:
@@ -40,13 +40,7 @@ class NoMounts:
         yield
 
 
-class StandIns:
-    """The stand-ins below one folder, by their names relative to it."""
-
-    def __init__(self, root: Path, guard: MountGuard) -> None:
-        self._root = root
-        self._guard = guard
-
-    def names(self) -> frozenset[str]:
-        found = (path for path in self._guard.stand_ins() if path.is_relative_to(self._root))
-        return frozenset(path.relative_to(self._root).as_posix() for path in found)
+def relative_placeholders(root: Path, guard: MountGuard) -> frozenset[str]:
+    """Return the placeholders below `root`, by their paths relative to it."""
+    found = (path for path in guard.placeholders() if path.is_relative_to(root))
+    return frozenset(path.relative_to(root).as_posix() for path in found)

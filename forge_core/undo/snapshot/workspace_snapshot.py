@@ -1,8 +1,8 @@
-"""What was last seen of the workspace, and what differs from it now.
+"""The last known state of the workspace, and what differs from it now.
 
-A look costs one walk; only entries whose stamp differs are read. What a look finds differing is kept at
-once, so that the next change of it can be undone: that is the checkpoint. A file that git holds byte for byte
-is not copied.
+An update costs one scan; only entries whose stamp differs are read. The content of what differs is stored at
+once, so that its next change can be undone: that is the checkpoint. A file that git holds byte for byte is
+not copied.
 """
 
 from __future__ import annotations
@@ -15,27 +15,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from forge_core.undo.file_state import ABSENT, EntryKind, FileChange, FileState
-from forge_core.undo.snapshot.file_capture import FileCapture
+from forge_core.undo.snapshot.file_capture import CapturedFile, FileCapture
 from forge_core.undo.snapshot.listing import MAX_ENTRIES, Listing, scan
-from forge_core.undo.snapshot.mount_points import NoMounts, StandIns
+from forge_core.undo.snapshot.mount_points import MountGuard, relative_placeholders
 from forge_core.undo.storage.content_store import ContentStore
 from forge_core.undo.storage.file_tree import FileTree, TooLargeError, stamp_of
 from forge_core.undo.storage.git_objects import GitObjects
 from forge_core.workspace.ignore import IgnoreRules
 
-MAX_LOOK_SECONDS = 5.0
-"""Files that are not read by then are read at the next look."""
+MAX_UPDATE_SECONDS = 5.0
+"""Files that are not read by then are read by the next update."""
 _TICK_NS = 20_000_000
-"""File times advance in steps: what changed within one before a look may change again unseen."""
+"""File times advance in steps: a file that changed within one step before an update may change again without
+a new stamp."""
 _COARSE_NS = 2_000_000_000
-"""The step of file systems that keep whole seconds."""
+"""The step of file systems that store whole seconds."""
 _CACHES = ("__pycache__/", ".pytest_cache/", ".mypy_cache/", ".ruff_cache/", ".hypothesis/")
-"""Ignored folders whose changes nobody would want undone."""
+"""Ignored folders that are not worth reporting."""
 
 
 @dataclass(slots=True)
 class SnapshotDiff:
-    """What one look found to differ."""
+    """What one update found to differ."""
 
     changes: list[FileChange] = field(default_factory=list)
     lost: dict[str, str] = field(default_factory=dict)
@@ -43,118 +44,127 @@ class SnapshotDiff:
     ignored: list[str] = field(default_factory=list)
     """Ignored entries that changed."""
     changed_at_ns: dict[str, int] = field(default_factory=dict)
-    """The change time of what is there."""
+    """The change times of the entries in `changes` that exist."""
     gave_up: str = ""
+    """Why the workspace could not be scanned; empty when it was."""
 
 
 class WorkspaceSnapshot:
-    """The table of what was last seen; used from one thread at a time."""
+    """The known entries of the workspace; used from one thread at a time.
+
+    Invariant: each path of `_stamps` is either in `_states`, with its content stored, or in `_uncovered`.
+    """
 
     def __init__(
-        self,
-        root: Path,
-        git: GitObjects,
-        hidden: Iterable[Path],
-        max_entries: int | None,
-        stand_ins: StandIns | None = None,
+        self, root: Path, git: GitObjects, hidden: Iterable[Path], max_entries: int | None, mounts: MountGuard
     ) -> None:
         self._root = root
         self._git = git
-        self._tree = FileTree(str(root))
+        self._tree = FileTree(root)
         self._hidden = {path.relative_to(root).as_posix() for path in hidden if path.is_relative_to(root)}
         self._max_entries = MAX_ENTRIES if max_entries is None else max_entries
-        self._stand_ins = stand_ins or StandIns(root, NoMounts())
-        self._camera = FileCapture(root, git)
+        self._mounts = mounts
+        self._capture = FileCapture(root, git)
         self._rules: IgnoreRules | None = None
+        """None before the first update."""
         self._rules_stamp = 0
         self._stamps: dict[str, int] = {}
-        self._images: dict[str, FileState] = {}
+        self._states: dict[str, FileState] = {}
         self._uncovered: dict[str, str] = {}
-        self._again: set[str] = set()
-        """Read these at the next look even when their stamp is the same."""
+        self._unstable: set[str] = set()
+        """The next update reads these even when their stamp is the same."""
         self._claimed: set[str] = set()
-        """What a file tool has changed: watched also where git ignores it."""
+        """Files that a file tool has changed: covered also where git ignores them."""
         self._ignored: dict[str, int] = {}
         self._unreadable: set[str] = set()
-        self._looked_ns = 0
+        self._updated_ns = 0
 
     def digests(self) -> set[str]:
-        """Every blob that the table needs."""
-        return {image.digest for image in self._images.values() if image.digest and not image.git}
+        """Return every blob that the snapshot needs."""
+        return {state.digest for state in self._states.values() if state.digest and not state.git}
 
     def files_before(self, changes: Iterable[FileChange]) -> dict[str, FileState]:
-        """The table as it was before these changes."""
+        """Return the files as they were before these changes."""
         before = {change.path: change.before for change in changes}
-        return {path: image for path, image in (self._images | before).items() if image.digest}
+        return {path: state for path, state in (self._states | before).items() if state.digest}
 
     @property
     def uncovered(self) -> dict[str, str]:
-        """What could not be kept, with the reason."""
+        """What could not be stored, with the reason."""
         return dict(self._uncovered)
 
     @property
     def ignored(self) -> list[str]:
-        """What git ignores, outermost folders only; empty before the first look."""
+        """What git ignores, outermost folders only; empty before the first update."""
         return [name for name in self._ignored if not name.endswith(_CACHES)]
 
     def all_ignored(self) -> frozenset[str]:
-        """The same with caches."""
+        """Return the same with caches."""
         return frozenset(self._ignored)
 
-    def look(self, keeper: ContentStore) -> SnapshotDiff:
-        """Compares, keeps what differs, and remembers it. The first look finds nothing to differ."""
+    def update(self, contents: ContentStore) -> SnapshotDiff:
+        """Compare the workspace with the snapshot, store what differs, and make it the new snapshot.
+
+        The first update reports no differences.
+        """
         began_ns = time.time_ns()
         old_rules = self._rules
-        rules, rules_stamp, listing = self._walk()
+        rules, rules_stamp, listing = self._list()
         if listing.gave_up:
             return SnapshotDiff(gave_up=listing.gave_up)
-        keeper.begin(is_first=old_rules is None)
-        look = SnapshotDiff()
-        leaving: set[str] = set()
-        gone = self._gone(listing, look, leaving)
-        fresh = self._read(listing, keeper, began_ns)
+        contents.begin(is_first=old_rules is None)
+        diff = SnapshotDiff()
+        # Entries that are known and not listed: deleted, or merely ignored by now.
+        now_ignored: set[str] = set()
+        gone = self._gone(listing, diff, now_ignored)
+        fresh = self._read(listing, contents, began_ns)
         if old_rules is not None:
             reclassified = old_rules if rules is not old_rules else None
-            for path, image in fresh.items():
-                self._compare(path, image, listing, reclassified, look)
+            for path, captured in fresh.items():
+                self._compare(path, captured, listing, reclassified, diff)
             for path in gone:
-                if path in self._images:
-                    look.changes.append(FileChange(path, self._images[path], ABSENT))
+                if path in self._states:
+                    diff.changes.append(FileChange(path, self._states[path], ABSENT))
                 else:
-                    look.lost[path] = self._uncovered.get(path, "")
-            look.ignored = self._ignored_changes(listing)
-        self._remember(listing, fresh, gone | leaving)
-        self._rules, self._rules_stamp, self._looked_ns = rules, rules_stamp, began_ns
-        return look
+                    diff.lost[path] = self._uncovered.get(path, "")
+            diff.ignored = self._ignored_changes(listing)
+        self._remember(listing, fresh, gone | now_ignored)
+        self._rules, self._rules_stamp, self._updated_ns = rules, rules_stamp, began_ns
+        return diff
 
-    def look_at(self, path: str, keeper: ContentStore, max_bytes: int) -> tuple[FileState | None, str]:
-        """What stands at one path now, kept; None and why where that is not possible. Raises OSError."""
+    def update_path(self, path: str, contents: ContentStore, max_bytes: int) -> tuple[FileState | None, str]:
+        """Update one path; return its state, or None and why it could not be stored. Raises OSError."""
         status = self._tree.status(path)
         if status is None:
             self._stamps.pop(path, None)
-            self._images.pop(path, None)
+            self._states.pop(path, None)
             return ABSENT, ""
         stamp = stamp_of(status)
-        known = self._images.get(path)
-        if known is not None and self._stamps.get(path) == stamp and path not in self._again:
+        known = self._states.get(path)
+        if known is not None and self._stamps.get(path) == stamp and path not in self._unstable:
             return known, ""
         try:
             content = self._tree.content(path, max_bytes)
         except TooLargeError:
             return None, f"larger than {max_bytes // 1_000_000} MB"
         tracked = self._git.tracked().get(path, "") if self._rules is not None else ""
-        held = tracked if tracked and self._git.present([tracked]) else ""
-        shot = self._camera.put_away(content, keeper, held)
-        image, why = shot.image, shot.why
-        if self._rules is not None and not path.startswith("/") and image is not None:
-            self._stamps[path], self._images[path] = stamp, image
+        tracked_id = tracked if tracked and self._git.present([tracked]) else ""
+        captured = self._capture.store(content, contents, tracked_id)
+        state = captured.state
+        if self._rules is not None and not path.startswith("/") and state is not None:
+            self._stamps[path], self._states[path] = stamp, state
             self._claimed.add(path)
             self._uncovered.pop(path, None)
-            self._again.add(path)
-        return image, why
+            # The tool writes right after this: within one step of the clock the stamp would be the same.
+            self._unstable.add(path)
+        return state, captured.why
 
-    def _walk(self) -> tuple[IgnoreRules, int, Listing]:
-        """The rules in force and a listing by them; walked again when it shows that they have changed."""
+    def _list(self) -> tuple[IgnoreRules, int, Listing]:
+        """Return the ignore rules in force and a listing by them.
+
+        The scan itself finds the .gitignore files: when one of them has changed, it is repeated with new
+        rules.
+        """
         stamp = self._outer_rules_stamp()
         rules = self._rules
         is_trusted = rules is not None and stamp == self._rules_stamp
@@ -167,8 +177,8 @@ class WorkspaceSnapshot:
         return rules, stamp, listing
 
     def _scan(self, rules: IgnoreRules, is_trusted: bool) -> Listing:
-        """A listing without stand-ins: those noted before or while it is made."""
-        stand_ins = self._stand_ins.names()
+        """List the workspace without placeholders: those noted before the scan or while it ran."""
+        placeholders = relative_placeholders(self._root, self._mounts)
         listing = scan(
             str(self._root),
             rules,
@@ -178,7 +188,7 @@ class WorkspaceSnapshot:
             hidden=self._hidden,
             max_entries=self._max_entries,
         )
-        listing.leave_out(stand_ins | self._stand_ins.names())
+        listing.leave_out(placeholders | relative_placeholders(self._root, self._mounts))
         return listing
 
     def _rules_differ(self, listing: Listing) -> bool:
@@ -187,7 +197,7 @@ class WorkspaceSnapshot:
         return any(path.endswith(".gitignore") for path in (*listing.status, *missing, *ignored))
 
     def _outer_rules_stamp(self) -> int:
-        """Changes with the ignore rules that lie outside the walk."""
+        """Return a number that changes with the ignore rules outside the scan."""
         repository = self._git.repository
         if repository is None:
             return 0
@@ -196,14 +206,16 @@ class WorkspaceSnapshot:
         files += [repository.top.joinpath(*inside[:depth]) / ".gitignore" for depth in range(len(inside))]
         return hash(tuple(_stamp_or_none(path) for path in files))
 
-    def _gone(self, listing: Listing, look: SnapshotDiff, leaving: set[str]) -> set[str]:
-        """Known paths that are no longer there. One that is merely ignored by now is compared once more."""
+    def _gone(self, listing: Listing, diff: SnapshotDiff, now_ignored: set[str]) -> set[str]:
+        """Return known paths that no longer exist. Those that git merely ignores now are added to
+        `now_ignored`, and compared a last time."""
         hidden = tuple(listing.unreadable)
         for folder in hidden:
             if folder not in self._unreadable:
-                look.lost[folder or "."] = "the folder can't be read"
+                diff.lost[folder or "."] = "the folder can't be read"
         self._unreadable = set(hidden)
         gone: set[str] = set()
+        # Sorted, so that a folder comes before its entries: these need no look of their own when it is gone.
         for path in sorted(self._stamps.keys() - listing.stamps.keys()):
             if hidden and path.startswith(hidden):
                 listing.stamps[path] = self._stamps[path]
@@ -211,7 +223,7 @@ class WorkspaceSnapshot:
             try:
                 is_gone = path.rpartition("/")[0] in gone or path in listing.left_out
                 status = None if is_gone else self._tree.status(path)
-            except OSError:  # a folder on the way may not be entered: nothing can be said
+            except OSError:  # a parent folder may not be entered: the path counts as unchanged
                 listing.stamps[path] = self._stamps[path]
                 continue
             if status is None:
@@ -219,17 +231,15 @@ class WorkspaceSnapshot:
                 continue
             listing.stamps[path] = stamp_of(status)
             if path not in self._claimed:
-                leaving.add(path)
+                now_ignored.add(path)
             if listing.stamps[path] != self._stamps[path]:
                 listing.status[path] = status
         return gone
 
-    def _read(
-        self, listing: Listing, keeper: ContentStore, began_ns: int
-    ) -> dict[str, tuple[FileState | None, str]]:
-        """The images of all that differs, small files first."""
-        again = {path for path in self._again if path in listing.stamps}
-        self._again = set()
+    def _read(self, listing: Listing, contents: ContentStore, began_ns: int) -> dict[str, CapturedFile]:
+        """Read and store all that differs, small files first."""
+        again = {path for path in self._unstable if path in listing.stamps}
+        self._unstable = set()
         todo = dict(listing.status)
         for path in again - todo.keys():
             status = None
@@ -238,51 +248,53 @@ class WorkspaceSnapshot:
             if status is not None:
                 todo[path] = status
             else:
-                self._again.add(path)
+                self._unstable.add(path)
+        # One call of git for all ids: those that it holds need no copy.
         tracked = self._git.tracked() if todo else {}
         present = self._git.present({tracked[path] for path in todo if path in tracked})
-        held = {path: tracked[path] for path in todo if tracked.get(path) in present}
-        deadline = time.monotonic() + MAX_LOOK_SECONDS
-        fresh: dict[str, tuple[FileState | None, str]] = {}
+        tracked_ids = {path: tracked[path] for path in todo if tracked.get(path) in present}
+        deadline = time.monotonic() + MAX_UPDATE_SECONDS
+        fresh: dict[str, CapturedFile] = {}
         for path, status in sorted(todo.items(), key=lambda item: item[1].st_size):
             if time.monotonic() > deadline and stat.S_ISREG(status.st_mode):
-                fresh[path] = None, "not read yet"
-                self._again.add(path)
+                fresh[path] = CapturedFile(None, "not read yet")
+                self._unstable.add(path)
                 continue
-            shot = self._camera.take(path, status, keeper, held.get(path, ""))
-            fresh[path] = shot.image, shot.why
-            coarse = status.st_ctime_ns % 1_000_000_000 == 0
-            if shot.is_fleeting or status.st_ctime_ns >= began_ns - (_COARSE_NS if coarse else _TICK_NS):
-                self._again.add(path)
+            captured = fresh[path] = self._capture.capture(path, status, contents, tracked_ids.get(path, ""))
+            # Changed so shortly before this update that another change could leave the same stamp.
+            step_ns = _COARSE_NS if status.st_ctime_ns % 1_000_000_000 == 0 else _TICK_NS
+            if captured.is_unstable or status.st_ctime_ns >= began_ns - step_ns:
+                self._unstable.add(path)
         return fresh
 
     def _compare(
         self,
         path: str,
-        fresh: tuple[FileState | None, str],
+        captured: CapturedFile,
         listing: Listing,
         old_rules: IgnoreRules | None,
-        look: SnapshotDiff,
+        diff: SnapshotDiff,
     ) -> None:
-        image, why = fresh
-        is_same_stamp = self._stamps.get(path) == listing.stamps[path]
+        """Add the difference at one path. `old_rules` are given when the ignore rules have changed: then a
+        new path may be one that was ignored before, which is no change."""
+        state = captured.state
         if path in self._uncovered:
-            if not is_same_stamp:
-                look.lost[path] = self._uncovered[path]
+            if self._stamps.get(path) != listing.stamps[path]:
+                diff.lost[path] = self._uncovered[path]
             return
-        before = self._images.get(path, ABSENT)
+        before = self._states.get(path, ABSENT)
         if before is ABSENT and old_rules is not None:
-            is_folder = image is not None and image.kind is EntryKind.FOLDER
+            is_folder = state is not None and state.kind is EntryKind.FOLDER
             if old_rules.is_ignored(path, is_folder):
-                if not is_folder and listing.status[path].st_ctime_ns >= self._looked_ns:
-                    look.lost[path] = "git ignored it before"
+                if not is_folder and listing.status[path].st_ctime_ns >= self._updated_ns:
+                    diff.lost[path] = "git ignored it before"
                 return
-        if image is None:
-            look.lost[path] = why
-        elif image != before:
-            look.changes.append(FileChange(path, before, image))
+        if state is None:
+            diff.lost[path] = captured.why
+        elif state != before:
+            diff.changes.append(FileChange(path, before, state))
             if path in listing.status:
-                look.changed_at_ns[path] = listing.status[path].st_ctime_ns
+                diff.changed_at_ns[path] = listing.status[path].st_ctime_ns
 
     def _ignored_changes(self, listing: Listing) -> list[str]:
         before, now = self._ignored, listing.ignored
@@ -295,20 +307,19 @@ class WorkspaceSnapshot:
             and not name.endswith(_CACHES)
         ]
 
-    def _remember(
-        self, listing: Listing, fresh: dict[str, tuple[FileState | None, str]], gone: set[str]
-    ) -> None:
-        for path, (image, why) in fresh.items():
-            self._images.pop(path, None)
+    def _remember(self, listing: Listing, fresh: dict[str, CapturedFile], gone: set[str]) -> None:
+        for path in fresh.keys() | gone:
+            self._states.pop(path, None)
             self._uncovered.pop(path, None)
-            if image is not None:
-                self._images[path] = image
+        for path, captured in fresh.items():
+            if path in gone:
+                continue
+            if captured.state is not None:
+                self._states[path] = captured.state
             else:
-                self._uncovered[path] = why
+                self._uncovered[path] = captured.why
         for path in gone:
             listing.stamps.pop(path, None)
-            self._images.pop(path, None)
-            self._uncovered.pop(path, None)
         self._stamps = listing.stamps
         self._ignored = listing.ignored
 

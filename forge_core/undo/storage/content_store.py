@@ -1,4 +1,4 @@
-"""Keeps bytes within a limit: the oldest turns go first, then what nothing refers to any more."""
+"""File contents within a limit of size: to make room, the oldest turns are dropped, then unused contents."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from forge_core.undo.storage.git_objects import GitObjects
 from forge_core.undo.storage.turn_log import TurnLog
 
 PACKED_BYTES = 4 * 1024 * 1024
-"""Of one look over the workspace: what is beyond is kept as it is, since compressing costs 15 ms a MB."""
+"""Per update of the snapshot: more is stored uncompressed, since compressing costs 15 ms per MB."""
 
 
 class ContentStore:
-    """Puts file contents away and finds them again."""
+    """Stores file contents, and reads them from the store or from git."""
 
     def __init__(
         self,
@@ -24,6 +24,7 @@ class ContentStore:
         limit_bytes: int,
         also_needed: Callable[[], Collection[str]],
     ) -> None:
+        """`also_needed` returns the blobs in use that no turn refers to yet."""
         self._blobs = blobs
         self._git = git
         self._log = log
@@ -32,15 +33,16 @@ class ContentStore:
         self._also_needed = also_needed
         self._left_to_pack = PACKED_BYTES
         self._fresh: set[str] = set()
-        """Kept since the last `begin`; nobody may refer to it yet."""
+        """Stored since the last `begin`; nothing may refer to them yet."""
         self._refused_size = limit_bytes
-        """From this size on there was no room; every attempt to make some looks at all blobs."""
+        """There was no room for this size: a larger content is refused at once, since each attempt to make
+        room sums up all blobs."""
         self.trouble = ""
-        """Why the disk refused, since the last `begin`."""
+        """Why writing to disk failed, since the last `begin`."""
 
     def begin(self, *, is_first: bool = False) -> None:
-        """A new look or capture: compress again, and try the disk again. What stands before anything has
-        changed may take half of the room."""
+        """Start an update or a capture: compress again, and try the disk again. The first update, before
+        anything has changed, may use half of the room."""
         self._ceiling = self._limit // 2 if is_first else self._limit
         self.trouble = ""
         self._left_to_pack = PACKED_BYTES
@@ -48,7 +50,7 @@ class ContentStore:
         self._refused_size = self._limit
 
     def keep(self, data: bytes, digest: str) -> str:
-        """Keeps the bytes; gives why that was not possible, or nothing."""
+        """Store the bytes; return why that was not possible, or an empty string."""
         self._fresh.add(digest)
         if digest in self._blobs:
             return ""
@@ -66,41 +68,39 @@ class ContentStore:
         self._left_to_pack -= len(data)
         return ""
 
-    def fetch(self, images: Collection[FileState]) -> dict[str, bytes]:
-        """The bytes of those images that lie in git alone, by their sha256, as far as git still has them."""
+    def fetch(self, states: Collection[FileState]) -> dict[str, bytes]:
+        """Return the contents that only git holds, by their sha256; without those that git no longer has."""
         wanted = {
-            image.git: image
-            for image in images
-            if image.kind is EntryKind.FILE and image.git and image.digest not in self._blobs
+            state.git: state
+            for state in states
+            if state.kind is EntryKind.FILE and state.git and state.digest not in self._blobs
         }
-        found: dict[str, bytes] = {}
-        for one, data in self._git.read({one: image.size for one, image in wanted.items()}):
-            found[wanted[one].digest] = data
-        return found
+        sizes = {object_id: state.size for object_id, state in wanted.items()}
+        return {wanted[object_id].digest: data for object_id, data in self._git.read(sizes)}
 
-    def stored(self, image: FileState) -> bytes | None:
-        """The bytes of a file's image out of the store."""
-        return self._blobs.get(image.digest) if image.size else b""
+    def stored(self, state: FileState) -> bytes | None:
+        """Return the content of a file from the store."""
+        return self._blobs.get(state.digest) if state.size else b""
 
     def _make_room(self, size: int) -> bool:
-        """Drops turns, oldest first, until `size` more bytes fit; none when that would not do. Raises
+        """Drop turns, oldest first, until `size` more bytes fit; none when that would not suffice. Raises
         OSError."""
         if size >= self._refused_size:
             return False
-        if self._blobs.size_of(self._needed(is_least=True)) + size > self._ceiling:
+        # What no dropping of turns can free: the contents of the running turn, of the snapshot, and new ones.
+        if self._blobs.size_of(self._needed(self._log.running_digests())) + size > self._ceiling:
             self._refused_size = size
             return False
         is_shorter = False
-        needed = self._needed()
+        needed = self._needed(self._log.history.digests())
         while self._blobs.size_of(needed) + size > self._ceiling and self._log.forget_oldest():
             is_shorter = True
-            needed = self._needed()
+            needed = self._needed(self._log.history.digests())
         if is_shorter:
             self._log.compact()
         self._blobs.keep_only(needed)
         return self._blobs.total_bytes + size <= self._ceiling
 
-    def _needed(self, *, is_least: bool = False) -> set[str]:
-        """The blobs that something refers to; at the least those of no earlier turn."""
-        turns = self._log.history.digests() if not is_least else self._log.running_digests()
+    def _needed(self, turns: set[str]) -> set[str]:
+        """Return the blobs in use, when `turns` are those that turns refer to."""
         return turns | set(self._also_needed()) | self._fresh

@@ -1,8 +1,10 @@
-"""The files below the workspace, reached by directory descriptors: no symbolic link on the way is ever
-followed, so whatever a command planted, nothing outside is read or written.
+"""The files below the workspace, accessed through directory descriptors.
+
+No symbolic link in a path is ever followed, so nothing outside is read or written, whatever links a command
+has put into the workspace.
 
 A path is relative to the root with forward slashes, or absolute for what a tool changed elsewhere with the
-person's leave; that one is walked from `/` in the same way.
+user's permission; that one is resolved from `/` in the same way.
 """
 
 from __future__ import annotations
@@ -14,8 +16,10 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from forge_core.undo.file_state import ABSENT, EntryKind, FileState
+from forge_core.workspace.beneath import opened_folder
 
 FILE_TYPE_MASK = 0o170000
 """The bits of a mode that hold the file type, as S_IFMT in inode(7)."""
@@ -27,43 +31,40 @@ _CHUNK = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """An image with the bytes of a file."""
+    """The state of an entry, with the bytes of a file."""
 
-    image: FileState
+    state: FileState
     data: bytes = b""
 
 
 class TooLargeError(Exception):
-    """The file is larger than the caller takes."""
+    """The file is larger than the caller accepts."""
 
 
 class FileTree:
-    """Reads and replaces entries below `root`, an absolute path without links."""
+    """Reads and replaces entries below `root`, an absolute path without links. All methods raise OSError."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: Path) -> None:
         self._root = root
         self.syncs_each = True
-        """Whether each file is forced to the disk; many at once are cheaper with one `os.sync`."""
+        """Whether each file is flushed to disk; for many files one `os.sync` is cheaper."""
 
     @contextlib.contextmanager
     def parent(self, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
-        """A descriptor of the folder that holds `path`, and the last name. Raises OSError: NotADirectoryError
-        or ELOOP where a part of the way is a link or a file. With `make`, missing folders are made."""
+        """Open the folder that holds `path`; yield its descriptor and the last name of the path.
+
+        With `make`, missing folders are created. Raises NotADirectoryError or ELOOP where a folder in the
+        path is a link or a file.
+        """
+        base = Path("/") if path.startswith("/") else self._root
         *folders, name = [part for part in path.split("/") if part]
         if ".." in folders or name in ("..", "."):
             raise OSError(errno.EINVAL, "not a plain path", path)
-        fd = os.open("/" if path.startswith("/") else self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            for folder in folders:
-                inner = _enter(fd, folder, make)
-                os.close(fd)
-                fd = inner
+        with opened_folder(base.joinpath(*folders), base, make=make) as fd:
             yield fd, name
-        finally:
-            os.close(fd)
 
     def status(self, path: str) -> os.stat_result | None:
-        """Like lstat; None when nothing is there, or when a part of the way is no folder."""
+        """Return the result of lstat; None when nothing is there, or when a parent is not a folder."""
         try:
             with self.parent(path) as (fd, name):
                 return os.stat(name, dir_fd=fd, follow_symlinks=False)
@@ -73,7 +74,7 @@ class FileTree:
             raise
 
     def names(self, path: str) -> list[str]:
-        """What a folder holds. Raises OSError."""
+        """Return the names in a folder."""
         with self.parent(path) as (fd, name):
             folder = os.open(name, _FOLDER_FLAGS, dir_fd=fd)
         try:
@@ -82,7 +83,7 @@ class FileTree:
             os.close(folder)
 
     def content(self, path: str, max_bytes: int) -> Content:
-        """What stands at `path`. Raises TooLargeError for a larger file, OSError for what can't be read."""
+        """Return what is at `path`. Raises TooLargeError for a file of more than `max_bytes`."""
         status = self.status(path)
         if status is None:
             return Content(ABSENT)
@@ -97,7 +98,7 @@ class FileTree:
             return read_file(os.open(name, _READ_FLAGS, dir_fd=fd), max_bytes)
 
     def remove(self, path: str, kind: EntryKind) -> None:
-        """Removes a file, a link or an empty folder. Raises OSError."""
+        """Remove a file, a link or an empty folder."""
         with self.parent(path) as (fd, name):
             if kind is EntryKind.FOLDER:
                 os.rmdir(name, dir_fd=fd)
@@ -105,19 +106,19 @@ class FileTree:
                 os.unlink(name, dir_fd=fd)
 
     def make_folder(self, path: str) -> None:
-        """Makes a folder that only its owner may use until its mode is set. Raises OSError."""
+        """Create a folder that only its owner may use until its mode is set."""
         with self.parent(path, make=True) as (fd, name):
             os.mkdir(name, 0o700, dir_fd=fd)
 
     def set_mode(self, path: str, mode: int, kind: EntryKind) -> None:
-        """Sets the permission bits of a file or folder. Raises OSError."""
+        """Set the permission bits of a file or folder."""
         with self.parent(path) as (fd, name):
             status = os.stat(name, dir_fd=fd, follow_symlinks=False)
             is_kind = (
                 stat.S_ISDIR(status.st_mode) if kind is EntryKind.FOLDER else stat.S_ISREG(status.st_mode)
             )
             if not is_kind:
-                raise OSError(errno.EINVAL, "something else stands there", path)
+                raise OSError(errno.EINVAL, "something else is there", path)
             try:
                 entry = os.open(name, _READ_FLAGS, dir_fd=fd)
             except PermissionError:  # unreadable, but its owner may still change the mode
@@ -129,17 +130,17 @@ class FileTree:
                 os.close(entry)
 
     def put_link(self, path: str, target: str) -> None:
-        """Puts a symbolic link at `path`, in one step. Raises OSError."""
+        """Put a symbolic link at `path` atomically."""
         with self.parent(path, make=True) as (fd, name), _temporary(fd, path) as temporary:
             os.symlink(target, temporary, dir_fd=fd)
             os.rename(temporary, name, src_dir_fd=fd, dst_dir_fd=fd)
 
     def put_file(self, path: str, data: bytes, mode: int, *, in_place: bool = False) -> None:
-        """Puts a file at `path`: it holds the old or the new bytes at every moment, also after a kill.
+        """Put a file at `path` atomically: it holds the old or the new bytes at any time, also after a kill.
 
-        The owner and attributes of a file that stands there are kept. `in_place` writes into the file that
-        stands there, and so into all its names; a kill may leave that half done. The same is done in a folder
-        where nothing can be made. Raises OSError.
+        The owner and attributes of an existing file are kept. `in_place` writes into the existing file, and
+        so into all its hard links; a kill may leave that incomplete. The same is done in a folder where no
+        file can be created.
         """
         with self.parent(path, make=True) as (fd, name):
             old = None
@@ -166,8 +167,11 @@ class FileTree:
 
 
 def stamp_of(status: os.stat_result) -> int:
-    """A number made of what changes when an entry does. A folder's counts its mode alone: its times change
-    with what is in it. The change time stands for the modification time too, and can't be set back."""
+    """Return a number that changes whenever the entry does.
+
+    For a folder it covers the mode alone: its times change with its entries. The change time covers the
+    modification time too, and unlike that one cannot be set back.
+    """
     mode = status.st_mode
     if mode & FILE_TYPE_MASK in (stat.S_IFREG, stat.S_IFLNK):
         return hash((status.st_ctime_ns, status.st_size, status.st_ino, mode))
@@ -175,13 +179,14 @@ def stamp_of(status: os.stat_result) -> int:
 
 
 def read_file(fd: int, max_bytes: int) -> Content:
-    """The image and bytes of an open regular file; closes it."""
+    """Return the state and bytes of an open regular file, and close it."""
     try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
             return Content(FileState(EntryKind.OTHER, stat.S_IMODE(status.st_mode)))
         if status.st_size > max_bytes:
             raise TooLargeError
+        # One call for the common case: the byte too many shows that the file has grown since.
         data = os.read(fd, status.st_size + 1)
         if len(data) != status.st_size:
             parts = [data]
@@ -196,12 +201,12 @@ def read_file(fd: int, max_bytes: int) -> Content:
         os.close(fd)
     digest = hashlib.sha256(data).hexdigest()
     mode = stat.S_IMODE(status.st_mode)
-    image = FileState(EntryKind.FILE, mode, digest, len(data), inode=status.st_ino, links=status.st_nlink)
-    return Content(image, data)
+    state = FileState(EntryKind.FILE, mode, digest, len(data), inode=status.st_ino, links=status.st_nlink)
+    return Content(state, data)
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Writes everything: os.write may be short without an exception, on a full disk above all."""
+    """Write everything: os.write may be short without an exception, on a full disk above all."""
     view = memoryview(data)
     while view:
         written = os.write(fd, view)
@@ -210,20 +215,10 @@ def write_all(fd: int, data: bytes) -> None:
         view = view[written:]
 
 
-def _enter(fd: int, folder: str, make: bool) -> int:
-    try:
-        return os.open(folder, _FOLDER_FLAGS, dir_fd=fd)
-    except FileNotFoundError:
-        if not make:
-            raise
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(folder, dir_fd=fd)
-    return os.open(folder, _FOLDER_FLAGS, dir_fd=fd)
-
-
 @contextlib.contextmanager
 def _temporary(fd: int, path: str) -> Iterator[str]:
-    """A name beside the file, the same for each attempt: what a kill left behind is swept by the next."""
+    """Yield a name beside the file, the same for each attempt: the next one removes what a kill left
+    behind."""
     key = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
     name = f".forge-undo-{key}.tmp"
     with contextlib.suppress(FileNotFoundError):
@@ -236,7 +231,7 @@ def _temporary(fd: int, path: str) -> Iterator[str]:
 
 
 def _set_mode_unread(fd: int, name: str, mode: int) -> None:
-    """By way of a handle that may not read, since chmod by name would follow a link put there meanwhile."""
+    """Set the mode through a descriptor that cannot read: chmod by name would follow a link put there now."""
     if not hasattr(os, "O_PATH"):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
     entry = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)

@@ -1,8 +1,8 @@
-"""What git already holds: the object ids of tracked files, and their bytes.
+"""The contents that git already holds: the object ids of tracked files, and their bytes.
 
-The index is read without git (5,000 entries in a few milliseconds) and is only a hint: a file counts as held
-by git when its own bytes hash to the id, so no filter, line-end conversion or stale entry can mislead, and
-when git says that the object is there. Objects are read with `cat-file`, which runs nothing that a repository
+The index is read without git (5,000 entries in a few milliseconds) and is only a hint: git holds a file when
+the file's own bytes hash to the id, so no filter, line-end conversion or stale entry can mislead, and when
+git reports that the object exists. Objects are read with `cat-file`, which runs nothing that a repository
 names.
 """
 
@@ -22,12 +22,12 @@ from forge_core.workspace.repository import Repository, find_repository, read_sm
 _MAX_INDEX_BYTES = 64 * 1024 * 1024
 _TIMEOUT_S = 20.0
 _READ_BYTES = 32 * 1024 * 1024
-"""Of one call of `cat-file`, so that memory stays bounded."""
+"""Per call of `cat-file`, so that memory stays bounded."""
 _VARIABLES = ("PATH", "HOME", "LANG", "TMPDIR")
 
 
 class GitObjects:
-    """The objects of the repository around a folder; without one, it holds nothing."""
+    """The objects of the repository around a folder; there are none without a repository."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -39,22 +39,20 @@ class GitObjects:
         self.find()
 
     def find(self) -> None:
-        """Looks for a repository where there was none: `git init` may have been run."""
+        """Look for a repository where there was none: `git init` may have been run."""
         if self._repository is None:
             self._repository = find_repository(self._root)
             self._algorithm = "sha256" if self._uses_sha256() else "sha1"
-
-    @property
-    def in_repository(self) -> bool:
-        return self._repository is not None
 
     @property
     def repository(self) -> Repository | None:
         return self._repository
 
     def tracked(self) -> dict[str, str]:
-        """Path relative to the root → object id of the regular files in the index. Read again only when the
-        index has changed; empty when it can't be read."""
+        """Return the object ids of the regular files in the index, by path relative to the root.
+
+        The index is read again only when it has changed; the result is empty when it cannot be read.
+        """
         if self._repository is None:
             return {}
         path = self._repository.git_dir / "index"
@@ -70,7 +68,7 @@ class GitObjects:
         return self._ids
 
     def present(self, ids: Collection[str]) -> set[str]:
-        """Those of `ids` that git can give; asks git once for those it has not been asked for before."""
+        """Return those of `ids` that git holds. One call of git checks all that were not checked before."""
         unknown = [one for one in ids if one not in self._is_there]
         if unknown:
             output = self._git("cat-file", "--batch-check", "--buffer", stdin=_lines(unknown)) or b""
@@ -79,13 +77,13 @@ class GitObjects:
         return {one for one in ids if self._is_there[one]}
 
     def holds(self, ids: Collection[str]) -> set[str]:
-        """Those of `ids` that git can give now; unlike `present`, nothing is remembered that it lacks."""
+        """Return those of `ids` that git holds now: unlike `present`, check again what was missing before."""
         for one in [one for one in ids if self._is_there.get(one) is False]:
             del self._is_there[one]
         return self.present(ids)
 
     def unmerged(self) -> dict[str, list[str]]:
-        """Paths in conflict, relative to the root, with the object ids of their sides."""
+        """Return the paths in conflict, relative to the root, with the object ids of their sides."""
         output = self._git("ls-files", "--unmerged", "-z", stdin=b"") or b""
         found: dict[str, list[str]] = {}
         for record in output.split(b"\0"):
@@ -95,14 +93,14 @@ class GitObjects:
         return found
 
     def object_id(self, data: bytes) -> str:
-        """The id that git gives to a blob of these bytes."""
+        """Return the id of a blob of these bytes."""
         return hashlib.new(
             self._algorithm, b"blob %d\0" % len(data) + data, usedforsecurity=False
         ).hexdigest()
 
     def read(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
-        """The bytes of these ids (with their sizes, by which calls are kept small); what is gone by now is
-        left out."""
+        """Yield the ids and bytes of the objects with these sizes; objects that no longer exist are left
+        out."""
         batch: list[str] = []
         total = 0
         for one, size in sizes.items():
@@ -115,7 +113,7 @@ class GitObjects:
             yield from _objects(self._git("cat-file", "--batch", stdin=_lines(batch)) or b"")
 
     def history_stamp(self) -> int:
-        """Changes when HEAD moves: a commit, a checkout, a reset."""
+        """Return a number that changes when HEAD moves: by a commit, a checkout, a reset."""
         if self._repository is None:
             return 0
         parts: list[object] = [read_small(self._repository.git_dir / "HEAD")]

@@ -1,4 +1,4 @@
-"""Removes what undo kept for sessions that are over: the oldest first, those in use never."""
+"""Deletes the undo folders of other sessions, the oldest first; never those in use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 KEPT_BYTES = 1024 * 1024 * 1024
-"""Of all sessions together."""
+"""For all sessions together."""
 KEPT_SECONDS = 30 * 24 * 3600.0
 LOCK = "lock"
 
@@ -24,8 +24,10 @@ class _Folder:
 
 
 def lock(folder: Path) -> int:
-    """Marks a session's folder as in use until the descriptor is closed. Raises OSError when another process
-    uses it."""
+    """Mark a session's folder as in use until the returned descriptor is closed.
+
+    Raises OSError when another process uses it.
+    """
     fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -36,8 +38,10 @@ def lock(folder: Path) -> int:
 
 
 def prune_others(own: Path, *, kept_bytes: int = KEPT_BYTES, kept_seconds: float = KEPT_SECONDS) -> None:
-    """Prunes the undo folders beside `own`, which is `…/<session>/<name>`: those too old, and then the oldest
-    until the rest is within `kept_bytes`."""
+    """Delete undo folders of other sessions: those that are too old, and the oldest beyond `kept_bytes`.
+
+    `own` is this session's folder, `…/<session>/<name>`; the others have the same name.
+    """
     folders = [
         _measure(path)
         for path in own.parent.parent.glob(f"*/{own.name}")

@@ -13,6 +13,7 @@ from forge_core.undo.attribution.command_changes import Attribution, Attribution
 from forge_core.undo.change_recorder import ChangeRecorder
 from forge_core.undo.expected_effects import Claim, Covers, ExpectedEffects, FileEffect
 from forge_core.undo.file_state import ABSENT, EntryKind, FileChange, FileState
+from forge_core.undo.snapshot.mount_points import NoMounts
 from forge_core.undo.storage.git_objects import GitObjects
 from tests.unit.undo.workspace import Workspace, make_repository, make_workspace, shell
 
@@ -46,7 +47,7 @@ def test_a_checkpoint_of_1000_files_costs_little_more_than_looking_at_each(tmp_p
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"number = {number}\n" * 20)
     make_repository(root)
-    recorder = ChangeRecorder(root, tmp_path / "state" / "s" / "undo", 1 << 28, None, print, None)
+    recorder = ChangeRecorder(root, tmp_path / "state" / "s" / "undo", 1 << 28, None, print, None, NoMounts())
     recorder.begin_turn("x")
     recorder.after_command(recorder.before_command())
     assert stored_bytes(tmp_path / "state") == 0, "git holds every file already"

@@ -20,6 +20,7 @@ import pytest
 from forge_core.undo import UndoStore
 from forge_core.undo.change_recorder import ChangeRecorder
 from forge_core.undo.expected_effects import Claim, ExpectedEffects, FileEffect
+from forge_core.undo.snapshot.mount_points import NoMounts
 from forge_core.undo.snapshot.workspace_snapshot import SnapshotDiff
 from tests.unit.undo.workspace import Workspace, make_repository, make_workspace, shapes, shell
 
@@ -393,15 +394,15 @@ async def test_commits_stay_and_that_is_said(ws: Workspace) -> None:
 
 
 class BlindRecorder(ChangeRecorder):
-    """Cannot look at the workspace."""
+    """Cannot scan the workspace."""
 
-    def _look(self) -> SnapshotDiff:
+    def _update(self) -> SnapshotDiff:
         raise OSError(errno.EIO, "input/output error")
 
 
 def test_a_command_that_cannot_be_watched_leaves_no_thread_behind(tmp_path: Path) -> None:
     (tmp_path / "ws").mkdir()
-    recorder = BlindRecorder(tmp_path / "ws", tmp_path / "undo", 1 << 20, None, print, None)
+    recorder = BlindRecorder(tmp_path / "ws", tmp_path / "undo", 1 << 20, None, print, None, NoMounts())
     expected = ExpectedEffects("touch a", (Claim(FileEffect.WRITE, "a"),))
     with pytest.raises(OSError, match="input/output error"):
         recorder.before_command(expected)

@@ -276,7 +276,7 @@ def test_what_git_holds_anyway_is_not_hidden_and_stays_as_committed(world: World
         file.write("REAL=secret\n")
     changed = world.run("cat .env.example; git add -A; git commit -q -m taken")
     assert "secret" not in changed.output
-    assert world.bare("git show HEAD:.env.example").output == "NAME=value\n", "a stand-in was committed"
+    assert world.bare("git show HEAD:.env.example").output == "NAME=value\n", "a placeholder was committed"
 
 
 def test_a_command_cannot_unhide_a_secret_by_tracking_it(world: World) -> None:

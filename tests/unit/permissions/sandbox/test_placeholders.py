@@ -1,4 +1,4 @@
-"""Stand-ins for missing protected paths: they hold, and leave nothing behind."""
+"""Placeholders for missing protected paths: they hold, and leave nothing behind."""
 
 from __future__ import annotations
 

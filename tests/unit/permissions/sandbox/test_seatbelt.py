@@ -186,7 +186,7 @@ def test_the_sandbox_gives_the_profile_of_a_real_workspace(
     temporary = Path(launch.environment["TMPDIR"])
     assert str(temporary) in given.values()
     assert stat.S_IMODE(temporary.stat().st_mode) == 0o700
-    assert list(root.glob(".forge")) == [], "a path that must not come into being needs no stand-in"
+    assert list(root.glob(".forge")) == [], "a path that must not come into being needs no placeholder"
     with sandbox.launch(["true"], root, environment, read_only=True) as launch:
         writable = [one for one in launch.argv if one.startswith("-DWRITABLE")]
     assert [one.partition("=")[2] for one in writable] == [str(temporary)]
