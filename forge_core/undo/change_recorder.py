@@ -359,10 +359,10 @@ class ChangeRecorder:
         found: set[str] = set()
         for watch in watches:
             writes = watch.writes.of if watch.writes is not None else (lambda path: None)
-            facts = AttributionContext(
+            context = AttributionContext(
                 self.contents, writes, files.digests_below, diff.changed_at_ns, ended_ns, watch.exit_status
             )
-            found |= Attribution(watch.expected, diff.changes, self._git, facts).explained()
+            found |= Attribution(watch.expected, diff.changes, self._git, context).explained()
         return found
 
     def _left_alone(self, also: Sequence[str] | None) -> TurnRecord | None:

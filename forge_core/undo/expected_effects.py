@@ -1,6 +1,6 @@
-"""What an ordinary run of a command line may do to files, as far as the line tells.
+"""The effects that a command line is expected to have on files.
 
-No interface open to an ordinary user tells who wrote a file. So a change that is found after a command counts
+The system does not tell an ordinary user who wrote a file. So a change that is found after a command counts
 as the command's only where one of these claims explains it.
 """
 
@@ -13,68 +13,71 @@ from fnmatch import fnmatchcase
 
 
 class FileEffect(StrEnum):
-    """What a claim says of a path. All but the first two are checked against the contents."""
+    """An effect on a path. All but the first four are checked against the contents."""
 
     WRITE = "write"
-    """It is written, whether it existed or not."""
+    """The file is written, whether it existed or not."""
     CREATE = "create"
-    """It is created."""
+    """The file or folder is created."""
     REMOVE = "remove"
-    """It is removed."""
+    """It is deleted."""
     MODE = "mode"
-    """Its mode or times are set; the content stays."""
+    """Its mode or times are set; the content is the same."""
     COPY = "copy"
-    """It gets what another file holds; `details` are the sources."""
+    """It gets the content of another file; `details` are the sources."""
     SED = "sed"
-    """It is edited in place; `details` are the arguments of sed without the files."""
+    """sed edits it in place; `details` are the arguments of sed without the files."""
     FORMAT = "format"
-    """Its layout changes: white space, quotes, commas, brackets."""
+    """A formatter changes its layout: white space, quotes, commas, brackets."""
     FIX = "fix"
-    """A linter repairs it: imports go or move, little is added."""
+    """A linter fixes it: imports are removed or moved, little is added."""
     REWRITE = "rewrite"
     """The same edit is made in several files."""
     MANIFEST = "manifest"
     """Dependencies or the version in a project's manifest change; `details` are the names of packages."""
     PATCH = "patch"
-    """Lines of a patch are applied; `details` are patch files, or texts of patches."""
+    """A patch is applied; `details` are patch files, or texts of patches."""
     ARCHIVE = "archive"
-    """It is extracted; `details` are the archives."""
+    """It is extracted from an archive; `details` are the archives."""
     TEXT = "text"
-    """It gets, or is appended, the text in `details`."""
+    """The text in `details` is written or appended."""
     TEMPLATE = "template"
     """It is created with a text that matches the regular expression in `details`."""
     GIT = "git"
-    """Git writes it: the content is in the object database. With `details` it also removes what it does not
-    track."""
+    """Git writes it: the content is in the object database. With `details` git also removes untracked
+    files."""
 
 
 class Covers(StrEnum):
+    """Which paths a claim is about."""
+
     EXACT = "exact"
     BELOW = "below"
-    """The path and all that is below it; "" is the workspace."""
+    """The path and everything below it; "" is the workspace."""
     GLOB = "glob"
-    """Whatever matches, `*` within one name."""
+    """Every path that matches; `*` matches within one name."""
 
 
 class Proof(IntEnum):
-    """What proves that a command has done what its claim says; a higher one holds where a lower one does."""
+    """What proves that a claim has come true; a higher value holds wherever a lower one does."""
 
     NONE = 0
-    """Nothing: it depends on a condition, or on what a program decides."""
+    """Nothing proves it: it depends on a condition, or on the program."""
     SUCCESS = 1
     """The line's exit status is 0."""
     END = 2
-    """The line has ended by itself, whatever its exit status."""
+    """The line has ended without a signal, whatever its exit status."""
 
     def holds(self, exit_status: int | None) -> bool:
-        """Whether this exit status proves it; None: the line runs, or nothing is known of its end."""
+        """Return whether this exit status proves it; None means that the line is running or its end
+        unknown."""
         if exit_status is None or exit_status >= _SIGNALLED:
             return False
         return self is Proof.END or (self is Proof.SUCCESS and exit_status == 0)
 
 
 _SIGNALLED = 128
-"""An exit status from here on may be that of a shell that was ended by a signal."""
+"""An exit status from here on may be that of a shell that was terminated by a signal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +89,9 @@ class Claim:
     covers: Covers = Covers.EXACT
     details: tuple[str, ...] = ()
     words: frozenset[str] = frozenset()
-    """When there are any: the stem of a file's name has to be one of these."""
+    """When there are any, the stem of the file's name must be one of these."""
     times: int = 1
-    """How often the run writes the file at least, where `proof` holds; 0: unknown."""
+    """How often the command writes the file at least, where `proof` holds; 0: unknown."""
     proof: Proof = Proof.NONE
 
     def is_about(self, path: str) -> bool:
@@ -101,7 +104,7 @@ class Claim:
                 return _matches(path, self.path) and (not self.words or _stem(path) in self.words)
 
     def makes_folder(self, folder: str) -> bool:
-        """Whether `folder` is on the way to what is claimed."""
+        """Return whether `folder` is a parent of the claimed path, which the command has to create."""
         return self.effect not in (FileEffect.REMOVE, FileEffect.MODE) and self.path.startswith(folder + "/")
 
 
@@ -110,16 +113,16 @@ class ExpectedEffects:
     """The claims of one command line."""
 
     command: str = ""
-    """How the user knows it: the line, cut."""
+    """The line, shortened."""
     claims: tuple[Claim, ...] = ()
     is_job: bool = False
-    """It runs beside the user's own work, for long: then only what can be checked counts."""
+    """It runs for long while the user works: then only what the content proves counts."""
 
     def about(self, path: str) -> list[Claim]:
         return [claim for claim in self.claims if claim.is_about(path)]
 
     def named(self) -> Iterator[str]:
-        """The paths whose writes are to be counted."""
+        """Yield the paths whose writes have to be counted."""
         unwritten = (FileEffect.REMOVE, FileEffect.MODE, FileEffect.GIT)
         for claim in self.claims:
             is_exact = claim.covers is Covers.EXACT and claim.effect not in unwritten
@@ -128,14 +131,14 @@ class ExpectedEffects:
                 yield claim.path
 
     def trees(self) -> Iterator[str]:
-        """The folders in which the writes of all files are to be counted."""
+        """Yield the folders in which the writes of all files have to be counted."""
         for claim in self.claims:
             if claim.covers is Covers.BELOW and claim.effect in (FileEffect.FORMAT, FileEffect.FIX):
                 yield claim.path
 
 
 UNKNOWN = ExpectedEffects()
-"""A command of which nothing is known: none of its changes is explained but by what the files are."""
+"""The effects of an unknown command: only generated files are attributed to it."""
 
 
 def _matches(path: str, pattern: str) -> bool:

@@ -1,10 +1,11 @@
 """Which of the changes that were found while a command ran are the command's.
 
-Nothing tells who wrote a file, but two things can be shown. The content may be what the line makes of the
-file: what `sed`, a patch, an archive or a copy yields. Or the command has certainly written the file at least
-as often as it was written at all, so that no write is left that could be the user's: the line's exit status
-shows which of its commands have run (see `Proof`), and the writes are counted. Any other change may be the
-user's.
+The system does not record who wrote a file, but a change is explained in one of two ways. The content may be
+what the line makes of the file: the result of `sed`, a patch, an archive or a copy. Or the command has
+certainly written the file at least as often as it was written at all, so that none of the writes can be the
+user's: the line's exit status shows which of its commands have run (see `Proof`), and the writes are counted.
+Any other change may be the user's: a false positive would make undo delete the user's work, a false negative
+only leaves a file to be chosen.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import islice, takewhile
 
 from forge_core.undo.attribution.evidence import (
@@ -34,23 +36,23 @@ from forge_core.undo.storage.git_objects import GitObjects
 _MAX_BYTES = 4 * 1024 * 1024
 """A larger file's content is not compared."""
 _MAX_FILES = 500
-"""Whose contents are fetched together."""
+"""Number of files whose contents are fetched together."""
 _MAX_RESULTS = 100
+"""Contents that are computed for one file: each claim may apply or not, so their number doubles."""
 _MAX_SED_CALLS = 8
 _MIN_SAME_EDITS = 2
 _WRITING = frozenset({FileEffect.WRITE, FileEffect.CREATE, FileEffect.COPY, FileEffect.SED})
 """Effects whose claims say how often a file is written."""
 _REWRITING = frozenset({FileEffect.FORMAT, FileEffect.FIX})
 _CHECKED = frozenset(FileEffect) - {FileEffect.WRITE, FileEffect.CREATE, FileEffect.REMOVE, FileEffect.MODE}
-"""Effects that the content shows."""
+"""Effects that the content proves."""
 _LOOSE = frozenset({FileEffect.FORMAT, FileEffect.FIX, FileEffect.MANIFEST, FileEffect.REWRITE})
-"""Those of them that many an edit has: the command has to have run, too."""
-_FREE = frozenset({FileEffect.WRITE, FileEffect.CREATE})
+"""Those of them that an edit by the user may look like: the command must have run, too."""
 
 
 @dataclass(slots=True)
 class AttributionContext:
-    """What else is known when changes are judged."""
+    """What is known about the workspace and the command besides the changes."""
 
     contents: Callable[[Sequence[FileState]], Sequence[bytes | None]]
     writes: Callable[[str], int | None]
@@ -59,20 +61,20 @@ class AttributionContext:
     """The sha256 of the file at a path, or of all files below it, as they were before."""
     changed_at_ns: dict[str, int] = field(default_factory=dict)
     ended_ns: int = 0
-    """When the command was known to have ended; 0: it runs."""
+    """When the command had ended; 0: it is running."""
     exit_status: int | None = None
-    """Of the line; None: it runs, or the status isn't known."""
+    """The exit status of the line; None: it is running, or the status is not known."""
 
 
 class SourceFiles:
-    """Files by their paths, in order: those below a folder follow each other."""
+    """The files before the changes, sorted by path, so that those below a folder are adjacent."""
 
     def __init__(self, files: Mapping[str, FileState]) -> None:
         self._files = files
         self._sorted: list[str] | None = None
 
     def digests_below(self, path: str) -> frozenset[str]:
-        """The sha256 of the file at `path`, or of all files below it ("": of all)."""
+        """Return the sha256 of the file at `path`, or of all files below it ("": of all)."""
         if path in self._files:
             return frozenset({self._files[path].digest})
         if self._sorted is None:
@@ -85,36 +87,40 @@ class SourceFiles:
 
 
 class Attribution:
-    """Judges the changes of one look."""
+    """Attributes the changes of one update of the snapshot to one command."""
 
     def __init__(
         self,
         expected: ExpectedEffects,
         changes: Sequence[FileChange],
         git: GitObjects,
-        facts: AttributionContext,
+        context: AttributionContext,
     ) -> None:
         self._expected = expected
         self._changes = {change.path: change for change in changes}
         self._git = git
-        self._facts = facts
+        self._context = context
         self._results: dict[str, set[bytes]] = {}
         self._whole_globs: dict[Claim, bool] = {}
         self._sources: dict[str, frozenset[str]] = {}
-        self._archives: dict[str, frozenset[str]] = {}
-        self._patches: dict[tuple[str, ...], list[bytes]] = {}
-        self._unmerged: dict[str, list[str]] | None = None
+        self._archive_digests = cache(archive_digests)
+        self._patch_texts = cache(patch_texts)
+        self._unmerged = cache(git.unmerged)
         self._in_git: set[str] = set()
         self._contents: dict[FileState, bytes | None] = {}
 
     def explained(self) -> set[str]:
-        """The paths whose change is the command's."""
+        """Return the paths whose change is the command's."""
         self._look_up_in_git()
+        # 1. Files and links, each by itself.
         leaves = [one for one in self._changes.values() if not _is_folder(one)]
         found = {change.path for change in leaves if self._is_explained(change)}
+        # 2. Files in which the same edit was made.
         found |= self._same_edits([one for one in leaves if one.path not in found])
+        # 3. Other hard links of files that the command has written.
         written = {self._changes[path].after.inode for path in found} - {0}
         found |= {one.path for one in leaves if one.after.links > 1 and one.after.inode in written}
+        # 4. Folders, inner ones first: one may be explained by what it holds.
         folders = [one for one in self._changes.values() if _is_folder(one)]
         for change in sorted(folders, key=lambda one: one.path.count("/"), reverse=True):
             if self._is_folder_explained(change, found):
@@ -149,18 +155,19 @@ class Attribution:
             )
         if claim.effect is FileEffect.PATCH:
             name = change.path.encode("utf-8", "surrogateescape")
-            return any(name in text for text in self._patch_texts(claim))
+            return any(name in text for text in self._patch_texts(claim.details))
         return claim.effect is FileEffect.REMOVE and claim.proof is not Proof.NONE
 
     def _is_certain(self, change: FileChange) -> bool:
-        """Whether the command has made at least as many writes as there were."""
-        ended = self._facts.ended_ns
-        if ended and self._facts.changed_at_ns.get(change.path, 0) > ended:
+        """Return whether the command has made at least as many writes as there were."""
+        ended = self._context.ended_ns
+        if ended and self._context.changed_at_ns.get(change.path, 0) > ended:
             return False
-        writes = self._facts.writes(change.path)
+        writes = self._context.writes(change.path)
         if writes is None:
             return False
         claims = [claim for claim in self._proven(change.path) if claim.covers is Covers.EXACT]
+        # A CREATE claim writes only where no file was before.
         is_new = change.before == ABSENT
         certain = sum(claim.times for claim in claims if is_new or claim.effect is not FileEffect.CREATE)
         return 0 < certain >= writes or any(map(self._is_whole_glob, self._proven(change.path)))
@@ -169,46 +176,43 @@ class Attribution:
         return [
             claim
             for claim in self._expected.about(path)
-            if claim.effect in _WRITING and claim.times and claim.proof.holds(self._facts.exit_status)
+            if claim.effect in _WRITING and claim.times and claim.proof.holds(self._context.exit_status)
         ]
 
     def _is_whole_glob(self, claim: Claim) -> bool:
-        """Whether the files that a pattern names were written no more often than by the command."""
+        """Return whether all files that match a pattern were written no more often than by the command."""
         if claim.covers is not Covers.GLOB:
             return False
         if claim not in self._whole_globs:
-            counts = [self._facts.writes(path) for path in self._changes if claim.is_about(path)]
+            counts = [self._context.writes(path) for path in self._changes if claim.is_about(path)]
             known = [count for count in counts if count is not None]
             self._whole_globs[claim] = len(known) == len(counts) and sum(known) <= claim.times
         return self._whole_globs[claim]
 
     def _is_checked(self, claim: Claim, change: FileChange) -> bool:
         after = change.after
-        if claim.effect in _LOOSE and not claim.proof.holds(self._facts.exit_status):
+        if claim.effect in _LOOSE and not claim.proof.holds(self._context.exit_status):
             return False
         match claim.effect:
             case FileEffect.GIT:
                 return not self._git_names(after).isdisjoint(self._in_git) or self._is_unmerged(change)
             case FileEffect.COPY:
                 if after.kind is EntryKind.LINK:
-                    return claim.proof.holds(self._facts.exit_status) or after.target in claim.details
+                    return claim.proof.holds(self._context.exit_status) or after.target in claim.details
                 return any(after.digest in self._digests_of(source) for source in claim.details)
-            case FileEffect.TEXT | FileEffect.TEMPLATE:
-                sides = self._texts(change)
-                return sides is not None and self._is_expected_text(claim, change, *sides)
             case FileEffect.ARCHIVE:
-                return any((after.digest or after.target) in self._members(one) for one in claim.details)
-            case FileEffect.SED | FileEffect.FORMAT | FileEffect.FIX | FileEffect.PATCH | FileEffect.MANIFEST:
-                sides = self._texts(change)
-                return sides is not None and self._fits(claim, change.path, *sides)
-        return False
+                name = after.digest or after.target
+                return any(name in self._archive_digests(archive) for archive in claim.details)
+            case FileEffect.REWRITE:
+                return False  # see `_same_edits`
+        sides = self._texts(change)
+        return sides is not None and self._fits(claim, change, *sides)
 
     def _digests_of(self, source: str) -> frozenset[str]:
-        """What a source of a copy held before, and holds now; of one that is a copy itself, what its sources
-        held."""
+        """Return what a source of a copy held before, and holds now, and what its own sources held."""
         if source not in self._sources:
-            self._sources[source] = frozenset()  # for copies in a circle
-            found = set(self._facts.digests_below(source))
+            self._sources[source] = frozenset()  # ends the recursion for copies in a circle
+            found = set(self._context.digests_below(source))
             for change in self._changes.values():
                 if change.path == source or change.path.startswith(source + "/"):
                     found.add(change.after.digest)
@@ -218,32 +222,27 @@ class Attribution:
             self._sources[source] = frozenset(found - {""})
         return self._sources[source]
 
-    def _is_expected_text(self, claim: Claim, change: FileChange, before: bytes, after: bytes) -> bool:
-        if claim.effect is FileEffect.TEMPLATE:
-            text = after.decode("utf-8", "replace")
-            return change.before == ABSENT and any(re.fullmatch(one, text) for one in claim.details)
-        return after in self._computed(change.path, before)
-
-    def _fits(self, claim: Claim, path: str, before: bytes, after: bytes) -> bool:
+    def _fits(self, claim: Claim, change: FileChange, before: bytes, after: bytes) -> bool:
+        """Return whether the content is what the claimed effect leads to."""
+        path = change.path
         match claim.effect:
-            case FileEffect.SED:
+            case FileEffect.TEXT | FileEffect.SED:
                 return after in self._computed(path, before)
-            case FileEffect.FORMAT:
-                return not self._has_other_writes(path) and any(
-                    is_reformatted(text, after) for text in {before, *self._computed(path, before)}
-                )
-            case FileEffect.FIX:
-                return not self._has_other_writes(path) and any(
-                    is_fixed(text, after) for text in {before, *self._computed(path, before)}
-                )
+            case FileEffect.TEMPLATE:
+                text = after.decode("utf-8", "replace")
+                return change.before == ABSENT and any(re.fullmatch(one, text) for one in claim.details)
+            case FileEffect.FORMAT | FileEffect.FIX:
+                fits = is_reformatted if claim.effect is FileEffect.FORMAT else is_fixed
+                candidates = {before, *self._computed(path, before)}
+                return not self._has_other_writes(path) and any(fits(text, after) for text in candidates)
             case FileEffect.MANIFEST:
                 return is_manifest_update(before, after, claim.details)
             case _:
-                return is_patched(before, after, self._patch_texts(claim))
+                return is_patched(before, after, self._patch_texts(claim.details))
 
     def _computed(self, path: str, before: bytes) -> set[bytes]:
-        """What a file may hold after the texts and the calls of sed that are claimed: in this order, each of
-        them or not."""
+        """Return what a file may hold after the claimed texts and calls of sed, applied in this order; any of
+        them may have been left out."""
         if path not in self._results:
             found = {before}
             for claim in self._expected.about(path):
@@ -254,19 +253,20 @@ class Attribution:
         return self._results[path]
 
     def _has_other_writes(self, path: str) -> bool:
-        """Whether a file was written more often than its claims allow: a formatter writes it once, or not."""
-        writes = self._facts.writes(path)
+        """Return whether a file was written more often than its claims allow: a formatter writes it at most
+        once."""
+        writes = self._context.writes(path)
         claims = (claim for claim in self._expected.about(path) if claim.effect in _WRITING | _REWRITING)
         return writes is not None and writes > max(sum(claim.times for claim in claims), 1)
 
     def _same_edits(self, changes: Sequence[FileChange]) -> set[str]:
-        """Files in which a rewriting command has made the same edit."""
+        """Return the files in which a rewriting command has made the same edit, at least two of them."""
         groups: dict[object, list[str]] = {}
         for change in changes:
             claims = [
                 one
                 for one in self._expected.about(change.path)
-                if one.effect is FileEffect.REWRITE and one.proof.holds(self._facts.exit_status)
+                if one.effect is FileEffect.REWRITE and one.proof.holds(self._context.exit_status)
             ]
             sides = self._texts(change) if claims and change.before.kind is EntryKind.FILE else None
             if sides is not None and change.after.kind is EntryKind.FILE and any(edit := edit_of(*sides)):
@@ -274,7 +274,7 @@ class Attribution:
         return {path for paths in groups.values() if len(paths) >= _MIN_SAME_EDITS for path in paths}
 
     def _is_folder_explained(self, change: FileChange, found: set[str]) -> bool:
-        """A folder came or went with the files in it, or a claim names it or what is to be in it."""
+        """Return whether a claim names the folder or its entries, or its entries explain it."""
         path = change.path
         if self._is_generated(path, is_new=True):
             return True
@@ -282,7 +282,8 @@ class Attribution:
         if change.after == ABSENT:
             is_claimed = any(claim.effect is FileEffect.REMOVE for claim in claims)
         elif change.before == ABSENT:
-            is_claimed = any(claim.effect in (*_FREE, FileEffect.COPY) for claim in claims) or any(
+            created = (FileEffect.WRITE, FileEffect.CREATE, FileEffect.COPY)
+            is_claimed = any(claim.effect in created for claim in claims) or any(
                 claim.makes_folder(path) for claim in self._expected.claims
             )
         else:
@@ -307,40 +308,30 @@ class Attribution:
         return sides is not None and has_generated_content(before, sides[1])
 
     def _texts(self, change: FileChange) -> tuple[bytes, bytes] | None:
-        """What the file held before (nothing: ""), and what after; None where that can't be read or is
-        large."""
-        images = (change.before, change.after)
+        """Return the content before (empty where there was no file) and after; None where one is unreadable
+        or too large."""
+        states = (change.before, change.after)
         if change.before.kind is EntryKind.LINK:
-            images = (ABSENT, change.after)  # a file that takes the place of a link
-        if any(one.kind not in (EntryKind.FILE, EntryKind.ABSENT) or one.size > _MAX_BYTES for one in images):
+            states = (ABSENT, change.after)  # a file that replaces a link
+        if any(one.kind not in (EntryKind.FILE, EntryKind.ABSENT) or one.size > _MAX_BYTES for one in states):
             return None
-        sides = [self._content(one) if one.kind is EntryKind.FILE else b"" for one in images]
+        sides = [self._content(one) if one.kind is EntryKind.FILE else b"" for one in states]
         return None if sides[0] is None or sides[1] is None else (sides[0], sides[1])
 
-    def _content(self, image: FileState) -> bytes | None:
-        """The bytes of a file; those of all changes are fetched together."""
+    def _content(self, state: FileState) -> bytes | None:
+        """Return the content of a file; the contents of all changes are fetched together."""
         if not self._contents:
-            images = [one for change in self._changes.values() for one in (change.before, change.after)]
-            files = [one for one in images if one.kind is EntryKind.FILE and one.size <= _MAX_BYTES][
+            states = [one for change in self._changes.values() for one in (change.before, change.after)]
+            files = [one for one in states if one.kind is EntryKind.FILE and one.size <= _MAX_BYTES][
                 :_MAX_FILES
             ]
-            self._contents = dict(zip(files, self._facts.contents(files), strict=True))
-        if image not in self._contents:
-            (self._contents[image],) = self._facts.contents([image])
-        return self._contents[image]
-
-    def _members(self, archive: str) -> frozenset[str]:
-        if archive not in self._archives:
-            self._archives[archive] = archive_digests(archive)
-        return self._archives[archive]
-
-    def _patch_texts(self, claim: Claim) -> list[bytes]:
-        if claim.details not in self._patches:
-            self._patches[claim.details] = patch_texts(claim.details)
-        return self._patches[claim.details]
+            self._contents = dict(zip(files, self._context.contents(files), strict=True))
+        if state not in self._contents:
+            (self._contents[state],) = self._context.contents([state])
+        return self._contents[state]
 
     def _look_up_in_git(self) -> None:
-        """Asks once which of all contents git holds."""
+        """Ask git once which of all contents it holds: a call of git costs several milliseconds."""
         if not any(claim.effect is FileEffect.GIT for claim in self._expected.claims):
             return
         names: set[str] = set()
@@ -348,23 +339,21 @@ class Attribution:
             names |= self._git_names(change.after) | self._git_names(change.before)
         self._in_git = self._git.holds(names)
 
-    def _git_names(self, image: FileState) -> set[str]:
-        """The ids that git may have for the content, with and without a conversion of line ends."""
-        if image.kind is EntryKind.LINK:
-            return {self._git.object_id(image.target.encode("utf-8", "surrogateescape"))}
-        if image.kind is not EntryKind.FILE or image.size > _MAX_BYTES:
-            return {image.git} - {""}
-        if image.git:
-            return {image.git}
-        data = self._content(image)
+    def _git_names(self, state: FileState) -> set[str]:
+        """Return the ids that git may have for the content, with and without a conversion of line ends."""
+        if state.kind is EntryKind.LINK:
+            return {self._git.object_id(state.target.encode("utf-8", "surrogateescape"))}
+        if state.kind is not EntryKind.FILE or state.size > _MAX_BYTES:
+            return {state.git} - {""}
+        if state.git:
+            return {state.git}
+        data = self._content(state)
         if data is None:
             return set()
         return {self._git.object_id(data), self._git.object_id(data.replace(b"\r\n", b"\n"))}
 
     def _is_unmerged(self, change: FileChange) -> bool:
-        if self._unmerged is None:
-            self._unmerged = self._git.unmerged()
-        stages = self._unmerged.get(change.path)
+        stages = self._unmerged().get(change.path)
         sides = self._texts(change)
         if not stages or sides is None:
             return False
@@ -384,7 +373,7 @@ def _keeps_content(change: FileChange) -> bool:
 
 
 def _next_contents(claim: Claim, contents: Iterable[bytes]) -> set[bytes]:
-    """What a file that holds one of `contents` holds after this claim's text or call of sed."""
+    """Return what a file with one of `contents` holds after this claim's text or call of sed."""
     if claim.effect is FileEffect.TEXT:
         text = "".join(claim.details).encode("utf-8", "surrogateescape")
         return {text, *(one + text for one in contents)}

@@ -1,4 +1,4 @@
-"""Whether a change of content is one that a kind of program makes: pure but for the running of sed."""
+"""Tests whether a change of content is one that a kind of program makes. Pure, except that sed is run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 _TIMEOUT_S = 2.0
 _LAYOUT = re.compile(rb"[\s'\"`,;()\\]+")
-"""What a formatter adds, drops or moves."""
+"""What a formatter adds, removes or moves."""
 _WORD = re.compile(rb"\w+")
 _TOKEN = re.compile(rb"\w+|[^\w\s]")
 _IMPORT = re.compile(
@@ -42,16 +42,18 @@ _MAX_PATCH_BYTES = 8 * 1024 * 1024
 
 
 def is_reformatted(before: bytes, after: bytes) -> bool:
-    """Whether only the layout differs."""
+    """Return whether only the layout differs."""
     return _LAYOUT.sub(b"", before) == _LAYOUT.sub(b"", after)
 
 
 def is_fixed(before: bytes, after: bytes) -> bool:
-    """Whether a linter's repair explains the difference: words of imports go or move, and hardly any come."""
+    """Return whether a linter's fix explains the difference: words of imports are removed or moved, and only
+    keywords are added."""
     old, new = Counter(_WORD.findall(before)), Counter(_WORD.findall(after))
     gone, come = old - new, new - old
     if not set(come) <= _FIXING_WORDS:
         return False
+    # The words that went must all come from import lines that are no longer there.
     kept = Counter(after.splitlines())
     imported: Counter[bytes] = Counter()
     for line in before.splitlines():
@@ -63,13 +65,14 @@ def is_fixed(before: bytes, after: bytes) -> bool:
 
 
 def edit_of(before: bytes, after: bytes) -> tuple[frozenset[bytes], frozenset[bytes]]:
-    """The words and signs that went and those that came, by which the same edit is known in several files."""
+    """Return the tokens that were removed and added, by which the same edit is recognised in several
+    files."""
     old, new = Counter(_TOKEN.findall(before)), Counter(_TOKEN.findall(after))
     return frozenset(old - new), frozenset(new - old)
 
 
 def is_patched(before: bytes, after: bytes, patches: Sequence[bytes]) -> bool:
-    """Whether all lines that came or went are in the patches, as such (or reversed)."""
+    """Return whether all added and removed lines are in the patches (or in the reversed patches)."""
     old, new = Counter(map(bytes.rstrip, before.splitlines())), Counter(map(bytes.rstrip, after.splitlines()))
     added: set[bytes] = set()
     removed: set[bytes] = set()
@@ -84,7 +87,7 @@ def is_patched(before: bytes, after: bytes, patches: Sequence[bytes]) -> bool:
 
 
 def patch_texts(sources: Sequence[str]) -> list[bytes]:
-    """The patches of a claim: each is a file's absolute path, or the text itself."""
+    """Return the texts of patches; each source is a file's absolute path, or the text itself."""
     texts: list[bytes] = []
     for source in sources:
         if "\n" in source:
@@ -99,7 +102,7 @@ def patch_texts(sources: Sequence[str]) -> list[bytes]:
 
 
 def is_manifest_update(before: bytes, after: bytes, names: Sequence[str]) -> bool:
-    """Whether all lines that came or went are about dependencies, versions, or the packages `names`."""
+    """Return whether all changed lines are about dependencies, versions, or the packages `names`."""
     old, new = Counter(map(bytes.strip, before.splitlines())), Counter(map(bytes.strip, after.splitlines()))
     known = [name.encode() for name in names if name]
     return all(
@@ -110,7 +113,7 @@ def is_manifest_update(before: bytes, after: bytes, names: Sequence[str]) -> boo
 
 
 def is_merge_result(after: bytes, stages: Sequence[bytes]) -> bool:
-    """Whether a file with conflict markers holds nothing but lines of the sides."""
+    """Return whether a file with conflict markers consists of lines of the merged sides."""
     lines = after.splitlines()
     if not any(line.startswith(b"<<<<<<<") for line in lines):
         return False
@@ -120,8 +123,8 @@ def is_merge_result(after: bytes, stages: Sequence[bytes]) -> bool:
 
 
 def sed_result(before: bytes, arguments: Sequence[str]) -> bytes | None:
-    """What sed makes of `before`; None where it can't be run harmlessly. GNU sed's sandbox mode refuses to
-    run programs and to touch files."""
+    """Return the output of sed for `before`; None where it fails. GNU sed's sandbox mode refuses to run
+    programs and to access files."""
     try:
         done = subprocess.run(
             ["sed", "--sandbox", *arguments],
@@ -137,7 +140,7 @@ def sed_result(before: bytes, arguments: Sequence[str]) -> bytes | None:
 
 
 def archive_digests(archive: str) -> frozenset[str]:
-    """The sha256 of each member, and the targets of links; empty for what can't be read."""
+    """Return the sha256 of each member, and the targets of links; empty for an unreadable archive."""
     try:
         if Path(archive).stat().st_size > _MAX_ARCHIVE_BYTES:
             return frozenset()

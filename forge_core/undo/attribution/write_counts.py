@@ -1,8 +1,8 @@
-"""How often files were written while a command ran, from inotify (man 7 inotify).
+"""Counts how often files are written while a command runs, with inotify (man 7 inotify).
 
-Who wrote a file can't be learned, but how often: a file that the command writes once and that was written
-twice holds somebody else's content. Only the folders of the files that the line names are watched, those that
-come into being meanwhile included.
+The kernel does not report who wrote a file, but how often it was written: a file that the command writes once
+and that was written twice may hold the user's content. Only the folders of the files that the line names are
+watched, including those created meanwhile.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from pathlib import Path
 MAX_FOLDERS = 512
 _MODIFY, _CLOSE_WRITE, _OPEN, _MOVED_TO, _CREATE, _OVERFLOW = 0x2, 0x8, 0x20, 0x80, 0x100, 0x4000
 _BETWEEN = _MODIFY | _OPEN
-"""Watched because the kernel merges equal events that follow each other: these come between two writes."""
+"""Watched only because the kernel merges equal consecutive events: these occur between two writes, so that
+two CLOSE_WRITE events in a row are not merged into one."""
 _ONLY_FOLDERS, _IS_FOLDER = 0x1000000, 0x40000000
 _HEAD = struct.Struct("iIII")
 _READ_BYTES = 64 * 1024
 _SAME_WRITE_S = 0.02
-"""A file that exists when its new folder is first looked at may still be open: when it is closed within this
-time, that is the same write."""
+"""A file that exists when its new folder is first listed may still be open: a close within this time ends the
+same write."""
 _SETTLE_S = 1.0
 
 
@@ -38,7 +39,7 @@ class _Writes:
     count: int = 0
     first_at: float = 0.0
     seen_at: float = 0.0
-    """When it was found in a new folder; 0: it was not."""
+    """When it was found in a new folder, where a write before the watch went unseen; 0: it was not."""
 
     @property
     def total(self) -> int:
@@ -50,13 +51,16 @@ class _Writes:
 
 @dataclass(slots=True)
 class WriteCounts:
-    """Counts from its creation until `close`, on a thread of its own. `paths` are relative to `root`; of a
-    pattern in a last name, the folder counts."""
+    """Counts from its creation until `close`, on a thread of its own.
+
+    The thread alone changes `_writes`; `of` first waits until the thread has read all pending events.
+    """
 
     root: Path
     paths: Iterable[str]
+    """Relative to `root`; the last name may be a pattern."""
     trees: Iterable[str] = ()
-    """Folders that are watched with all that is below them, as far as MAX_FOLDERS allows."""
+    """Folders that are watched with everything below them, up to MAX_FOLDERS in all."""
     _writes: dict[str, _Writes] = field(default_factory=dict)
     _folders: dict[int, str] = field(default_factory=dict)
     _wanted: frozenset[str] = frozenset()
@@ -76,7 +80,8 @@ class WriteCounts:
                 self.close()
 
     def of(self, path: str) -> int | None:
-        """How often `path` was closed after writing or put in place by a rename; None when it isn't known."""
+        """Return how often `path` was closed after writing or created by a rename; None when it is not
+        known."""
         self._catch_up()
         if path.rpartition("/")[0] not in self._folders.values():
             return None
@@ -99,6 +104,7 @@ class WriteCounts:
         self._fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self._fd < 0:
             raise OSError(ctypes.get_errno(), "inotify_init1")
+        # Of a folder that does not exist yet, the nearest existing parent is watched, to see it appear.
         for wanted in self._wanted:
             folder = wanted
             while folder and not (self.root / folder).is_dir():
@@ -116,7 +122,7 @@ class WriteCounts:
             self._folders[number] = folder
 
     def _catch_up(self) -> None:
-        """Waits until the thread has taken all that lies ready."""
+        """Wait until the thread has read all pending events."""
         if self._thread is not None:
             self._idle.clear()
             os.write(self._wake[1], b".")
@@ -148,7 +154,7 @@ class WriteCounts:
                 name = os.fsdecode(data[offset : offset + size].rstrip(b"\0"))
                 offset += size
                 folder = self._folders.get(number)
-                if mask & _OVERFLOW:
+                if mask & _OVERFLOW:  # events were dropped: from now on no count is known
                     self._folders.clear()
                     return
                 if folder is not None and not mask & _BETWEEN:
@@ -164,7 +170,7 @@ class WriteCounts:
             writes.count += 1
 
     def _enter(self, libc: ctypes.CDLL, folder: str) -> None:
-        """Watches a new folder, and notes what is in it already."""
+        """Watch a new folder, and note what it holds already: those writes came before the watch."""
         self._watch(libc, folder)
         with contextlib.suppress(OSError), os.scandir(self.root / folder) as entries:
             for entry in entries:
@@ -176,7 +182,7 @@ class WriteCounts:
 
 
 def _folders_below(root: Path, tree: str) -> Iterator[str]:
-    """The folder `tree`, relative to `root`, and those in it, but for hidden and installed ones."""
+    """Yield `tree`, relative to `root`, and the folders below it, except for hidden and installed ones."""
     for folder, folders, _ in os.walk(root / tree):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "node_modules")
         path = os.path.relpath(folder, root)
