@@ -1,4 +1,4 @@
-"""The app: themes, the conversation screen, the warm-up after the first frame, and the crash report.
+"""`forge chat`: the app with its session, themes, warm-up after the first frame, and crash report.
 
 Private parts of Textual 8.2.8's `App` that it overrides or sets: `_handle_exception` (receives a bug in a
 handler), `_fatal_error` (prints the traceback and ends with `_close_messages_no_wait`),
@@ -8,11 +8,16 @@ handler), `_fatal_error` (prints the traceback and ends with `_close_messages_no
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import os
+import signal
+import sys
 import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -29,7 +34,6 @@ from forge_tui.screens.chat.attention import Attention, PersonAsked, TurnEnded
 from forge_tui.screens.chat.environment import Environment
 from forge_tui.screens.chat.screen import ChatScreen, SaveSetting
 from forge_tui.terminal import internals
-from forge_tui.terminal.driver import ForgeDriver
 from forge_tui.terminal.output import RowDiffOutput
 from forge_tui.theme_files import DEFAULT_THEME
 from forge_tui.theming import ThemeFiles, load_builtin, load_themes
@@ -37,7 +41,7 @@ from forge_tui.widgets.activity import NOTE_S
 
 if TYPE_CHECKING:
     from forge_core.approval import Responder
-    from forge_core.session.session import ForgeSession
+    from forge_core.session import ForgeSession
     from forge_core.workspace.trust import TrustQuestion
 
 MakeSession: TypeAlias = "Callable[[Responder], Awaitable[ForgeSession] | ForgeSession]"
@@ -47,6 +51,10 @@ WARM_UP_DELAY_S = 0.05
 """After the first frame: the keys that waited for it show first, then imports hold the interpreter."""
 MAX_FINDINGS = 6
 """Findings that the trust notice lists; the others are counted."""
+_MOST_LINES = 30
+_LINES_LEFT = 4
+"""Rows of the window kept free for the cost and the prompt of the shell."""
+_HUNG_UP = 128 + signal.SIGHUP
 T = TypeVar("T")
 
 
@@ -65,7 +73,7 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
         save_setting: SaveSetting | None = None,
         environment: Environment | None = None,
     ) -> None:
-        super().__init__(driver_class=ForgeDriver)
+        super().__init__()
         self.animation_level = "none"
         self.crash: BaseException | None = None
         self.crash_log: str | None = None
@@ -217,7 +225,7 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
     async def _warm_up(self) -> None:
         """Build the session and import what the first answer needs, while the user can type."""
         self.chat.refresh_status()
-        await in_thread(_import_transcript)
+        await in_thread(partial(import_module, "forge_tui.widgets.transcript.view"))
         self.chat.show_transcript()
         if self.theme != self._config.theme:
             self.chat.complain(f"There is no theme {self._config.theme!r}; /theme chooses one.")
@@ -232,7 +240,9 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
         else:
             self.chat.session_ready(session)
         await in_thread(self.chat.transcript.warm)
-        await in_thread(_import_viewer)
+        await in_thread(
+            partial(import_module, "forge_tui.screens.diff.screen")
+        )  # so that /diff opens at once
         collecting.start()
 
     async def _ask_for_trust(self) -> None:
@@ -277,38 +287,54 @@ def trust_notice(question: TrustQuestion) -> str:
     )
 
 
-def _import_transcript() -> None:
-    import forge_tui.widgets.transcript.view  # noqa: F401
-
-
-def _import_viewer() -> None:
-    """Import what the first `/diff` needs, so that it opens at once."""
-    import forge_tui.screens.diff.screen  # noqa: F401
-
-
 async def in_thread(work: Callable[[], T]) -> T:
     """Run `work` in a daemon thread, so that exiting never waits for an import."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
-
-    def settle(result: T | None, error: BaseException | None) -> None:
-        if future.done():
-            return
-        if error is not None:
-            future.set_exception(error)
-        else:
-            future.set_result(result)  # type: ignore[arg-type]
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()  # from now on a cancelled wait leaves it alone
 
     def run() -> None:
-        result, error = None, None
         try:
-            result = work()
-        except BaseException as caught:
-            error = caught
-        try:
-            loop.call_soon_threadsafe(settle, result, error)
-        except RuntimeError:
-            return  # the loop is closed: nothing awaits the future
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
 
     threading.Thread(target=run, name="forge-warm-up", daemon=True).start()
-    return await future
+    return await asyncio.wrap_future(future)
+
+
+def run_chat(config: ForgeConfig) -> int:
+    """Run the app; return the exit code."""
+    app = ForgeApp(config, partial(_make_session, config), save_setting=partial(_save_setting, config))
+    asyncio.run(app.run_async())
+    if app.crash is not None:
+        with contextlib.suppress(Exception):  # what broke the app may break this too: report the crash anyway
+            _leave_traces(app)
+        where = f"The details are in {app.crash_log}" if app.crash_log else "No log could be written"
+        words = safe_line(f"{type(app.crash).__name__}: {app.crash}")
+        print(f"forge: Forge failed: {words}. {where}", file=sys.stderr)
+        return ExitCode.CRASH
+    if app.return_code != _HUNG_UP:  # after a hang-up nobody can read it
+        _leave_traces(app)
+    return app.return_code or 0
+
+
+def _leave_traces(app: ForgeApp) -> None:
+    """Print the end of the conversation, and its cost, to the terminal's normal screen."""
+    height = os.get_terminal_size(1).lines if os.isatty(1) else 0
+    lines = app.last_lines(min(_MOST_LINES, height - _LINES_LEFT))
+    if lines:
+        with contextlib.suppress(OSError, ValueError):
+            print(*lines, sep="\n", flush=True)
+
+
+def _make_session(config: ForgeConfig, responder: Responder) -> ForgeSession:
+    from forge_core.runtime import build_session, harden_process
+
+    harden_process()
+    return build_session(config, responder, responder)
+
+
+def _save_setting(config: ForgeConfig, name: str, value: str) -> None:
+    from forge_core.config.save import save_user_setting
+
+    save_user_setting(config.config_dir, name, value)

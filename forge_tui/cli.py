@@ -126,7 +126,7 @@ def _show(config: ForgeConfig) -> int:
 
     launcher.paint(FirstFrame(config))
     try:
-        from forge_tui.chat import run_chat
+        from forge_tui.app import run_chat
 
         return run_chat(config)
     except Exception as error:

@@ -26,6 +26,15 @@ TALL = 20
 SMALLEST = (20, 7)
 """Below that the app shows only parts of the frame, and the launcher shows none."""
 MARGIN = 2
+_ROLES = {
+    "brand": ("accent", "background", "1"),
+    "badge": ("background", "error", "1"),
+    "plain": ("foreground", "background"),
+    "strong": ("foreground", "background"),
+    "dim": ("forge-muted", "background"),
+    "faint": ("forge-faint", "background"),
+}
+"""Role → text colour, ground, attributes. Any other role is the name of its text colour."""
 
 
 class FirstFrame:
@@ -52,7 +61,9 @@ class FirstFrame:
         if height >= TALL:
             below.insert(0, blank)
         stage = height - len(below)
-        welcome = [self._row(runs, width) for runs in self._welcome(width - 2 * MARGIN, height)]
+        welcome = [
+            self._row(runs, width) for runs in welcome_text.lines(self._facts, width - 2 * MARGIN, height)
+        ]
         above = [blank, *welcome][:stage]
         rows = (*above, *[blank] * (stage - len(above)), *below)
         line = Line(
@@ -65,9 +76,6 @@ class FirstFrame:
             cursor_sgr=self._codes("background", "foreground"),
         )
         return Skeleton(rows, line)
-
-    def _welcome(self, width: int, height: int) -> list[list[Run]]:
-        return welcome_text.lines(self._facts, width, height)
 
     def _status(self, width: int) -> list[Run]:
         left, right = status_text.fit(self._figures, width)
@@ -82,18 +90,7 @@ class FirstFrame:
         return f"{plain}{' ' * margin}{painted}{plain}{' ' * (width - margin - used)}"
 
     def _sgr(self, role: str) -> str:
-        match role:
-            case "brand":
-                return self._codes("accent", "background", "1")
-            case "badge":
-                return self._codes("background", "error", "1")
-            case "plain" | "strong":
-                return self._codes("foreground", "background")
-            case "dim":
-                return self._codes("forge-muted", "background")
-            case "faint":
-                return self._codes("forge-faint", "background")
-        return self._codes(role, "background")
+        return self._codes(*_ROLES.get(role, (role, "background")))
 
     def _codes(self, text: str, ground: str, *attributes: str) -> str:
         """The sequence that selects these two colours of the theme and nothing else."""

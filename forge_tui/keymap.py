@@ -176,7 +176,7 @@ KEYS: tuple[Key, ...] = (
     Key("diff.toggle_whole_file", "E", "whole", "Shift+E", "The whole file, or its hunks alone"),
     Key("diff.toggle_patch", "s", "raw", "S", "The file as a patch, or drawn"),
     Key("diff.switch_source", "d", "source", "D", "The last turn, or the working tree"),
-    Key("diff.reload", "r", "again", "R", "Read it again"),
+    Key("diff.reload", "r", "reload", "R", "Read it again"),
     Key("diff.help", "question_mark,f1", "keys", "?", "These keys"),
     Key("diff.line_down", "down,j", "scroll(1)", "Up, Down, J, K", "Scroll by a line"),
     Key("diff.line_up", "up,k", "scroll(-1)"),

@@ -81,7 +81,7 @@ def test_the_app_module_leaves_the_engine_to_the_warm_up() -> None:
         "pygments.lexers",
         "tiktoken",
     )
-    assert loaded_after("import forge_tui.app, forge_tui.chat", engine) == []
+    assert loaded_after("import forge_tui.app", engine) == []
 
 
 def test_a_session_of_a_provider_leaves_no_import_to_the_first_turn() -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from rich.color import ColorSystem
 from rich.console import RenderableType
@@ -27,6 +27,7 @@ from textual.filter import Monochrome, NoColor
 from textual.screen import Screen
 
 from forge_tui.terminal.colours import Depth, Palette, detect
+from forge_tui.terminal.driver import ForgeDriver
 from forge_tui.terminal.screen_model import Piece, ScreenModel, Sgr, palette_codes, true_colour
 
 if TYPE_CHECKING:
@@ -67,13 +68,7 @@ class RowDiffOutput(App[None]):
             self._filters = [one for one in self._filters if not isinstance(one, Monochrome | NoColor)]
 
     def get_driver_class(self) -> type[Driver]:
-        """Textual's choice, with our driver in the place of its Linux one."""
-        from textual.drivers.linux_driver import LinuxDriver
-
-        from forge_tui.terminal.driver import ForgeDriver
-
-        chosen = super().get_driver_class()
-        return ForgeDriver if chosen is LinuxDriver else chosen
+        return ForgeDriver
 
     def forget_screen(self) -> None:
         """The next frame is written in full: something else may have drawn on the terminal."""
@@ -90,14 +85,14 @@ class RowDiffOutput(App[None]):
         driver = self._driver
         if not self._keys_released and self.focused is not None:
             self._keys_released = True
-            getattr(driver, "release_keys", _nothing)()
-        if renderable is None or driver is None or not self._is_ours(driver, renderable):
+            if isinstance(driver, ForgeDriver):
+                driver.release_keys()
+        if not (isinstance(renderable, ChopsUpdate | LayoutUpdate) and self._writes(driver)):
             if renderable is not None:
                 self._model = None
             super()._display(screen, renderable)
             return
         try:
-            assert isinstance(renderable, ChopsUpdate | LayoutUpdate)
             self._write_frame(driver, _pieces(renderable))
         except Exception as error:  # as in App._display: a fault while rendering ends the app, with its story
             self._model = None
@@ -108,17 +103,16 @@ class RowDiffOutput(App[None]):
     def paint_pieces(self, pieces: Sequence[Piece]) -> bool:
         """Brings pieces of the screen onto the terminal; False where Textual has to do it."""
         driver = self._driver
-        if driver is None or not self._writes(driver):
+        if not self._writes(driver):
             return False
         self._write_frame(driver, pieces)
         return True
 
-    def _is_ours(self, driver: Driver, renderable: RenderableType) -> bool:
-        return isinstance(renderable, ChopsUpdate | LayoutUpdate) and self._writes(driver)
-
-    def _writes(self, driver: Driver) -> bool:
+    def _writes(self, driver: Driver | None) -> TypeGuard[Driver]:
+        """Whether frames are compared and written here, and not by Textual."""
         return (
-            self.row_diff_enabled
+            driver is not None
+            and self.row_diff_enabled
             and not self._batch_count
             and self._running
             and not self._closed
@@ -127,8 +121,7 @@ class RowDiffOutput(App[None]):
         )
 
     def _write_frame(self, driver: Driver, pieces: Sequence[Piece]) -> None:
-        is_behind = getattr(driver, "is_behind", None)
-        if self._has_left_out or (is_behind is not None and is_behind(self._catch_up)):
+        if self._has_left_out or (isinstance(driver, ForgeDriver) and driver.is_behind(self._catch_up)):
             self._has_left_out = True
             return
         width, height = self.size
@@ -158,10 +151,6 @@ class RowDiffOutput(App[None]):
             self._palette_key = self.theme_variables
             self._sgr = palette_codes(Palette(self.depth, self.theme_variables))
         return self._sgr
-
-
-def _nothing() -> None:
-    """For drivers that hold no keys."""
 
 
 def _pieces(update: ChopsUpdate | LayoutUpdate) -> list[Piece]:

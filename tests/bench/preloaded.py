@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from forge_tui import chat
+from forge_tui import app
 from forge_tui.app import ForgeApp
 from forge_tui.cli import main
 from tests.bench import script
@@ -31,5 +31,5 @@ class PreloadedApp(ForgeApp):
 
 if __name__ == "__main__":
     PreloadedApp.blocks = int(sys.argv[1])
-    chat.ForgeApp = PreloadedApp  # type: ignore[misc]
+    app.ForgeApp = PreloadedApp  # type: ignore[misc]
     sys.exit(main(sys.argv[2:]))

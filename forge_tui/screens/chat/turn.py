@@ -45,22 +45,11 @@ class TurnReader:
     ) -> str:
         """Send `text` and hand on each event; return the reason why the turn stopped.
 
-        Without a text the turn that failed goes on. Raises ForgeError when the session refuses the turn.
-        """
-        try:
-            return await self._read(session, text, transcript, on_figures, on_todos)
-        finally:
-            self._idle.set()
-            self._activity.working = None
+        Without a text, resume the turn that failed.
 
-    async def _read(
-        self,
-        session: ForgeSession,
-        text: str | None,
-        transcript: Transcript,
-        on_figures: Callable[[], None],
-        on_todos: Callable[[], None],
-    ) -> str:
+        Raises:
+            ForgeError: the session refuses the turn.
+        """
         from forge_core.events import AgentEnd, LLMChunk, LLMEnd, LLMStart, ToolEnd  # after the first frame
 
         figures, stopped = self._figures, "error"
@@ -68,27 +57,31 @@ class TurnReader:
             figures.forget_count()
         else:
             figures.begin_turn()
-        async with aclosing(session.retry() if text is None else session.send(text)) as stream:
-            async for event in stream:
-                transcript.apply(event)
-                match event:
-                    case LLMChunk(kind="tool_args"):
-                        figures.count_arguments(len(event.text))
-                    case LLMChunk():
-                        figures.count(len(event.text))
-                    case LLMStart():
-                        figures.forget_count()
-                        on_figures()
-                    case LLMEnd():
-                        figures.answered(event.usage)
-                        on_figures()
-                    case ToolEnd(name="todo", success=True):
-                        on_todos()
-                    case AgentEnd():
-                        stopped = event.result.stopped_reason
-                    case _:
-                        pass
-        return stopped
+        try:
+            async with aclosing(session.retry() if text is None else session.send(text)) as stream:
+                async for event in stream:
+                    transcript.apply(event)
+                    match event:
+                        case LLMChunk(kind="tool_args"):
+                            figures.count_arguments(len(event.text))
+                        case LLMChunk():
+                            figures.count(len(event.text))
+                        case LLMStart():
+                            figures.forget_count()
+                            on_figures()
+                        case LLMEnd():
+                            figures.answered(event.usage)
+                            on_figures()
+                        case ToolEnd(name="todo", success=True):
+                            on_todos()
+                        case AgentEnd():
+                            stopped = event.result.stopped_reason
+                        case _:
+                            pass
+            return stopped
+        finally:
+            self._idle.set()
+            self._activity.working = None
 
     def interrupt(self, session: ForgeSession) -> None:
         """Ask the session to end the running turn, and show that."""

@@ -99,7 +99,7 @@ class DiffScreen(workers.FaultsEndTheApp, Overlay[None]):
         if self.activity is not None:  # it is covered: this screen says what it would
             self.watch(self.activity, "said", self._say)
             self.watch(self.activity, "is_mouse_lent", self._say)
-        self._reload()
+        self.action_reload()
 
     def on_resize(self) -> None:
         self._arrange()
@@ -111,8 +111,8 @@ class DiffScreen(workers.FaultsEndTheApp, Overlay[None]):
 
     # Reading
 
-    def _reload(self) -> None:
-        """Reads the list anew, then the figures."""
+    def action_reload(self) -> None:
+        """Read the list of files again, then the figures."""
         workers.start(self, self._read_list, "diff-list", is_replacing=True)
 
     async def _read_list(self) -> None:
@@ -240,10 +240,7 @@ class DiffScreen(workers.FaultsEndTheApp, Overlay[None]):
     def action_source(self) -> None:
         self._source = "worktree" if self._source == "turn" else "turn"
         self._left_at = None
-        self._reload()
-
-    def action_again(self) -> None:
-        self._reload()
+        self.action_reload()
 
     def action_scroll(self, rows: int) -> None:
         self.pane.scroll_rows(rows)
