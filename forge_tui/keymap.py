@@ -25,14 +25,14 @@ cast("dict[str, tuple[Enum, ...]]", ANSI_SEQUENCES_KEYS)["\x1b\r"] = (_Unnamed.A
 """What most terminals send for Alt+Enter; without this line it would be Enter, and send half a message."""
 
 
-class Where(StrEnum):
+class KeyContext(StrEnum):
     """The part of the screen that a key belongs to."""
 
-    COMPOSER = "Writing"
+    COMPOSER = "Writing a message"
     CHAT = "Conversation"
-    FIND = "Finding"
-    DIFF = "Looking at changes (/diff)"
-    PROMPT = "When Forge asks"
+    FIND = "Find in the conversation"
+    DIFF = "Changes (/diff)"
+    PROMPT = "When Forge asks for permission"
     QUESTIONS = "When Forge has questions"
 
 
@@ -41,7 +41,7 @@ class Key:
     """One row of the table: a binding, a line of the help, or both."""
 
     id: str
-    """Stable: the name of a member of `Where` in lower case, a dot, and what the key does."""
+    """Stable: the name of a member of `KeyContext` in lower case, a dot, and what the key does."""
     keys: str
     """Textual's names, separated by commas; empty for a row that only explains."""
     action: str
@@ -53,13 +53,13 @@ class Key:
     """Whether it is handled before the keys that follow it reach the widget that has the focus now."""
 
     @property
-    def where(self) -> Where:
+    def context(self) -> KeyContext:
         """The part of the screen that the key belongs to."""
-        return Where[self.id.partition(".")[0].upper()]
+        return KeyContext[self.id.partition(".")[0].upper()]
 
 
 KEYS: tuple[Key, ...] = (
-    Key("composer.submit", "enter", "submit", "Enter", "Send; while Forge works: put it in the queue"),
+    Key("composer.submit", "enter", "submit", "Enter", "Send; queue the message while Forge works"),
     Key(
         "composer.newline",
         "shift+enter,alt+enter,ctrl+enter,ctrl+j",
@@ -68,65 +68,55 @@ KEYS: tuple[Key, ...] = (
         "New line",
     ),
     Key("composer.newline_by_backslash", "", "", "\\ then Enter", "New line, in any terminal"),
-    Key("composer.up", "up", "cursor_up", "Up", "On the first line: earlier messages, or what is queued"),
-    Key("composer.down", "down", "cursor_down", "Down", "On the last line: later messages"),
+    Key("composer.up", "up", "cursor_up", "Up", "On the first line: previous messages, or the queue"),
+    Key("composer.down", "down", "cursor_down", "Down", "On the last line: next messages"),
     Key("composer.complete", "tab", "complete", "Tab", "Complete a command"),
-    Key("chat.interrupt", "escape", "escape", "Esc", "End what is open or selected, else interrupt"),
+    Key("chat.interrupt", "escape", "escape", "Esc", "Close what is open or selected, else interrupt"),
     Key(
         "chat.copy_or_interrupt",
         "ctrl+c,super+c",
         "copy_or_stop",
         "Ctrl+C",
-        "Copy a selection, else interrupt, else clear; twice: leave Forge",
+        "Copy the selection, else interrupt, else clear; twice: leave Forge",
     ),
-    Key("chat.leave", "ctrl+d", "leave_if_empty", "Ctrl+D", "Leave, when nothing is typed"),
-    Key("chat.cycle_mode", "shift+tab", "cycle_mode", "Shift+Tab", "Change how much runs without asking"),
+    Key("chat.leave", "ctrl+d", "leave_if_empty", "Ctrl+D", "Leave Forge, if nothing is typed"),
+    Key("chat.cycle_mode", "shift+tab", "cycle_mode", "Shift+Tab", "Change the permission mode"),
     Key(
         "chat.toggle_cards",
         "ctrl+o",
         "toggle_cards",
         "Ctrl+O",
-        "Open or fold what is under the mouse, else all cards and thoughts",
+        "Expand or collapse the card under the mouse, else all cards and reasoning",
     ),
     Key(
         "chat.toggle_raw",
         "alt+r",
         "toggle_raw",
         "Alt+R",
-        "Show an answer as it was written, and back",
+        "Toggle an answer's Markdown source",
         is_first=True,
     ),
-    Key(
-        "chat.background", "ctrl+b", "background", "Ctrl+B", "Let the running command go on in the background"
-    ),
+    Key("chat.background", "ctrl+b", "background", "Ctrl+B", "Move the running command to the background"),
     Key("chat.toggle_todos", "ctrl+t", "toggle_todos", "Ctrl+T", "Show or hide the list of tasks"),
     Key("chat.palette", "ctrl+p", "palette", "Ctrl+P", "Find a command"),
     Key("chat.help", "f1", "help", "F1", "Help"),
-    Key("chat.page_up", "pageup", "page_up", "PageUp", "Scroll back"),
-    Key("chat.page_down", "pagedown", "page_down", "PageDown", "Scroll on"),
+    Key("chat.page_up", "pageup", "page_up", "PageUp, PageDown", "Scroll by a page"),
+    Key("chat.page_down", "pagedown", "page_down"),
     Key("chat.scroll_top", "ctrl+home", "scroll_top", "Ctrl+Home, Ctrl+End", "To the beginning, to the end"),
     Key("chat.scroll_bottom", "ctrl+end", "scroll_bottom"),
-    Key("chat.scroll_top_when_empty", "home", "scroll_top", "Home, End", "The same, when nothing is typed"),
+    Key("chat.scroll_top_when_empty", "home", "scroll_top", "Home, End", "The same, if nothing is typed"),
     Key("chat.scroll_bottom_when_empty", "end", "scroll_bottom"),
-    Key(
-        "chat.previous_message",
-        "alt+up,ctrl+up",
-        "prompt(-1)",
-        "Alt+Up, Alt+Down",
-        "To what you sent before, after (also with Ctrl)",
-    ),
-    Key("chat.next_message", "alt+down,ctrl+down", "prompt(1)"),
-    Key(
-        "chat.find", "ctrl+f", "find", "Ctrl+F", "Find in the conversation, folded output too", is_first=True
-    ),
+    Key("chat.previous_message", "alt+up,ctrl+up", "prompt(-1)", "Alt+Up, Ctrl+Up", "Your previous message"),
+    Key("chat.next_message", "alt+down,ctrl+down", "prompt(1)", "Alt+Down, Ctrl+Down", "Your next message"),
+    Key("chat.find", "ctrl+f", "find", "Ctrl+F", "Find text, also in collapsed output", is_first=True),
     Key("chat.toggle_mouse", "f9", "app.toggle_mouse", "F9", "Toggle mouse capture"),
-    Key("find.previous_match", "enter,up", "older", "Enter, Up", "An earlier match"),
-    Key("find.next_match", "down", "newer", "Down", "A later match"),
+    Key("find.previous_match", "enter,up", "older", "Enter, Up", "Previous match"),
+    Key("find.next_match", "down", "newer", "Down", "Next match"),
     Key("find.close", "escape", "close", "Esc", "Close, and stay at the match"),
-    Key("find.cancel", "ctrl+c", "go_back", "Ctrl+C", "Close, and back to where you were"),
-    Key("prompt.previous_answer", "up", "choose(-1)", "Up, Down", "Choose an answer"),
+    Key("find.cancel", "ctrl+c", "go_back", "Ctrl+C", "Close, and return to where you were"),
+    Key("prompt.previous_answer", "up", "choose(-1)", "Up, Down", "Select an answer"),
     Key("prompt.next_answer", "down", "choose(1)"),
-    Key("prompt.answer", "enter", "answer", "Enter", "Give the chosen answer"),
+    Key("prompt.answer", "enter", "answer", "Enter", "Give the selected answer"),
     Key("prompt.answer_1", "1", "digit(1)", "1 … 5", "Answer, after half a second or with Enter"),
     *(Key(f"prompt.answer_{digit}", str(digit), f"digit({digit})") for digit in range(2, 6)),
     Key(
@@ -134,62 +124,48 @@ KEYS: tuple[Key, ...] = (
         "",
         "",
         "Any text",
-        "No, and why; Enter sends it, Esc moves it to your message",
+        "No, with a reason; Enter sends, Esc keeps the text",
     ),
-    Key("prompt.edit_rule", "tab,right", "edit_rule", "Tab, →", "Change the rule before it is granted"),
-    Key("prompt.read_all", "ctrl+e", "read_all", "Ctrl+E", "Read all of it, full screen"),
+    Key("prompt.edit_rule", "tab,right", "edit_rule", "Tab, →", "Edit the rule before you grant it"),
+    Key("prompt.read_all", "ctrl+e", "read_all", "Ctrl+E", "Show the whole request, full screen"),
     Key("prompt.deny", "escape", "deny", "Esc", "No"),
-    Key("prompt.page_up", "pageup", "scroll(-1)", "PageUp, PageDown", "Scroll what is asked about"),
+    Key("prompt.page_up", "pageup", "scroll(-1)", "PageUp, PageDown", "Scroll the request"),
     Key("prompt.page_down", "pagedown", "scroll(1)"),
-    Key("questions.previous_option", "up", "choose(-1)", "Up, Down", "Choose an option"),
+    Key("questions.previous_option", "up", "choose(-1)", "Up, Down", "Select an option"),
     Key("questions.next_option", "down", "choose(1)"),
-    Key(
-        "questions.option_1",
-        "1",
-        "digit(1)",
-        "1 … 9",
-        "Take or mark an option, after half a second or with Enter",
-    ),
+    Key("questions.option_1", "1", "digit(1)", "1 … 9", "Take or mark an option; Enter does so at once"),
     *(Key(f"questions.option_{digit}", str(digit), f"digit({digit})") for digit in range(2, 10)),
-    Key(
-        "questions.own_answer",
-        "",
-        "",
-        "Any text",
-        "Your own answer; Enter keeps it, Esc moves it to your message",
-    ),
-    Key("questions.mark_option", "space", "mark", "Space", "Mark an option, where several may be taken"),
-    Key("questions.take_option", "enter", "take", "Enter", "Take what is chosen and go on"),
+    Key("questions.own_answer", "", "", "Any text", "Your own answer; Enter gives it, Esc keeps the text"),
+    Key("questions.mark_option", "space", "mark", "Space", "Mark an option, if several are allowed"),
+    Key("questions.take_option", "enter", "take", "Enter", "Take the selected option and continue"),
     Key("questions.next_question", "tab,right", "turn(1)", "Tab, Shift+Tab", "Next, previous question"),
     Key("questions.previous_question", "shift+tab,left", "turn(-1)"),
     Key("questions.decline", "escape", "decline", "Esc", "Decline to answer"),
     Key("questions.page_up", "pageup", "scroll(-1)"),
     Key("questions.page_down", "pagedown", "scroll(1)"),
-    Key(
-        "diff.next_hunk", "right_square_bracket", "hunk(1)", "], [", "Next, previous hunk, through all files"
-    ),
+    Key("diff.next_hunk", "right_square_bracket", "hunk(1)", "], [", "Next, previous hunk, across files"),
     Key("diff.previous_hunk", "left_square_bracket", "hunk(-1)"),
     Key("diff.next_file", "n", "file(1)", "N, P", "Next, previous file"),
     Key("diff.previous_file", "p", "file(-1)"),
     Key("diff.toggle_files", "b", "list", "B", "Show or hide the list of files"),
-    Key("diff.toggle_split", "v", "split", "V", "Side by side, or stacked"),
-    Key("diff.toggle_whole_file", "E", "whole", "Shift+E", "The whole file, or its hunks alone"),
-    Key("diff.toggle_patch", "s", "raw", "S", "The file as a patch, or drawn"),
+    Key("diff.toggle_split", "v", "split", "V", "Side by side, or unified"),
+    Key("diff.toggle_whole_file", "E", "whole", "Shift+E", "The whole file, or only its hunks"),
+    Key("diff.toggle_patch", "s", "raw", "S", "The file as a raw patch, or rendered"),
     Key("diff.switch_source", "d", "source", "D", "The last turn, or the working tree"),
-    Key("diff.reload", "r", "reload", "R", "Read it again"),
-    Key("diff.help", "question_mark,f1", "keys", "?", "These keys"),
+    Key("diff.reload", "r", "reload", "R", "Reload"),
+    Key("diff.help", "question_mark,f1", "keys", "?", "Show these keys"),
     Key("diff.line_down", "down,j", "scroll(1)", "Up, Down, J, K", "Scroll by a line"),
     Key("diff.line_up", "up,k", "scroll(-1)"),
     Key("diff.page_down", "pagedown,space", "page(1)", "PageUp, PageDown", "Scroll by a page"),
     Key("diff.page_up", "pageup", "page(-1)"),
     Key("diff.scroll_top", "home,g,ctrl+home", "end(-1)", "Home, End", "To the beginning, to the end"),
     Key("diff.scroll_bottom", "end,G,ctrl+end", "end(1)"),
-    Key("diff.copy", "ctrl+c,super+c", "copy", "Ctrl+C", "Copy a selection, else close"),
+    Key("diff.copy", "ctrl+c,super+c", "copy", "Ctrl+C", "Copy the selection, else close"),
     Key("diff.close", "q,escape", "leave", "Q, Esc", "Close"),
 )
 
 
-def bindings(where: Where) -> list[Binding]:
+def bindings(context: KeyContext) -> list[Binding]:
     """Return the Textual bindings for one part of the screen."""
     return [
         Binding(
@@ -201,10 +177,10 @@ def bindings(where: Where) -> list[Binding]:
             id=key.id,
         )
         for key in KEYS
-        if key.where is where and key.keys
+        if key.context is context and key.keys
     ]
 
 
-def help_rows(where: Where) -> list[tuple[str, str]]:
+def help_rows(context: KeyContext) -> list[tuple[str, str]]:
     """Return (key, what it does) for the help and the documentation."""
-    return [(key.label, key.summary) for key in KEYS if key.where is where and key.label]
+    return [(key.label, key.summary) for key in KEYS if key.context is context and key.label]

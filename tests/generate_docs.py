@@ -28,7 +28,7 @@ from forge_core.offline.intents import TABLE
 from forge_core.result import StoppedReason
 from forge_core.tools.base import BaseTool, ToolParameter
 from forge_core.tools.registry import builtin_tools
-from forge_tui.keymap import Where, help_rows
+from forge_tui.keymap import KeyContext, help_rows
 
 ROOT = Path(__file__).resolve().parent.parent
 _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -84,7 +84,7 @@ def main() -> int:
 def keys() -> str:
     """A table of keys for each part of the screen."""
     return "\n\n".join(
-        f"## {where.value}\n\n{_table(('key', 'action'), help_rows(where))}" for where in Where
+        f"## {context.value}\n\n{_table(('key', 'action'), help_rows(context))}" for context in KeyContext
     )
 
 

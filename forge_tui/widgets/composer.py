@@ -18,7 +18,7 @@ from textual.widgets import TextArea
 from textual.widgets.text_area import Selection
 
 from forge_core.sanitize import safe_text
-from forge_tui.keymap import KEYS, Where, bindings
+from forge_tui.keymap import KEYS, KeyContext, bindings
 from forge_tui.terminal import internals
 from forge_tui.widgets.completion import CompletionPopup
 from forge_tui.widgets.key_input import run_binding, typed_text
@@ -31,7 +31,7 @@ LONGEST = 1_000_000
 _NEWLINES = frozenset(
     name
     for key in KEYS
-    if (key.where, key.action) == (Where.COMPOSER, "newline")
+    if (key.context, key.action) == (KeyContext.COMPOSER, "newline")
     for name in key.keys.split(",")
 )
 
@@ -84,7 +84,7 @@ class Composer(TextArea):
         &:light .text-area--cursor { color: $background; background: $foreground; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.COMPOSER)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.COMPOSER)]
 
     class Submitted(Message):
         """Enter was pressed."""

@@ -14,7 +14,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from forge_core.text_width import cell_len, clip
-from forge_tui.keymap import Where, bindings
+from forge_tui.keymap import KeyContext, bindings
 from forge_tui.terminal import internals
 from forge_tui.widgets.activity import MOUSE_LENT
 from forge_tui.widgets.line_input import LineInput
@@ -31,7 +31,7 @@ class FindLine(LineInput):
     DEFAULT_CSS = """
     FindLine, FindLine:focus { width: 1fr; padding: 0 1; background: $background; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.FIND)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.FIND)]
 
     class Stepped(Message):
         """To the match before (-1) or after (1)."""

@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 
 from forge_core.approval import Question, QuestionOption, QuestionRequest
-from forge_tui.keymap import KEYS, Where
+from forge_tui.keymap import KEYS, KeyContext
 from forge_tui.screens.panels.command_palette import CommandPalette
 from tests.support.chat_app import DEADLINE_S, command_request, edit_request
 from tests.support.endless_session import EndlessSession
@@ -42,7 +42,7 @@ APART = {"ctrl+d", "ctrl+c", "super+c", "ctrl+p", "f1", "ctrl+f", "up", "down", 
 STEADY = [
     name
     for key in KEYS
-    if key.where in (Where.CHAT, Where.COMPOSER) and key.action not in ("newline", "", "escape")
+    if key.context in (KeyContext.CHAT, KeyContext.COMPOSER) and key.action not in ("newline", "", "escape")
     for name in key.keys.split(",")
     if name not in APART
 ]
@@ -396,7 +396,7 @@ class Storm:
         keys = [
             name
             for key in KEYS
-            if key.where is Where.DIFF and key.action not in ("leave", "copy")
+            if key.context is KeyContext.DIFF and key.action not in ("leave", "copy")
             for name in key.keys.split(",")
         ]
         await self._while_open(lambda: self.app.screen is not self.chat, keys, "")

@@ -12,7 +12,7 @@ from forge_core.config.models import ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_core.events import LLMStart
 from forge_tui.app import ForgeApp
-from forge_tui.keymap import KEYS, Key, Where, bindings, help_rows
+from forge_tui.keymap import KEYS, Key, KeyContext, bindings, help_rows
 from forge_tui.screens.chat.screen import ChatScreen
 from forge_tui.screens.diff.screen import DiffScreen
 from forge_tui.screens.prompts.permission import PermissionPrompt
@@ -25,24 +25,24 @@ from tests.support.scripted_session import Gate, ScriptedSession, answer
 pytestmark = pytest.mark.slow
 
 OWNERS = {
-    Where.COMPOSER: Composer,
-    Where.CHAT: ChatScreen,
-    Where.FIND: FindLine,
-    Where.DIFF: DiffScreen,
-    Where.PROMPT: PermissionPrompt,
-    Where.QUESTIONS: Questionnaire,
+    KeyContext.COMPOSER: Composer,
+    KeyContext.CHAT: ChatScreen,
+    KeyContext.FIND: FindLine,
+    KeyContext.DIFF: DiffScreen,
+    KeyContext.PROMPT: PermissionPrompt,
+    KeyContext.QUESTIONS: Questionnaire,
 }
 LONG = "\n\n".join(f"paragraph {number}" for number in range(60))
 
 
 def test_every_key_of_the_table_has_a_summary_or_belongs_to_the_one_above() -> None:
-    for where in Where:
+    for where in KeyContext:
         rows = help_rows(where)
         assert rows and all(label and summary for label, summary in rows)
 
 
 def test_bindings_have_unique_ids_and_only_real_keys() -> None:
-    found = [binding for where in Where for binding in bindings(where)]
+    found = [binding for where in KeyContext for binding in bindings(where)]
     assert len({binding.id for binding in found}) == len(found)
     assert len(found) == len([key for key in KEYS if key.keys])
 
@@ -52,12 +52,12 @@ def test_the_ids_of_keys_do_not_depend_on_their_place() -> None:
     assert len(ids) == len(KEYS)
     assert ids["chat.interrupt"] == "escape"
     assert ids["prompt.answer_3"] == "3"
-    assert {binding.id for binding in bindings(Where.CHAT)} <= ids.keys()
+    assert {binding.id for binding in bindings(KeyContext.CHAT)} <= ids.keys()
 
 
 @pytest.mark.parametrize("key", [key for key in KEYS if key.action], ids=lambda key: key.id)
 def test_every_key_has_an_action(key: Key) -> None:
-    owner: type = OWNERS[key.where]
+    owner: type = OWNERS[key.context]
     name = key.action.partition("(")[0]
     if name.startswith("app."):
         owner, name = ForgeApp, name.removeprefix("app.")

@@ -6,7 +6,7 @@ import pytest
 
 from forge_core.commands.specs import SPECS
 from forge_core.config.models import ForgeConfig
-from forge_tui.keymap import Where, help_rows
+from forge_tui.keymap import KeyContext, help_rows
 from forge_tui.screens.panels.help import help_content
 from tests.support.chat_app import (
     ChatApp,
@@ -27,7 +27,7 @@ def test_help_holds_every_command_and_every_key() -> None:
     page = help_content(200).plain
     for spec in SPECS:
         assert f"/{spec.name}" in page and spec.summary in page
-    for where in Where:
+    for where in KeyContext:
         for label, summary in help_rows(where):
             assert label in page and summary in page
 

@@ -22,7 +22,7 @@ from forge_core.config.models import ForgeConfig
 from forge_core.errors import ForgeError
 from forge_tui import collecting, workers
 from forge_tui.commands import Command, Slip, UserText, read_line
-from forge_tui.keymap import Where, bindings
+from forge_tui.keymap import KeyContext, bindings
 from forge_tui.screens.chat.attention import TurnEnded
 from forge_tui.screens.chat.command_runner import CommandRunner
 from forge_tui.screens.chat.environment import Environment
@@ -57,7 +57,7 @@ WHILE_ASKED = frozenset({"copy_or_stop", "toggle_cards", "toggle_raw", "toggle_t
 class ChatScreen(workers.FaultsEndTheApp, FrugalScreen[None], inherit_bindings=False):
     """Wires the widgets to the session. Works before there is a session: what is sent then waits."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.CHAT)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.CHAT)]
     AUTO_FOCUS = None
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
 

@@ -17,7 +17,7 @@ from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip, clip_middle
 from forge_core.workspace.change_source import ChangedFile, ChangeList, ChangeSource, Counts, FilePatch
 from forge_tui import workers
-from forge_tui.keymap import Where, bindings
+from forge_tui.keymap import KeyContext, bindings
 from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.activity import MOUSE_LENT
 from forge_tui.widgets.diff import Patch, language_of_file, read_patch
@@ -60,7 +60,7 @@ class DiffScreen(workers.FaultsEndTheApp, Overlay[None]):
         & > .keys { color: $forge-muted; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.DIFF)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.DIFF)]
 
     def __init__(self, changes_of: Callable[[Source], ChangeSource], source: Source) -> None:
         super().__init__()
@@ -262,7 +262,7 @@ class DiffScreen(workers.FaultsEndTheApp, Overlay[None]):
     def action_keys(self) -> None:
         from forge_tui.screens.panels.help import HelpScreen
 
-        self.app.push_screen(HelpScreen(Where.DIFF))
+        self.app.push_screen(HelpScreen(KeyContext.DIFF))
 
     def on_file_list_clicked(self, event: FileList.Clicked) -> None:
         event.stop()

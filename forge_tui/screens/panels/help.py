@@ -13,19 +13,19 @@ from textual.content import Content
 from textual.widgets import Static
 
 from forge_core.commands.specs import SPECS
-from forge_tui.keymap import Where, help_rows
+from forge_tui.keymap import KeyContext, help_rows
 from forge_tui.screens.panels.overlay import ScrollingOverlay
 
 COLUMN = 24
 """Cells of the first column, its indent included."""
 
 
-def help_content(width: int = 80, only: Where | None = None) -> Content:
+def help_content(width: int = 80, only: KeyContext | None = None) -> Content:
     """Return the page, or the keys of one part, for a width in cells. Styles are theme variables."""
     if only is not None:
         return _section(str(only), help_rows(only), width)
     blocks = [_section("Commands", list(_command_rows()), width)]
-    blocks += [_section(str(where), help_rows(where), width) for where in Where]
+    blocks += [_section(str(context), help_rows(context), width) for context in KeyContext]
     return Content("\n\n").join(blocks)
 
 
@@ -58,7 +58,7 @@ class HelpScreen(ScrollingOverlay):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("f1,q,enter", "leave", show=False)]
 
-    def __init__(self, only: Where | None = None) -> None:
+    def __init__(self, only: KeyContext | None = None) -> None:
         super().__init__()
         self._only = only
 

@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
 from forge_core.sanitize import safe_line, safe_text
-from forge_tui.keymap import Where, bindings
+from forge_tui.keymap import KeyContext, bindings
 from forge_tui.screens.prompts.full_view import FullView
 from forge_tui.screens.prompts.prompt import BESIDE_ROWS, FRAME_ROWS, TYPING_HINT, Draft, Prompt, place
 from forge_tui.screens.prompts.request_text import (
@@ -65,7 +65,7 @@ class PermissionPrompt(Prompt[ApprovalReply]):
     }
     PermissionPrompt.-small > #facts, PermissionPrompt.-small > ChoiceList { margin-top: 0; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.PROMPT)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.PROMPT)]
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from forge_core.approval import QuestionReply, QuestionRequest
 from forge_core.sanitize import safe_text
-from forge_tui.keymap import Where, bindings
+from forge_tui.keymap import KeyContext, bindings
 from forge_tui.screens.prompts.answer_sheet import (
     NOT_ALL,
     READY,
@@ -53,7 +53,7 @@ class Questionnaire(Prompt[QuestionReply]):
     Questionnaire.-small > #tabs { margin-bottom: 0; }
     Questionnaire.-small > ChoiceList { margin-top: 0; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.QUESTIONS)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.QUESTIONS)]
 
     def __init__(self, request: QuestionRequest, *, clock: Callable[[], float], draft: Draft) -> None:
         self._text = Static(markup=False)
