@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from forge_core.errors import ToolError
 from forge_core.tools.editing.line_views import BLANKS, indent_of
-from forge_core.tools.editing.occurrences import Match, Pair, Place, Span, Tier
+from forge_core.tools.editing.occurrences import Match, Pair, Place, Tier
 from forge_core.tools.editing.text import text_line, with_newlines
 
 _SHOWN = 60
@@ -35,20 +35,20 @@ def keeping_lines_apart(text: str, match: Match) -> Match:
     for place in match.places:
         apart = _after(text, _before(text, place, match.tier), match.tier)
         if apart is not place:
-            tier = "blank edges" if apart.span.start != place.span.start else "line ends"
+            tier = "blank edges" if apart.start != place.start else "line ends"
         places.append(apart)
     return replace(match, tier=tier, places=tuple(places))
 
 
 def _before(text: str, place: Place, tier: Tier) -> Place:
     """The place when no line before it is joined to the new text."""
-    start, old, new = place.span.start, place.pair.old, place.pair.new
+    start, old, new = place.start, place.pair.old, place.pair.new
     head, newline, rest = old.partition("\n")
     if not newline or head.strip(BLANKS) or not rest.strip() or _is_line_start(text, start):
         return place
     if _begins_blank(new) or new == " " + rest:
         return place
-    if not new and (not rest.endswith("\n") or text[place.span.end : place.span.end + 1] in _NOTHING):
+    if not new and (not rest.endswith("\n") or text[place.end : place.end + 1] in _NOTHING):
         return place
     is_made_up = (not new and rest[0] != "\n") or (rest[0] in BLANKS and indent_of(new) == indent_of(rest))
     is_made_up = is_made_up and not head and old.endswith("\n\n") == new.endswith("\n\n")
@@ -60,31 +60,31 @@ def _before(text: str, place: Place, tier: Tier) -> Place:
             f"end to leave line {line} alone, or, to join them on purpose, with the end of line {line} too."
         )
     size = 2 if text.startswith("\r\n", start) else 1
-    return replace(place, span=Span(start + size, place.span.end), pair=Pair(rest, new))
+    return replace(place, start=start + size, pair=Pair(rest, new))
 
 
 def _after(text: str, place: Place, tier: Tier) -> Place:
     """The place when no line after it is joined to the new text."""
-    span, old, new = place.span, place.pair.old, place.pair.new
+    end, old, new = place.end, place.pair.old, place.pair.new
     bare = old[:-1]
-    if not old.endswith("\n") or not bare.strip() or span.end == len(text):
+    if not old.endswith("\n") or not bare.strip() or end == len(text):
         return place
-    if text[span.end] in _NOTHING and _is_as_sent(tier):
+    if text[end] in _NOTHING and _is_as_sent(tier):
         return place
     if with_newlines(new).endswith("\n") or new == bare + " ":
         return place
-    if not new and _is_line_start(text, span.start):
+    if not new and _is_line_start(text, place.start):
         return place
     is_habit = new and new[-1] not in BLANKS and new != bare and bare.rpartition("\n")[2].strip(BLANKS)
     if not is_habit or not _is_as_sent(tier) or _begins_blank(new) != _begins_blank(old):
-        line = text_line(text, span.end)
+        line = text_line(text, end)
         raise ToolError(
             f"old_string ends with a line end that new_string lacks, so the new text would be joined to line "
-            f"{line}, {_line_at(text, span.end)!r}. Nothing was written. End new_string with a line end too, "
+            f"{line}, {_line_at(text, end)!r}. Nothing was written. End new_string with a line end too, "
             f"or, to join them on purpose, send old_string with the beginning of line {line} too."
         )
-    size = 2 if text.endswith("\r\n", span.start, span.end) else 1
-    return replace(place, span=Span(span.start, span.end - size), pair=Pair(bare, new))
+    size = 2 if text.endswith("\r\n", place.start, end) else 1
+    return replace(place, end=end - size, pair=Pair(bare, new))
 
 
 def _is_as_sent(tier: Tier) -> bool:

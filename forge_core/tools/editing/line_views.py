@@ -55,6 +55,51 @@ class Key(Enum):
         return trimmed if self is not Key.COLLAPSED else [_collapsed(line) for line in trimmed]
 
 
+class Lines:
+    """The lines of a part of a text without their terminators, and where each stands in the whole of it."""
+
+    def __init__(self, whole: str, part: range) -> None:
+        self.whole = whole
+        self.part = part
+        self.bare, self.ends = split_lines(whole[part.start : part.stop])
+        lengths = (len(line) + len(end) for line, end in zip(self.bare, (*self.ends, ""), strict=True))
+        self.starts = [*accumulate(lengths, initial=part.start)]
+        self._views: dict[Key, View] = {}
+        self.has_final_newline = not self.bare[-1] and bool(self.ends)
+        if not self.bare[-1]:  # what follows the last terminator is no line
+            self.bare.pop()
+            self.starts.pop()
+
+    def view(self, key: Key) -> View:
+        """The view by that key, made when it is first needed."""
+        if key not in self._views:
+            self._views[key] = View(self, key)
+        return self._views[key]
+
+    def number(self, index: int) -> int:
+        """The number of a line in the whole text, from 1."""
+        return len(split_lines(self.whole[: self.starts[index]])[0])
+
+    @cached_property
+    def usual_step(self) -> int:
+        """By how many blanks a line mostly stands deeper than the one before it, in the whole text; 0 when
+        none does."""
+        steps: Counter[int] = Counter()
+        before = 0
+        for line in split_lines(self.whole)[0]:
+            rest = line.lstrip(" \t")
+            if rest:
+                depth = len(line) - len(rest)
+                if depth > before:
+                    steps[depth - before] += 1
+                before = depth
+        return steps.most_common(1)[0][0] if steps else 0
+
+    def content_end(self, index: int) -> int:
+        """Where the terminator of a line stands, or the text's end."""
+        return self.starts[index] + len(self.bare[index])
+
+
 class View:
     """The keys of all lines as one text, each line with \\n before and after it, and the way back."""
 
@@ -86,19 +131,6 @@ class View:
         return self.lines.starts[line] + column
 
 
-class Views:
-    """The views of a part of a text, each made when it is first needed."""
-
-    def __init__(self, text: str, part: range) -> None:
-        self.lines = Lines(text, part)
-        self._made: dict[Key, View] = {}
-
-    def __getitem__(self, key: Key) -> View:
-        if key not in self._made:
-            self._made[key] = View(self.lines, key)
-        return self._made[key]
-
-
 def indent_of(line: str) -> str:
     return line[: len(line) - len(line.lstrip(BLANKS))]
 
@@ -108,44 +140,6 @@ def _collapsed(line: str) -> str:
     if "  " not in rest and "\t" not in rest:
         return line
     return line[: len(line) - len(rest)] + _RUN.sub(" ", rest)
-
-
-class Lines:
-    """The lines of a part of a text without their terminators, and where each stands in the whole of it."""
-
-    def __init__(self, whole: str, part: range) -> None:
-        self.whole = whole
-        self.part = part
-        self.bare, self.ends = split_lines(whole[part.start : part.stop])
-        lengths = (len(line) + len(end) for line, end in zip(self.bare, (*self.ends, ""), strict=True))
-        self.starts = [*accumulate(lengths, initial=part.start)]
-        self.has_final_newline = not self.bare[-1] and bool(self.ends)
-        if not self.bare[-1]:  # what follows the last terminator is no line
-            self.bare.pop()
-            self.starts.pop()
-
-    def number(self, index: int) -> int:
-        """The number of a line in the whole text, from 1."""
-        return len(split_lines(self.whole[: self.starts[index]])[0])
-
-    @cached_property
-    def usual_step(self) -> int:
-        """By how many blanks a line mostly stands deeper than the one before it, in the whole text; 0 when
-        none does."""
-        steps: Counter[int] = Counter()
-        before = 0
-        for line in split_lines(self.whole)[0]:
-            rest = line.lstrip(" \t")
-            if rest:
-                depth = len(line) - len(rest)
-                if depth > before:
-                    steps[depth - before] += 1
-                before = depth
-        return steps.most_common(1)[0][0] if steps else 0
-
-    def content_end(self, index: int) -> int:
-        """Where the terminator of a line stands, or the text's end."""
-        return self.starts[index] + len(self.bare[index])
 
 
 def folded(line: str) -> str:

@@ -21,12 +21,11 @@ from dataclasses import replace
 
 from forge_core.errors import ToolError
 from forge_core.tools.editing.indentation import is_clear, keeps_unit, reindent
-from forge_core.tools.editing.line_views import BLANKS, Key, Lines, View, Views, folded, parts_with
+from forge_core.tools.editing.line_views import BLANKS, Key, Lines, View, folded, parts_with
 from forge_core.tools.editing.occurrences import (
     Match,
     Pair,
     Place,
-    Span,
     Tier,
     match_of,
     occurrences,
@@ -49,7 +48,7 @@ def find(text: str, old: str, new: str, *, every: bool = False) -> Match:
         return match
     parts = parts_with(text, pair.old)
     is_ascii = text.isascii() and old.isascii()
-    for matches in zip(*(_relaxed(Views(text, part), pair, is_ascii, every) for part in parts), strict=True):
+    for matches in zip(*(_relaxed(Lines(text, part), pair, is_ascii, every) for part in parts), strict=True):
         match = together(matches[0].tier, matches)
         if match.starts:
             return match
@@ -73,10 +72,10 @@ def _as_sent(text: str, old: str, pair: Pair, every: bool) -> Match:
     wanted = pair.old
 
     def place(at: int) -> Place:
-        return Place(Span(source(at), source(at + len(wanted))), pair)
+        return Place(source(at), source(at + len(wanted)), pair)
 
     match = match_of("line ends", view, wanted, place, every=every)
-    if match.starts and all(text[one.span.start : one.span.end] == old for one in match.places):
+    if match.starts and all(text[one.start : one.end] == old for one in match.places):
         return Match("exact", match.places, match.starts, match.is_all)
     return match if match.starts else _without_final_newline(text, view, source, pair)
 
@@ -85,7 +84,7 @@ def _untorn(text: str, start: int, end: int, pair: Pair) -> Place | None:
     """The place, when no \\r\\n is torn at its edges: that is one line end."""
     if (start and text.startswith("\r\n", start - 1)) or text.startswith("\r\n", end - 1):
         return None
-    return Place(Span(start, end), pair)
+    return Place(start, end, pair)
 
 
 def _newline_view(text: str, every: bool) -> tuple[str, Callable[[int], int]]:
@@ -107,21 +106,21 @@ def _without_final_newline(text: str, view: str, source: Callable[[int], int], p
     is_end = pair.old.endswith("\n") and bare.strip() and view.endswith(bare) and not view.endswith("\n")
     if not is_end or splits_word(view, start):
         return Match()
-    place = Place(Span(source(start), len(text)), Pair(bare, pair.new.removesuffix("\n")))
-    return Match("line ends", (place,), (place.span.start,))
+    place = Place(source(start), len(text), Pair(bare, pair.new.removesuffix("\n")))
+    return Match("line ends", (place,), (place.start,))
 
 
-def _relaxed(views: Views, pair: Pair, is_ascii: bool, every: bool) -> Iterator[Match]:
-    yield half_lines("trailing blanks", views[Key.TRIMMED], pair, every=every)
+def _relaxed(lines: Lines, pair: Pair, is_ascii: bool, every: bool) -> Iterator[Match]:
+    yield half_lines("trailing blanks", lines.view(Key.TRIMMED), pair, every=every)
     if not is_ascii:
-        yield half_lines("look-alike characters", views[Key.FOLDED], pair, every=every)
-    yield from whole_lines(views, pair, every=every)
+        yield half_lines("look-alike characters", lines.view(Key.FOLDED), pair, every=every)
+    yield from whole_lines(lines, pair, every=every)
     unnumbered = without_numbers(pair)
     if unnumbered is not None:
-        yield from whole_lines(views, unnumbered, "line numbers", every=every)
+        yield from whole_lines(lines, unnumbered, "line numbers", every=every)
     trimmed = without_blank_edges(unnumbered or pair)
     if trimmed is not None:
-        yield from whole_lines(views, trimmed, "blank edges", every=every)
+        yield from whole_lines(lines, trimmed, "blank edges", every=every)
 
 
 def half_lines(tier: Tier, view: View, pair: Pair, *, every: bool) -> Match:
@@ -144,7 +143,7 @@ def half_lines(tier: Tier, view: View, pair: Pair, *, every: bool) -> Match:
         if start is None or stop is None:
             return None
         is_cut = view.place(end)[0] == len(view.keys) and not view.lines.has_final_newline
-        return Place(Span(start, stop), _cut(pair) if is_cut else pair)
+        return Place(start, stop, _cut(pair) if is_cut else pair)
 
     return match_of(tier, view.text, wanted, place, every=every)
 
@@ -188,21 +187,21 @@ def _is_word(char: str) -> bool:
     return char.isalnum() or char == "_"
 
 
-def whole_lines(views: Views, pair: Pair, tier: Tier | None = None, *, every: bool) -> Iterator[Match]:
+def whole_lines(lines: Lines, pair: Pair, tier: Tier | None = None, *, every: bool) -> Iterator[Match]:
     """Hits of whole lines: with other blanks within the lines, then indented otherwise. With a `tier` of its
     own, what the pair was freed of is the reason, and the lines may also stand as they are."""
     if tier is not None:
-        yield _whole(tier, views[Key.FOLDED], pair, every)
-    yield _whole(tier or "blanks within lines", views[Key.COLLAPSED], pair, every)
-    yield _whole(tier or "indentation", views[Key.STRIPPED], pair, every)
+        yield _whole(tier, lines.view(Key.FOLDED), pair, every)
+    yield _whole(tier or "blanks within lines", lines.view(Key.COLLAPSED), pair, every)
+    yield _whole(tier or "indentation", lines.view(Key.STRIPPED), pair, every)
 
 
-def whole_lines_as_sent(views: Views, pair: Pair) -> Iterator[Match]:
+def whole_lines_as_sent(lines: Lines, pair: Pair) -> Iterator[Match]:
     """Hits of whole lines, from exact to indented otherwise."""
-    yield _whole("exact", views[Key.BARE], pair, False)
-    yield _whole("trailing blanks", views[Key.TRIMMED], pair, False)
-    yield _whole("look-alike characters", views[Key.FOLDED], pair, False)
-    yield from whole_lines(views, pair, every=False)
+    yield _whole("exact", lines.view(Key.BARE), pair, False)
+    yield _whole("trailing blanks", lines.view(Key.TRIMMED), pair, False)
+    yield _whole("look-alike characters", lines.view(Key.FOLDED), pair, False)
+    yield from whole_lines(lines, pair, every=False)
 
 
 def _whole(tier: Tier, view: View, pair: Pair, every: bool) -> Match:
@@ -223,11 +222,9 @@ def _whole(tier: Tier, view: View, pair: Pair, every: bool) -> Match:
         first, _ = view.place(at + 1)
         last = first + len(wanted) - 1
         has_end = takes_end and (last + 1 < len(lines.bare) or lines.has_final_newline)
-        span = Span(lines.starts[first], lines.starts[last + 1] if has_end else lines.content_end(last))
-        here = pair if has_end == takes_end else _cut(pair)
-        if view.key is not Key.STRIPPED:
-            return Place(span, here)
-        return _indented(lines, span, here, first, is_one=is_one)
+        end = lines.starts[last + 1] if has_end else lines.content_end(last)
+        here = Place(lines.starts[first], end, pair if has_end == takes_end else _cut(pair))
+        return here if view.key is not Key.STRIPPED else _indented(lines, here, first, is_one=is_one)
 
     match = match_of(tier, view.text, block, place, every=every)
     return match if is_one else replace(match, places=())  # in another shape: which is meant is not sure
@@ -242,10 +239,10 @@ def _is_vague(keys: list[str], view: View) -> bool:
     return view.lines.whole.count(telling[0]) > 1 or view.text.count(telling[0]) > 1
 
 
-def _indented(lines: Lines, span: Span, pair: Pair, first: int, *, is_one: bool) -> Place | None:
+def _indented(lines: Lines, place: Place, first: int, *, is_one: bool) -> Place | None:
     """The place when all its lines stand deeper or less deep alike. Raises ToolError when they do and it is
     the only one, but how deep the new text is to stand there is not clear."""
-    old, new = _rows(pair.old), _rows(pair.new)
+    old, new = _rows(place.pair.old), _rows(place.pair.new)
     file = lines.bare[first : first + len(old)]
     shift = reindent(old, file)
     if shift is None:
@@ -258,7 +255,7 @@ def _indented(lines: Lines, span: Span, pair: Pair, first: int, *, is_one: bool)
             "there is not clear. Nothing was written. Send both with the file's indentation; the file has:\n"
             + "\n".join(file[:40])
         )
-    return Place(span, pair, shift)
+    return replace(place, reindent=shift)
 
 
 def _rows(text: str) -> list[str]:

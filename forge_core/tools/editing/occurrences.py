@@ -25,14 +25,6 @@ _MAX_HIT_CHARS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """A half-open range of the file's text."""
-
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
 class Pair:
     """Old and new text, as they were sent or with what does not belong there taken off."""
 
@@ -45,7 +37,9 @@ class Pair:
 class Place:
     """One place where the old text stands."""
 
-    span: Span
+    start: int
+    end: int
+    """Of a half-open range of the file's text."""
     pair: Pair
     """What stands there, line for line, and what is to stand there."""
     reindent: Reindent | None = None
@@ -97,7 +91,7 @@ def match_of(
     Only for `every` are the places worked out where there is more than one."""
     starts, is_all = occurrences(view, wanted)
     hits = [(at, one) for at in starts if (one := place(at)) is not None]
-    found = tuple(one.span.start for _, one in hits)
+    found = tuple(one.start for _, one in hits)
     if not every or not hits:
         return Match(tier, tuple(one for _, one in hits[:1]), found, is_all or not hits)
     places: list[Place] = []

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from forge_core.errors import ToolError
 from forge_core.tools.editing.diff import line_opcodes
-from forge_core.tools.editing.line_views import Lines, Views, indent_of
+from forge_core.tools.editing.line_views import Lines, indent_of
 from forge_core.tools.editing.match_errors import not_found
 from forge_core.tools.editing.matching import whole_lines_as_sent
 from forge_core.tools.editing.occurrences import Match, Pair, Tier
@@ -202,7 +202,7 @@ def apply_hunks(data: bytes, hunks: Sequence[Hunk]) -> tuple[Replacement, tuple[
         match = _place(text, hunk)
         place = match.places[0]
         tiers.append(match.tier)
-        fresh = Piece(place.span.start, place.span.end, compose(text, place, ends))
+        fresh = Piece(place.start, place.end, compose(text, place, ends))
         pieces += [(piece, hunk) for piece in _least(text, fresh)]
     pieces.sort(key=lambda one: (one[0].start, one[0].end))
     _check_apart(pieces)
@@ -225,7 +225,7 @@ def _added(text: str, hunk: Hunk) -> Piece:
 def _place(text: str, hunk: Hunk) -> Match:
     pair = Pair("".join(line + "\n" for line in hunk.old), "".join(line + "\n" for line in hunk.new))
     for part in _scopes(text, hunk):
-        match = next((one for one in whole_lines_as_sent(Views(text, part), pair) if one.starts), Match())
+        match = next((one for one in whole_lines_as_sent(Lines(text, part), pair) if one.starts), Match())
         if len(match.starts) == 1 and match.places:
             return match
         if match.starts:

@@ -11,7 +11,7 @@ from forge_core.tools.editing.line_joins import keeping_lines_apart
 from forge_core.tools.editing.line_views import BLANKS, Key, indent_of
 from forge_core.tools.editing.match_errors import not_found, several_places
 from forge_core.tools.editing.matching import find
-from forge_core.tools.editing.occurrences import Place, Span, Tier
+from forge_core.tools.editing.occurrences import Place, Tier
 from forge_core.tools.editing.text import (
     TERMINATOR,
     FileText,
@@ -74,9 +74,7 @@ def replace(data: bytes, old: str, new: str, *, replace_all: bool = False) -> Re
         _check_size(file.text, place)
         _check_depth(file.text, place)
     ends = LineEnds(file.text)
-    pieces = tuple(
-        Piece(place.span.start, place.span.end, compose(file.text, place, ends)) for place in match.places
-    )
+    pieces = tuple(Piece(place.start, place.end, compose(file.text, place, ends)) for place in match.places)
     done = splice(data, file, pieces, match.tier)
     if done.data == data:
         raise ToolError(
@@ -89,7 +87,7 @@ def replace(data: bytes, old: str, new: str, *, replace_all: bool = False) -> Re
 def _check_size(text: str, place: Place) -> None:
     """A last line of defence: no way of looking at a text may take much more of it than was sent."""
     sent = place.pair.old.count("\n") + 1
-    found = len(split_lines(text[place.span.start : place.span.end])[0])
+    found = len(split_lines(text[place.start : place.end])[0])
     if found > max(sent + 3, 2 * sent):
         raise ToolError(
             f"old_string has {sent} lines, but what it would replace has {found}. Nothing was written. Read "
@@ -102,10 +100,10 @@ def _check_depth(text: str, place: Place) -> None:
     is not clear: a model that leaves the indentation out may mean it for all lines, or for the first."""
     if "\n" not in place.pair.old and "\n" not in with_newlines(place.pair.new):
         return
-    start = place.span.start
+    start = place.start
     while start and text[start - 1] in BLANKS:
         start -= 1
-    before = text[start : place.span.start]
+    before = text[start : place.start]
     if not before or (start and text[start - 1] not in "\r\n"):
         return
     old, new = (_solid(one) for one in (place.pair.old, place.pair.new))
@@ -116,7 +114,7 @@ def _check_depth(text: str, place: Place) -> None:
     is_clear = len(old) > 1 or all(line.startswith(depth) for line in new[1:])
     if is_same and (is_clear or (depth == before and _steps_out(new, depth))):
         return
-    line = text_line(text, place.span.start)
+    line = text_line(text, place.start)
     raise ToolError(
         f"old_string begins after the indentation of line {line}, so that it is not clear how deep the lines "
         f"of new_string are to stand. Nothing was written. Send both with the whole indentation of "
@@ -177,9 +175,8 @@ def compose(text: str, place: Place, line_ends: LineEnds) -> str:
     lone carriage return that was sent within a line stays one. Raises ToolError when a changed line would
     turn bytes that are no text into U+FFFD.
     """
-    span, pair = place.span, place.pair
-    block = text[span.start : span.end]
-    end = line_ends.at(span, block)
+    pair, block = place.pair, text[place.start : place.end]
+    end = line_ends.at(place, block)
     new = with_newlines(pair.new) if end == "\r" else pair.new.replace("\r\n", "\n")
     kinds = set(TERMINATOR.findall(block)) if "\r" in block else set()
     if place.reindent is None and len(kinds) < 2 and with_newlines(block) == pair.old:
@@ -247,14 +244,14 @@ class LineEnds:
         self._looked = range(0)
         self._found = ""
 
-    def at(self, span: Span, block: str) -> str:
+    def at(self, place: Place, block: str) -> str:
         """The block's own, else that of the line it stands in, else the most frequent one before it."""
         if "\r" not in self._text:
             return "\n"
         if "\n" in block or "\r" in block:
             return usual_terminator(block)
-        if span.end not in self._looked:
-            after = TERMINATOR.search(self._text, span.end)
-            self._found = after[0] if after is not None else usual_terminator(self._text[: span.start])
-            self._looked = range(span.end, (after.start() if after is not None else len(self._text)) + 1)
+        if place.end not in self._looked:
+            after = TERMINATOR.search(self._text, place.end)
+            self._found = after[0] if after is not None else usual_terminator(self._text[: place.start])
+            self._looked = range(place.end, (after.start() if after is not None else len(self._text)) + 1)
         return self._found
