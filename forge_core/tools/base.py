@@ -72,6 +72,16 @@ class ToolParameter:
         return schema
 
 
+def object_schema(properties: Mapping[str, Any], required: Sequence[str]) -> dict[str, Any]:
+    """The JSON schema of an object with these fields and no others."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """How a call ended. A tool's failure is a value: `success=False` and `error` in words for the model."""
@@ -260,12 +270,10 @@ class BaseTool(ABC):
 
     def json_schema(self) -> dict[str, Any]:
         """JSON schema of the parameters, of type object."""
-        return {
-            "type": "object",
-            "properties": {parameter.name: parameter.to_json_schema() for parameter in self.parameters},
-            "required": [parameter.name for parameter in self.parameters if parameter.required],
-            "additionalProperties": False,
-        }
+        properties = {parameter.name: parameter.to_json_schema() for parameter in self.parameters}
+        return object_schema(
+            properties, [parameter.name for parameter in self.parameters if parameter.required]
+        )
 
     def definition(self) -> ToolDefinition:
         return ToolDefinition(self.name, self.description, self.json_schema())

@@ -27,7 +27,6 @@ class OutputStore:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
-        self._is_temporary = folder is None
         self._made: Path | None = None
         self._count = 0
         self._cleanup: weakref.finalize[[str], OutputStore] | None = None

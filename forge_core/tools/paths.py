@@ -98,7 +98,7 @@ def read_bytes(path: Path, context: ExecutionContext) -> bytes:
         )
     real = _judged(path, context)
     try:
-        with opened_folder(real.parent, _base(real, context)) as folder:
+        with opened_folder(real.parent, link_free_base(real, context)) as folder:
             descriptor = os.open(real.name, _READ, dir_fd=folder)
             with os.fdopen(descriptor, "rb") as file:
                 if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -133,7 +133,7 @@ def _elsewhere(path: Path, context: ExecutionContext) -> str:
     )
 
 
-def _base(real: Path, context: ExecutionContext) -> Path:
+def link_free_base(real: Path, context: ExecutionContext) -> Path:
     """The folder from which on no link is followed: the workspace for what lies in it, else the root."""
     root = real_path(context.root)
     return root if real.is_relative_to(root) else Path(real.anchor)

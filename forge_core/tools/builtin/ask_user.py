@@ -15,6 +15,7 @@ from forge_core.tools.base import (
     ToolCategory,
     ToolParameter,
     ToolResult,
+    object_schema,
 )
 
 MAX_QUESTIONS = 4
@@ -27,6 +28,35 @@ MAX_DESCRIPTION_CHARS = 500
 
 _SUMMARY_CHARS = 80
 _DECIDE = "Decide yourself what fits best, say in your answer what you assumed, and go on"
+
+
+def _text_schema(description: str) -> dict[str, Any]:
+    return {"type": "string", "description": description}
+
+
+_OPTION = object_schema(
+    {
+        "label": _text_schema(f"The answer, at most {MAX_LABEL_CHARS} characters."),
+        "description": _text_schema(f"What it means or costs, at most {MAX_DESCRIPTION_CHARS} characters."),
+    },
+    required=("label",),
+)
+_QUESTION = object_schema(
+    {
+        "question": _text_schema(f"The whole question, at most {MAX_QUESTION_CHARS} characters."),
+        "header": _text_schema(f"A word or two for a tab, at most {MAX_HEADER_CHARS} characters."),
+        "options": {
+            "type": "array",
+            "description": f"{MIN_OPTIONS} to {MAX_OPTIONS} different answers.",
+            "items": _OPTION,
+        },
+        "multi_select": {
+            "type": "boolean",
+            "description": "Whether several answers may be chosen. Default false.",
+        },
+    },
+    required=("question", "options"),
+)
 
 
 class AskUserTool(BaseTool):
@@ -45,45 +75,7 @@ class AskUserTool(BaseTool):
             "questions",
             "array",
             f"1 to {MAX_QUESTIONS} questions that do not depend on each other.",
-            items={
-                "type": "object",
-                "properties": {
-                    "question": {
-                        "type": "string",
-                        "description": f"The whole question, at most {MAX_QUESTION_CHARS} characters.",
-                    },
-                    "header": {
-                        "type": "string",
-                        "description": f"A word or two for a tab, at most {MAX_HEADER_CHARS} characters.",
-                    },
-                    "options": {
-                        "type": "array",
-                        "description": f"{MIN_OPTIONS} to {MAX_OPTIONS} different answers.",
-                        "items": {
-                            "type": "object",
-                            "properties": {
-                                "label": {
-                                    "type": "string",
-                                    "description": f"The answer, at most {MAX_LABEL_CHARS} characters.",
-                                },
-                                "description": {
-                                    "type": "string",
-                                    "description": "What it means or costs, at most "
-                                    f"{MAX_DESCRIPTION_CHARS} characters.",
-                                },
-                            },
-                            "required": ["label"],
-                            "additionalProperties": False,
-                        },
-                    },
-                    "multi_select": {
-                        "type": "boolean",
-                        "description": "Whether several answers may be chosen. Default false.",
-                    },
-                },
-                "required": ["question", "options"],
-                "additionalProperties": False,
-            },
+            items=_QUESTION,
         ),
     )
     category = ToolCategory.PLANNING

@@ -9,7 +9,7 @@ from typing import Any
 from forge_core.approval import Effect
 from forge_core.errors import ToolError
 from forge_core.tools.arguments import files_of, records_of, text_of
-from forge_core.tools.base import ExecutionContext, ToolParameter, ToolUse
+from forge_core.tools.base import ExecutionContext, ToolParameter, ToolUse, object_schema
 from forge_core.tools.editing.draft import Draft
 from forge_core.tools.editing.editing_tool import EditingTool
 from forge_core.tools.editing.file_changes import Change, current, target_of
@@ -17,17 +17,15 @@ from forge_core.tools.paths import locate
 
 MAX_EDITS = 200
 
-_EDIT = {
-    "type": "object",
-    "properties": {
+_EDIT = object_schema(
+    {
         "file_path": {"type": "string", "description": "Path of the file. Default: file_path of the call."},
         "old_string": {"type": "string", "description": "The exact text to replace, unique in the file."},
         "new_string": {"type": "string", "description": "The text to put there."},
         "replace_all": {"type": "boolean", "description": "Replace every place. Default false."},
     },
-    "required": ["old_string", "new_string"],
-    "additionalProperties": False,
-}
+    required=("old_string", "new_string"),
+)
 
 
 class MultiEditTool(EditingTool):

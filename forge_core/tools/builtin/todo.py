@@ -16,6 +16,7 @@ from forge_core.tools.base import (
     ToolCategory,
     ToolParameter,
     ToolResult,
+    object_schema,
 )
 
 MAX_ITEMS = 50
@@ -86,9 +87,8 @@ class TodoTool(BaseTool):
             "items",
             "array",
             "The whole list, in order. An empty list clears it.",
-            items={
-                "type": "object",
-                "properties": {
+            items=object_schema(
+                {
                     "content": {"type": "string", "description": 'What is to do: "Fix the parser".'},
                     "status": {"type": "string", "enum": [str(status) for status in TodoStatus]},
                     "active_form": {
@@ -96,9 +96,8 @@ class TodoTool(BaseTool):
                         "description": 'The same while it is being done: "Fixing the parser".',
                     },
                 },
-                "required": ["content", "status"],
-                "additionalProperties": False,
-            },
+                required=("content", "status"),
+            ),
         ),
     )
     category = ToolCategory.PLANNING

@@ -26,7 +26,7 @@ from forge_core.tools.editing.atomic_write import (
 from forge_core.tools.editing.content_checks import refuse_placeholders, syntax_warning
 from forge_core.tools.editing.diff import file_diff
 from forge_core.tools.editing.text import sha256
-from forge_core.tools.paths import MAX_TEXT_BYTES, file_status, read_bytes, shown
+from forge_core.tools.paths import MAX_TEXT_BYTES, file_status, link_free_base, read_bytes, shown
 
 if TYPE_CHECKING:
     from forge_core.permissions.sandbox import Sandbox
@@ -83,8 +83,8 @@ class Current:
 
 def target_of(path: Path, context: ExecutionContext) -> tuple[Target, str]:
     """The real path to write to, and its name for people."""
-    real, root = real_path(path), real_path(context.root)
-    return Target(real, root if real.is_relative_to(root) else Path(real.anchor)), shown(path, context)
+    real = real_path(path)
+    return Target(real, link_free_base(real, context)), shown(path, context)
 
 
 def current(path: Path, context: ExecutionContext) -> Current:

@@ -36,14 +36,9 @@ def answer(
     output = job.capture.take()
     error, summary = _verdict(job, how)
     standing = _standing(job, how, asked_for=asked_for, is_reachable=is_reachable)
-    told = [
-        *standing,
-        *notes,
-        *_hints(job, how, output),
-    ]
-    body = output.rstrip("\n") if output.strip() else "(no output)"
-    if how in (Attended.MOVED, Attended.TOOK_LONG) and not output.strip():
-        body = "(no output yet)"
+    told = [*standing, *notes, *_hints(job, how, output)]
+    is_running = how in (Attended.MOVED, Attended.TOOK_LONG)
+    body = output.rstrip("\n") if output.strip() else "(no output yet)" if is_running else "(no output)"
     return ToolResult(
         success=error is None,
         output="\n".join([body, *told]),
@@ -80,21 +75,19 @@ def job_answer(news: JobNews) -> ToolResult:
 
 def _standing(job: Job, how: Attended, *, asked_for: bool, is_reachable: bool) -> list[str]:
     """How the command stands, a note each."""
-    took = _took(job)
+    ended = [_took(job)] if job.process.exit_code == 0 else []
     left = processes_in_words(job.process.left)
     ways = f"job_output {job.id} shows its output, job_stop {job.id} ends it"
     file = f"; all of its output goes to {job.capture.kept_in}" if job.capture.kept_in else ""
     match how:
         case Attended.ENDED:
-            return [took] if job.process.exit_code == 0 else []
+            return ended
+        case Attended.LEFT_RUNNING if not is_reachable:
+            return [*ended, f"[still running in the background: {left}; it is ended with the session]"]
         case Attended.LEFT_RUNNING:
-            ended = [took] if job.process.exit_code == 0 else []
-            if not is_reachable:
-                return [*ended, f"[still running in the background: {left}; it is ended with the session]"]
             standing = f"[still running in the background as job {job.id}: {left}; {ways}{file}]"
             return [*ended, standing, *_apart(job)]
         case Attended.NO_ROOM:
-            ended = [took] if job.process.exit_code == 0 else []
             return [*ended, f"[it left running: {left}. This was ended: as many jobs run as may]"]
         case Attended.TOOK_LONG | Attended.MOVED:
             until = f"; it is stopped {job.timeout_s:g} s after its start" if job.timeout_s else ""
@@ -102,10 +95,8 @@ def _standing(job: Job, how: Attended, *, asked_for: bool, is_reachable: bool) -
                 why = "the user moved it to the background: it is now"
             else:
                 why = "runs in the background as" if asked_for else "it still runs, in the background now as"
-            return [
-                f"[{why} job {job.id}{until}; {ways}; its end is told with the next message{file}]",
-                *_apart(job),
-            ]
+            standing = f"[{why} job {job.id}{until}; {ways}; its end is told with the next message{file}]"
+            return [standing, *_apart(job)]
         case _:
             return []
 
@@ -131,22 +122,15 @@ def _apart(job: Job) -> list[str]:
 
 def _verdict(job: Job, how: Attended) -> tuple[str | None, str]:
     """The error, None on success, and the card's summary."""
+    ended = "the command and what it started were ended. Its output:"
     match how:
         case Attended.TIMED_OUT:
-            return (
-                f"timed out after {job.timeout_s:g} s; the command and what it started were ended. Its "
-                "output:",
-                "timed out",
-            )
+            return f"timed out after {job.timeout_s:g} s; {ended}", "timed out"
         case Attended.INTERRUPTED:
-            return (
-                "interrupted by the user; the command and what it started were ended. Its output:",
-                "interrupted",
-            )
+            return f"interrupted by the user; {ended}", "interrupted"
         case Attended.TOOK_LONG | Attended.MOVED:
             return None, f"job {job.id}"
-    code = job.process.exit_code or 0
-    if code:
+    if code := job.process.exit_code or 0:
         return code_in_words(code), f"exit {code}"
     return None, "exit 0" if how is not Attended.LEFT_RUNNING else f"exit 0, job {job.id}"
 
@@ -156,10 +140,10 @@ def _hints(job: Job, how: Attended, output: str) -> list[str]:
     sandbox = job.order.sandbox
     if how is not Attended.ENDED or not job.process.exit_code or sandbox is None:
         return []
-    hints: list[str] = []
-    tail = output[-_LOOKED_AT:]
     if sandbox.state.strength == "off":
         return []
+    hints: list[str] = []
+    tail = output[-_LOOKED_AT:]
     if not job.order.network and any(words in tail for words in _NO_NETWORK):
         hints.append("[the sandbox has no network; with network=true the user is asked for it]")
     if not job.order.network and _REFUSED in tail.lower():

@@ -72,20 +72,13 @@ async def exit_of(process: subprocess.Popen[bytes]) -> int:
     """The process's return code, once it has ended; it is reaped then."""
     if process.poll() is not None:
         return process.returncode
-    loop = asyncio.get_running_loop()
-    ended = asyncio.Event()
     try:
-        descriptor = os.pidfd_open(process.pid)
+        await _end_of(process.pid)
     except (AttributeError, OSError):
+        loop = asyncio.get_running_loop()
+        ended = asyncio.Event()
         threading.Thread(target=_wait_in_thread, args=(process, loop, ended), daemon=True).start()
         await ended.wait()
-        return process.wait()
-    try:
-        loop.add_reader(descriptor, ended.set)
-        await ended.wait()
-    finally:
-        loop.remove_reader(descriptor)
-        os.close(descriptor)
     return process.wait()
 
 
@@ -108,16 +101,21 @@ async def all_end(pids: Iterable[int]) -> None:
     of a second in any case where that cannot be watched."""
     for pid in pids:
         try:
-            descriptor = os.pidfd_open(pid)
+            await _end_of(pid)
         except ProcessLookupError:
             continue
         except (AttributeError, OSError):
             await asyncio.sleep(_POLL_S)
             return
-        try:
-            await readable(descriptor)
-        finally:
-            os.close(descriptor)
+
+
+async def _end_of(pid: int) -> None:
+    """Returns when the process has ended. Raises AttributeError or OSError where it cannot be watched."""
+    descriptor = os.pidfd_open(pid)
+    try:
+        await readable(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _wait_in_thread(
