@@ -32,7 +32,7 @@ class View:
         self.region = Region(0, 0, WIDTH, HEIGHT)
         self.selected: Selected | None = None
         self.calls: list[str] = []
-        self.status = ""
+        self.find_status = ""
 
     @property
     def selected_text(self) -> str:
@@ -64,11 +64,8 @@ class View:
     def release_mouse(self) -> None:
         self.calls.append("release")
 
-    def repaint(self) -> None:
-        self.calls.append("repaint")
-
-    def show_find_status(self, status: str) -> None:
-        self.status = status
+    def refresh(self) -> None:
+        self.calls.append("refresh")
 
     def report_fault(self, error: Exception) -> None:
         raise error
@@ -138,12 +135,12 @@ async def test_the_finder_steps_through_matches_and_shows_their_number() -> None
     view = View("one two", "two", "three two")
     finder = Finder(view)
     finder.find("two")
-    assert view.status == "3/3"
+    assert view.find_status == "3/3"
     finder.older_match()
-    assert view.status == "2/3" and finder.current is not None and finder.current.block == 1
+    assert view.find_status == "2/3" and finder.current is not None and finder.current.block == 1
     finder.newer_match()
     finder.newer_match()
-    assert view.status == "1/3", "after the last match comes the first"
+    assert view.find_status == "1/3", "after the last match comes the first"
 
 
 async def test_a_finder_that_is_reset_forgets_the_match_and_its_status() -> None:
@@ -152,6 +149,6 @@ async def test_a_finder_that_is_reset_forgets_the_match_and_its_status() -> None
     finder.find("two")
     view.model.clear()
     finder.reset()
-    assert view.status == "" and finder.current is None
+    assert view.find_status == "" and finder.current is None
     finder.find("two")
-    assert view.status == "no match"
+    assert view.find_status == "no match"

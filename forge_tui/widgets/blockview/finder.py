@@ -6,18 +6,21 @@ import asyncio
 import re
 import time
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from textual.timer import Timer
 
 from forge_tui.widgets.blockview.blocks import Block, Passage, letters_of
-from forge_tui.widgets.blockview.layout import Frame, Hold, Layout, Spot
+from forge_tui.widgets.blockview.layout import Hold, Layout, Spot
 from forge_tui.widgets.blockview.rows import NO_LINE, Rendered, Row
 from forge_tui.widgets.blockview.selection import overlaid
 from forge_tui.widgets.blockview.styles import TranscriptStyles
+
+if TYPE_CHECKING:
+    from forge_tui.widgets.blockview.view import BlockView
 
 _SLICE_S = 0.005
 """How long the event loop is held at a time: less than a frame."""
@@ -29,32 +32,10 @@ _OPEN_BLOCKS = 64
 """Blocks from the end that may still change while a turn runs."""
 
 
-class SearchedView(Protocol):
-    """The view that a `Finder` searches."""
-
-    @property
-    def model(self) -> Layout: ...
-
-    @property
-    def frame(self) -> Frame: ...
-
-    def move(self, step: Callable[[], None]) -> None:
-        """Scroll by `step`, which acts on the layout."""
-
-    def repaint(self) -> None:
-        """Paint all rows again."""
-
-    def show_find_status(self, status: str) -> None: ...
-
-    def report_fault(self, error: Exception) -> None: ...
-
-    def set_interval(self, interval: float, callback: Callable[[], None], /) -> Timer: ...
-
-
 class Finder:
     """Finds text in a view: marks the matches, and moves the view from one to the next."""
 
-    def __init__(self, view: SearchedView) -> None:
+    def __init__(self, view: BlockView) -> None:
         self.search = TextSearch(view.model)
         self.current: Spot | None = None
         """The match that the view was moved to."""
@@ -89,7 +70,7 @@ class Finder:
         self.search.forget()
         self._show_status()
         self._view.move(self._view.model.settle if is_kept else self._return)
-        self._view.repaint()
+        self._view.refresh()
 
     def find(self, needle: str) -> None:
         """Find another text, beginning with the nearest match above the end of what was in view."""
@@ -100,7 +81,7 @@ class Finder:
         self._from = self._end_of_view()
         self.search.begin(needle, self._from[0])
         self.cancel()
-        self._view.repaint()
+        self._view.refresh()
         self._continue()
 
     def reset(self) -> None:
@@ -151,7 +132,7 @@ class Finder:
     def _follow(self) -> None:
         if self.search.follow():
             self._show_status()
-            self._view.repaint()
+            self._view.refresh()
 
     def _find_first(self) -> None:
         """Go to the nearest match above the end of the view; below it only when everything was searched."""
@@ -233,7 +214,7 @@ class Finder:
             self._view.model.move_to_line(block, line, start)
 
         self._view.move(go)
-        self._view.repaint()
+        self._view.refresh()
 
     def _leave_match(self, *, is_kept: bool) -> None:
         self.current = self._passage = None
@@ -254,7 +235,7 @@ class Finder:
             status = f"–/{search.total:,}" if search.hits else "no match"
         else:
             status = f"{self._number(self.current):,}/{search.total:,}"
-        self._view.show_find_status(status)
+        self._view.find_status = status
 
     def _number(self, spot: Spot) -> int:
         """Return the number of the current match among all."""

@@ -271,7 +271,7 @@ class Layout:
     def move_to(self, block: int, row: int) -> None:
         """Puts a row at the top, or as near to it as the end allows."""
         self._top, self._hold = (block, row), None
-        self._settle_end()
+        self.settle()
 
     def move_to_line(self, block: int, line: int, at: int) -> None:
         """Brings a character into view: not at all where it shows already, else a third down."""
@@ -309,7 +309,7 @@ class Layout:
         if place is not None and self.blocks:
             self._hold, place.shape = place, None
             self._find_hold()
-            self._settle_end()
+            self.settle()
 
     def can_lose(self, count: int) -> bool:
         """Whether the last `count` blocks can go without a move of what shows: the end is followed, or there
@@ -333,10 +333,7 @@ class Layout:
         self.scroll(-y)
 
     def settle(self) -> None:
-        """Follows the end again where the window is at it."""
-        self._settle_end()
-
-    def _settle_end(self) -> None:
+        """Follow the end again if the window is at it."""
         if not self.blocks:
             self.follows_end = True
             return

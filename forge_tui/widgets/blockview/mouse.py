@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from textual import events
-from textual.geometry import Region, Size
 from textual.timer import Timer
 
 from forge_tui.widgets.blockview import selection as selecting
 from forge_tui.widgets.blockview.blocks import Block
-from forge_tui.widgets.blockview.layout import Frame, Layout, Spot
+from forge_tui.widgets.blockview.layout import Spot
 from forge_tui.widgets.blockview.selection import Selected
+
+if TYPE_CHECKING:
+    from forge_tui.widgets.blockview.view import BlockView
 
 WHEEL_ROWS = 3
 _EDGE_S = 0.05
@@ -20,47 +21,10 @@ _EDGE_S = 0.05
 _FASTEST_ROWS = 8
 
 
-class PointedView(Protocol):
-    """The view that a `Mouse` acts on."""
-
-    selected: Selected | None
-
-    @property
-    def model(self) -> Layout: ...
-
-    @property
-    def frame(self) -> Frame: ...
-
-    @property
-    def size(self) -> Size: ...
-
-    @property
-    def region(self) -> Region: ...
-
-    def show(self) -> None:
-        """Bring the frame up to date."""
-
-    def scroll_rows(self, delta: int) -> None: ...
-
-    def select(self, selected: Selected | None) -> None: ...
-
-    def announce_selection(self) -> None:
-        """Called when the mouse has made a selection."""
-
-    def toggle_at(self, y: int, act: Callable[[], bool]) -> bool:
-        """Fold or unfold something at row `y`; return whether anything changed."""
-
-    def capture_mouse(self) -> None: ...
-
-    def release_mouse(self) -> None: ...
-
-    def set_interval(self, interval: float, callback: Callable[[], None], /) -> Timer: ...
-
-
 class Mouse:
     """Handles the mouse events of a view, which passes them on."""
 
-    def __init__(self, view: PointedView) -> None:
+    def __init__(self, view: BlockView) -> None:
         self.pointer: tuple[int, int] | None = None
         """The cell under the pointer, also outside of the view while something is dragged."""
         self.edge_timer: Timer | None = None

@@ -213,13 +213,6 @@ class BlockView(ScrollView):
         self._refresh_rows(changed)
         internals.paint_now(self)
 
-    def repaint(self) -> None:
-        """Paint all rows again, with other matches marked."""
-        self.refresh()
-
-    def show_find_status(self, status: str) -> None:
-        self.find_status = status
-
     def report_fault(self, error: Exception) -> None:
         """Let the app end with an error from a callback of the event loop."""
         internals.report_fault(self.app, error)
