@@ -71,8 +71,8 @@ class ActivityLine(Widget):
     def __init__(
         self,
         clock: Callable[[], float],
-        on_tick: Callable[[], None] | None = None,
-        progress: Callable[[], str] = lambda: "",
+        on_tick: Callable[[], None],
+        progress: Callable[[], str],
     ) -> None:
         """`progress` gives what the work comes to so far, in place of "Working"; read when it is drawn."""
         super().__init__()
@@ -190,8 +190,7 @@ class ActivityLine(Widget):
 
     def _tick(self) -> None:
         self.refresh()
-        if self._on_tick is not None:
-            self._on_tick()
+        self._on_tick()
 
     def _forget_note(self) -> None:
         self.said, self._note_timer = "", None

@@ -39,11 +39,6 @@ ArgumentValues: TypeAlias = Callable[[str], Sequence[ArgumentValue]]
 """Command name → the values of its argument that only the screen or the session knows."""
 
 
-def no_values(command: str) -> Sequence[ArgumentValue]:
-    """Every command's argument is what its own words say."""
-    return ()
-
-
 def offer(text: str, argument_values: ArgumentValues) -> Offer:
     """How `text`, with the cursor at its end, can be completed."""
     if not text.startswith("/") or "\n" in text or text.startswith("//"):
@@ -128,7 +123,7 @@ class CompletionPopup(ChoiceList):
     }
     """
 
-    def __init__(self, argument_values: ArgumentValues = no_values) -> None:
+    def __init__(self, argument_values: ArgumentValues) -> None:
         super().__init__()
         self._argument_values = argument_values
         self._found: tuple[Candidate, ...] = ()

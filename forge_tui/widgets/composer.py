@@ -55,16 +55,6 @@ def is_newline(key: str) -> bool:
     return key in _NEWLINES or key.endswith("\r")  # with a modifier, as xterm's modifyOtherKeys reports Enter
 
 
-def nothing_queued() -> str | None:
-    """No message waits."""
-    return None
-
-
-def always() -> bool:
-    """Enter is always meant for the composer."""
-    return True
-
-
 class Composer(TextArea):
     """The input. Grows from one line to eight; the cursor does not blink."""
 
@@ -104,10 +94,10 @@ class Composer(TextArea):
     def __init__(
         self,
         popup: CompletionPopup,
-        recall: Callable[[], str | None] = nothing_queued,
-        may_send: Callable[[], bool] = always,
+        recall: Callable[[], str | None],
+        may_send: Callable[[], bool],
     ) -> None:
-        """`may_send` tells whether an Enter is meant for the composer."""
+        """`recall` takes the last queued message back; `may_send` tells whether Enter sends."""
         super().__init__(
             soft_wrap=True,
             show_line_numbers=False,

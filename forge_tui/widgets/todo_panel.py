@@ -35,15 +35,15 @@ class Todo:
         return safe_line(self.active_form or self.text)
 
 
-def window(todos: Sequence[Todo], rows: int = MAX_ROWS) -> tuple[int, int]:
+def window(todos: Sequence[Todo]) -> tuple[int, int]:
     """The first and the end of the tasks that show: one that is done, then what is and comes next."""
-    if len(todos) <= rows:
+    if len(todos) <= MAX_ROWS:
         return 0, len(todos)
     current = next((i for i, todo in enumerate(todos) if todo.state == "in_progress"), None)
     if current is None:
         current = next((i for i, todo in enumerate(todos) if todo.state == "pending"), len(todos) - 1)
-    first = min(max(current - 1, 0), len(todos) - rows)
-    return first, first + rows
+    first = min(max(current - 1, 0), len(todos) - MAX_ROWS)
+    return first, first + MAX_ROWS
 
 
 def summary(todos: Sequence[Todo], width: int) -> str:

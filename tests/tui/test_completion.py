@@ -7,7 +7,7 @@ import pytest
 from forge_core.commands import specs
 from forge_core.commands.specs import SPECS, ArgumentValue
 from forge_core.config.models import ForgeConfig
-from forge_tui.widgets.completion import no_values, offer
+from forge_tui.widgets.completion import offer
 from tests.support.chat_app import make_app, ready, say, shown, type_text, until
 
 pytestmark = pytest.mark.slow
@@ -43,7 +43,7 @@ def test_letters_narrow_the_offer_and_a_keyword_finds_too() -> None:
     assert labels("/th") == ["/theme", "/thinking"]
     assert labels("/the") == ["/theme"]
     assert labels("/dark")[0] == "/theme"
-    assert offer("/dark", no_values).candidates[0].is_sure is False
+    assert offer("/dark", lambda command: ()).candidates[0].is_sure is False
 
 
 def test_nothing_is_offered_for_text_paths_and_several_lines() -> None:

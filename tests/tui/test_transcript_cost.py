@@ -82,7 +82,7 @@ class History:
 
     def fold_all(self) -> None:
         for _ in range(20):
-            self.conversation.toggle_cards()
+            self.conversation.calls.folding.toggle_all()
             self.frame()
 
 

@@ -20,7 +20,7 @@ from forge_tui import workers
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.activity import MOUSE_LENT
-from forge_tui.widgets.diff import Patch, language_of_file, read_patch
+from forge_tui.widgets.diff import Patch, language_of, read_patch
 from forge_tui.widgets.diff.diff_pane import DiffPane, Place
 from forge_tui.widgets.diff.file_list import FileList, list_width
 
@@ -168,7 +168,7 @@ class DiffScreen(workers.FaultsEndTheApp, Overlay[None]):
         elif self._patch.remark or not len(self._read):
             self.pane.show_words(self._patch.remark or "There is nothing to show of it.")
         else:
-            language = language_of_file(file.path)
+            language = language_of(file.path)
             self.pane.show_patch(self._read, language, is_split=self._splits, place=place, is_last=is_last)
         self._drawn_split = self._splits
         self._say()

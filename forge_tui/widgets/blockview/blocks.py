@@ -118,12 +118,25 @@ class Passage:
     number: int = 0
 
 
-class TextBlock(Block):
-    """Plain text as it is, under a title where there is one: the output of a command."""
+class LinesBlock(Block):
+    """Plain text, line by line."""
+
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__()
+        self._lines = lines
+
+    def find_text(self) -> str:
+        return "\n".join(self._lines)
+
+    def estimate(self, width: int) -> int:
+        return self.gap + estimate_rows(self._lines, width)
+
+
+class TextBlock(LinesBlock):
+    """The output of a command as it is, under a title if it has one."""
 
     def __init__(self, text: str, title: str = "") -> None:
-        super().__init__()
-        self._lines = safe_text(text).rstrip("\n").split("\n")
+        super().__init__(safe_text(text).rstrip("\n").split("\n"))
         self._title = safe_line(title)
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
@@ -134,20 +147,19 @@ class TextBlock(Block):
                 canvas.text([(line.expandtabs(8), styles.text)], original=line)
 
     def find_text(self) -> str:
-        return "\n".join([self._title, *self._lines] if self._title else self._lines)
+        return f"{self._title}\n{super().find_text()}" if self._title else super().find_text()
 
     def estimate(self, width: int) -> int:
-        return self.gap + bool(self._title) + estimate_rows(self._lines, width)
+        return super().estimate(width) + bool(self._title)
 
 
-class UserBlock(Block):
-    """What the person sent: an accent bar on a quiet ground."""
+class UserBlock(LinesBlock):
+    """A message of the user: an accent bar on a quiet background."""
 
     is_landmark = True
 
     def __init__(self, text: str) -> None:
-        super().__init__()
-        self._lines = safe_text(text).rstrip().split("\n")
+        super().__init__(safe_text(text).rstrip().split("\n"))
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         bar = [Segment(MARGIN), Segment("▎", styles.user_bar), Segment(" ", styles.user)]
@@ -155,24 +167,17 @@ class UserBlock(Block):
             for line in self._lines:
                 canvas.text([(line.expandtabs(4), styles.user)], fill=styles.user, original=line)
 
-    def find_text(self) -> str:
-        return "\n".join(self._lines)
 
-    def estimate(self, width: int) -> int:
-        return self.gap + estimate_rows(self._lines, width)
-
-
-class NoticeBlock(Block):
-    """A line from Forge itself: a retry's wait, a limit near, a failed turn."""
+class NoticeBlock(LinesBlock):
+    """A notice from Forge itself: the wait before a retry, a limit that is near, a failed turn."""
 
     def __init__(self, text: str, level: Level, is_final: bool = False) -> None:
-        super().__init__()
-        self.say(text, level)
+        super().__init__([])
+        self.set_text(text, level)
         self._is_final = is_final
-        """Whether the turn ended by it; only then an error stands out."""
+        """Whether it ended the turn; only then does an error stand out."""
 
-    def say(self, text: str, level: Level) -> None:
-        """Says this from now on."""
+    def set_text(self, text: str, level: Level) -> None:
         self._lines = safe_text(text).rstrip("\n").split("\n")
         self.level: Level = level
         self.changed()
@@ -188,12 +193,6 @@ class NoticeBlock(Block):
         with canvas.indented(GUTTER, first):
             for line in self._lines:
                 canvas.text([(line.expandtabs(4), text)])
-
-    def find_text(self) -> str:
-        return "\n".join(self._lines)
-
-    def estimate(self, width: int) -> int:
-        return self.gap + estimate_rows(self._lines, width)
 
 
 def letters_of(text: str) -> str:

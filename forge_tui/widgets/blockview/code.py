@@ -67,8 +67,9 @@ def highlight(text: str, language: str, state: State = START) -> tuple[list[list
     return _by_line(tokens)[: len(lines)], tuple(stack)
 
 
+@lru_cache(maxsize=256)
 def language_of(path: str) -> str:
-    """The language that a file's name tells, or ""."""
+    """Return the language of a file by its name, or ""."""
     from pygments.lexers import find_lexer_class_for_filename  # type: ignore[import-untyped]
     from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 
 class Heights:
     """The heights of a growing sequence of blocks, in rows."""
 
-    def __init__(self, heights: Iterable[int] = ()) -> None:
+    def __init__(self) -> None:
         self._heights: list[int] = []
         self._tree: list[int] = [0]
         self.total = 0
-        for height in heights:
-            self.append(height)
 
     def __len__(self) -> int:
         return len(self._heights)

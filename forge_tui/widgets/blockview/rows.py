@@ -26,19 +26,20 @@ NO_LINE = -1
 """`Row.line` of a row that holds no text of its own (a gap, a rule)."""
 _LEAST_ROOM = 16
 """Cells for text that deep nesting leaves."""
+_TAB_CELLS = 4
 _INDENTS_KEPT = 2
 """Indents that are kept however narrow it is."""
 
 
-def without_tabs(spans: Iterable[Span], stop: int = 4) -> list[Span]:
-    """`spans` of one line with tabs as spaces up to the next multiple of `stop` cells."""
+def without_tabs(spans: Iterable[Span]) -> list[Span]:
+    """`spans` of one line with tabs as spaces up to the next multiple of 4 cells."""
     expanded: list[Span] = []
     column = 0
     for text, style in spans:
         first, *rest = text.split("\t")
         shown = first
         for part in rest:
-            shown += " " * (stop - (column + cell_len(shown)) % stop) + part
+            shown += " " * (_TAB_CELLS - (column + cell_len(shown)) % _TAB_CELLS) + part
         column += cell_len(shown)
         expanded.append((shown, style))
     return expanded
@@ -144,6 +145,25 @@ class Rendered:
     sides: dict[int, Side] = field(default_factory=dict)
     """The lines that belong to one version of a file alone; a selection takes those of one side."""
 
+    def extend(self, other: Rendered) -> None:
+        """Add rows and lines below; their line numbers must already be those that they have here."""
+        self.rows += other.rows
+        self.lines += other.lines
+        self.leads |= other.leads
+        self.originals |= other.originals
+        self.sides |= other.sides
+
+    def added_since(self, rows: int, lines: int) -> Rendered:
+        """Return what was added after so many rows and lines; the line numbers stay."""
+        new = range(lines, len(self.lines))
+        return Rendered(
+            self.rows[rows:],
+            self.lines[lines:],
+            {line: self.leads[line] for line in new if line in self.leads},
+            {line: self.originals[line] for line in new if line in self.originals},
+            {line: self.sides[line] for line in new if line in self.sides},
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -204,8 +224,8 @@ class Canvas:
         return min(self.width, self._measure)
 
     @property
-    def place(self) -> object:
-        """What rows depend on that are added now, besides what they show."""
+    def position(self) -> object:
+        """What the rows that are added now depend on, besides what they show."""
         return (
             self._width,
             self._measure,
@@ -242,17 +262,16 @@ class Canvas:
             self.rendered.rows.append(Row(segments, NO_LINE, 0, 0, 0))
 
     def adopt(self, other: Canvas) -> None:
-        """Adds what another canvas collected; it must hold the decoration already."""
-        offset = len(self.rendered.lines)
-        for row in other.rendered.rows:
+        """Add what another canvas has collected, decoration included; `other` must not be used afterwards."""
+        rendered, offset = other.rendered, len(self.rendered.lines)
+        for row in rendered.rows:
             for part in row.parts:
                 if part.line != NO_LINE:
                     part.line += offset
-        self.rendered.rows += other.rendered.rows
-        self.rendered.lines += other.rendered.lines
-        self.rendered.leads |= {line + offset: lead for line, lead in other.rendered.leads.items()}
-        self.rendered.originals |= {line + offset: text for line, text in other.rendered.originals.items()}
-        self.rendered.sides |= {line + offset: side for line, side in other.rendered.sides.items()}
+        rendered.leads = {line + offset: lead for line, lead in rendered.leads.items()}
+        rendered.originals = {line + offset: text for line, text in rendered.originals.items()}
+        rendered.sides = {line + offset: side for line, side in rendered.sides.items()}
+        self.rendered.extend(rendered)
 
     def decoration(self, spans: Sequence[Span]) -> None:
         """Adds a row that no selection touches."""

@@ -63,8 +63,8 @@ class BlockView(ScrollView):
     find_status: var[str] = var("")
     """ "3/17", "no match", or empty while nothing is searched for."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id, classes=classes)
+    def __init__(self) -> None:
+        super().__init__()
         self.model = Layout()
         self.frame = Frame((), (), 0, 0)
         """What was shown last."""

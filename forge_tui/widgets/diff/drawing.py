@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from operator import attrgetter
 
 from rich.segment import Segment
 from rich.style import Style
 
 from forge_core.text_width import clip, wrap_cells
-from forge_tui.widgets.blockview.code import Token, highlight, language_of
+from forge_tui.widgets.blockview.code import Token, highlight
 from forge_tui.widgets.blockview.rows import Canvas, Column, Side, Span, without_tabs
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.diff.patch import Hunk, Patch, Stretch
@@ -23,12 +23,6 @@ SPLIT_FROM = 118
 """Cells of a block from which a diff in it is drawn side by side: a screen of 120 columns without the scroll
 bar and a margin."""
 OPEN_END = "no newline at end of file"
-
-
-@lru_cache(maxsize=256)
-def language_of_file(path: str) -> str:
-    """The language that a file's name tells, or ""."""
-    return language_of(path)
 
 
 def tokens_of(lines: Sequence[str], language: str) -> list[list[Token]]:
@@ -117,10 +111,10 @@ def draw_patch(
     return hidden
 
 
-def draw_gap(canvas: Canvas, styles: TranscriptStyles, look: Look, text: str = "") -> None:
-    """The quiet row between two hunks, with a word about what lies there."""
+def draw_gap(canvas: Canvas, styles: TranscriptStyles, look: Look) -> None:
+    """Add the quiet row between two hunks."""
     dots = "⋮".rjust(look.old_digits or look.new_digits)
-    canvas.decoration([(clip(f"{dots}   {text}".rstrip(), canvas.width), styles.faint)])
+    canvas.decoration([(clip(dots, canvas.width), styles.faint)])
 
 
 def draw_stretches(
@@ -259,18 +253,10 @@ def _code(stretches: Sequence[Stretch], language: str) -> Iterator[_Code]:
     """The tokens of each stretch; either side is read as one piece, so that a string may span lines."""
     sides = [
         iter(tokens_of([line for stretch in stretches for line in lines(stretch)], language))
-        for lines in (_old_lines, _new_lines)
+        for lines in (attrgetter("old"), attrgetter("new"))
     ]
     for stretch in stretches:
         yield _Code([next(sides[0]) for _ in stretch.old], [next(sides[1]) for _ in stretch.new])
-
-
-def _old_lines(stretch: Stretch) -> Sequence[str]:
-    return stretch.old
-
-
-def _new_lines(stretch: Stretch) -> Sequence[str]:
-    return stretch.new
 
 
 def _old_cell(stretch: Stretch, code: _Code, at: int, changed: Ranges) -> _Cell:

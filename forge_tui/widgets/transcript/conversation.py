@@ -57,13 +57,13 @@ class Conversation:
         self._retry: RetryStatus | None = None
         """Of a request whose end is not known yet."""
         self.thinking: ThinkingSetting = "folded"
-        self._calls = ToolCalls(layout, self.add)
+        self.calls = ToolCalls(layout, self.add)
         self._discarded = DiscardedAnswer(layout, self.answers)
 
     @property
     def has_clock(self) -> bool:
         """Whether something in it shows the time going by."""
-        return self._retry is not None or bool(self._calls.running)
+        return self._retry is not None or bool(self.calls.running)
 
     def apply(self, event: AgentEvent) -> None:
         """Takes one event. Answer text only reaches the blocks with `flush()`."""
@@ -71,7 +71,7 @@ class Conversation:
             self._follow_retry(self._retry, event)
         match event:
             case LLMStart():
-                self._calls.turn_went_on()
+                self.calls.turn_went_on()
                 self._discarded.call_started()
             case LLMChunk(kind="answer", text=text) if text:
                 self._finish_reasoning(event.timestamp)
@@ -88,13 +88,13 @@ class Conversation:
             case ToolStart():
                 self.finish_text(event.timestamp)
                 self._discarded.remove()
-                self._calls.start(event)
+                self.calls.start(event)
             case ToolProgress():
-                self._calls.progress(event)
+                self.calls.progress(event)
             case ToolEnd():
-                self._calls.end(event)
+                self.calls.end(event)
             case Permission(decision="deny"):
-                self._calls.denied(event)
+                self.calls.denied(event)
             case Retry():
                 if event.discards_answer:
                     self.finish_text(event.timestamp)
@@ -151,19 +151,7 @@ class Conversation:
     def tick(self, now: float) -> bool:
         """Moves the running cards' times on; whether any shows."""
         has_moved = self._retry is not None and self._retry.tick(now)
-        return self._calls.tick(now) or has_moved
-
-    def stop_clock(self, call_id: str) -> None:
-        """The call waits for the person; it may not have begun here yet."""
-        self._calls.stop_clock(call_id)
-
-    def go_on_clock(self, call_id: str, now: float) -> None:
-        """The person has answered."""
-        self._calls.go_on_clock(call_id, now)
-
-    def toggle_cards(self) -> None:
-        """Unfolds all cards and thoughts, or folds all when all are unfolded."""
-        self._calls.toggle_all()
+        return self.calls.tick(now) or has_moved
 
     def show_thinking(self, thinking: ThinkingSetting) -> None:
         """Shows the reasoning, past and to come, in this way."""
@@ -184,7 +172,7 @@ class Conversation:
         self._answer = self._open = self._reasoning = self._retry = None
         self._discarded.forget()
         self.answers.clear()
-        self._calls.clear()
+        self.calls.clear()
 
     def _follow_retry(self, line: RetryStatus, event: AgentEvent) -> None:
         """Says on the line of retries what `event` tells of them."""
@@ -224,7 +212,7 @@ class Conversation:
         if self._reasoning is None:
             self.finish_text(now)
             self._discarded.remove()
-            self._reasoning = ReasoningBlock(now, self.thinking, self._calls.folding)
+            self._reasoning = ReasoningBlock(now, self.thinking, self.calls.folding)
             self._discarded.brought(self._reasoning)
             self.add(self._reasoning)
         self._reasoning.feed(safe_text(text))
@@ -236,7 +224,7 @@ class Conversation:
 
     def _end(self, event: AgentEnd) -> None:
         self.finish_text(event.timestamp)
-        self._calls.turn_ended(event)
+        self.calls.turn_ended(event)
         result = event.result
         if result.stopped_reason == "complete":
             self._discarded.remove()

@@ -129,5 +129,5 @@ class RetryStatus:
         before = self._text
         self._text = f"{self._event.reason if reason is None else reason} {text}".strip()
         if self._text != before:
-            self.block.say(self._text, level)
+            self.block.set_text(self._text, level)
         return self._text != before

@@ -27,11 +27,8 @@ class Transcript(BlockView):
     def __init__(
         self,
         thinking: ThinkingSetting = "folded",
-        *,
-        id: str | None = None,  # noqa: A002
-        classes: str | None = None,
     ) -> None:
-        super().__init__(id=id, classes=classes)
+        super().__init__()
         self.clock: Callable[[], float] = time.time
         """What the times of running cards are told by; the events' time stamps are of the same clock."""
         self._conversation = Conversation(self.model)
@@ -71,11 +68,11 @@ class Transcript(BlockView):
 
     def stop_clock(self, call_id: str) -> None:
         """From now on a call waits for the person, which is no time of its own."""
-        self._conversation.stop_clock(call_id)
+        self._conversation.calls.stop_clock(call_id)
 
     def go_on_clock(self, call_id: str) -> None:
         """The person has answered: the call's time goes on where it stopped."""
-        self._conversation.go_on_clock(call_id, self.clock())
+        self._conversation.calls.go_on_clock(call_id, self.clock())
 
     @property
     def answers(self) -> list[AnswerText]:
@@ -93,7 +90,7 @@ class Transcript(BlockView):
 
         def toggle() -> None:
             self.model.stay()
-            self._conversation.toggle_cards()
+            self._conversation.calls.folding.toggle_all()
             self.model.settle()
 
         self.move(toggle)

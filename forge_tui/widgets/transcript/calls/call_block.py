@@ -11,7 +11,7 @@ from typing import Literal
 
 from forge_tui.widgets.blockview.blocks import Block, Passage
 from forge_tui.widgets.blockview.folding import Fold
-from forge_tui.widgets.blockview.rows import NO_LINE, Canvas, Rendered, Row, Side
+from forge_tui.widgets.blockview.rows import NO_LINE, Canvas, Rendered
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 
 Part = Literal["header", "text", "calls", "earlier", "back", "on", "fold", "held"]
@@ -28,49 +28,33 @@ _MOST_PAGES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """What a part added to a canvas."""
+class DrawnPart:
+    """What a part of a block added to a canvas, to be added at the same position again without drawing it."""
 
-    looks: object
-    """What it showed."""
-    place: object
-    """What its rows depended on besides."""
-    rows: list[Row]
-    lines: list[str]
-    leads: dict[int, str]
-    originals: dict[int, str]
-    sides: dict[int, Side]
+    source: object
+    """What it shows."""
+    position: object
+    """What its rows depend on besides (see `Canvas.position`)."""
+    rendered: Rendered
+    """Lines by their numbers on the canvas."""
     handles: list[tuple[int, object]]
-    """Counted from its first row."""
+    """By row, counted from its first one."""
 
 
-def draw_piece(canvas: Canvas, looks: object, draw: Callable[[], None]) -> Piece:
-    """Draws a part; gives what it added."""
-    place, rendered = canvas.place, canvas.rendered
-    rows, lines, handles = len(rendered.rows), len(rendered.lines), len(canvas.handles)
+def draw_part(canvas: Canvas, source: object, draw: Callable[[], None]) -> DrawnPart:
+    """Draw a part on `canvas`; return what it added."""
+    position = canvas.position
+    rows, lines, handles = len(canvas.rendered.rows), len(canvas.rendered.lines), len(canvas.handles)
     draw()
-    added = range(lines, len(rendered.lines))
-    return Piece(
-        looks,
-        place,
-        rendered.rows[rows:],
-        rendered.lines[lines:],
-        {line: rendered.leads[line] for line in added if line in rendered.leads},
-        {line: rendered.originals[line] for line in added if line in rendered.originals},
-        {line: rendered.sides[line] for line in added if line in rendered.sides},
-        [(row - rows, handle) for row, handle in canvas.handles[handles:]],
-    )
+    added = canvas.rendered.added_since(rows, lines)
+    return DrawnPart(source, position, added, [(row - rows, mark) for row, mark in canvas.handles[handles:]])
 
 
-def lay_piece(canvas: Canvas, piece: Piece) -> None:
-    """Adds the rows of a part once more; its place must be the canvas's."""
-    rendered, above = canvas.rendered, len(canvas.rendered.rows)
-    rendered.rows += piece.rows
-    rendered.lines += piece.lines
-    rendered.leads |= piece.leads
-    rendered.originals |= piece.originals
-    rendered.sides |= piece.sides
-    canvas.handles += [(above + row, handle) for row, handle in piece.handles]
+def add_part(canvas: Canvas, part: DrawnPart) -> None:
+    """Add the rows of a part once more, at the position where it was drawn."""
+    above = len(canvas.rendered.rows)
+    canvas.rendered.extend(part.rendered)
+    canvas.handles += [(above + row, handle) for row, handle in part.handles]
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +275,7 @@ class CallList:
         self._blocks: list[CallBlock] = []
         self._first, self._end = 0, _PAGE
         """Which blocks show."""
-        self._pieces: dict[CallBlock, Piece] = {}
+        self._drawn: dict[CallBlock, DrawnPart] = {}
         """Their rows: an event draws only the call again that it changes."""
         self.count = 0
         """Calls; a group counts as many as it holds."""
@@ -348,21 +332,21 @@ class CallList:
         if self._first:
             canvas.mark(Handle(self._owner, "earlier"))
             canvas.decoration([(f"… {self._first:,} before (PageUp)", styles.accent)])
-        before, self._pieces = self._pieces, {}
+        before, self._drawn = self._drawn, {}
         for block in self._blocks[self._first : self._end]:
-            looks, piece = (block.revision, styles), before.get(block)
-            if piece is None or piece.looks != looks or piece.place != canvas.place:
-                piece = draw_piece(canvas, looks, partial(block.draw_in_list, canvas, styles))
+            source, part = (block.revision, styles), before.get(block)
+            if part is None or part.source != source or part.position != canvas.position:
+                part = draw_part(canvas, source, partial(block.draw_in_list, canvas, styles))
             else:
-                lay_piece(canvas, piece)
-            self._pieces[block] = piece
+                add_part(canvas, part)
+            self._drawn[block] = part
         if (more := len(self._blocks) - self._end) > 0:
             canvas.mark(Handle(self._owner, "calls"))
             canvas.decoration([(f"… {more:,} more below (PageDown)", styles.accent)])
 
     def draw_latest(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         """Adds a row for each of the latest calls."""
-        self._pieces.clear()
+        self._drawn.clear()
         if (more := len(self._blocks) - _LATEST) > 0:
             canvas.mark(Handle(self._owner, "text"))
             canvas.decoration([(f"… {more:,} before (Ctrl+O)", styles.muted)])

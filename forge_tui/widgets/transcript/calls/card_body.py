@@ -12,7 +12,7 @@ from forge_core.text_width import cell_len, clip, clip_middle
 from forge_tui.widgets.blockview.blocks import Passage
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.diff import Patch, draw_patch, language_of_file, read_patch
+from forge_tui.widgets.diff import Patch, draw_patch, language_of, read_patch
 from forge_tui.widgets.diff.drawing import Look, draw_gap
 from forge_tui.widgets.diff.patch import Hunk, Stretch
 from forge_tui.widgets.transcript.calls.call_block import PREVIEW, CallBlock, Handle
@@ -68,7 +68,7 @@ class Changes:
                 hidden += len(patch)
                 continue
             self._draw_name(number, canvas, styles)
-            left_out = draw_patch(patch, canvas, styles, language_of_file(diff.path), room)
+            left_out = draw_patch(patch, canvas, styles, language_of(diff.path), room)
             room -= len(patch) - left_out
             hidden += left_out
         return hidden
@@ -89,7 +89,7 @@ class Changes:
             if self._begins_hunk(first, number) and pieces[0] is shown[0]:
                 draw_gap(canvas, styles, Look.of(patch))
             part = Patch(hunks, patch.remarks if is_end else [])
-            draw_patch(part, canvas, styles, language_of_file(diff.path), len(part), patch)
+            draw_patch(part, canvas, styles, language_of(diff.path), len(part), patch)
 
     def _begins_hunk(self, at: int, file: int) -> bool:
         """Whether a piece is the first of another hunk of a file than the piece before it."""

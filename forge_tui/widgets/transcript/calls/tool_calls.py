@@ -101,10 +101,6 @@ class ToolCalls:
         if call_id in self._running:
             self._running[call_id].go_on(now)
 
-    def toggle_all(self) -> None:
-        """Unfolds all that folds, or folds all when all is unfolded, however much it is."""
-        self.folding.toggle_all()
-
     def clear(self) -> None:
         self._failed.clear()
         self._forget()

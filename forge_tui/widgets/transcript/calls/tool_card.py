@@ -196,22 +196,14 @@ class ToolCard(CallBlock):
 
     def _looks(self, styles: TranscriptStyles) -> tuple[Style, Style, Style, Style]:
         """The styles of sign, verb, target and result."""
-        strong = styles.text + styles.strong
-        match self.state:
-            case "running":
-                return styles.accent, strong, styles.text, styles.muted
-            case "done":
-                return styles.success, strong, styles.text, styles.muted
-            case "background":
-                return styles.accent, strong, styles.text, styles.muted
-            case "interrupted":
-                return styles.muted, styles.muted, styles.muted, styles.muted
-        match self.failure:
-            case "final":
-                return styles.error, strong, styles.text, styles.error
-            case "fresh":
-                return styles.text, strong, styles.text, styles.muted
-        return styles.muted, styles.muted, styles.muted, styles.muted
+        has_failed = self.state in ("failed", "denied")
+        strong, quiet = styles.text + styles.strong, styles.muted
+        if self.state == "interrupted" or (has_failed and self.failure == "recovered"):
+            return quiet, quiet, quiet, quiet
+        if has_failed and self.failure == "final":
+            return styles.error, strong, styles.text, styles.error
+        sign = {"running": styles.accent, "background": styles.accent, "done": styles.success}
+        return sign.get(self.state, styles.text), strong, styles.text, quiet
 
     def _result(self) -> str:
         words = {"denied": self._refusal, "interrupted": "interrupted"}.get(self.state, self._summary)
