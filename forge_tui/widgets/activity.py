@@ -65,6 +65,10 @@ class ActivityLine(Widget):
     is_mouse_lent: reactive[bool] = reactive(False)
     """Whether the mouse is the terminal's, which the right side says."""
 
+    _doing: reactive[str] = reactive("")
+    _queue_text: reactive[str] = reactive("")
+    _has_new_below: reactive[bool] = reactive(False)
+
     class NewBelowClicked(Message):
         """The person wants to see what is new."""
 
@@ -80,9 +84,6 @@ class ActivityLine(Widget):
         self._progress = progress
         self._on_tick = on_tick
         self._working: Working | None = None
-        self._queue_text = ""
-        self._has_new_below = False
-        self._doing = ""
         self._timer: Timer | None = None
         self._note_timer: Timer | None = None
 
@@ -130,21 +131,15 @@ class ActivityLine(Widget):
 
     def show_doing(self, text: str) -> None:
         """Say what is being done, in place of "Working"; empty: nothing in particular."""
-        if (text := safe_line(text)) != self._doing:
-            self._doing = text
-            self.refresh()
+        self._doing = safe_line(text)
 
     def show_queue(self, text: str) -> None:
         """Say on the right what waits."""
-        if (text := safe_line(text)) != self._queue_text:
-            self._queue_text = text
-            self.refresh()
+        self._queue_text = safe_line(text)
 
     def show_new_below(self, is_there: bool) -> None:
         """Say on the right that something came below what shows."""
-        if is_there != self._has_new_below:
-            self._has_new_below = is_there
-            self.refresh()
+        self._has_new_below = is_there
 
     @property
     def right_text(self) -> str:

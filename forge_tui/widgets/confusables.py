@@ -40,22 +40,9 @@ _MARKS = frozenset(
 )
 """Signs that look like what a shell or a path gives a meaning to."""
 
-_DRAW_NOTHING = frozenset(
-    (
-        0x034F,
-        0x115F,
-        0x1160,
-        0x17B4,
-        0x17B5,
-        0x2800,
-        0x3164,
-        0xFFA0,
-        0x16FE4,
-        0x1D159,
-        *range(0x180B, 0x1810),
-        *range(0xFE00, 0xFE10),
-        *range(0xE0100, 0xE01F0),
-    )
+_DRAWS_NOTHING = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
 )
 """Fillers, joiners and variation selectors: letters and marks by their class, and still not to be seen."""
 
@@ -74,7 +61,7 @@ def is_hidden(character: str) -> bool:
     return (
         exact_text(character) != character
         or not character.isprintable()
-        or ord(character) in _DRAW_NOTHING
+        or _DRAWS_NOTHING.match(character) is not None
         or ord(character) in _PICTURES
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from rich.segment import Segment
+from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -28,31 +29,18 @@ class StatusBar(Widget):
     }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "status--strong",
-        "status--accent",
-        "status--primary",
-        "status--warning",
-        "status--badge",
-        "status--faint",
+        f"status--{role}" for role in ("strong", "accent", "primary", "warning", "badge", "faint")
     }
+
+    figures: reactive[Figures] = reactive(Figures())
 
     def __init__(self, figures: Figures) -> None:
         super().__init__()
-        self._figures = figures
-
-    @property
-    def figures(self) -> Figures:
-        return self._figures
-
-    @figures.setter
-    def figures(self, figures: Figures) -> None:
-        if figures != self._figures:
-            self._figures = figures
-            self.refresh()
+        self.set_reactive(StatusBar.figures, figures)
 
     def render_line(self, y: int) -> Strip:
         width, base = self.size.width, self.rich_style
-        left, right = fit(self._figures, width)
+        left, right = fit(self.figures, width)
         segments = self._segments(left)
         gap = width - cells(left) - cells(right)
         segments += [Segment(" " * max(gap, 1), base), *self._segments(right)]

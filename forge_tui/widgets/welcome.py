@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from textual.geometry import Size
+from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -27,35 +28,24 @@ class Welcome(Widget):
     }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "welcome--brand",
-        "welcome--accent",
-        "welcome--dim",
-        "welcome--warning",
+        f"welcome--{role}" for role in ("brand", "accent", "dim", "warning")
     }
+
+    facts: reactive[Facts] = reactive(Facts("", "", ""), layout=True)
 
     def __init__(self, facts: Facts) -> None:
         super().__init__()
-        self._facts = facts
+        self.set_reactive(Welcome.facts, facts)
         self._window_rows = ROOMY
-
-    @property
-    def facts(self) -> Facts:
-        return self._facts
-
-    @facts.setter
-    def facts(self, facts: Facts) -> None:
-        if facts != self._facts:
-            self._facts = facts
-            self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         # The container's height changes by a row when the transcript comes: the examples would go with it.
         self._window_rows = viewport.height
-        return len(lines(self._facts, width, viewport.height))
+        return len(lines(self.facts, width, viewport.height))
 
     def render_line(self, y: int) -> Strip:
         base, width = self.rich_style, self.size.width
-        rows = lines(self._facts, width, self._window_rows)
+        rows = lines(self.facts, width, self._window_rows)
         segments = []
         for role, text in rows[y] if y < len(rows) else []:
             style = base

@@ -19,9 +19,8 @@ from forge_tui.widgets.blockview.layout import Layout, Spot
 from forge_tui.widgets.blockview.rows import NO_LINE, Canvas, Rendered, Row
 from forge_tui.widgets.blockview.selection import Selected
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.diff import Look, Patch, draw_stretches, read_patch
-from forge_tui.widgets.diff.drawing import code_spans, tokens_of
-from forge_tui.widgets.diff.patch import Stretch
+from forge_tui.widgets.diff.drawing import Look, code_spans, draw_stretches, tokens_of
+from forge_tui.widgets.diff.patch import Patch, Stretch, read_patch
 from forge_tui.widgets.diff.words import changed_words, counterparts, row_pairs
 from tests.support.chat_app import until
 from tests.support.transcripts import STYLES, TranscriptApp, row_text, tool_ended, tool_started

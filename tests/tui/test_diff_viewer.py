@@ -17,9 +17,9 @@ from forge_core.workspace.change_source import ChangedFile, ChangeList, ChangeSt
 from forge_core.workspace.work_tree import WorkTreeChanges
 from forge_tui.screens.diff.screen import DiffScreen
 from forge_tui.screens.panels.help import HelpScreen
-from forge_tui.widgets.diff import read_patch
 from forge_tui.widgets.diff.diff_pane import DiffPane, Place
 from forge_tui.widgets.diff.file_list import cut_path
+from forge_tui.widgets.diff.patch import read_patch
 from tests.support.chat_app import ChatApp, make_app, ready, say, shown, until
 from tests.support.scripted_session import Gate, answer
 from tests.unit.undo.workspace import shell

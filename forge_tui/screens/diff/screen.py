@@ -20,9 +20,10 @@ from forge_tui import workers
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.activity import MOUSE_LENT
-from forge_tui.widgets.diff import Patch, language_of, read_patch
+from forge_tui.widgets.blockview.code import language_of
 from forge_tui.widgets.diff.diff_pane import DiffPane, Place
 from forge_tui.widgets.diff.file_list import FileList, list_width
+from forge_tui.widgets.diff.patch import Patch, read_patch
 
 if TYPE_CHECKING:
     from forge_core.session.changes import Source

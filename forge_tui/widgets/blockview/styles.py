@@ -41,8 +41,6 @@ class TranscriptStyles:
     inline_code: Style
     code: Style
     code_label: Style
-    raw: Style
-    """The source of an answer, as it was written."""
     user_bar: Style
     user: Style
     accent: Style
@@ -94,7 +92,6 @@ class TranscriptStyles:
             inline_code=palette.style("forge-inline-code", "accent"),
             code=code,
             code_label=muted + code,
-            raw=text,
             user_bar=palette.style("forge-user", "primary") + user,
             user=text + user,
             accent=palette.style("accent", "primary"),

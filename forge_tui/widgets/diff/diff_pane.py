@@ -14,7 +14,8 @@ from forge_tui.widgets.blockview.blocks import Block
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.blockview.view import BlockView
-from forge_tui.widgets.diff import Look, Patch, Stretch, draw_stretches
+from forge_tui.widgets.diff.drawing import Look, draw_stretches
+from forge_tui.widgets.diff.patch import Patch, Stretch
 
 _BLOCK_LINES = 100
 """Lines that are drawn at once; only blocks that show are."""

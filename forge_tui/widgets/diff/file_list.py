@@ -60,10 +60,7 @@ class FileList(ScrollView):
     }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "files--chosen",
-        "files--muted",
-        "files--added",
-        "files--removed",
+        f"files--{role}" for role in ("chosen", "muted", "added", "removed")
     }
     can_focus = False
 

@@ -131,10 +131,7 @@ class Conversation:
         """Appends Markdown that is complete."""
         answer = Answer()
         answer.feed(text)
-        for block in answer.take(is_final=True)[0]:
-            if not self._layout.blocks:
-                block.gap = 0
-            self._layout.append(block)
+        self._append(answer.take(is_final=True)[0])
 
     def flush(self) -> None:
         """Cuts what has come of the answer into blocks."""
@@ -198,15 +195,18 @@ class Conversation:
     def _place(self, finished: Sequence[Block], still_open: Block | None) -> None:
         blocks: list[Block] = [*finished, *([] if still_open is None else [still_open])]
         if self._open is None:
-            for block in blocks:
-                if not self._layout.blocks:
-                    block.gap = 0
-                self._layout.append(block)
+            self._append(blocks)
         elif blocks != [self._open]:
             if self._layout.blocks[0] is self._open and blocks:
                 blocks[0].gap = 0
             self._layout.replace(_index_from_end(self._layout.blocks, self._open), blocks)
         self._open = still_open
+
+    def _append(self, blocks: Sequence[Block]) -> None:
+        for block in blocks:
+            if not self._layout.blocks:
+                block.gap = 0
+            self._layout.append(block)
 
     def _reason(self, text: str, now: float) -> None:
         if self._reasoning is None:

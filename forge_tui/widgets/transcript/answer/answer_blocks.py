@@ -124,7 +124,7 @@ class AnswerBlock(Block):
         canvas.gap(self.gap if self.start == 0 else 0)
         with canvas.indented(GUTTER):
             for line in self.raw_lines():
-                spans = without_tabs([(line, styles.raw)])
+                spans = without_tabs([(line, styles.text)])
                 canvas.text(spans, wrap=wrap_cells, original=line)
         return canvas.rendered
 

@@ -10,11 +10,11 @@ from forge_core.result import FileDiff, Omission
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip, clip_middle
 from forge_tui.widgets.blockview.blocks import Passage
+from forge_tui.widgets.blockview.code import language_of
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.diff import Patch, draw_patch, language_of, read_patch
-from forge_tui.widgets.diff.drawing import Look, draw_gap
-from forge_tui.widgets.diff.patch import Hunk, Stretch
+from forge_tui.widgets.diff.drawing import Look, draw_gap, draw_patch
+from forge_tui.widgets.diff.patch import Hunk, Patch, Stretch, read_patch
 from forge_tui.widgets.transcript.calls.call_block import PREVIEW, CallBlock, Handle
 from forge_tui.widgets.transcript.calls.pages import PAGE_LINES, Pages, Size, lines_of
 
@@ -122,20 +122,11 @@ def beyond_changes(text: str, diffs: Sequence[FileDiff]) -> str:
     return "\n".join(line for line in text.split("\n") if line and not line.endswith(heads))
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """What the result leaves out of a long output, as the person reads it."""
-
-    row: str
-    """The line that says so, safe to show."""
-    lines: int
-    """Lines left out."""
-
-    @classmethod
-    def of(cls, omission: Omission) -> Gap:
-        what = f"{omission.lines:,} line{'s'[: omission.lines != 1]}" if omission.lines else "part of a line"
-        where = f"; the whole output is in {omission.kept_in}" if omission.kept_in else ""
-        return cls(safe_line(f"… {what} left out{where}"), omission.lines)
+def omission_row(omission: Omission) -> str:
+    """Return the row, safe to show, that says what a result leaves out of a long output."""
+    what = f"{omission.lines:,} line{'s'[: omission.lines != 1]}" if omission.lines else "part of a line"
+    where = f"; the whole output is in {omission.kept_in}" if omission.kept_in else ""
+    return safe_line(f"… {what} left out{where}")
 
 
 class CardBody:
@@ -150,7 +141,7 @@ class CardBody:
         self._is_cut = False
         """Whether a line was cut at its end where the card was drawn folded last."""
         self._text = ""
-        self._gap: Gap | None = None
+        self._omission: Omission | None = None
         self._changes = Changes()
         self._pages: Pages | None = None
 
@@ -171,11 +162,11 @@ class CardBody:
         before = self._text[: self._text.rfind("\n") + 1] if again else self._text
         self._text = (before + text)[-_TAIL_CHARS:]
 
-    def finish(self, text: str, diffs: tuple[FileDiff, ...], gap: Gap | None = None) -> None:
-        """The result, sanitised, in the place of the live output; `gap` where it does not hold all of it."""
+    def finish(self, text: str, diffs: tuple[FileDiff, ...], omission: Omission | None) -> None:
+        """Replace the live output by the sanitised result; `omission`: what the result leaves out."""
         self._is_live = False
         self._text = text
-        self._gap = gap
+        self._omission = omission
         self._changes = Changes(diffs)
 
     @property
@@ -277,7 +268,8 @@ class CardBody:
 
     def _more_than_rows(self, lines: Sequence[str]) -> int:
         """How many more lines of output these rows stand for than they are: one may stand for many."""
-        return self._gap.lines - 1 if self._gap is not None and self._gap.row in lines else 0
+        omission = self._omission
+        return omission.lines - 1 if omission is not None and omission_row(omission) in lines else 0
 
     def _draw_cut(self, line: str, canvas: Canvas, styles: TranscriptStyles) -> None:
         shown = clip(line[: 4 * canvas.width].expandtabs(8), canvas.width)

@@ -16,7 +16,7 @@ from forge_tui.widgets.blockview.folding import Fold
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.transcript.calls.call_block import HEADER, CallBlock, Handle, Part
-from forge_tui.widgets.transcript.calls.card_body import CardBody, Gap, beyond_changes
+from forge_tui.widgets.transcript.calls.card_body import CardBody, beyond_changes, omission_row
 from forge_tui.widgets.transcript.calls.card_header import Header, time_so_far, time_taken
 
 State = Literal["running", "done", "background", "failed", "denied", "interrupted"]
@@ -106,8 +106,7 @@ class ToolCard(CallBlock):
         self.state = "denied" if self.state == "denied" and not end.success else _STATES[outcome]
         self.elapsed_s = max(0.0, end.duration_s)
         self._summary = self._summarised(end, outcome)
-        left_out = Gap.of(end.omission) if end.omission else None
-        self._body.finish(self._told(end), end.diffs, left_out)
+        self._body.finish(self._told(end), end.diffs, end.omission)
         self._is_said_in_header = end.is_in_header and self.state == "done"
         self._close()
 
@@ -252,7 +251,7 @@ class ToolCard(CallBlock):
         for note in end.model_notes:
             text = without_part(text, note)
         if end.omission is not None:
-            text = text.replace(f"\n{end.omission.line}\n", f"\n{Gap.of(end.omission).row}\n", 1)
+            text = text.replace(f"\n{end.omission.line}\n", f"\n{omission_row(end.omission)}\n", 1)
         if not end.success:
             text = text.removeprefix("Error: ")
         if self.state == "interrupted" and text.startswith("interrupted") and "\n" not in text:
