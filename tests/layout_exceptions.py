@@ -23,7 +23,6 @@ NOT_YET_UNTANGLED: set[str] = set()
 
 NOT_YET_UNIQUE = {
     "Answer",
-    "Conversation",
     "Draft",
     "Hunk",
     "Item",
@@ -31,7 +30,6 @@ NOT_YET_UNIQUE = {
     "Line",
     "Match",
     "Notice",
-    "Piece",
     "Place",
 }
 """Names of more than one public class."""
