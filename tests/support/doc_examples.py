@@ -27,7 +27,7 @@ from typing import Any
 from forge_core.offline.conversation import read_request
 from forge_core.offline.model import respond
 from tests.conformance.model_server import as_asked
-from tests.support.sse_server import ModelReply, Seen, SseServer
+from tests.support.sse_server import Reply, Seen, SseServer
 
 _EXAMPLE = re.compile(
     r"(?P<comments>(?:<!-- (?:replies|needs):[^\n]*-->\n+)*)```python\n(?P<code>.*?)^```$"
@@ -77,7 +77,7 @@ def run_example(example: Example, folder: Path) -> str:
     """
     script = iter(example.replies) if example.replies is not None else None
 
-    def answer(seen: Seen) -> ModelReply:
+    def answer(seen: Seen) -> Reply:
         message = _scripted(next(script)) if script is not None else _offline(seen.json, folder)
         return as_asked(seen.json, message, "tool_calls" if message.get("tool_calls") else "stop")
 
