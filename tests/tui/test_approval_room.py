@@ -221,7 +221,7 @@ async def test_an_edit_shows_two_of_its_changed_lines(
         assert "edit a file · +1 −1" in shown(app)
         assert shown(app).count("+1 −1") == 1
         assert all(text in shown(app) for text in ("src/greet.py", *ANSWERS))
-        app.chat.prompts.show_waiting(2)
+        app.chat.query_one(PermissionPrompt).show_waiting(2)
         await until(pilot, lambda: "edit a file (2 more waiting) · +1 −1" in shown(app))
 
 
