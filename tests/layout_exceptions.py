@@ -11,7 +11,6 @@ NOT_YET_SHORTENED: set[str] = set()
 
 NOT_YET_JOINED = {
     "forge_core.session.outlet",
-    "forge_core.tools.expected.git_claims",
 }
 """Small modules that only one sibling imports."""
 

@@ -26,7 +26,6 @@ _THROUGH_LINKS = frozenset({FileEffect.WRITE, FileEffect.TEXT})
 _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
 _LETTER = re.compile(r"[A-Za-z]")
 _VARIABLE = re.compile(r"\$(?:\w+|\{\w+\})")
-_WILD = re.compile(r"[*?\[]")
 
 
 @dataclass(slots=True)
@@ -75,7 +74,7 @@ class Claims:
 
     def _written_through(self, path: str) -> tuple[str | None, bool]:
         """The path that is written when `path` is opened for writing, and whether `path` is a link."""
-        if _WILD.search(path) or not (self.root / path).is_symlink():
+        if has_glob(path) or not (self.root / path).is_symlink():
             return path, False
         real, prefix = os.path.realpath(self.root / path), f"{self.root}/"
         return (real.removeprefix(prefix) if real.startswith(prefix) else None), True
@@ -90,7 +89,7 @@ class Claims:
         times: int,
         proof: Proof,
     ) -> None:
-        covers = Covers.BELOW if below else Covers.GLOB if _WILD.search(path) else Covers.EXACT
+        covers = Covers.BELOW if below else Covers.GLOB if has_glob(path) else Covers.EXACT
         if not path and not below:
             return
         is_once = effect in _ONCE_EACH or not below
@@ -117,7 +116,7 @@ class Claims:
         if re.search(r"[$`\0]", text) or text.startswith("~"):
             return None
         path = os.path.normpath(cwd / text)
-        if not _WILD.search(text):
+        if not has_glob(text):
             folder, _, name = path.rpartition("/")
             path = f"{os.path.realpath(folder or '/')}/{name}"
         if path == str(self.root):
@@ -139,6 +138,11 @@ class Claims:
             return None
         self.files_left -= 1
         return None if b"\0" in text else text.decode("utf-8", "replace")
+
+
+def has_glob(word: str) -> bool:
+    """Return whether a word is a pattern."""
+    return not {*"*?["}.isdisjoint(word)
 
 
 def _is_numbered(path: str) -> bool:

@@ -1,4 +1,4 @@
-"""What the commands that copy, move, pack, edit and format files do to them."""
+"""What git and the commands that copy, move, pack, edit and format files do to them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from forge_core.permissions.programs.git import option_values, subcommand
 from forge_core.permissions.shell.syntax import SimpleCommand
-from forge_core.tools.expected.claims import Claims
+from forge_core.tools.expected.claims import Claims, has_glob
 from forge_core.tools.expected.programs import ALSO_FIX, CHECK_ONLY, FORMATTERS
 from forge_core.tools.expected.words import operands, sed_words
 from forge_core.undo.expected_effects import FileEffect, Proof
@@ -16,6 +17,8 @@ _SKIPPING = re.compile(
     r"-\w*[nilsuC]\w*|--(?:no-clobber|interactive|update|backup|link|symbolic-link|compare)\S*"
 )
 """Options with which `cp`, `mv` and `install` may succeed without writing the target."""
+
+_MAILED_PATCH = r"From [0-9a-f]{40,64} Mon Sep 17 00:00:00 2001\n(?s:.*)"
 
 
 def sed(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
@@ -54,11 +57,11 @@ def transfer(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
             is_tree = (cwd / word).is_dir() or one.program == "rsync" or not (cwd / word).exists()
             is_sure = not may_skip and len(names) == 1
             claims.add(FileEffect.COPY, name, cwd, details=sources, proof=None if is_sure else Proof.NONE)
-            if is_tree or re.search(r"[*?\[]", word):
+            if is_tree or has_glob(word):
                 claims.add(FileEffect.COPY, name, cwd, below=True, details=sources)
             claims.add(FileEffect.CREATE, f"{name}/", cwd, times=0) if is_tree else None
         if one.program == "mv":
-            claims.add(FileEffect.REMOVE, word, cwd, below=not re.search(r"[*?\[]", word))
+            claims.add(FileEffect.REMOVE, word, cwd, below=not has_glob(word))
             claims.add(FileEffect.REMOVE, word, cwd)
 
 
@@ -140,6 +143,48 @@ def rewriter(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
     for word in files:
         claims.add(FileEffect.WRITE, word, cwd, proof=None if is_sure else Proof.NONE)
     claims.add(FileEffect.REWRITE, ".", cwd, below=True)
+
+
+def git(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
+    """Claim what git does: what it writes is in its object database, except for patches, moves and clones."""
+    for folder in option_values(one.words[1:], "-C"):
+        cwd = cwd / folder
+    command, *words = subcommand(one.words[1:]) or [""]
+    operands = [word for word in words if not word.startswith("-")]
+    takes_untracked = command == "clean" or (
+        command == "stash"
+        and any(re.fullmatch(r"-\w*[ua]\w*|--include-untracked|--all", word) for word in words)
+    )
+    claims.add(
+        FileEffect.GIT, claims.root, cwd, below=True, details=("untracked",) if takes_untracked else ()
+    )
+    match command:
+        case "apply" | "am":
+            patches = [str(cwd / word) for word in [*operands, *one.reads] if (cwd / word).is_file()]
+            details = (*patches, *(f"{text}\n" for text in one.fed))
+            claims.add(FileEffect.PATCH, ".", cwd, below=True, details=details)
+        case "mv" if len(operands) > 1:
+            target = operands.pop()
+            for word in operands:
+                name = f"{target}/{Path(word).name}" if (cwd / target).is_dir() else target
+                source = claims.relative(word, cwd)
+                claims.add(FileEffect.COPY, name, cwd, below=True, details=(source,) if source else ())
+                claims.add(FileEffect.REMOVE, word, cwd, below=True)
+        case "rm":
+            for word in operands:
+                claims.add(FileEffect.REMOVE, word, cwd, below=not has_glob(word))
+        case "clone" | "worktree" | "submodule" | "init":
+            for word in operands[-2:]:
+                name = word if "/" not in word else Path(word).name.removesuffix(".git")
+                for path in (word, name):
+                    if not (cwd / path).exists() and re.search(r"\w", path) and ":" not in path:
+                        claims.add(FileEffect.CREATE, path, cwd, below=True, proof=Proof.NONE)
+                        claims.add(FileEffect.CREATE, f"{path}/", cwd, times=0)
+        case "format-patch":
+            claims.add(FileEffect.TEMPLATE, "[0-9][0-9][0-9][0-9]-*.patch", cwd, details=(_MAILED_PATCH,))
+        case "bundle" if operands[:1] == ["create"]:
+            for word in operands[1:2]:
+                claims.add(FileEffect.WRITE, word, cwd)
 
 
 def _known_sources(claims: Claims, words: Sequence[str], cwd: Path) -> tuple[str, ...]:

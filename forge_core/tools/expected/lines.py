@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
+from forge_core.permissions.programs.catalog import FEEDERS, HARMLESS_WRAPPERS, SCRIPT_RUNNERS
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.shell.syntax import SimpleCommand, read_line
-from forge_core.tools.expected.claims import Claims
+from forge_core.tools.expected.claims import Claims, has_glob
 from forge_core.tools.expected.execution import UNPROVEN, WHOLE_LINE, Execution, Executions, Span, executions
-from forge_core.tools.expected.file_commands import archive, formatter, pack, rewriter, sed, transfer
-from forge_core.tools.expected.git_claims import git_claims
+from forge_core.tools.expected.file_commands import archive, formatter, git, pack, rewriter, sed, transfer
 from forge_core.tools.expected.loops import unrolled
 from forge_core.tools.expected.programs import (
     ALSO_CREATES,
@@ -25,7 +25,6 @@ from forge_core.tools.expected.programs import (
     FORMATTERS,
     MANIFESTS,
     OUTPUT_OPTION,
-    PACKAGE_RUNNERS,
     PLAIN_WRITES,
     READERS,
     READING_PARTS,
@@ -49,13 +48,13 @@ from forge_core.undo.expected_effects import ExpectedEffects, FileEffect, Proof
 
 _MAX_DEPTH = 4
 _LABEL = 60
-_TRANSPARENT = table("sudo doas env nice ionice timeout time command builtin nohup stdbuf")
+_TRANSPARENT = (HARMLESS_WRAPPERS - {"!"}) | table("sudo doas env ionice builtin nohup")
 """Wrappers whose success is that of the command."""
 _SKIPS = table(
     "-fsyntax-only -E -M -MM -z --time-cond -C --continue-at --no-clobber --etag-compare -N -nc -c"
 )
 """Options with which a program may succeed and leave its output as it is."""
-_REPEATING = frozenset({"xargs", "gxargs", "parallel", "find", "watch"})
+_REPEATING = FEEDERS | {"watch"}
 _CD = re.compile(r"(?:^|&&|;|\|\|)\s*cd\s+(\S+)")
 _PACKAGE = re.compile(r"(?<=.)[@=<>~^]")
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
@@ -196,14 +195,14 @@ class _Lines:
         program = one.program
         match program:
             case "git":
-                git_claims(self._claims, one, cwd)
+                git(self._claims, one, cwd)
             case "sed" | "gsed":
                 sed(self._claims, one, cwd)
             case "mv" | "cp" | "ln" | "install" | "rsync" | "scp":
                 transfer(self._claims, one, cwd)
             case "rm" | "rmdir" | "unlink" | "shred":
                 for word in operands(one):
-                    self._claims.add(FileEffect.REMOVE, word, cwd, below=not re.search(r"[*?\[]", word))
+                    self._claims.add(FileEffect.REMOVE, word, cwd, below=not has_glob(word))
                     self._claims.add(FileEffect.REMOVE, word, cwd)
             case "mkdir":
                 for word in operands(one, "m"):
@@ -251,7 +250,7 @@ class _Lines:
             self._scripts.python(one, cwd, depth)
         elif program in _SHELLS:
             self._scripts.shell(one, cwd, depth)
-        elif program in PACKAGE_RUNNERS:
+        elif program in SCRIPT_RUNNERS:
             self._scripts.package(one, cwd, depth)
         else:
             return self._scripts.named(one, cwd, depth)
