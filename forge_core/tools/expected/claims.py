@@ -63,14 +63,16 @@ class Claims:
             return
         if proof is None:
             proof = self.execution.succeeded if effect in _BY_SUCCESS else self.execution.reached
+        claim = Claim(effect, "", details=details, words=words, times=times, proof=proof)
         for path in dict.fromkeys(map(self.relative, _spellings(os.fspath(word)), repeat(cwd))):
-            if path is not None:
-                real, is_link = self._written_through(path) if effect in _THROUGH_LINKS else (path, False)
-                if is_link and any(claim.path == path for claim in self.found):
-                    proof = Proof.NONE  # an earlier command may have replaced the link
-                    self._add(effect, path, below, details, words, times, proof)
-                if real is not None:
-                    self._add(effect, real, below, details, words, times, proof)
+            if path is None:
+                continue
+            real, is_link = self._written_through(path) if effect in _THROUGH_LINKS else (path, False)
+            if is_link and any(known.path == path for known in self.found):
+                claim = replace(claim, proof=Proof.NONE)  # an earlier command may have replaced the link
+                self._add(replace(claim, path=path), below=below)
+            if real is not None:
+                self._add(replace(claim, path=real), below=below)
 
     def _written_through(self, path: str) -> tuple[str | None, bool]:
         """The path that is written when `path` is opened for writing, and whether `path` is a link."""
@@ -79,22 +81,12 @@ class Claims:
         real, prefix = os.path.realpath(self.root / path), f"{self.root}/"
         return (real.removeprefix(prefix) if real.startswith(prefix) else None), True
 
-    def _add(
-        self,
-        effect: FileEffect,
-        path: str,
-        below: bool,
-        details: tuple[str, ...],
-        words: frozenset[str],
-        times: int,
-        proof: Proof,
-    ) -> None:
-        covers = Covers.BELOW if below else Covers.GLOB if has_glob(path) else Covers.EXACT
-        if not path and not below:
+    def _add(self, claim: Claim, *, below: bool) -> None:
+        if not claim.path and not below:
             return
-        is_once = effect in _ONCE_EACH or not below
-        times = times if is_once and not self.is_repeated else 0
-        claim = Claim(effect, path, covers, details, words, times, proof)
+        covers = Covers.BELOW if below else Covers.GLOB if has_glob(claim.path) else Covers.EXACT
+        is_counted = (claim.effect in _ONCE_EACH or not below) and not self.is_repeated
+        claim = replace(claim, covers=covers, times=claim.times if is_counted else 0)
         self.found[claim] = self.found.get(claim, 0) + 1
 
     def result(self) -> tuple[Claim, ...]:

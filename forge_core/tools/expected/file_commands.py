@@ -62,7 +62,6 @@ def transfer(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
             claims.add(FileEffect.CREATE, f"{name}/", cwd, times=0) if is_tree else None
         if one.program == "mv":
             claims.add(FileEffect.REMOVE, word, cwd, below=not has_glob(word))
-            claims.add(FileEffect.REMOVE, word, cwd)
 
 
 def archive(claims: Claims, one: SimpleCommand, cwd: Path) -> None:

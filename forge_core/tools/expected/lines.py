@@ -15,7 +15,7 @@ from forge_core.permissions.shell.syntax import SimpleCommand, read_line
 from forge_core.tools.expected.claims import Claims, has_glob
 from forge_core.tools.expected.execution import UNPROVEN, WHOLE_LINE, Execution, Executions, Span, executions
 from forge_core.tools.expected.file_commands import archive, formatter, git, pack, rewriter, sed, transfer
-from forge_core.tools.expected.loops import unrolled
+from forge_core.tools.expected.loops import loop_bodies, shortened, unrolled
 from forge_core.tools.expected.programs import (
     ALSO_CREATES,
     CERTAIN_LONG_OPTIONS,
@@ -35,12 +35,10 @@ from forge_core.tools.expected.programs import (
 )
 from forge_core.tools.expected.scripts import Scripts
 from forge_core.tools.expected.words import (
-    loop_bodies,
     names_in,
     operands,
     patches_of,
     printed_text,
-    shortened,
     with_texts,
     without_bodies,
 )
@@ -203,7 +201,6 @@ class _Lines:
             case "rm" | "rmdir" | "unlink" | "shred":
                 for word in operands(one):
                     self._claims.add(FileEffect.REMOVE, word, cwd, below=not has_glob(word))
-                    self._claims.add(FileEffect.REMOVE, word, cwd)
             case "mkdir":
                 for word in operands(one, "m"):
                     reached, succeeded = self._claims.execution.reached, self._claims.execution.succeeded
@@ -213,7 +210,6 @@ class _Lines:
             case "chmod" | "chown" | "chgrp" | "setfacl":
                 for word in operands(one)[1:]:
                     self._claims.add(FileEffect.MODE, word, cwd, below="R" in "".join(one.words[1:2]))
-                    self._claims.add(FileEffect.MODE, word, cwd)
             case "dd":
                 for word in one.words[1:]:
                     if word.startswith("of="):

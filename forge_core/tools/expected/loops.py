@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from forge_core.permissions.shell.parser import MAX_LINE_BYTES, MAX_NODES, parsed
@@ -14,6 +15,8 @@ _MAX_ROUNDS = 60
 _MAX_LOOPS = 12
 _SEQ = re.compile(r"(?:\$\(|`)seq (\d{1,5})(?: (\d{1,5}))?[)`]")
 _RANGE = re.compile(r"\{(\d{1,5})\.\.(\d{1,5})\}")
+_COUNTED = re.compile(r"\{(\d{1,6})\.\.(\d{1,6})(?:\.\.\d+)?\}")
+_LOOP = re.compile(r"(?<![\w$-])(do|done)(?![\w-])")
 _WORD = re.compile(r"[\w./@%+:,-]+")
 _LEAVES = re.compile(r"\b(?:break|continue|return|exit|exec|read|unset|getopts|mapfile|readarray)\b|\(\(|<<")
 """What may cut a round short or set the variable, or what can't be repeated as text."""
@@ -27,6 +30,28 @@ def unrolled(text: str) -> str:
             return text
         text = shorter
     return text
+
+
+def loop_bodies(line: str) -> Iterator[str]:
+    """What is between the outermost `do` and `done`."""
+    depth, start = 0, 0
+    for found in _LOOP.finditer(line):
+        if found[1] == "do":
+            start = found.end() if depth == 0 else start
+            depth += 1
+        elif depth:
+            depth -= 1
+            if depth == 0:
+                yield line[start : found.start()]
+
+
+def shortened(line: str) -> str:
+    """A line in which braces that count further than they are expanded are a pattern."""
+
+    def pattern(found: re.Match[str]) -> str:
+        return "[0-9]*" if abs(int(found[2]) - int(found[1])) > _MAX_ROUNDS else found[0]
+
+    return _COUNTED.sub(pattern, line)
 
 
 def _with_one_unrolled(text: str) -> str | None:

@@ -176,7 +176,6 @@ class Scripts:
         self._certain_outputs(outputs, arguments, cwd)
         for path in outputs.removes:
             if re.search(r"\w{3}", path.rpartition("/")[2].partition("*")[0]) or "*" not in path:
-                self._claims.add(FileEffect.REMOVE, path, cwd)
                 self._claims.add(FileEffect.REMOVE, path, cwd, below="*" not in path)
         for path in outputs.folders:
             if path.strip("*/."):

@@ -10,10 +10,7 @@ from pathlib import Path
 
 from forge_core.permissions.shell.syntax import SimpleCommand
 
-_MAX_COUNTED = 60
 _MAX_CHARACTERS = 4_000
-_RANGE = re.compile(r"\{(\d{1,6})\.\.(\d{1,6})(?:\.\.\d+)?\}")
-_LOOP = re.compile(r"(?<![\w$-])(do|done)(?![\w-])")
 _HERE_DOCUMENT = re.compile(r"<<-?[ \t]*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)(?P<rest>[^\n]*)\n")
 _SED_VALUES = "efl"
 _NAME = re.compile(r"[A-Za-z][\w-]{1,40}")
@@ -88,28 +85,6 @@ def printed_text(one: SimpleCommand) -> str | None:
         case "cat" if not words and len(one.fed) == 1 and not one.reads:
             text = one.fed[0] if re.search(r"[$`\\]|^\t", one.fed[0], re.MULTILINE) is None else None
     return text if text is not None and len(text) <= _MAX_CHARACTERS else None
-
-
-def loop_bodies(line: str) -> Iterator[str]:
-    """What is between the outermost `do` and `done`."""
-    depth, start = 0, 0
-    for found in _LOOP.finditer(line):
-        if found[1] == "do":
-            start = found.end() if depth == 0 else start
-            depth += 1
-        elif depth:
-            depth -= 1
-            if depth == 0:
-                yield line[start : found.start()]
-
-
-def shortened(line: str) -> str:
-    """A line in which braces that count further than they are expanded are a pattern."""
-
-    def pattern(found: re.Match[str]) -> str:
-        return "[0-9]*" if abs(int(found[2]) - int(found[1])) > _MAX_COUNTED else found[0]
-
-    return _RANGE.sub(pattern, line)
 
 
 def sed_words(words: Sequence[str]) -> tuple[tuple[str, ...], list[str], str | None]:
