@@ -9,7 +9,7 @@ from pathlib import Path
 from forge_core.permissions.read_only.commands import is_read_only
 from forge_core.tools.base import ExecutionContext
 from forge_core.tools.editing.text import sha256
-from forge_core.tools.expected.lines import expected_effects
+from forge_core.tools.effect_analysis.command_lines import expected_effects
 from forge_core.tools.paths import MAX_TEXT_BYTES, shown
 from forge_core.undo.expected_effects import ExpectedEffects
 

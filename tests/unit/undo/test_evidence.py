@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.tools.expected.lines import expected_effects
+from forge_core.tools.effect_analysis.command_lines import expected_effects
 from forge_core.undo.attribution.evidence import (
     archive_digests,
     is_fixed,

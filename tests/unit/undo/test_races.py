@@ -21,7 +21,7 @@ import pytest
 from forge_core.errors import ForgeError
 from forge_core.tools import BashTool, ExecutionContext, ToolExecutor, ToolResult
 from forge_core.tools.builtin import bash as bash_module
-from forge_core.tools.expected.lines import expected_effects
+from forge_core.tools.effect_analysis.command_lines import expected_effects
 from forge_core.tools.shell.job_table import JobTable
 from forge_core.undo import UndoStore
 from tests.unit.undo.test_usual_commands import PYTHON, RUFF, _environment, make_project

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.errors import ForgeError
-from forge_core.tools.expected.lines import expected_effects
+from forge_core.tools.effect_analysis.command_lines import expected_effects
 from tests.unit.undo.workspace import Workspace, make_repository, make_workspace, shapes, shell, times
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from forge_core.tools.expected.lines import expected_effects
+from forge_core.tools.effect_analysis.command_lines import expected_effects
 from forge_core.undo import CommandEffects, UndoStore
 
 GIT = {

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.tools.expected.execution import WHOLE_LINE, executions
-from forge_core.tools.expected.lines import expected_effects
-from forge_core.tools.expected.loops import unrolled
+from forge_core.tools.effect_analysis.command_lines import expected_effects
+from forge_core.tools.effect_analysis.execution import WHOLE_LINE, executions
+from forge_core.tools.effect_analysis.loops import unrolled
 from forge_core.undo.expected_effects import FileEffect, Proof
 
 

@@ -1,4 +1,4 @@
-"""Loops of a shell text: those over known words are written out, so that each command is counted."""
+"""Loops in shell text: those over known words are unrolled, so that each command is counted."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _COUNTED = re.compile(r"\{(\d{1,6})\.\.(\d{1,6})(?:\.\.\d+)?\}")
 _LOOP = re.compile(r"(?<![\w$-])(do|done)(?![\w-])")
 _WORD = re.compile(r"[\w./@%+:,-]+")
 _LEAVES = re.compile(r"\b(?:break|continue|return|exit|exec|read|unset|getopts|mapfile|readarray)\b|\(\(|<<")
-"""What may cut a round short or set the variable, or what can't be repeated as text."""
+"""What may end an iteration early or set the variable, or cannot be repeated as text."""
 
 
 def unrolled(text: str) -> str:
-    """`text` with the bodies of its loops over known words repeated, as far as that stays short."""
+    """Return `text` with its loops over known words unrolled, as long as the result stays short."""
     for _ in range(_MAX_LOOPS if "for" in text and "do" in text else 0):
         shorter = _with_one_unrolled(text)
         if shorter is None or len(shorter) > MAX_LINE_BYTES // 2:
@@ -33,7 +33,7 @@ def unrolled(text: str) -> str:
 
 
 def loop_bodies(line: str) -> Iterator[str]:
-    """What is between the outermost `do` and `done`."""
+    """Yield the texts between the outermost `do` and `done`."""
     depth, start = 0, 0
     for found in _LOOP.finditer(line):
         if found[1] == "do":
@@ -46,7 +46,7 @@ def loop_bodies(line: str) -> Iterator[str]:
 
 
 def shortened(line: str) -> str:
-    """A line in which braces that count further than they are expanded are a pattern."""
+    """Return a line in which ranges in braces with too many numbers are replaced by a pattern."""
 
     def pattern(found: re.Match[str]) -> str:
         return "[0-9]*" if abs(int(found[2]) - int(found[1])) > _MAX_ROUNDS else found[0]
@@ -74,7 +74,7 @@ def _with_one_unrolled(text: str) -> str | None:
 
 
 def _rounds(node: Node, source: bytes) -> list[str] | None:
-    """The body once for each word; None where that isn't known."""
+    """Return the body once for each word; None where the words are unknown."""
     name, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
     if name is None or body is None or body.type != "do_group":
         return None
@@ -96,7 +96,7 @@ def _rounds(node: Node, source: bytes) -> list[str] | None:
 
 
 def _words(value: str) -> list[str]:
-    """What one word of the list stands for; an empty one where that isn't known."""
+    """Return what one word of the list expands to; an empty string where that is unknown."""
     counted = _SEQ.fullmatch(value) or _RANGE.fullmatch(value)
     if counted is None:
         plain = value.strip("'\"")

@@ -1,4 +1,4 @@
-"""Which calls of a Python program are made in every run that succeeds."""
+"""The calls of a Python program that every successful run makes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Sequence
 _MAX_ROUNDS = 60
 _MAX_DEPTH = 8
 _ENDS = frozenset({"exit", "_exit", "quit", "abort", "kill", "execv", "execvp", "execve", "execl", "execlp"})
-"""Calls that may end a run with success before its last line."""
+"""Calls that may end a run successfully before its last line."""
 _HARMLESS_CONTEXTS = frozenset({"open", "ZipFile", "TarFile", "closing", "Lock", "TemporaryDirectory"})
-"""Context managers that suppress no exception."""
+"""Context managers that do not suppress exceptions."""
 _LAZY = ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.IfExp | ast.BoolOp
 
 
 def certain_calls(tree: ast.AST) -> dict[int, int]:
-    """The `id` of each such call → how often it is made at least."""
+    """Return the `id` of each such call and how often it is made at least."""
     flow = _Flow(tree)
     if isinstance(tree, ast.Module):
         flow.block(tree.body, 1, 0)
@@ -23,7 +23,7 @@ def certain_calls(tree: ast.AST) -> dict[int, int]:
 
 
 def round_values(values: ast.expr) -> list[ast.expr]:
-    """What a loop's variable is in each round; empty where that isn't known."""
+    """Return the value of a loop's variable in each iteration; empty where it is unknown."""
     match values:
         case ast.List(elts=items) | ast.Tuple(elts=items) if not any(
             isinstance(i, ast.Starred) for i in items
@@ -54,7 +54,7 @@ class _Flow:
         self._functions = {name: one for name, one in self._functions.items() if names.count(name) == 1}
 
     def block(self, body: Sequence[ast.stmt], times: int, depth: int) -> bool:
-        """Notes the calls of statements that run `times`; returns whether what follows runs as often."""
+        """Note the calls of statements that run `times`; return whether what follows runs as often."""
         return depth <= _MAX_DEPTH and all(self._statement(one, times, depth) for one in body)
 
     def _statement(self, node: ast.stmt, times: int, depth: int) -> bool:
@@ -92,7 +92,7 @@ class _Flow:
         return all(self._calls(one, times, depth) for one in ast.iter_child_nodes(node))
 
     def _calls(self, node: ast.AST, times: int, depth: int) -> bool:
-        """Notes the calls in an expression, inner ones first."""
+        """Note the calls in an expression, inner ones first."""
         if isinstance(node, _LAZY):
             return not self._ends_somewhere(node)
         if not self._expressions(node, times, depth):
@@ -112,7 +112,7 @@ class _Flow:
         return not self._ends_somewhere(function)
 
     def _ends_somewhere(self, node: ast.AST) -> bool:
-        """Whether the run may end within, also in the functions of this file that are called there."""
+        """Return whether the run may end in `node`, or in functions of this file that it calls."""
         todo, seen = [node], {id(node)}
         while todo:
             for inner in ast.walk(todo.pop()):

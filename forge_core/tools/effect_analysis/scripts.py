@@ -1,4 +1,4 @@
-"""What scripts, makefiles and package scripts that a command runs do to files."""
+"""The effects of the scripts, makefiles and package scripts that a command runs."""
 
 from __future__ import annotations
 
@@ -8,26 +8,29 @@ from dataclasses import replace
 from pathlib import Path
 
 from forge_core.permissions.shell.syntax import SimpleCommand
-from forge_core.tools.expected.claims import Claims
-from forge_core.tools.expected.execution import UNPROVEN, Execution
-from forge_core.tools.expected.makefiles import made_for_certain, package_scripts, recipes
-from forge_core.tools.expected.node_outputs import node_outputs
-from forge_core.tools.expected.python_outputs import Outputs, python_outputs
-from forge_core.tools.expected.words import names_in, operands, snake_case, with_arguments
+from forge_core.tools.effect_analysis.claim_builder import ClaimBuilder
+from forge_core.tools.effect_analysis.command_words import names_in, operands, snake_case, with_arguments
+from forge_core.tools.effect_analysis.execution import UNPROVEN, Execution
+from forge_core.tools.effect_analysis.makefiles import made_for_certain, package_scripts, recipes
+from forge_core.tools.effect_analysis.node_outputs import node_outputs
+from forge_core.tools.effect_analysis.python_outputs import ScriptOutputs, python_outputs
 from forge_core.undo.expected_effects import FileEffect, Proof
 
 _MAX_WORDS = 3_000
 _ASKS = frozenset({"-h", "--help", "--version", "-V"})
-"""Arguments with which a program only prints something."""
+"""Arguments with which a program only prints a message."""
 
 
-class Scripts:
-    """Claims what scripts do. `read` takes a line that one of them runs, its folder and the depth; `run`
-    takes a command, for `python -m`."""
+class ScriptAnalyzer:
+    """Claims the effects of scripts.
+
+    `read` analyses a line that a script runs, given its folder and depth; `run` analyses a command, for
+    `python -m`.
+    """
 
     def __init__(
         self,
-        claims: Claims,
+        claims: ClaimBuilder,
         read: Callable[[str, Path, int, Execution], None],
         run: Callable[[SimpleCommand, Path, int], None],
     ) -> None:
@@ -35,26 +38,25 @@ class Scripts:
         self._read = read
         self._run = run
         self.line_words: frozenset[str] = frozenset()
-        """Of the line that is read."""
+        """The words of the current line: names of files that a script writes may be made of these."""
 
     def _inner(self) -> Execution:
-        """What is known of a script that the command runs."""
+        """Return what proves a script that the current command runs."""
         succeeded = self._claims.execution.succeeded
         return Execution(succeeded, succeeded)
 
-    def python(self, one: SimpleCommand, cwd: Path, depth: int) -> bool:
-        """Whether what it runs could be read."""
+    def python(self, one: SimpleCommand, cwd: Path, depth: int) -> None:
         words = list(one.words[1:])
         while words and re.fullmatch(r"-[bBdEiIOqRsSuvxP]+|-[WX]\S+", words[0]):
             words.pop(0)
         if not words or words[0] == "-":
             for text in one.fed:
                 self._outputs(python_outputs(text, str(cwd / "-")), one, words[1:], text, cwd, depth)
-            return True
+            return
         if words[0] == "-c":
             text = "".join(words[1:2])
             self._outputs(python_outputs(text, str(cwd / "-")), one, words[2:], text, cwd, depth)
-            return True
+            return
         if words[0] == "-m":
             module = "".join(words[1:2])
             path = cwd / module.replace(".", "/")
@@ -62,11 +64,10 @@ class Scripts:
             if script is None:
                 inner = replace(one, words=tuple(words[1:]), parts=one.parts[-len(words) + 1 :])
                 self._run(inner, cwd, depth)
-                return True
+                return
         else:
             script = cwd / words[0]
         self._python_script(script, one, words[2 if words[0] == "-m" else 1 :], cwd, depth)
-        return True
 
     def node(self, one: SimpleCommand, cwd: Path, depth: int) -> None:
         words = list(one.words[1:])
@@ -88,7 +89,7 @@ class Scripts:
                 self._read(with_arguments(text, words[1:]), cwd, depth + 1, self._inner())
 
     def named(self, one: SimpleCommand, cwd: Path, depth: int) -> bool:
-        """A script that is started by its own name."""
+        """Claim the effects of a script that is started by its path; return whether it is one."""
         if "/" not in one.words[0]:
             return False
         path = cwd / one.words[0]
@@ -167,10 +168,16 @@ class Scripts:
         self._claims.execution = execution
 
     def _outputs(
-        self, outputs: Outputs, one: SimpleCommand, arguments: list[str], source: str, cwd: Path, depth: int
+        self,
+        outputs: ScriptOutputs,
+        one: SimpleCommand,
+        arguments: list[str],
+        source: str,
+        cwd: Path,
+        depth: int,
     ) -> None:
-        """Claims what a script writes. Paths that only its run would tell may be its arguments, or names that
-        it mentions."""
+        """Claim what a script writes. Paths that only its execution determines may be its arguments, or names
+        that it mentions."""
         for path, times in outputs.writes.items():
             self._script_output(path, times, outputs, arguments, source, cwd)
         self._certain_outputs(outputs, arguments, cwd)
@@ -187,8 +194,8 @@ class Scripts:
             for name in outputs.names:
                 self._claims.add(FileEffect.CREATE, name, cwd, proof=Proof.NONE)
 
-    def _certain_outputs(self, outputs: Outputs, arguments: Sequence[str], cwd: Path) -> None:
-        """Claims what the script has written when it has succeeded, and texts of a known shape."""
+    def _certain_outputs(self, outputs: ScriptOutputs, arguments: Sequence[str], cwd: Path) -> None:
+        """Claim what the script has written when it has succeeded, and texts of a known form."""
         for path, times in outputs.certain.items():
             if not _ASKS.intersection(arguments):
                 self._claims.add(FileEffect.WRITE, path, cwd, times=times)
@@ -200,7 +207,7 @@ class Scripts:
             self._claims.add(FileEffect.TEMPLATE, path, cwd, details=(template,))
 
     def _script_output(
-        self, path: str, times: int, outputs: Outputs, arguments: list[str], source: str, cwd: Path
+        self, path: str, times: int, outputs: ScriptOutputs, arguments: list[str], source: str, cwd: Path
     ) -> None:
         name = path.rpartition("/")[2]
         if "*" not in path or re.search(
@@ -217,8 +224,8 @@ class Scripts:
                 self._claims.add(FileEffect.WRITE, name, cwd, times=times, proof=Proof.NONE)
             self._arguments(arguments, cwd)
 
-    def _words(self, outputs: Outputs, arguments: list[str], source: str, cwd: Path) -> frozenset[str]:
-        """The words of a script and of the files that it reads: names of what it writes are made of these."""
+    def _words(self, outputs: ScriptOutputs, arguments: list[str], source: str, cwd: Path) -> frozenset[str]:
+        """Return the words of a script and of the files that it reads, of which file names may be made."""
         found = {*names_in(source), *self.line_words}
         for name in sorted({*outputs.reads, *outputs.names, *arguments}):
             if "*" not in name and len(name) < 300:
@@ -227,7 +234,7 @@ class Scripts:
         return frozenset([*words, *(word.lower() for word in words), *map(snake_case, words)])
 
     def _arguments(self, arguments: Sequence[str], cwd: Path) -> None:
-        """What is given to a script that writes to a path it was given."""
+        """Claim the arguments of a script that writes to a path from its arguments."""
         for word in arguments:
             value = word.partition("=")[2] if word.startswith("-") else word
             if not value or len(value) > 300 or "\n" in value:
@@ -245,7 +252,7 @@ class Scripts:
 
 
 def _argument(name: str, arguments: Sequence[str]) -> Iterator[str]:
-    """The value of `--name`, or of the argument that has this number."""
+    """Yield the value of `--name`, or the argument with this number."""
     if name.isdigit():
         yield from arguments[int(name) - 1 : int(name)] if int(name) else ()
         return

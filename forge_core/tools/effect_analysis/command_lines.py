@@ -1,4 +1,4 @@
-"""What a command line may do to files."""
+"""The effects of a command line on files."""
 
 from __future__ import annotations
 
@@ -12,11 +12,34 @@ from pathlib import Path
 from forge_core.permissions.programs.catalog import FEEDERS, HARMLESS_WRAPPERS, SCRIPT_RUNNERS
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.shell.syntax import SimpleCommand, read_line
-from forge_core.tools.expected.claims import Claims, has_glob
-from forge_core.tools.expected.execution import UNPROVEN, WHOLE_LINE, Execution, Executions, Span, executions
-from forge_core.tools.expected.file_commands import archive, formatter, git, pack, rewriter, sed, transfer
-from forge_core.tools.expected.loops import loop_bodies, shortened, unrolled
-from forge_core.tools.expected.programs import (
+from forge_core.tools.effect_analysis.claim_builder import ClaimBuilder, has_glob
+from forge_core.tools.effect_analysis.command_words import (
+    names_in,
+    operands,
+    patches_of,
+    printed_text,
+    with_texts,
+    without_bodies,
+)
+from forge_core.tools.effect_analysis.execution import (
+    UNPROVEN,
+    WHOLE_LINE,
+    Execution,
+    Executions,
+    Span,
+    executions,
+)
+from forge_core.tools.effect_analysis.file_commands import (
+    archive,
+    formatter,
+    git,
+    pack,
+    rewriter,
+    sed,
+    transfer,
+)
+from forge_core.tools.effect_analysis.loops import loop_bodies, shortened, unrolled
+from forge_core.tools.effect_analysis.program_effects import (
     ALSO_CREATES,
     CERTAIN_LONG_OPTIONS,
     CERTAIN_OPTIONS,
@@ -33,39 +56,34 @@ from forge_core.tools.expected.programs import (
     WRITES_OPERANDS,
     WRITING_READERS,
 )
-from forge_core.tools.expected.scripts import Scripts
-from forge_core.tools.expected.words import (
-    names_in,
-    operands,
-    patches_of,
-    printed_text,
-    with_texts,
-    without_bodies,
-)
+from forge_core.tools.effect_analysis.scripts import ScriptAnalyzer
 from forge_core.undo.expected_effects import ExpectedEffects, FileEffect, Proof
 
 _MAX_DEPTH = 4
 _LABEL = 60
 _TRANSPARENT = (HARMLESS_WRAPPERS - {"!"}) | table("sudo doas env ionice builtin nohup")
-"""Wrappers whose success is that of the command."""
+"""Wrappers that succeed exactly when the command does."""
 _SKIPS = table(
     "-fsyntax-only -E -M -MM -z --time-cond -C --continue-at --no-clobber --etag-compare -N -nc -c"
 )
-"""Options with which a program may succeed and leave its output as it is."""
+"""Options with which a program may succeed without writing its output."""
 _REPEATING = FEEDERS | {"watch"}
 _CD = re.compile(r"(?:^|&&|;|\|\|)\s*cd\s+(\S+)")
 _PACKAGE = re.compile(r"(?<=.)[@=<>~^]")
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 _SHELLS = table("sh bash zsh dash ksh . source")
+"""Shells whose scripts are parsed; fish, csh and others have another syntax."""
 _PACKERS = table("gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lz4 compress")
 
 
 def expected_effects(command: str, root: Path, *, is_job: bool = False) -> ExpectedEffects:
-    """The claims of a line that is about to run in `root`. Reads the scripts that it names, bounded; runs
-    nothing."""
+    """Return the claims of a line that is about to run in `root`.
+
+    Reads the scripts that it names, up to a limit; executes nothing.
+    """
     real = Path(os.path.realpath(root))
-    claims = Claims(real)
-    _Lines(claims).read(command, real, 0, WHOLE_LINE)
+    claims = ClaimBuilder(real)
+    _LineAnalyzer(claims).read(command, real, 0, WHOLE_LINE)
     return ExpectedEffects(_label(command), claims.result(), is_job)
 
 
@@ -74,29 +92,32 @@ def _label(command: str) -> str:
     return line if len(line) <= _LABEL else line[: _LABEL - 1] + "\u2026"
 
 
-class _Lines:
-    def __init__(self, claims: Claims) -> None:
+class _LineAnalyzer:
+    def __init__(self, claims: ClaimBuilder) -> None:
         self._claims = claims
         self._is_certain = False
-        """Whether the words of the command that is read are known, and it runs whenever it is reached."""
-        self._scripts = Scripts(claims, self.read, self._run)
+        """Whether all words of the current command are known, and it runs whenever it is reached."""
+        self._scripts = ScriptAnalyzer(claims, self.read, self._run)
 
     def read(self, line: str, cwd: Path, depth: int, whole: Execution = UNPROVEN) -> None:
-        """Claims what the commands of a line do that runs in `cwd`; `whole` is known of the line itself."""
+        """Claim the effects of the commands of a line in `cwd`; `whole` is what proves the line itself."""
         key = (line, str(cwd))
         if depth > _MAX_DEPTH or key in self._claims.seen:
             return
         self._claims.seen.add(key)
+        # 1. Reduce the line to what the parser handles: here-documents out, loops over known words unrolled.
         plain, bodies = without_bodies(line)
         text = unrolled(shortened(plain))
         reading = read_line(text)
         commands = [with_texts(one, bodies) for one in reading.commands if not one.is_hint]
-        texts = _Texts({text: executions(text, whole, cwd)}, reading.functions, commands)
+        texts = _ShellTexts({text: executions(text, whole, cwd)}, reading.functions, commands)
+        # 2. Follow the folder through each scope (subshell) of the line, and claim what each command does
+        # there.
         was_repeated, outer = self._claims.is_repeated, self._claims.execution
         loops = list(loop_bodies(text))
         folders: dict[tuple[int, ...], _Folder] = {(): _Folder(cwd)}
         for one in commands:
-            if depth == 0:
+            if depth == 0:  # a later command of the line may run the same script again
                 self._claims.seen.clear()
                 self._scripts.line_words = names_in(line)
             here = _folder_of(one.scope, folders)
@@ -115,9 +136,12 @@ class _Lines:
                 self._command(one, here.path, depth)
         self._claims.is_repeated, self._claims.execution = was_repeated, outer
 
-    def _redirects(self, one: SimpleCommand, folder: Path | None, texts: _Texts) -> None:
-        """Claims the files that a command's output goes to. The redirection at the end of a list is read
-        before the list: its folder is where the list has gone by then."""
+    def _redirects(self, one: SimpleCommand, folder: Path | None, texts: _ShellTexts) -> None:
+        """Claim the files that a command's output is redirected to.
+
+        The redirection at the end of a list comes before the list's commands: its folder is where the list's
+        `cd` commands lead.
+        """
         if not texts.is_first(one):
             return
         if not one.words:
@@ -125,7 +149,7 @@ class _Lines:
                 folder = None if folder is None or re.search(r"[$`*?'\"]", word) else folder / word
         if folder is None:
             return
-        # The shell opens files in their order, and stops at the first that it can't open.
+        # The shell opens files in order, and stops at the first that it cannot open.
         proof = self._write_proof(folder, one.writes) if not one.reads else self._claims.execution.succeeded
         text = texts.printed_to(one)
         for target in one.writes:
@@ -135,7 +159,8 @@ class _Lines:
                     self._claims.add(FileEffect.TEXT, target, folder, details=(text,))
 
     def _write_proof(self, folder: Path, names: Sequence[str]) -> Proof:
-        """What proves that these files were opened: that it was tried, where they may be written."""
+        """Return what proves that these files were opened: for writable ones, that the command was
+        reached."""
         proven = self._claims.execution
         may_write = all("$" not in name and self._may_write(folder / name, folder) for name in names)
         return proven.reached if may_write else proven.succeeded
@@ -148,7 +173,7 @@ class _Lines:
         )
 
     def _moved(self, here: _Folder, one: SimpleCommand) -> _Folder:
-        """Where a `cd` leads, and what proves it."""
+        """Return where a `cd` leads, and what proves it."""
         words = operands(one)
         if here.path is None or len(words) != 1 or re.search(r"[$`*?]", words[0]) or words[0] == "-":
             return _Folder(None)
@@ -181,12 +206,12 @@ class _Lines:
         self._run(one, cwd, depth)
 
     def _run(self, one: SimpleCommand, cwd: Path, depth: int) -> None:
-        """Claims what a program does by its words."""
+        """Claim what a program does with its arguments."""
         if not self._known(one, cwd, depth):
             self._unknown(one, cwd)
 
     def _known(self, one: SimpleCommand, cwd: Path, depth: int) -> bool:
-        """Whether it is a program whose arguments are understood."""
+        """Claim the effects of a known program; return whether it is one."""
         return self._works_on_files(one, cwd) or self._runs_scripts(one, cwd, depth) or self._reads(one)
 
     def _works_on_files(self, one: SimpleCommand, cwd: Path) -> bool:
@@ -257,7 +282,7 @@ class _Lines:
         return one.program in READERS or part in READING_PARTS.get(one.program, ())
 
     def _options(self, one: SimpleCommand, cwd: Path) -> None:
-        """Values of options that name an output."""
+        """Claim the values of options that name an output."""
         for at, word in enumerate(one.words[1:], 1):
             name, has_value, value = word.partition("=")
             if not word.startswith("-") or not OUTPUT_OPTION.fullmatch(name):
@@ -274,8 +299,8 @@ class _Lines:
                 )
 
     def _output(self, word: str, cwd: Path, one: SimpleCommand, proof: Proof | None) -> None:
-        """A named output: a file, or a folder of files. Of a folder that holds something already, only files
-        that are named after the command's other words."""
+        """Claim a named output: a file, or a folder of files. In a folder that is not empty, claim only files
+        named after the command's other words."""
         path = cwd / word
         if path.is_dir():
             is_empty = next(iter(path.iterdir()), None) is None
@@ -290,7 +315,7 @@ class _Lines:
                 self._claims.add(FileEffect.CREATE, word, cwd, below=True)
 
     def _unknown(self, one: SimpleCommand, cwd: Path) -> None:
-        """A program of which nothing is known may make what it names and does not exist."""
+        """Claim that an unknown program may create the operands that do not exist."""
         for word in operands(one):
             if len(word) < 300 and "\n" not in word and not (cwd / word).exists() and re.search(r"\w", word):
                 proof = None if one.program in CONVERTERS else Proof.NONE
@@ -300,7 +325,7 @@ class _Lines:
 
 
 def _is_plain_write(one: SimpleCommand) -> bool:
-    """Whether the options of `tee`, `touch` or `truncate` keep it from no file that it names."""
+    """Return whether `tee`, `touch` or `truncate` writes all files that it names, given its options."""
     allowed = PLAIN_WRITES.get(one.program)
     words = one.words[1 : one.words.index("--")] if "--" in one.words else one.words[1:]
     options = [word for word in words if word.startswith("-")]
@@ -315,19 +340,19 @@ def _is_plain_write(one: SimpleCommand) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """Where commands of a scope run; None when a `cd` led to an unknown place."""
+    """The folder of the commands in a scope; None after a `cd` to an unknown folder."""
 
     path: Path | None
     proven: Execution = WHOLE_LINE
 
 
 @dataclass(slots=True)
-class _Texts:
-    """What the end of a line proves of the commands in it, and in the scripts that its shells are given."""
+class _ShellTexts:
+    """What the exit status of a line proves about its commands, and about the scripts given to `sh -c`."""
 
     read: dict[str, Executions]
     functions: frozenset[str]
-    """Names that mean something else in this line."""
+    """Functions that the line defines: as commands, these names are not programs."""
     commands: Sequence[SimpleCommand]
     _seen: set[tuple[str, Span]] = field(default_factory=set)
 
@@ -336,14 +361,14 @@ class _Texts:
         return known.of(one.span) if known is not None else UNPROVEN
 
     def is_first(self, one: SimpleCommand) -> bool:
-        """Whether no other reading of the same command came before, as with two values of a variable."""
+        """Return whether this is the first reading of a command; a variable with two values makes two."""
         key = one.source, one.span
         is_new = key not in self._seen or one.span == (0, 0)
         self._seen.add(key)
         return is_new
 
     def is_certain(self, one: SimpleCommand) -> bool:
-        """Whether the command's words are known, and what its success means."""
+        """Return whether the words of a command and the meaning of its success are known."""
         return (
             not one.is_guessed
             and not any(part.is_dynamic or part.has_glob for part in one.parts)
@@ -352,7 +377,7 @@ class _Texts:
         )
 
     def add_script(self, one: SimpleCommand, proven: Execution, cwd: Path) -> None:
-        """The text of `sh -c`: it has run when that shell has succeeded."""
+        """Add the text of `sh -c`: it has run when that shell has succeeded."""
         if one.program not in _SHELLS or len(one.words) < 3 or not re.fullmatch(r"-[eux]*c", one.words[1]):
             return
         script = one.words[2]
@@ -361,7 +386,7 @@ class _Texts:
         self.read[script] = executions(script, whole, cwd)
 
     def printed_to(self, one: SimpleCommand) -> str | None:
-        """What the redirections of a command receive."""
+        """Return the text that the redirections of a command receive; None where it is unknown."""
         known = self.read.get(one.source)
         span = known.redirected.get(one.span, one.span) if known is not None else one.span
         for other in self.commands:

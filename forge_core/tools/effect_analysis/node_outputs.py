@@ -1,11 +1,13 @@
-"""The files that a JavaScript program writes: the string literals in the calls that write. No parser: a
-call's arguments are cut at commas outside brackets and quotes."""
+"""The files that a JavaScript program writes: the string literals in the calls that write.
+
+An approximation without a parser: the arguments of a call are split at commas outside brackets and quotes.
+"""
 
 from __future__ import annotations
 
 import re
 
-from forge_core.tools.expected.python_outputs import Outputs
+from forge_core.tools.effect_analysis.python_outputs import ScriptOutputs
 
 _CALL = re.compile(
     r"\b(writeFile|writeFileSync|appendFile|appendFileSync|createWriteStream|outputFile|outputFileSync|"
@@ -24,9 +26,9 @@ _ENDS = re.compile(r"\bprocess\s*\.\s*(?:exit\b|abort|kill|reallyExit)|\bexit\s*
 _PLAIN_STATEMENT = re.compile(r"\s*(?:(?:const|let|var)\s+\w+\s*=\s*)?(?:[\w$]+\.|require\(\s*\)\.)*")
 
 
-def node_outputs(source: str) -> Outputs:
-    """Reads a program; what it imports is not looked at."""
-    outputs = Outputs()
+def node_outputs(source: str) -> ScriptOutputs:
+    """Read a program; its imports are not followed."""
+    outputs = ScriptOutputs()
     constants = {name: value for name, value in _CONSTANT.findall(source) if _LITERAL.search(value)}
     plain = _without_literals(source)
     for call in _CALL.finditer(source):
@@ -55,7 +57,7 @@ def node_outputs(source: str) -> Outputs:
 
 
 def _without_literals(source: str) -> str:
-    """`source` with blanks for its comments and literals; empty where these can't be told apart."""
+    """Return `source` with comments and literals blanked; empty where they cannot be distinguished."""
     if _QUOTING_PATTERN.search(_LITERAL.sub("", source)):
         return ""
     blank = re.compile(f"{_COMMENT.pattern}|{_LITERAL.pattern}", re.DOTALL)
@@ -63,7 +65,7 @@ def _without_literals(source: str) -> str:
 
 
 def _is_certain(plain: str, at: int) -> bool:
-    """Whether a call is made in every run that succeeds: in a statement of its own outside all blocks."""
+    """Return whether every successful run makes a call: it is a statement of its own outside all blocks."""
     before = plain[:at]
     depth = sum(before.count(sign) for sign in "([{") - sum(before.count(sign) for sign in ")]}")
     if not plain or depth or _ENDS.search(plain) or re.search(r"\breturn\b", before):
@@ -73,7 +75,7 @@ def _is_certain(plain: str, at: int) -> bool:
 
 
 def _arguments(text: str) -> list[str]:
-    """The arguments of a call, as they are written; at least one."""
+    """Return the arguments of a call as source text; at least one."""
     found, depth, start, at = [], 0, 0, 0
     while at < len(text):
         literal = _LITERAL.match(text, at)
@@ -95,7 +97,7 @@ def _arguments(text: str) -> list[str]:
 
 
 def _path(text: str, constants: dict[str, str]) -> str:
-    """The path that an argument spells: its literals joined, `*` for the unknown; "" if nothing is known."""
+    """Return the path of an argument: its literals joined, `*` for unknown parts; "" if nothing is known."""
     pieces: list[str] = []
     for found in re.finditer(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`]*`|\b[A-Za-z_]\w*\b", text):
         word = found[0]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from forge_core.permissions.programs.git import option_values, subcommand
 from forge_core.permissions.shell.syntax import SimpleCommand
-from forge_core.tools.expected.claims import Claims, has_glob
-from forge_core.tools.expected.programs import ALSO_FIX, CHECK_ONLY, FORMATTERS
-from forge_core.tools.expected.words import operands, sed_words
+from forge_core.tools.effect_analysis.claim_builder import ClaimBuilder, has_glob
+from forge_core.tools.effect_analysis.command_words import operands, sed_words
+from forge_core.tools.effect_analysis.program_effects import ALSO_FIX, CHECK_ONLY, FORMATTERS
 from forge_core.undo.expected_effects import FileEffect, Proof
 
 _SKIPPING = re.compile(
@@ -21,7 +21,7 @@ _SKIPPING = re.compile(
 _MAILED_PATCH = r"From [0-9a-f]{40,64} Mon Sep 17 00:00:00 2001\n(?s:.*)"
 
 
-def sed(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
+def sed(claims: ClaimBuilder, one: SimpleCommand, cwd: Path) -> None:
     arguments, files, suffix = sed_words(one.words)
     if suffix is None:
         return
@@ -35,7 +35,7 @@ def sed(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
         claims.add(FileEffect.SED, ".", cwd, below=True, details=arguments)
 
 
-def transfer(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
+def transfer(claims: ClaimBuilder, one: SimpleCommand, cwd: Path) -> None:
     words = operands(one, "tSm")
     target = next((one.words[at + 1] for at, word in enumerate(one.words[:-1]) if word == "-t"), None)
     if target is None and len(words) > 1:
@@ -46,7 +46,7 @@ def transfer(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
         return
     sources = _known_sources(claims, words, cwd)
     if one.program == "ln":
-        sources += tuple(words)  # what a symbolic link says
+        sources += tuple(words)  # the target of a symbolic link
     into_folder = len(words) > 1 or target.endswith("/") or claims.has_folder(target, cwd)
     may_skip = one.program in ("rsync", "scp", "ln") or any(_SKIPPING.fullmatch(word) for word in one.words)
     for word in words:
@@ -64,7 +64,7 @@ def transfer(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
             claims.add(FileEffect.REMOVE, word, cwd, below=not has_glob(word))
 
 
-def archive(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
+def archive(claims: ClaimBuilder, one: SimpleCommand, cwd: Path) -> None:
     words = list(one.words[1:])
     folder = next(
         (words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-C", "-d", "--directory")), "."
@@ -92,7 +92,7 @@ def archive(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
             claims.add(FileEffect.CREATE, f"{folder}/", cwd, times=0)
 
 
-def pack(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
+def pack(claims: ClaimBuilder, one: SimpleCommand, cwd: Path) -> None:
     is_kept = any(re.match(r"-\w*[ctl]|--(?:stdout|test|list|to-stdout)", word) for word in one.words[1:])
     proof = Proof.NONE if is_kept else None
     for word in operands(one):
@@ -105,7 +105,7 @@ def pack(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
             claims.add(FileEffect.WRITE, name, cwd, proof=proof)
 
 
-def formatter(claims: Claims, one: SimpleCommand, cwd: Path) -> bool:
+def formatter(claims: ClaimBuilder, one: SimpleCommand, cwd: Path) -> bool:
     needed, effect = FORMATTERS[one.program]
     words = one.words[1:]
     fixes = one.program in ALSO_FIX and any(
@@ -128,7 +128,7 @@ def formatter(claims: Claims, one: SimpleCommand, cwd: Path) -> bool:
     return True
 
 
-def rewriter(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
+def rewriter(claims: ClaimBuilder, one: SimpleCommand, cwd: Path) -> None:
     words = operands(one)
     is_in_place = one.program not in ("perl", "ruby") or any(
         re.fullmatch(r"-\w*i\S*", word) for word in one.words[1:4]
@@ -144,7 +144,7 @@ def rewriter(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
     claims.add(FileEffect.REWRITE, ".", cwd, below=True)
 
 
-def git(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
+def git(claims: ClaimBuilder, one: SimpleCommand, cwd: Path) -> None:
     """Claim what git does: what it writes is in its object database, except for patches, moves and clones."""
     for folder in option_values(one.words[1:], "-C"):
         cwd = cwd / folder
@@ -186,8 +186,8 @@ def git(claims: Claims, one: SimpleCommand, cwd: Path) -> None:
                 claims.add(FileEffect.WRITE, word, cwd)
 
 
-def _known_sources(claims: Claims, words: Sequence[str], cwd: Path) -> tuple[str, ...]:
-    """Sources as undo knows them: relative to the workspace, "/" outside it; of a pattern, the folder."""
+def _known_sources(claims: ClaimBuilder, words: Sequence[str], cwd: Path) -> tuple[str, ...]:
+    """Return sources relative to the workspace, "/" for those outside; for a pattern, its folder."""
     plain = (re.sub(r"[^/]*[*?\[].*", "", word) or "." for word in words)
     found = (claims.relative(word, cwd) for word in plain)
     return tuple(path if path is not None else "/" for path in found)

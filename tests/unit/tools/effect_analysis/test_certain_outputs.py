@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.tools.expected.makefiles import made_for_certain, recipes
-from forge_core.tools.expected.node_outputs import node_outputs
-from forge_core.tools.expected.python_outputs import python_outputs
+from forge_core.tools.effect_analysis.makefiles import made_for_certain, recipes
+from forge_core.tools.effect_analysis.node_outputs import node_outputs
+from forge_core.tools.effect_analysis.python_outputs import python_outputs
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Claims in the making: words of a command line become paths of the workspace."""
+"""Builds the claims of a command line: its words become paths of the workspace."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from dataclasses import dataclass, field, replace
 from itertools import repeat
 from pathlib import Path
 
-from forge_core.tools.expected.execution import UNPROVEN, Execution
+from forge_core.tools.effect_analysis.execution import UNPROVEN, Execution
 from forge_core.undo.expected_effects import Claim, Covers, FileEffect, Proof
 
 MAX_CLAIMS = 1_000
 MAX_FILES = 40
-"""Scripts that are read for one line."""
+"""Number of scripts that are read for one line."""
 MAX_SOURCE_BYTES = 256 * 1024
 _BY_SUCCESS = frozenset(
     {FileEffect.WRITE, FileEffect.CREATE, FileEffect.COPY, FileEffect.SED, FileEffect.MANIFEST}
 )
-"""A program has done these for certain only when it has succeeded; the others show that it was started."""
+"""Effects that are certain only when the program has succeeded; for the others it is enough that it was
+started."""
 _ONCE_EACH = frozenset({FileEffect.FORMAT, FileEffect.FIX})
-"""Also of a whole tree, a run writes each file once at most."""
+"""Effects by which one run writes each file at most once, also in a whole tree."""
 _THROUGH_LINKS = frozenset({FileEffect.WRITE, FileEffect.TEXT})
 _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
 _LETTER = re.compile(r"[A-Za-z]")
@@ -29,19 +30,19 @@ _VARIABLE = re.compile(r"\$(?:\w+|\{\w+\})")
 
 
 @dataclass(slots=True)
-class Claims:
-    """The claims of one line, and how much may still be read for it."""
+class ClaimBuilder:
+    """The claims of one line, and how many scripts may still be read for it."""
 
     root: Path
     """The real path of the workspace."""
     found: dict[Claim, int] = field(default_factory=dict)
     files_left: int = MAX_FILES
     seen: set[tuple[str, str]] = field(default_factory=set)
-    """Lines and files that were read already."""
+    """Lines and files that have been read."""
     is_repeated: bool = False
-    """The command runs in a loop: how often it writes is unknown."""
+    """The current command runs in a loop: how often it writes is unknown."""
     execution: Execution = UNPROVEN
-    """What proves that the command whose claims are added has run."""
+    """What proves that the current command has run."""
 
     def add(
         self,
@@ -55,9 +56,11 @@ class Claims:
         times: int = 1,
         proof: Proof | None = None,
     ) -> None:
-        """Claims what `word` names in `cwd`; nothing outside the workspace, and nothing unknown (`$X`).
+        """Claim an effect on what `word` names in `cwd`, unless it is outside the workspace or unknown
+        (`$X`).
 
-        Without `proof`, that follows from `execution`: pass Proof.NONE for what a program only may do.
+        Without `proof`, the proof follows from `execution`; pass Proof.NONE for what a program may or may not
+        do.
         """
         if len(self.found) >= MAX_CLAIMS:
             return
@@ -75,7 +78,7 @@ class Claims:
                 self._add(replace(claim, path=real), below=below)
 
     def _written_through(self, path: str) -> tuple[str | None, bool]:
-        """The path that is written when `path` is opened for writing, and whether `path` is a link."""
+        """Return the path that is written when `path` is opened for writing, and whether `path` is a link."""
         if has_glob(path) or not (self.root / path).is_symlink():
             return path, False
         real, prefix = os.path.realpath(self.root / path), f"{self.root}/"
@@ -90,11 +93,11 @@ class Claims:
         self.found[claim] = self.found.get(claim, 0) + 1
 
     def result(self) -> tuple[Claim, ...]:
-        """Each claim once, its times added up."""
+        """Return each claim once, with the sum of its times."""
         return tuple(replace(one, times=one.times * count) for one, count in self.found.items())
 
     def has_folder(self, word: str, cwd: Path) -> bool:
-        """Whether `word` is a folder, or an earlier command makes it one."""
+        """Return whether `word` is a folder, or an earlier command creates it."""
         path = self.relative(word, cwd)
         return (cwd / word).is_dir() or any(
             claim.effect is FileEffect.CREATE and claim.path == path and claim.proof is not Proof.NONE
@@ -102,7 +105,7 @@ class Claims:
         )
 
     def relative(self, word: str | Path, cwd: Path) -> str | None:
-        """The path of a word relative to the workspace; None when it isn't known or lies outside."""
+        """Return the path of a word relative to the workspace; None when it is unknown or outside."""
         text = os.fspath(word)
         text = _VARIABLE.sub("*", text) if _is_numbered(text) else text
         if re.search(r"[$`\0]", text) or text.startswith("~"):
@@ -117,7 +120,8 @@ class Claims:
         return path.removeprefix(prefix) if path.startswith(prefix) else None
 
     def source(self, path: Path) -> str | None:
-        """The text of a script; None where it isn't one, was read already, or enough was read."""
+        """Return the text of a script; None for other files, a script read before, or when the limit is
+        reached."""
         key = ("file", str(path))
         if key in self.seen or self.files_left <= 0:
             return None
@@ -138,14 +142,14 @@ def has_glob(word: str) -> bool:
 
 
 def _is_numbered(path: str) -> bool:
-    """Whether the last name begins plainly and goes on with a variable: `part-$i.txt`."""
+    """Return whether the last name starts with known letters and contains a variable: `part-$i.txt`."""
     name = path.rpartition("/")[2]
     letter = _LETTER.search(name)
     return letter is not None and _VARIABLE.search(name, letter.end()) is not None
 
 
 def _spellings(word: str) -> Iterator[str]:
-    """A word as a file name: braces that are left in it stand for several names, and bytes given by number
+    """Yield a word as file names: remaining braces stand for several names, and bytes given by number
     (`$'\\xff'`) may be no character."""
     word = _BRACES.sub("*", word)
     yield word

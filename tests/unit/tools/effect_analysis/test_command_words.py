@@ -1,4 +1,4 @@
-"""The pieces of command lines that tell what a command may write."""
+"""The parts of command lines that show what a command may write."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.tools.expected.lines import expected_effects
-from forge_core.tools.expected.words import without_bodies
+from forge_core.tools.effect_analysis.command_lines import expected_effects
+from forge_core.tools.effect_analysis.command_words import without_bodies
 from forge_core.undo.expected_effects import FileEffect
 
 

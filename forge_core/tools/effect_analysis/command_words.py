@@ -1,4 +1,4 @@
-"""Pieces of command lines: operands, options of sed, here-documents, texts, loops."""
+"""Parts of command lines: operands, options of sed, here-documents, printed texts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAME = re.compile(r"[A-Za-z][\w-]{1,40}")
 
 
 def operands(one: SimpleCommand, valued: str = "") -> list[str]:
-    """The words that are no options; letters in `valued` are options that take the next word."""
+    """Return the words that are not options; letters in `valued` are options that take the next word."""
     found: list[str] = []
     words = iter(one.words[1:])
     for word in words:
@@ -32,12 +32,14 @@ def operands(one: SimpleCommand, valued: str = "") -> list[str]:
 
 
 def without_bodies(line: str) -> tuple[str, tuple[str, ...]]:
-    """A line that reads a file `__here_N__` in place of each here-document, and their texts. Linear: a script
-    may hold many that never end."""
+    """Return a line that reads a file `__here_N__` in place of each here-document, and the texts of these.
+
+    Linear time: a script may hold many here-documents that never end.
+    """
     if "<<" not in line:
         return line, ()
     starts: dict[str, list[int]] = {}
-    """Text without leading tabs → the offsets of the rows that consist of it, in their order."""
+    """Text without leading tabs → the offsets of the rows that consist of it, ascending."""
     offset = 0
     for row in line.split("\n"):
         starts.setdefault(row.lstrip("\t"), []).append(offset)
@@ -59,14 +61,14 @@ def without_bodies(line: str) -> tuple[str, tuple[str, ...]]:
 
 
 def with_texts(one: SimpleCommand, bodies: Sequence[str]) -> SimpleCommand:
-    """A command that is fed the texts that `without_bodies` took out."""
+    """Return a command whose input includes the here-documents that `without_bodies` removed."""
     texts = {f"__here_{number}__": body for number, body in enumerate(bodies)}
     fed = (*one.fed, *(texts[name] for name in one.reads if name in texts))
     return replace(one, fed=fed, reads=tuple(name for name in one.reads if name not in texts))
 
 
 def printed_text(one: SimpleCommand) -> str | None:
-    """The text that `echo`, `printf` or `cat` with a here-document prints; None where it isn't known."""
+    """Return what `echo`, `printf` or `cat` with a here-document prints; None where it is unknown."""
     words = one.words[1:]
     text: str | None = None
     if not one.is_known or any(part.has_glob or part.has_tilde for part in one.parts):
@@ -88,8 +90,8 @@ def printed_text(one: SimpleCommand) -> str | None:
 
 
 def sed_words(words: Sequence[str]) -> tuple[tuple[str, ...], list[str], str | None]:
-    """The arguments of sed without files and without `-i`, the files, and the suffix of backups; None for a
-    sed that prints."""
+    """Return the arguments of sed without files and `-i`, the files, and the suffix of backups; the suffix is
+    None where sed only prints."""
     kept: list[str] = []
     plain: list[str] = []
     suffix: str | None = None
@@ -123,7 +125,7 @@ def sed_words(words: Sequence[str]) -> tuple[tuple[str, ...], list[str], str | N
 
 
 def patches_of(one: SimpleCommand, cwd: Path) -> tuple[str, ...]:
-    """The patches that `patch` or `git apply` reads: files, or the text of a here-document."""
+    """Return the patches that `patch` reads: files, or the text of a here-document."""
     named = [*one.reads, *one.words[1:]]
     named += [word.partition("=")[2] for word in one.words[1:] if "=" in word]
     named += [word[2:] for word in one.words[1:] if word.startswith("-i") and len(word) > 2]
@@ -134,7 +136,7 @@ def patches_of(one: SimpleCommand, cwd: Path) -> tuple[str, ...]:
 
 
 def with_arguments(text: str, arguments: Sequence[str]) -> str:
-    """A script with `$1`, `$2` … put in."""
+    """Return a script with `$1`, `$2` … replaced by the arguments."""
     for number, word in enumerate(arguments[:9], 1):
         if re.fullmatch(r"[\w./=+-]+", word):
             text = re.sub(rf"\$(?:{number}\b|\{{{number}\}})", word, text)
@@ -142,7 +144,7 @@ def with_arguments(text: str, arguments: Sequence[str]) -> str:
 
 
 def names_in(text: str) -> frozenset[str]:
-    """The words of a text that may be parts of file names."""
+    """Return the words of a text that may be parts of file names."""
     return frozenset(_NAME.findall(text))
 
 

@@ -1,5 +1,7 @@
-"""What the rules of a makefile and the scripts of a package.json run. Read roughly: plain variables are put
-in, functions are not evaluated."""
+"""The commands of the rules of a makefile and of the scripts of a package.json.
+
+An approximation: simple variables are expanded, functions are not evaluated.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +21,17 @@ _MAX_RECIPES = 400
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One rule."""
+    """One rule of a makefile."""
 
     target: str
-    """`%` of a pattern rule reads `*`."""
+    """In a pattern rule with `*` in place of `%`."""
     lines: tuple[str, ...]
     is_phony: bool
     needs: tuple[str, ...] = ()
 
 
 def recipes(text: str) -> Iterator[Recipe]:
-    """The rules of a makefile."""
+    """Yield the rules of a makefile, one for each target."""
     variables = dict(_PRESET)
     phony: set[str] = set()
     rules: list[tuple[list[str], str, list[str]]] = []
@@ -59,8 +61,10 @@ def recipes(text: str) -> Iterator[Recipe]:
 
 
 def made_for_certain(rules: Sequence[Recipe], goals: Sequence[str], cwd: Path) -> set[str]:
-    """The targets whose recipes run whenever make succeeds with these goals: those needed that don't exist,
-    or that are phony; only of targets with one rule."""
+    """Return the targets whose recipes certainly run when make succeeds with these goals.
+
+    These are the needed targets that do not exist or are phony, as far as they have a single rule.
+    """
     counts = Counter(rule.target for rule in rules)
     known = {rule.target: rule for rule in rules if counts[rule.target] == 1}
     todo = list(goals) or [rule.target for rule in rules[:1]]
@@ -78,7 +82,7 @@ def made_for_certain(rules: Sequence[Recipe], goals: Sequence[str], cwd: Path) -
 
 
 def package_scripts(text: str, names: tuple[str, ...]) -> Iterator[str]:
-    """The lines that `npm run` runs for each name, with those before and after it."""
+    """Yield the lines that `npm run` runs for each name, including its pre and post scripts."""
     try:
         scripts = json.loads(text).get("scripts", {})
     except (ValueError, AttributeError, RecursionError):

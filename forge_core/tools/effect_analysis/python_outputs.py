@@ -1,4 +1,4 @@
-"""The files that a Python program writes, as far as its source tells: paths in the calls that write."""
+"""The files that a Python program writes, as far as its source shows: paths in the calls that write."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, product
 
-from forge_core.tools.expected.python_flow import certain_calls, round_values
+from forge_core.tools.effect_analysis.python_flow import certain_calls, round_values
 
 _MAX_VALUES = 40
 _MAX_NODES = 40_000
@@ -31,37 +31,37 @@ _SAVERS = re.compile(
     r"to_[a-z]+|save\w*|savefig|dump|export\w*|write_\w+|make_archive|connect|FileHandler|open"
 )
 _MIN_KNOWN = 8
-"""Letters and digits of a text that a template has to name."""
+"""Letters and digits that the known parts of a template must have."""
 _THROUGH = frozenset({"resolve", "absolute", "expanduser", "strip", "lower", "as_posix", "format", "rstrip"})
 
 
 @dataclass(slots=True)
-class Outputs:
-    """What a program does to files; paths as it spells them, `*` for what is unknown."""
+class ScriptOutputs:
+    """The effects of a program on files; paths as in its source, with `*` for unknown parts."""
 
     writes: dict[str, int] = field(default_factory=dict)
     """Path → how often; 0: unknown."""
     certain: dict[str, int] = field(default_factory=dict)
-    """Path → how often at least, in each run that succeeds."""
+    """Path → how often at least, in every successful run."""
     templates: dict[str, str] = field(default_factory=dict)
-    """Path → a regular expression that what is written there matches."""
+    """Path → a regular expression that matches the text written to it."""
     certain_arguments: list[str] = field(default_factory=list)
-    """Of those runs: arguments that name a file that is written: `--option`, or `1` for the first one."""
+    """Arguments whose files every successful run writes: `--option`, or `1` for the first argument."""
     removes: set[str] = field(default_factory=set)
     folders: set[str] = field(default_factory=set)
     reads: set[str] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
-    """File names that it mentions besides."""
+    """Other file names in the source."""
     runs: list[str] = field(default_factory=list)
     """Command lines."""
     imports: set[str] = field(default_factory=set)
     writes_unknown: bool = False
-    """It writes to a path that the source doesn't tell: an argument perhaps."""
+    """It writes to a path that the source does not determine, perhaps an argument."""
 
 
-def python_outputs(source: str, script: str) -> Outputs:
-    """Reads a program; `script` is its path as `__file__` has it."""
-    outputs = Outputs()
+def python_outputs(source: str, script: str) -> ScriptOutputs:
+    """Read a program; `script` is the value of its `__file__`."""
+    outputs = ScriptOutputs()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -73,7 +73,7 @@ def python_outputs(source: str, script: str) -> Outputs:
 
 
 class _Program:
-    def __init__(self, tree: ast.AST, script: str, outputs: Outputs) -> None:
+    def __init__(self, tree: ast.AST, script: str, outputs: ScriptOutputs) -> None:
         self._nodes = list(islice(ast.walk(tree), _MAX_NODES))
         self._out = outputs
         self._values: dict[str, list[ast.expr]] = {}
@@ -169,7 +169,7 @@ class _Program:
     ) -> None:
         is_module = _is_module(receiver) or receiver is None
         if not is_module and (len(args) != 1 or receiver is None):
-            return  # str.replace has two
+            return  # str.replace has two arguments
         if is_module and len(args) < 2:
             return
         old, new = (args[0], args[1]) if is_module else (receiver, args[0])
@@ -197,8 +197,11 @@ class _Program:
             self._out.writes_unknown = True
 
     def _note_certain(self, target: ast.expr | None, paths: Sequence[str], call: ast.Call) -> None:
-        """Notes a write that each successful run makes. Several paths are those of a loop's rounds when there
-        are as many; otherwise it is an unknown one of them."""
+        """Note a write that every successful run makes.
+
+        With as many paths as the loop has iterations, each path is written; otherwise an unknown one of them
+        is.
+        """
         rounds = self._certain.get(id(call), 0)
         if not rounds or len(paths) not in (1, rounds):
             return
@@ -211,7 +214,7 @@ class _Program:
                 self._out.certain[path] = self._out.certain.get(path, 0) + times
 
     def _argument(self, target: ast.expr | None) -> str:
-        """The argument of the program that a path is; empty when it isn't one."""
+        """Return the argument of the program that holds the path; empty when none does."""
         match target:
             case ast.Attribute(value=ast.Name(id="args" | "options" | "opts" | "arguments"), attr=name):
                 return f"--{name.replace('_', '-')}"
@@ -228,7 +231,7 @@ class _Program:
         return ""
 
     def _template(self, text: ast.expr) -> str:
-        """A regular expression for an f-string; empty where that says too little."""
+        """Return a regular expression for an f-string; empty where it would match too much."""
         if not isinstance(text, ast.JoinedStr):
             return ""
         known = [one.value if isinstance(one, ast.Constant) else None for one in text.values]
@@ -247,7 +250,7 @@ class _Program:
             yield from (line for line in self._paths(node) if line != _ANY)
 
     def _paths(self, node: ast.expr | None) -> list[str]:
-        """The texts that an expression may stand for."""
+        """Return the possible values of an expression, `*` for unknown parts."""
         if node is None:
             return []
         self._depth += 1
@@ -317,7 +320,7 @@ class _Program:
 
 
 def _is_plain_write(call: ast.Call) -> bool:
-    """Whether the call opens a file for writing, or puts one in place, whenever it succeeds."""
+    """Return whether the call writes or replaces a file whenever it succeeds."""
     name = _name(call.func)
     if name != "open":
         return name in _PLAIN_WRITERS
@@ -339,7 +342,7 @@ def _name(func: ast.expr) -> str:
 
 
 def _is_module(receiver: ast.expr | None) -> bool:
-    """Whether a call is a function of a module that works on paths."""
+    """Return whether the receiver of a call is a module that works on paths."""
     names = (
         "os",
         "shutil",

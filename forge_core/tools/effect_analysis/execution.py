@@ -1,8 +1,8 @@
-"""Which commands of a shell text have run for certain, given that its shell ended or ended with success.
+"""Which commands of a shell text have certainly run, given that its shell has ended, or ended successfully.
 
 In `a && b > f` an exit status of 0 proves that both ran; in `a || b` it proves nothing about `b`. The exit
-status itself is known only later, so each command gets the `Proof` that it takes. What isn't
-understood proves nothing.
+status is known only later, so each command gets the `Proof` that is required. Unknown syntax proves nothing:
+a wrong proof would attribute the user's writes to the command.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _MAY_END = re.compile(
     r"(?<![\w./-])(?:exit|exec|return|break|continue|logout|trap|eval|source|shopt|alias|unalias|enable|set|"
     r"[pk]*kill(?:all)?)(?![\w./-])|(?:^|[;&|(\n])\s*\.\s"
 )
-"""What may end a shell early, or change what its words mean."""
+"""Commands that may end a shell early, or change the meaning of later words."""
 _STRICT = re.compile(r"set(?:\s+(?:-[eux]+|-[eux]*o\s+(?:pipefail|errexit|nounset)|pipefail))+")
-"""`set -e` and its like only make a shell end sooner, and then with a failure."""
+"""`set -e` and similar options only make a shell end earlier, and then with a failure."""
 _FATAL_EXPANSION = re.compile(r"\$\{\w*[^\w}]|\$\(\(|\$\[")
-"""May end a shell with a failure before the command starts: `${x:?}`, `$((1 / 0))`."""
+"""Expansions that may end a shell with a failure before the command starts: `${x:?}`, `$((1 / 0))`."""
 _INFALLIBLE = re.compile(r":|true|(?:echo|sleep)(?:[ \t]+(?:[\w./,:=+-]+|'[^']*'|\"[^\"$`\\]*\"))*")
 _CD = re.compile(r"cd[ \t]+([\w./-]+)")
 _COMMANDS = table(
@@ -39,19 +39,19 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What proves that a command has been started, its redirections opened, and that it has succeeded."""
+    """What proves that a command was started with its redirections opened, and that it has succeeded."""
 
     reached: Proof = Proof.NONE
     succeeded: Proof = Proof.NONE
 
     def __and__(self, other: Execution) -> Execution:
-        """The weaker of both."""
+        """Return the weaker proofs of both."""
         return Execution(min(self.reached, other.reached), min(self.succeeded, other.succeeded))
 
 
 UNPROVEN = Execution()
 WHOLE_LINE = Execution(Proof.END, Proof.SUCCESS)
-"""Of a line whose exit status is the one that becomes known."""
+"""The proofs of a line whose own exit status becomes known."""
 
 
 @dataclass(slots=True)
@@ -60,14 +60,15 @@ class Executions:
 
     found: dict[Span, Execution]
     redirected: dict[Span, Span]
-    """Redirection at the end of a list → the last command of the list, whose output it takes."""
+    """Redirection at the end of a list → the last command of the list, whose output it receives."""
 
     def of(self, span: Span) -> Execution:
         return self.found.get(span, Execution())
 
 
 def executions(text: str, whole: Execution, cwd: Path) -> Executions:
-    """What the end of a shell that runs `text` in `cwd` proves, when `whole` holds for the text itself."""
+    """Return what proves each command of a shell that runs `text` in `cwd`; `whole` proves the text
+    itself."""
     result = Executions({}, {})
     try:
         source = text.encode()
@@ -86,13 +87,14 @@ class _Reader:
         self._result = result
 
     def sequence(self, node: Node, whole: Execution) -> None:
-        """Statements one after the other; the status of the last is that of all."""
+        """Read consecutive statements; the status of the last is the status of all."""
         statements = [child for child in node.children if child.is_named and child.type != "comment"]
         reached, is_strict = whole.reached, False
         for number, one in enumerate(statements, 1):
             is_last = number == len(statements)
             in_background = one.next_sibling is not None and one.next_sibling.type == "&"
             succeeded = whole.succeeded if is_last else Proof.NONE
+            # After `set -e` a success of the shell proves the success of every plain statement.
             if is_strict and not is_last and self._ends_strict_shell(one):
                 succeeded = min(Proof.SUCCESS, whole.succeeded, reached)
             text = self._text(one)
@@ -100,6 +102,7 @@ class _Reader:
                 reached = min(reached, whole.succeeded)
             if not in_background:
                 self.statement(one, Execution(reached, min(reached, succeeded)))
+            # `reached` only ever gets weaker: nothing after an uncertain statement is more certain than it.
             if _STRICT.fullmatch(text):
                 is_strict, reached = True, min(reached, whole.succeeded)
             elif _MAY_END.search(text):
@@ -152,6 +155,7 @@ class _Reader:
         if body is None or body.type == "command":
             self._result.found[span] = here
             return
+        # A compound body starts only after its redirections have been opened; a list opens them at its end.
         opens_first = body.type not in ("list", "pipeline", "negated_command")
         self.statement(body, Execution(here.succeeded, here.succeeded) if opens_first else here)
         last = body
@@ -169,7 +173,7 @@ class _Reader:
         return body is not None and body.type in ("list", "negated_command", "redirected_statement")
 
     def _ends_strict_shell(self, node: Node) -> bool:
-        """Whether a failure of this statement ends a shell after `set -e`."""
+        """Return whether a failure of this statement ends a shell after `set -e`."""
         body = node.child_by_field_name("body") if node.type == "redirected_statement" else node
         return body is not None and body.type in ("command", "pipeline")
 
