@@ -67,7 +67,6 @@ _SKIPS = table(
     "-fsyntax-only -E -M -MM -z --time-cond -C --continue-at --no-clobber --etag-compare -N -nc -c"
 )
 """Options with which a program may succeed without writing its output."""
-_REPEATING = FEEDERS | {"watch"}
 _CD = re.compile(r"(?:^|&&|;|\|\|)\s*cd\s+(\S+)")
 _PACKAGE = re.compile(r"(?<=.)[@=<>~^]")
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
@@ -122,7 +121,7 @@ class _LineAnalyzer:
                 self._scripts.line_words = names_in(line)
             here = _folder_of(one.scope, folders)
             self._claims.is_repeated = was_repeated or (
-                any(one.text in body for body in loops) or not _REPEATING.isdisjoint(one.wrappers)
+                any(one.text in body for body in loops) or not FEEDERS.isdisjoint(one.wrappers)
             )
             reached = texts.of(one) & here.proven
             self._claims.execution = reached

@@ -152,10 +152,10 @@ RUN_PREFIXES = tuple(
     tuple(line.split())
     for line in (
         *("uv run", "poetry run", "pipenv run", "pdm run", "hatch run", "rye run", "npx", "bunx"),
-        *("npm exec", "npm exec --", "pnpm exec", "pnpm dlx", "yarn exec", "bundle exec"),
+        *("npm exec --", "npm exec", "pnpm exec", "pnpm dlx", "yarn exec", "bundle exec"),
     )
 )
-"""What stands before a program and runs it."""
+"""Words before a program that run it; of two that match, the longer one comes first."""
 
 OUTPUT_OPTION = re.compile(
     r"-[oOD]|--?\w*[-_]?(?:out|output|outfile|outdir|dest|destination|target|report|junit-?xml|log-?file|save|"
