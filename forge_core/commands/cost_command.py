@@ -9,7 +9,7 @@ from forge_core.commands.figures import cost_text, percent_text, tokens_text
 from forge_core.commands.result import CommandResult, Text
 from forge_core.llm.account.spending import Spending
 from forge_core.sanitize import safe_line
-from forge_core.session.accounts import SessionSpending, TurnSpending
+from forge_core.session.billing import SessionSpending, TurnSpending
 from forge_core.session.session import ForgeSession
 from forge_core.text_width import clip, clip_start
 

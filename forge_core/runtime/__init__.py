@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,49 +58,33 @@ def build_session(
     from forge_core.approval import make_responder
     from forge_core.langchain.agent.run_control import RunClock
     from forge_core.langchain.callbacks import TokenTrackingCallback
-    from forge_core.llm.account.catalog import price_at
-    from forge_core.runtime.notifier import Notifier
-    from forge_core.runtime.provider import build_client, llm_factory, provider_facts
-    from forge_core.runtime.tooling import build_agent, build_workbench, prompt_maker
-    from forge_core.session.parts import SessionParts
+    from forge_core.runtime.provider import session_provider
+    from forge_core.runtime.tooling import build_agent, build_environment, prompt_maker
+    from forge_core.session.event_channel import EventChannel
     from forge_core.session.session import ForgeSession
     from forge_core.store.journal import Journal, journal_path, new_session_id
-    from forge_core.store.log import close_log, log_path, open_log
+    from forge_core.store.log import log_path, open_log
 
     session_id = new_session_id()
-    notify = Notifier()
-    client = build_client(config, notify)
-    make_llm = llm_factory(client, session_id)
-    tracker = TokenTrackingCallback(price=partial(price_at, client.provider))
+    events = EventChannel()
     clock = RunClock()
-    bench = build_workbench(config, session_id, make_responder(approver, questioner), clock, notify)
+    provider = session_provider(config, events, session_id, learns_windows=shows_figures)
+    tracker = TokenTrackingCallback(price=provider.price)
+    responder = make_responder(approver, questioner)
+    environment = build_environment(config, session_id, responder, clock, events)
     logger = open_log(log_path(config.state_dir), config.log_level, f"forge.{session_id}")
-    agent = build_agent(config, make_llm(config.model), bench, clock, tracker, logger)
-    facts = provider_facts(config, client)
-    if not shows_figures:
-        facts.pop("learn_window", None)
-
-    async def close() -> None:
-        await client.aclose()
-        close_log(logger)
-
-    session = ForgeSession(
-        SessionParts(
-            id=session_id,
-            config=config,
-            agent=agent,
-            tracker=tracker,
-            bench=bench,
-            journal=Journal(journal_path(config.state_dir, session_id), notify.trouble),
-            make_llm=make_llm,
-            system_prompt=prompt_maker(config, bench.sandbox_state),
-            close=close,
-            **facts,
-        )
+    return ForgeSession(
+        id=session_id,
+        config=config,
+        agent=build_agent(config, provider.make_llm(config.model), environment, clock, tracker, logger),
+        tracker=tracker,
+        environment=environment,
+        provider=provider,
+        journal=Journal(journal_path(config.state_dir, session_id), events.error),
+        logger=logger,
+        events=events,
+        system_prompt=prompt_maker(config, environment.sandbox_state),
     )
-    session.set_mode(config.permission_mode)
-    notify.session = session
-    return session
 
 
 def harden_process() -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -14,11 +15,14 @@ if TYPE_CHECKING:
     from forge_core.llm.client import OpenRouterClient
     from forge_core.llm.endpoints import Provider
     from forge_core.llm.models import TokenUsage
-    from forge_core.runtime.notifier import Notifier
+    from forge_core.session.event_channel import EventChannel
+    from forge_core.session.provider import SessionProvider
     from forge_core.session.status import ModelChoice
 
 
-def build_client(config: ForgeConfig, notify: Notifier) -> OpenRouterClient:
+def build_client(
+    config: ForgeConfig, events: EventChannel, on_abandoned: Callable[[str], None]
+) -> OpenRouterClient:
     """Return the client of the configured endpoint; the offline model is a transport of its own."""
     from forge_core.llm.client import OpenRouterClient
     from forge_core.llm.endpoints import PROVIDERS
@@ -41,8 +45,8 @@ def build_client(config: ForgeConfig, notify: Notifier) -> OpenRouterClient:
         idle_timeout_s=config.idle_timeout_s,
         connect_timeout_s=config.connect_timeout_s,
         transport=transport,
-        on_retry=notify.retry,
-        on_abandoned=notify.abandoned,
+        on_retry=events.retry,
+        on_abandoned=on_abandoned,
     )
 
 
@@ -65,15 +69,21 @@ def llm_factory(client: OpenRouterClient, session_id: str) -> Callable[[str], Ba
     return make
 
 
-def provider_facts(config: ForgeConfig, client: OpenRouterClient) -> dict[str, Any]:
-    """Return the fields of `SessionParts` that depend on the provider. What it does not offer is left out."""
-    from forge_core.llm.account.catalog import lookup_at
+def session_provider(
+    config: ForgeConfig, events: EventChannel, session_id: str, *, learns_windows: bool
+) -> SessionProvider:
+    """Connect to the configured provider. With `learns_windows` an endpoint without a list of models is asked
+    for the context windows of its models."""
+    from forge_core.llm.account.catalog import lookup_at, price_at
     from forge_core.llm.account.catalog_cache import refresh_catalogue
     from forge_core.llm.account.context_windows import ContextWindows
     from forge_core.offline.protocol import CONTEXT_LENGTH
+    from forge_core.session.provider import SessionProvider
 
+    abandoned: deque[str] = deque(maxlen=1)
+    client = build_client(config, events, abandoned.append)
     provider, kind = client.provider, config.endpoint.kind
-    windows = ContextWindows(client)
+    windows, cache = ContextWindows(client), config.state_dir / "cache"
     entry = partial(lookup_at, provider)
 
     def context_window(model: str) -> int | None:
@@ -82,20 +92,21 @@ def provider_facts(config: ForgeConfig, client: OpenRouterClient) -> dict[str, A
         found = entry(model)
         return found.context_length if found is not None else windows.get(model)
 
-    facts: dict[str, Any] = {
-        "provider_label": "local" if provider.is_local else kind,
-        "context_window": context_window,
-        "max_output": lambda model: found.max_output_tokens if (found := entry(model)) else None,
-        "output_price": lambda model: found.prices.completion if (found := entry(model)) else None,
-        "known_models": partial(_known_models, provider),
-    }
-    if provider.reports_bills:
-        facts["bill"] = partial(_bill, client)
-    if provider.has_catalogue:
-        facts["refresh"] = partial(refresh_catalogue, client, config.state_dir / "cache")
-    elif kind != "offline":
-        facts["learn_window"] = windows.learn
-    return facts
+    has_windows = not provider.has_catalogue and kind != "offline"
+    return SessionProvider(
+        label="local" if provider.is_local else kind,
+        make_llm=llm_factory(client, session_id),
+        close=client.aclose,
+        price=partial(price_at, provider),
+        context_window=context_window,
+        known_models=partial(_known_models, provider),
+        max_output=lambda model: found.max_output_tokens if (found := entry(model)) else None,
+        output_price=lambda model: found.prices.completion if (found := entry(model)) else None,
+        bill=partial(_bill, client) if provider.reports_bills else None,
+        refresh=partial(refresh_catalogue, client, cache) if provider.has_catalogue else None,
+        learn_window=windows.learn if learns_windows and has_windows else None,
+        abandoned=abandoned,
+    )
 
 
 async def _bill(client: OpenRouterClient, generation_id: str) -> TokenUsage | None:

@@ -20,17 +20,16 @@ if TYPE_CHECKING:
     from forge_core.langchain.callbacks import TokenTrackingCallback
     from forge_core.permissions.policy import PermissionPolicy
     from forge_core.permissions.sandbox import SandboxState
-    from forge_core.runtime.notifier import Notifier
-    from forge_core.session.workbench import Workbench
+    from forge_core.session.event_channel import EventChannel
+    from forge_core.session.tool_environment import ToolEnvironment
 
 
-def build_workbench(
-    config: ForgeConfig, session_id: str, responder: Responder, clock: RunClock, notify: Notifier
-) -> Workbench:
+def build_environment(
+    config: ForgeConfig, session_id: str, responder: Responder, clock: RunClock, events: EventChannel
+) -> ToolEnvironment:
     """The policy, the sandbox, and everything that calls share."""
     from forge_core.permissions.sandbox import MountedPaths, Sandbox, SandboxKind, clear_leftovers, probe_now
-    from forge_core.session.person import Person
-    from forge_core.session.workbench import Workbench
+    from forge_core.session.tool_environment import SessionResponder, ToolEnvironment
     from forge_core.store.journal import outputs_dir, undo_dir
     from forge_core.tools.shell.job_table import JobTable
     from forge_core.undo import UndoStore
@@ -41,10 +40,10 @@ def build_workbench(
     sandbox = None
     if state.kind is not SandboxKind.OFF:
         sandbox = Sandbox(state, root, state_dir=state_dir, hidden=(config.config_dir,))
-    return Workbench(
+    return ToolEnvironment(
         working_dir=root,
         policy=_policy(config, state),
-        person=Person(responder, clock),
+        responder=SessionResponder(responder, clock),
         output_dir=outputs_dir(state_dir, session_id),
         sandbox_state=state,
         sandbox=sandbox,
@@ -52,10 +51,10 @@ def build_workbench(
             root,
             undo_dir(state_dir, session_id),
             private=state_dir,
-            on_trouble=notify.warning,
+            on_trouble=events.warning,
             mounts=MountedPaths(state_dir),
         ),
-        jobs=JobTable(notify.news),
+        jobs=JobTable(events.info, events.figures_changed),
     )
 
 
@@ -88,7 +87,7 @@ def _policy(config: ForgeConfig, state: SandboxState) -> PermissionPolicy:
 def build_agent(
     config: ForgeConfig,
     llm: BaseChatModel,
-    bench: Workbench,
+    environment: ToolEnvironment,
     clock: RunClock,
     tracker: TokenTrackingCallback,
     logger: Logger,
@@ -97,7 +96,7 @@ def build_agent(
     from forge_core.langchain.agent import ForgeAgent, warm_up
     from forge_core.langchain.callbacks import LoggingCallback
     from forge_core.redact import Redactor
-    from forge_core.session.loop import LoopDetector, asking_to_go_on
+    from forge_core.session.loop_detector import LoopDetector, asking_to_go_on
     from forge_core.tools.executor import ToolExecutor
     from forge_core.tools.registry import builtin_tools
 
@@ -109,10 +108,10 @@ def build_agent(
         max_iterations=config.max_iterations,
         max_retries=config.max_retries,
         timeout=None,
-        executor=ToolExecutor(bench.policy, bench.person.ask, output_dir=bench.output_dir),
-        make_context=bench.context,
+        executor=ToolExecutor(environment.policy, environment.responder, output_dir=environment.output_dir),
+        make_context=environment.context,
         make_watch=LoopDetector,
-        go_on=asking_to_go_on(bench.person.ask),
+        go_on=asking_to_go_on(environment.responder),
         clock=clock,
         tracker=tracker,
         callbacks=[tracker, LoggingCallback(logger, redact=Redactor((key,) if key else ()))],

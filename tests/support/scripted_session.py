@@ -25,7 +25,7 @@ from forge_core.llm.account.spending import SpendingBook
 from forge_core.llm.models import TokenUsage
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.result import AgentResult, StoppedReason
-from forge_core.session.accounts import SessionSpending, TurnSpending
+from forge_core.session.billing import SessionSpending, TurnSpending
 from forge_core.session.changes import Source, changes_of
 from forge_core.session.status import ModelChoice, SessionStatus
 from forge_core.tools.builtin.todo import TodoItem, TodoList

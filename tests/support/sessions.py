@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,11 @@ from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.agent.run_control import RunClock
 from forge_core.langchain.callbacks import TokenTrackingCallback
 from forge_core.permissions.policy import PermissionPolicy
-from forge_core.session.parts import SessionParts
-from forge_core.session.person import Person
+from forge_core.session.event_channel import EventChannel
+from forge_core.session.provider import SessionProvider
 from forge_core.session.session import ForgeSession
 from forge_core.session.status import ModelChoice
-from forge_core.session.workbench import Workbench
+from forge_core.session.tool_environment import SessionResponder, ToolEnvironment
 from forge_core.store.journal import Journal
 from forge_core.tools.base import BaseTool
 from forge_core.tools.executor import ToolExecutor
@@ -63,10 +64,11 @@ def scripted_session(
         state_dir=root / "state",
     )
     clock = RunClock()
-    bench = Workbench(
+    responder = make_responder(approver or Answering(Answer.NO), questioner)
+    environment = ToolEnvironment(
         working_dir=root,
         policy=PermissionPolicy(root=root, mode=mode),
-        person=Person(make_responder(approver or Answering(Answer.NO), questioner), clock),
+        responder=SessionResponder(responder, clock),
         output_dir=root / "state" / "outputs",
     )
     tracker = TokenTrackingCallback()
@@ -75,27 +77,32 @@ def scripted_session(
         tools=tools,
         max_iterations=20,
         timeout=None,
-        executor=ToolExecutor(bench.policy, bench.person.ask),
-        make_context=bench.context,
+        executor=ToolExecutor(environment.policy, environment.responder),
+        make_context=environment.context,
         tracker=tracker,
         callbacks=[tracker],
         clock=clock,
         **options,
     )
-    parts = SessionParts(
+    return ForgeSession(
         id="20261120-000000-abcdef",
         config=config,
         agent=agent,
         tracker=tracker,
-        bench=bench,
+        environment=environment,
+        provider=SessionProvider(
+            label="custom",
+            make_llm=lambda model: ScriptedLLM(replies=[["from " + model]], model=model),
+            close=nothing,
+            context_window=lambda model: 1000,
+            known_models=lambda: (ModelChoice("other/one", "8k"), ModelChoice("other/two")),
+        ),
         journal=Journal(root / "state" / "journal.jsonl"),
-        provider_label="custom",
-        make_llm=lambda model: ScriptedLLM(replies=[["from " + model]], model=model),
-        context_window=lambda model: 1000,
-        known_models=lambda: (ModelChoice("other/one", "8k"), ModelChoice("other/two")),
+        logger=logging.getLogger("tests.scripted_session"),
+        events=EventChannel(),
         system_prompt=lambda mode: SystemPrompt(f"You are in {mode} mode."),
-        close=lambda: None,
     )
-    session = ForgeSession(parts)
-    session.set_mode(mode)
-    return session
+
+
+async def nothing() -> None:
+    """Close no connection: a scripted model has none."""

@@ -14,7 +14,7 @@ from forge_core.events import AgentEvent, Subject
 from forge_core.headless.printers import StreamJsonPrinter, TextPrinter
 from forge_core.langchain import ForgeAgent
 from forge_core.permissions.policy import PermissionPolicy
-from forge_core.session.loop import LoopDetector
+from forge_core.session.loop_detector import LoopDetector
 from forge_core.tools.arguments import text_of
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolParameter, ToolResult, ToolUse
 from forge_core.tools.executor import ToolExecutor

@@ -36,7 +36,7 @@ async def turn_at(root: Path, models: Answer) -> list[str]:
         session = build_session(dataclasses.replace(config, endpoint=endpoint, model="new/model"), deny_all)
         async for _ in session.send("hi"):
             pass
-        await session._accounts.settled()
+        await session._billing.settled()
         await session.aclose()
         return [request.path.rpartition("/")[2] for request in server.requests]
 

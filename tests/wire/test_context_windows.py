@@ -49,7 +49,7 @@ async def window_after(
         for prompt in ("hi", "again"):
             async for event in session.send(prompt):
                 assert not isinstance(event, Notice), event
-            await session._accounts.settled()
+            await session._billing.settled()
         window = session.status.context_window
         await session.aclose()
         return window, [f"{seen.method} {seen.path}" for seen in server.requests]
@@ -165,7 +165,7 @@ async def test_the_new_figure_is_shown_at_once_and_another_models_is_asked_for(t
             session.set_model(model)
             async for _ in session.send("hi"):
                 pass
-            await session._accounts.settled()
+            await session._billing.settled()
         await session.aclose()
     assert shown == [1000, 2000]
 

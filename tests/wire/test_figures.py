@@ -232,7 +232,7 @@ async def test_a_cut_call_without_a_bill_keeps_its_estimate(tmp_path: Path) -> N
     with SseServer(story(), routes=routes) as server:
         async with session_at(tmp_path, server) as session:
             await cut(session)
-            await session._accounts.settled()
+            await session._billing.settled()
             assert bar_text(session).split(" · ")[2].startswith("~$0.00")
             await assert_adds_up(session)
 

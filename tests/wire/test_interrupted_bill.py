@@ -74,7 +74,7 @@ async def test_a_bill_that_cannot_be_had_leaves_the_estimate(tmp_path: Path) -> 
     with SseServer(story(), routes={"GET /generation": error_reply(403, "no")}) as server:
         session = session_at(tmp_path, server)
         await interrupted_turn(session)
-        await session._accounts.settled()
+        await session._billing.settled()
         assert session.status.usage.estimated
         assert session.status.usage.completion_tokens > 0
         await session.aclose()

@@ -57,11 +57,13 @@ class JobTable:
     Jobs have the numbers 1, 2, 3 ...; a command in the foreground has none yet. `aclose` ends everything.
     """
 
-    def __init__(self, on_end: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self, on_end: Callable[[str], None] | None = None, on_change: Callable[[], None] | None = None
+    ) -> None:
         self.on_end = on_end
         """Takes one line for the person when a job ends by itself: "job 2 (npm run dev) ended: exit code 0
         after 34 s; last line: bye"."""
-        self.on_change: Callable[[], None] | None = None
+        self.on_change = on_change
         """Called when another number of jobs runs."""
         self._jobs: dict[int, Job] = {}
         self._foreground: builtins.list[Job] = []

@@ -49,7 +49,7 @@ async def test_a_session_is_shown_by_kind_by_turn_and_by_item(tmp_path: Path) ->
     long = "a long text that comes back " * 60
     script = [[Call("echo", {"text": long})], ["Echoed."]]
     session = scripted_session(tmp_path, script, tools=[Echo()])
-    session._parts.agent.llm.prompt_tokens = 800  # type: ignore[attr-defined]
+    session._agent.llm.prompt_tokens = 800  # type: ignore[attr-defined]
     async for _ in session.send("echo it"):
         pass
     text = await command_text("/context", session)
@@ -66,7 +66,7 @@ async def test_a_session_is_shown_by_kind_by_turn_and_by_item(tmp_path: Path) ->
 
 async def test_a_long_session_stays_bounded(tmp_path: Path) -> None:
     session = scripted_session(tmp_path, [["answer"]])
-    session._parts.agent.llm.prompt_tokens = 900  # type: ignore[attr-defined]
+    session._agent.llm.prompt_tokens = 900  # type: ignore[attr-defined]
     for number in range(1, 41):
         async for _ in session.send(f"question {number} " + "and more " * 9):
             pass
@@ -91,7 +91,7 @@ async def test_foreign_names_reach_it_harmless(tmp_path: Path) -> None:
     session = scripted_session(
         tmp_path, [[Call("echo", {"text": "\x1b[2J[red]x\u202e"})], ["ok"]], tools=[Echo()]
     )
-    session._parts.agent.llm.prompt_tokens = 900  # type: ignore[attr-defined]
+    session._agent.llm.prompt_tokens = 900  # type: ignore[attr-defined]
     async for _ in session.send("\x1b]0;title\x07 hi"):
         pass
     text = await command_text("/context", session)

@@ -56,12 +56,12 @@ async def test_a_long_session_keeps_its_last_turns_and_sums_up_the_others(tmp_pa
 
 async def test_the_widest_figures_still_fit_into_80_columns(tmp_path: Path) -> None:
     session = await played(tmp_path, ["x" * 300])
-    session._parts.tracker.reset()
+    session._tracker.reset()
     huge = TokenUsage(
         999_900_000, 999_900, 999_900_000, 0, 999_900, cost_usd=Decimal("9999.99"), estimated=True
     )
-    session._parts.tracker.begin_turn(1)
-    session._parts.tracker.add_usage(huge, "someone/with-a-very-long-name-of-a-model-20261120")
+    session._tracker.begin_turn(1)
+    session._tracker.add_usage(huge, "someone/with-a-very-long-name-of-a-model-20261120")
     text = await command_text("/cost", session)
     assert max(map(cell_len, text.splitlines())) <= WIDTH
     assert "~$9999.99" in text and "-a-model-20261120" in text
@@ -70,7 +70,7 @@ async def test_the_widest_figures_still_fit_into_80_columns(tmp_path: Path) -> N
 
 async def test_foreign_text_reaches_the_table_harmless(tmp_path: Path) -> None:
     session = await played(tmp_path, ["red \x1b[31m [bold]now"])
-    session._parts.tracker.begin_turn(1)
+    session._tracker.begin_turn(1)
     text = await command_text("/cost", session)
     assert "\x1b" not in text and "[bold]" in text
     await session.aclose()

@@ -136,7 +136,7 @@ OFF, LANDLOCK, BUBBLEWRAP = SandboxKind.OFF, SandboxKind.LANDLOCK, SandboxKind.B
 async def test_the_sandbox_tells_the_truth_in_every_state(
     session: ForgeSession, state: SandboxState, setting: SandboxSetting, said: list[str], unsaid: list[str]
 ) -> None:
-    session._parts.bench.sandbox_state = state
+    session._environment.sandbox_state = state
     session.config = replace(session.config, sandbox=setting, origins={"sandbox": Origin.FLAG})
     text = body(await run_command("/sandbox", session))
     assert text.startswith(state.label)
@@ -170,7 +170,7 @@ async def test_a_line_that_is_added_is_bound_to_its_script_and_the_list_says_so(
 
 async def trusting(root: Path, **flags: object) -> ForgeSession:
     session = build_session(load_session_config(root, flags=flags), deny_all)
-    session._parts.agent.set_llm(ScriptedLLM(replies=[["yes"]]))
+    session._agent.set_llm(ScriptedLLM(replies=[["yes"]]))
     return session
 
 
@@ -185,7 +185,7 @@ def project(root: Path) -> None:
 async def system_prompt(session: ForgeSession) -> str:
     async for _ in session.send("hello"):
         pass
-    llm = session._parts.agent.llm
+    llm = session._agent.llm
     assert isinstance(llm, ScriptedLLM)
     return str(llm.seen[-1][0].content)
 

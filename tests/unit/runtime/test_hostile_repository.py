@@ -109,7 +109,7 @@ async def test_a_session_is_built_serves_a_turn_and_closes_and_nothing_of_the_re
             ["done"],
         ]
     )
-    session._parts.agent.set_llm(llm)
+    session._agent.set_llm(llm)
     async for _ in session.send("look around"):
         pass
     prompt = str(llm.seen[0][0].content)
@@ -153,7 +153,7 @@ async def test_trusted_its_rules_count_but_it_still_names_no_endpoint(trap: Trap
     config = load_session_config(trap.root, trust=True)
     session = build_session(config, deny_all)
     llm = ScriptedLLM(replies=[["ok"]])
-    session._parts.agent.set_llm(llm)
+    session._agent.set_llm(llm)
     async for _ in session.send("hello"):
         pass
     assert "evil.sh" in str(llm.seen[0][0].content)

@@ -28,14 +28,14 @@ def config_for(root: Path, server: SseServer | None = None) -> ForgeConfig:
 
 
 def llm_of(session: ForgeSession) -> OpenRouterLLM:
-    llm = session._parts.agent.llm
+    llm = session._agent.llm
     assert isinstance(llm, OpenRouterLLM)
     return llm
 
 
 async def test_a_built_session_always_checks_permissions(tmp_path: Path) -> None:
     session = build_session(config_for(tmp_path), deny_all)
-    executor = session._parts.agent.executor
+    executor = session._agent.executor
     assert isinstance(executor.policy, PermissionPolicy)
     assert executor.policy is session.policy
     await session.aclose()

@@ -143,7 +143,7 @@ async def test_a_long_history_is_gone_through_beside_the_loop(
 async def test_tokens_that_stream_in_are_not_estimated_one_by_one(tmp_path: Path) -> None:
     gate = Gate()
     session = scripted_session(tmp_path, [[*["word "] * 500, gate]])
-    memory = session._parts.agent.memory
+    memory = session._agent.memory
     count = Counting()
     memory._token_counter = count
     pieces = 0

@@ -196,7 +196,7 @@ async def obey(
     for call in place.attacks().values():
         replies += [[call], ["done"]]
     llm = ScriptedLLM(replies=replies)
-    session._parts.agent.set_llm(llm)
+    session._agent.set_llm(llm)
     place.before = place.watched()
     try:
         for _ in range(len(replies) // 2):
@@ -252,7 +252,7 @@ async def test_a_yes_for_the_session_to_one_call_is_none_to_the_others(place: Pl
     for call in place.attacks().values():
         replies += [[call], ["done"]]
     llm = ScriptedLLM(replies=replies)
-    session._parts.agent.set_llm(llm)
+    session._agent.set_llm(llm)
     place.before = place.watched()
     try:
         for _ in range(len(replies) // 2):

@@ -47,7 +47,7 @@ async def test_a_kept_turn_goes_on_without_a_message_and_in_the_same_turn(tmp_pa
     assert output_of(await retried(session)) == "Whole."
     assert not session.can_retry
     assert [entry.number for entry in session.spending().turns] == [1]
-    llm = session._parts.agent.llm
+    llm = session._agent.llm
     assert isinstance(llm, ScriptedLLM)
     assert llm.seen[2] == llm.seen[1]
     await session.aclose()

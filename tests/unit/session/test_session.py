@@ -82,7 +82,7 @@ async def test_the_next_message_goes_on_from_the_partial_answer(tmp_path: Path) 
     assert isinstance(last, AgentEnd)
     assert last.result.stopped_reason == "cancelled"
     await turn(session, "go on")
-    llm = session._parts.agent.llm
+    llm = session._agent.llm
     assert isinstance(llm, ScriptedLLM)
     assert [str(m.content) for m in llm.seen[1][1:]] == ["tell me", "The first half", "go on"]
     await session.aclose()
@@ -174,7 +174,7 @@ async def test_reset_interrupts_clears_the_conversation_and_keeps_what_was_spent
     assert session.status.context_used == composition.used
     assert [turn.number for turn in session.spending().turns] == [0]
     await turn(session, "three")
-    llm = session._parts.agent.llm
+    llm = session._agent.llm
     assert isinstance(llm, ScriptedLLM)
     assert [m.type for m in llm.seen[-1]] == ["system", "human"]
     await session.aclose()
@@ -198,7 +198,7 @@ async def test_a_new_mode_holds_for_the_next_call_and_is_told_to_the_model(tmp_p
     session = scripted_session(tmp_path, [["ok"]])
     session.set_mode(PermissionMode.PLAN)
     await turn(session)
-    llm = session._parts.agent.llm
+    llm = session._agent.llm
     assert isinstance(llm, ScriptedLLM)
     assert "plan" in str(llm.seen[0][0].content)
     assert llm.seen[0][0].type == MessageRole.SYSTEM

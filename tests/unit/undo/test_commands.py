@@ -23,7 +23,7 @@ async def table(tmp_path: Path) -> AsyncIterator[tuple[ForgeSession, Workspace]]
     root.mkdir()
     session = scripted_session(root, [["hello"]])
     store = UndoStore(root, tmp_path / "state" / "s" / "undo")
-    session._parts.bench.undo = store
+    session._environment.undo = store
     yield session, Workspace(root, store)
     await store.aclose()
 
@@ -60,7 +60,7 @@ async def test_what_the_model_had_read_is_forgotten_and_it_is_told(
     path = ws.root / "a.py"
     path.write_text("a")
     await ws.turn("change", "echo b > a.py")
-    files = session._parts.bench.files
+    files = session._environment.files
     files[str(path)] = "hash"
     files["/elsewhere"] = "hash"
     await undo("", session)
@@ -84,7 +84,7 @@ async def test_nothing_to_undo_and_unknown_arguments_say_so(table: tuple[ForgeSe
     assert await read(undo("list", session)) == "No turn has changed files yet."
     assert isinstance(await run_command("/undo everything", session), Failure)
     assert isinstance(await run_command("/redo all", session), Failure)
-    session._parts.bench.undo = None
+    session._environment.undo = None
     assert isinstance(await undo("", session), Failure)
 
 

@@ -35,7 +35,7 @@ async def test_a_turn_with_file_tools_and_commands_is_taken_back_and_brought_bac
     ]
     session = scripted_session(root, script, tools=builtin_tools(), mode=PermissionMode.YOLO)
     store = UndoStore(root, tmp_path / "undo" / "s" / "undo", private=root / "state")
-    session._parts.bench.undo = store
+    session._environment.undo = store
     before = _own(root)
     ended = [event async for event in session.send("change things") if isinstance(event, ToolEnd)]
     assert [event.success for event in ended] == [True, True, True]
@@ -65,7 +65,7 @@ async def test_what_may_be_the_users_is_listed_with_the_way_to_choose_it(
         tools=builtin_tools(),
         mode=PermissionMode.YOLO,
     )
-    bench = session._parts.bench
+    bench = session._environment
     bench.undo = UndoStore(
         root, tmp_path / "s" / "undo", private=root / "state", mounts=MountedPaths(root / "state")
     )

@@ -6,6 +6,8 @@ import asyncio
 import gc
 import warnings
 import weakref
+from collections import deque
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -13,8 +15,12 @@ from forge_core.errors import ForgeError
 from forge_core.events import LLMEnd
 from forge_core.langchain.callbacks import TokenTrackingCallback
 from forge_core.llm.models import TokenUsage
-from forge_core.session.accounts import Accounts, Bill
+from forge_core.session.billing import SessionBilling
+from forge_core.session.provider import SessionProvider
+from tests.support.scripted_llm import ScriptedLLM
+from tests.support.sessions import nothing
 
+Bill = Callable[[str], Awaitable[TokenUsage | None]]
 CUT = TokenUsage(prompt_tokens=10, completion_tokens=3, estimated=True)
 BILLED = TokenUsage(prompt_tokens=12, completion_tokens=4)
 
@@ -37,11 +43,25 @@ async def broken(generation_id: str) -> TokenUsage | None:
     raise RuntimeError("a fault of ours")
 
 
-def asking(accounts: Accounts) -> weakref.ref[asyncio.Task[None]]:
+def billing_of(
+    tracker: TokenTrackingCallback, bill: Bill, refresh: Callable[[], Awaitable[None]] | None = None
+) -> SessionBilling:
+    provider = SessionProvider(
+        label="custom",
+        make_llm=lambda model: ScriptedLLM(replies=[]),
+        close=nothing,
+        context_window=lambda model: None,
+        bill=bill,
+        refresh=refresh,
+        abandoned=deque(["gen-1"]),
+    )
+    return SessionBilling(tracker, provider)
+
+
+def asking(billing: SessionBilling) -> weakref.ref[asyncio.Task[None]]:
     """Has the bill of a cut call asked for; the task that does it."""
     before = asyncio.all_tasks()
-    accounts.abandoned("gen-1")
-    accounts.answered(cut_call())
+    billing.answered(cut_call())
     (task,) = asyncio.all_tasks() - before
     return weakref.ref(task)
 
@@ -50,9 +70,9 @@ def asking(accounts: Accounts) -> weakref.ref[asyncio.Task[None]]:
 async def test_nothing_is_kept_of_a_bill_that_was_asked_for(bill: Bill) -> None:
     tracker = TokenTrackingCallback()
     tracker.add_estimate(CUT, "test/model")
-    accounts = Accounts(tracker, bill, None)
-    task = asking(accounts)
-    await accounts.settled()
+    billing = billing_of(tracker, bill)
+    task = asking(billing)
+    await billing.settled()
     await asyncio.sleep(0)
     gc.collect()
     assert task() is None
@@ -60,13 +80,13 @@ async def test_nothing_is_kept_of_a_bill_that_was_asked_for(bill: Bill) -> None:
 
 
 async def test_a_fault_of_ours_is_not_lost() -> None:
-    accounts = Accounts(TokenTrackingCallback(), broken, None)
-    task = asking(accounts)
+    billing = billing_of(TokenTrackingCallback(), broken)
+    task = asking(billing)
     while (asked := task()) is not None and not asked.done():
         await asyncio.sleep(0)
     with pytest.raises(RuntimeError, match="a fault of ours"):
-        await accounts.settled()
-    await accounts.aclose()
+        await billing.settled()
+    await billing.aclose()
 
 
 async def refresh() -> None:
@@ -75,10 +95,10 @@ async def refresh() -> None:
 
 def test_a_session_that_closes_at_once_leaves_nothing_unawaited() -> None:
     async def close_at_once() -> None:
-        accounts = Accounts(TokenTrackingCallback(), billed, refresh)
-        accounts.begin_turn("hello")
-        asking(accounts)
-        await accounts.aclose()
+        billing = billing_of(TokenTrackingCallback(), billed, refresh)
+        billing.begin_turn("hello")
+        asking(billing)
+        await billing.aclose()
 
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from contextlib import aclosing
 
 import pytest
 
-from forge_core.events import Notice
 from forge_core.llm.http.retry import RetryNotice
-from forge_core.runtime.notifier import Notifier
-
-
-class Ear:
-    """Where notices go."""
-
-    def __init__(self) -> None:
-        self.notices: list[Notice] = []
-
-    def notify(self, notice: Notice) -> None:
-        self.notices.append(notice)
+from forge_core.session.event_channel import EventChannel
 
 
 @pytest.mark.parametrize(
@@ -38,8 +27,8 @@ class Ear:
         ("Try again. No. Check the URL.", 1.0, "Try again. No. Check the URL. Trying again in 1 s."),
     ],
 )
-def test_a_retry_does_what_it_would_advise(reason: str, wait_s: float, told: str) -> None:
-    notifier, ear = Notifier(), Ear()
-    notifier.session = cast("Any", ear)
-    notifier.retry(RetryNotice(1, wait_s, reason, 2))
-    assert ear.notices[0].text == told
+async def test_a_retry_does_what_it_would_advise(reason: str, wait_s: float, told: str) -> None:
+    channel = EventChannel()
+    channel.retry(RetryNotice(1, wait_s, reason, 2))
+    async with aclosing(channel.notices()) as notices:
+        assert (await anext(notices)).text == told

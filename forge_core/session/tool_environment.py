@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from forge_core.approval import ReplyT, Responder, UserRequest
+from forge_core.langchain.agent.run_control import RunClock
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.permissions.sandbox.state import SandboxKind, SandboxState
-from forge_core.session.person import Person
 from forge_core.tools.base import ExecutionContext
 from forge_core.tools.builtin.todo import TodoList
 from forge_core.tools.shell.job_table import JobTable
@@ -19,53 +20,68 @@ if TYPE_CHECKING:
     from forge_core.undo.undo_store import UndoStore
 
 
-def _no_sandbox() -> SandboxState:
-    return SandboxState(SandboxKind.OFF, "none was asked for")
+_NO_SANDBOX = SandboxState(SandboxKind.OFF, "none was asked for")
+
+
+class SessionResponder:
+    """Passes requests to the user. While `is_away`, each gets the reply for when no user is available."""
+
+    def __init__(self, responder: Responder, clock: RunClock) -> None:
+        """`clock` counts the time of the agent's runs; it is paused while the user thinks."""
+        self.is_away = False
+        self._responder = responder
+        self._clock = clock
+
+    async def __call__(self, request: UserRequest[ReplyT], /) -> ReplyT:
+        if self.is_away:
+            return request.unanswered("the user is away")
+        with self._clock.paused():
+            return await self._responder(request)
 
 
 @dataclass(slots=True)
-class Workbench:
+class ToolEnvironment:
     """One per session; each call gets a context of its own over it."""
 
     working_dir: Path
     policy: PermissionPolicy
-    person: Person
+    responder: SessionResponder
     output_dir: Path
-    """Where outputs over the cap are kept whole."""
-    sandbox_state: SandboxState = field(default_factory=_no_sandbox)
+    """Where outputs over the limit are kept whole."""
+    sandbox_state: SandboxState = _NO_SANDBOX
     sandbox: Sandbox | None = None
-    """None: commands run bare."""
+    """None: commands run without a sandbox."""
     undo: UndoStore | None = None
-    """None: what tools do cannot be taken back."""
+    """None: what tools do cannot be undone."""
     jobs: JobTable = field(default_factory=JobTable)
     todos: TodoList = field(default_factory=TodoList)
     files: dict[str, str] = field(default_factory=dict)
     """Real path → hash of what the model last read."""
 
     def context(self) -> ExecutionContext:
-        """The context of one call."""
+        """Return the context of one call."""
         return ExecutionContext(
             working_dir=self.working_dir,
             files=self.files,
             sandbox=self.sandbox,
             jobs=self.jobs,
-            ask=self.person.ask,
+            ask=self.responder,
             todos=self.todos,
             before_images=self.undo,
         )
 
     def forget_reads(self, paths: Iterable[Path]) -> None:
-        """The model has to read these again before it overwrites them."""
+        """Require the model to read these files again before it overwrites them."""
         for path in paths:
             self.files.pop(str(path), None)
 
     def reset(self) -> None:
-        """Forgets what belongs to the conversation. Jobs run on, and what was done can still be undone."""
+        """Forget what belongs to the conversation. Jobs keep running, and undo still covers what was done."""
         self.files.clear()
         self.todos.replace(())
 
     async def begin_turn(self, text: str) -> None:
-        """Whatever calls change from here on is undone together."""
+        """Begin a turn: what calls change from here on is undone together."""
         if self.undo is not None:
             await self.undo.begin_turn(text)
 
@@ -74,7 +90,7 @@ class Workbench:
             await self.undo.end_turn()
 
     async def aclose(self) -> None:
-        """Ends what calls have left running; the jobs first, since their ends are still recorded."""
+        """End what calls have left running; the jobs first, since undo still records their ends."""
         await self.jobs.aclose()
         if self.undo is not None:
             await self.undo.aclose()

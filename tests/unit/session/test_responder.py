@@ -62,7 +62,7 @@ async def test_the_run_s_clock_stands_while_the_person_thinks(tmp_path: Path) ->
     asked = asyncio.Event()
 
     async def slow(request: ApprovalRequest) -> ApprovalReply:
-        clock = session._parts.agent.clock
+        clock = session._agent.clock
         assert clock is not None
         before = clock.elapsed()
         asked.set()
@@ -89,7 +89,7 @@ async def test_what_happened_beside_the_conversation_is_told_once_with_the_next_
     async for _ in session.send("second"):
         pass
     await session.aclose()
-    said = [m.content for m in session._parts.agent.memory.messages if m.role is MessageRole.USER]
+    said = [m.content for m in session._agent.memory.messages if m.role is MessageRole.USER]
     assert said == [
         "first\n\n<forge-note>\nThe user has undone the changes of a.py.\n</forge-note>",
         "second",

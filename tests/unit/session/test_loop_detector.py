@@ -13,7 +13,13 @@ from forge_core.approval import Answer, QuestionReply, QuestionRequest
 from forge_core.events import AgentEnd
 from forge_core.langchain import ForgeAgent
 from forge_core.result import AgentResult, ToolCallRecord
-from forge_core.session.loop import SAME_CALLS, SAME_ERRORS, LoopDetector, asking_to_go_on, error_class
+from forge_core.session.loop_detector import (
+    SAME_CALLS,
+    SAME_ERRORS,
+    LoopDetector,
+    asking_to_go_on,
+    error_class,
+)
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolParameter, ToolResult
 from forge_core.tools.executor import ToolExecutor
 from forge_core.tools.registry import ToolRegistry, builtin_tools

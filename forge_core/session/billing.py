@@ -1,0 +1,141 @@
+"""What a session has spent, by turn and model, and what it asks the provider for beside the turns."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from forge_core.errors import ForgeError
+from forge_core.events import LLMEnd
+from forge_core.langchain.callbacks import TokenTrackingCallback
+from forge_core.llm.account.spending import Spending
+from forge_core.llm.models import TokenUsage
+from forge_core.session.provider import SessionProvider
+
+_TITLE_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSpending:
+    """The spending of one turn."""
+
+    number: int
+    """0 for what was spent before the conversation was reset."""
+    title: str
+    """The beginning of the user's message, in one line."""
+    spending: Spending
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSpending:
+    """The total, and its parts by model and by turn; either adds up to it."""
+
+    total: Spending
+    by_model: Mapping[str, Spending]
+    turns: tuple[TurnSpending, ...]
+    """The turns that spent anything, oldest first."""
+
+
+class SessionBilling:
+    """Attributes spending to turns; fetches bills of cut answers, prices and context windows in tasks.
+
+    It owns these tasks; only `aclose` and `settled` wait for them.
+    """
+
+    def __init__(
+        self,
+        tracker: TokenTrackingCallback,
+        provider: SessionProvider,
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_change` is called when figures have changed that belong to no running turn."""
+        self._tracker = tracker
+        self._provider = provider
+        self._is_refreshed = provider.refresh is None
+        self._requested_windows: set[str] = set()
+        self._on_change = on_change
+        self._titles: list[str] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def turn(self) -> int:
+        """The number of the latest turn."""
+        return len(self._titles)
+
+    def begin_turn(self, text: str) -> None:
+        """Attribute what is spent from now on to a new turn. The first one updates the list of models too."""
+        if self._provider.refresh is not None and not self._is_refreshed:
+            self._is_refreshed = True
+            self._start(self._learn(self._provider.refresh))
+        self._titles.append(" ".join(text[: 4 * _TITLE_CHARS].split())[:_TITLE_CHARS])
+        self._tracker.begin_turn(self.turn)
+
+    def forget_turns(self) -> None:
+        """Start the numbers of turns again; what was spent stays in the totals."""
+        self._titles.clear()
+        self._tracker.forget_turns()
+
+    def spending(self) -> SessionSpending:
+        """Return what has been spent. O(turns)."""
+        tracker = self._tracker
+        turns = [
+            TurnSpending(number, self._titles[number - 1] if number else "", spending)
+            for number, spending in tracker.spending_by_turn().items()
+        ]
+        return SessionSpending(tracker.spending(), tracker.spending_by_model(), tuple(turns))
+
+    def answered(self, event: LLMEnd) -> None:
+        """Fetch the bill that replaces a cut call's estimate."""
+        abandoned, bill = self._provider.abandoned, self._provider.bill
+        generation_id = abandoned.pop() if abandoned else None
+        if generation_id is not None and event.usage.estimated and bill is not None:
+            self._start(self._settle(bill, generation_id, event))
+
+    def learn_window(self, model: str) -> None:
+        """Ask the endpoint once for the context window of `model`, if nothing else knows it.
+
+        Called after an answer, so that no request waits for it and a local server has the model loaded.
+        """
+        learn, is_known = self._provider.learn_window, self._provider.context_window(model) is not None
+        if learn is None or is_known or model in self._requested_windows:
+            return
+        self._requested_windows.add(model)
+        self._start(self._learn(partial(learn, model)))
+
+    async def settled(self) -> None:
+        """Wait until all tasks have ended. Raises the exception of a task that failed by a bug."""
+        await asyncio.gather(*self._tasks)
+
+    async def aclose(self) -> None:
+        """Cancel what is not done."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled() or task.exception() is None:  # a bug is kept for `settled` to raise
+            self._tasks.discard(task)
+
+    async def _settle(
+        self, bill: Callable[[str], Awaitable[TokenUsage | None]], generation_id: str, cut: LLMEnd
+    ) -> None:
+        try:
+            usage = await bill(generation_id)
+        except ForgeError:
+            return  # the estimate stays, marked as one
+        if usage is not None:
+            self._tracker.replace_estimate(cut.usage, usage, cut.model)
+            self._on_change()
+
+    async def _learn(self, request: Callable[[], Awaitable[None]]) -> None:
+        with contextlib.suppress(ForgeError):  # a failure costs the user only a convenience
+            await request()
+            self._on_change()

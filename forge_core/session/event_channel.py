@@ -1,0 +1,83 @@
+"""What a session reports: the events of the running turn to its reader, and notices outside turns."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable
+from typing import TYPE_CHECKING
+
+from forge_core.events import Notice, Retry
+from forge_core.langchain.agent.event_queue import EventQueue
+
+if TYPE_CHECKING:
+    from forge_core.llm.http.retry import RetryNotice
+
+QUEUE_SIZE = 256
+"""Events that may wait for a slow reader before the turn waits for it."""
+
+
+class EventChannel:
+    """Made before everything that reports to it: client, journal, undo and jobs."""
+
+    def __init__(self) -> None:
+        self.on_figures: Callable[[], None] | None = None
+        """Called when figures have changed outside the turn's events: a bill has arrived, a job has ended."""
+        self._record: Callable[[Notice], None] = lambda notice: None
+        self._queue: EventQueue | None = None
+        self._notices: asyncio.Queue[Notice] = asyncio.Queue()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def begin_turn(self, record: Callable[[Notice], None]) -> EventQueue:
+        """Return the queue of a new turn. `record` is called with each notice that goes into it."""
+        self._loop = asyncio.get_running_loop()
+        self._record = record
+        self._queue = queue = EventQueue(QUEUE_SIZE)
+        return queue
+
+    def end_turn(self) -> None:
+        self._queue = None
+
+    def notify(self, notice: Notice) -> None:
+        """Emit a notice in the running turn's stream if there is room, else to `notices`.
+
+        Safe from other threads once a turn has begun, or `notices` is being read.
+        """
+        if self._loop is not None and threading.current_thread() is not threading.main_thread():
+            self._loop.call_soon_threadsafe(self._put, notice)
+        else:
+            self._put(notice)
+
+    def retry(self, notice: RetryNotice) -> None:
+        """Report that the client repeats a request."""
+        self.notify(
+            Retry.of(
+                notice.reason, attempt=notice.attempt, max_retries=notice.max_retries, wait_s=notice.wait_s
+            )
+        )
+
+    def info(self, text: str) -> None:
+        self.notify(Notice(level="info", text=text))
+
+    def warning(self, text: str) -> None:
+        self.notify(Notice(level="warning", text=text))
+
+    def error(self, text: str) -> None:
+        self.notify(Notice(level="error", text=text))
+
+    def figures_changed(self) -> None:
+        if self.on_figures is not None:
+            self.on_figures()
+
+    async def notices(self) -> AsyncGenerator[Notice, None]:
+        """Yield what happens outside turns. Never ends by itself."""
+        self._loop = asyncio.get_running_loop()
+        while True:
+            yield await self._notices.get()
+
+    def _put(self, notice: Notice) -> None:
+        if self._queue is not None and not self._queue.is_full:
+            self._record(notice)
+            self._queue.emit(notice)
+        else:
+            self._notices.put_nowait(notice)

@@ -1,0 +1,43 @@
+"""What a session uses of its provider."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from langchain_core.language_models import BaseChatModel
+
+from forge_core.llm.account.pricing import Pricer
+from forge_core.llm.models import TokenUsage
+from forge_core.session.status import ModelChoice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionProvider:
+    """The abilities of a provider as functions; None for an ability that it does not have."""
+
+    label: str
+    """"local", or the kind of the endpoint."""
+    make_llm: Callable[[str], BaseChatModel]
+    """Returns the chat model of a name."""
+    close: Callable[[], Awaitable[None]]
+    """Closes the connections."""
+    price: Pricer = lambda model, usage: None
+    """Returns the US dollars for the usage of a model; None where unknown."""
+    context_window: Callable[[str], int | None]
+    """Returns the tokens that a model holds; None where unknown."""
+    known_models: Callable[[], Sequence[ModelChoice]] = tuple
+    max_output: Callable[[str], int | None] = lambda model: None
+    """Returns the longest answer of a model, in tokens."""
+    output_price: Callable[[str], Decimal | None] = lambda model: None
+    """Returns the US dollars for a token that a model writes; for figures while it writes."""
+    bill: Callable[[str], Awaitable[TokenUsage | None]] | None = None
+    """Returns what an abandoned generation cost, by its id."""
+    refresh: Callable[[], Awaitable[None]] | None = None
+    """Updates the list of models, beside the first turn."""
+    learn_window: Callable[[str], Awaitable[None]] | None = None
+    """Asks the endpoint for the context window of a model, which `context_window` returns from then on."""
+    abandoned: deque[str] = field(default_factory=lambda: deque(maxlen=1))
+    """The id of the generation that was abandoned last; the client puts it here."""
