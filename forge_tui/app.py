@@ -29,8 +29,8 @@ from forge_core.config.models import ForgeConfig
 from forge_core.errors import ForgeError
 from forge_core.exit_codes import ExitCode
 from forge_core.sanitize import safe_line
-from forge_tui import collecting, workers
-from forge_tui.screens.chat.attention import Attention, PersonAsked, TurnEnded
+from forge_tui import garbage_collection, workers
+from forge_tui.screens.chat.attention import Attention, PromptOpened, TurnEnded
 from forge_tui.screens.chat.environment import Environment
 from forge_tui.screens.chat.screen import ChatScreen, SaveSetting
 from forge_tui.terminal import internals
@@ -58,7 +58,7 @@ _HUNG_UP = 128 + signal.SIGHUP
 T = TypeVar("T")
 
 
-class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindings=False):
+class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bindings=False):
     """`forge chat`. After a bug, `crash` is the exception and `crash_log` the path of the log."""
 
     TITLE = "Forge"
@@ -143,7 +143,7 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
     def on_turn_ended(self, message: TurnEnded) -> None:
         self._attention.turn_ended(message.duration_s, message.stopped)
 
-    def on_person_asked(self, message: PersonAsked) -> None:
+    def on_prompt_opened(self, message: PromptOpened) -> None:
         self._attention.asked(message.tool)
 
     def action_toggle_mouse(self) -> None:
@@ -243,7 +243,7 @@ class ForgeApp(workers.FaultsEndTheApp, RowDiffOutput, App[None], inherit_bindin
         await in_thread(
             partial(import_module, "forge_tui.screens.diff.screen")
         )  # so that /diff opens at once
-        collecting.start()
+        garbage_collection.start()
 
     async def _ask_for_trust(self) -> None:
         """Show what of the folder is ignored until the user trusts it; /trust answers at any time."""

@@ -16,7 +16,7 @@ it, and Python would print a warning about that on the screen."""
 
 
 def start(node: DOMNode, work: Work, group: str, *, is_replacing: bool = False) -> None:
-    """Run `work` in a worker of `node`, whose class must inherit `FaultsEndTheApp`.
+    """Run `work` in a worker of `node`, whose class must inherit `WorkerErrorsEndApp`.
 
     `is_replacing` cancels the workers of the same group.
     """
@@ -24,7 +24,7 @@ def start(node: DOMNode, work: Work, group: str, *, is_replacing: bool = False) 
     _: Worker[None] = node.run_worker(work, group=group, exclusive=is_replacing, exit_on_error=False)
 
 
-class FaultsEndTheApp:
+class WorkerErrorsEndApp:
     """Mixin for apps and screens that start workers; precedes `App` or `Screen` in the bases."""
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:

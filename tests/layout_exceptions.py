@@ -37,7 +37,7 @@ NOT_YET_SPLIT: set[str] = set()
 """Packages with too many units or too long chains of imports."""
 
 BASES_BY_DESIGN = {
-    "forge_tui.terminal.compositor.FrugalScreen": "keeps Textual's private parts out of the screens",
+    "forge_tui.terminal.compositor.DirtyRegionScreen": "keeps Textual's private parts out of the screens",
     "forge_tui.terminal.output.RowDiffOutput": "keeps Textual's private parts out of the app",
 }
 """Base classes with one subclass that stay: fences around private parts, and public extension points."""

@@ -18,7 +18,7 @@ import pytest
 from forge_core.config.settings import SETTINGS, check_value
 from forge_core.llm.endpoints import PROVIDERS
 from forge_tui.arguments import COMMANDS, parse
-from forge_tui.commands import Slip, read_line
+from forge_tui.submitted_line import InvalidCommand, parse_line
 from tests.generate_docs import ROOT, TABLES, pages, rendered
 from tests.support.doc_examples import SAMPLE, Example, examples, run_example
 
@@ -100,8 +100,8 @@ def test_every_slash_command_exists(page: Path) -> None:
     for span in code_spans(page):
         if re.match(r"/[a-z]+( |$)", span) and not Path(span).exists():
             plain = re.sub(r"([\w-]+)(?:\|[\w-]+)+", r"\1", re.sub(r"[\[\]…\\]", "", span))
-            line = read_line(re.sub(r"\b[NK]\b", "1", plain))
-            assert not isinstance(line, Slip), f"{span}: {line.complaint}"
+            line = parse_line(re.sub(r"\b[NK]\b", "1", plain))
+            assert not isinstance(line, InvalidCommand), f"{span}: {line.complaint}"
 
 
 def test_the_settings_in_examples_are_accepted() -> None:

@@ -25,13 +25,13 @@ from textual.widget import Widget
 from forge_tui.terminal.output import RowDiffOutput
 
 
-class FrugalScreen(Screen[ScreenResultType]):
-    """A screen that is painted by a `FrugalCompositor`, where the output stage is on."""
+class DirtyRegionScreen(Screen[ScreenResultType]):
+    """A screen that is painted by a `DirtyRegionCompositor`, where the output stage is on."""
 
     def __init__(self) -> None:
         super().__init__()
         if RowDiffOutput.row_diff_enabled:
-            self._compositor = FrugalCompositor()
+            self._compositor = DirtyRegionCompositor()
 
     def paint_rows(self, widget: Widget, rows: Sequence[tuple[int, Strip]]) -> bool:
         """Paints rows of a widget at once, past the compositor; False where that cannot be: something covers
@@ -42,7 +42,7 @@ class FrugalScreen(Screen[ScreenResultType]):
         """
         app, compositor = self.app, self._compositor
         if (
-            not isinstance(compositor, FrugalCompositor)
+            not isinstance(compositor, DirtyRegionCompositor)
             or self._layout_required
             or self is not app.screen
             or not isinstance(app, RowDiffOutput)
@@ -72,7 +72,7 @@ def pass_over_outdated(event: events.Resize, screen: Screen[ScreenResultType]) -
         event.prevent_default()
 
 
-class FrugalCompositor(Compositor):
+class DirtyRegionCompositor(Compositor):
     """See above."""
 
     def __init__(self) -> None:

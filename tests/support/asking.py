@@ -9,7 +9,7 @@ from forge_core.config.models import ForgeConfig
 from forge_core.events import LLMStart
 from forge_tui.screens.prompts.permission import PermissionPrompt
 from forge_tui.screens.prompts.prompt import Prompt
-from forge_tui.screens.prompts.questionnaire import Questionnaire
+from forge_tui.screens.prompts.question import QuestionPrompt
 from tests.support.chat_app import ChatApp, make_app, ready, say, until
 from tests.support.scripted_session import answer
 
@@ -46,4 +46,4 @@ async def ask(pilot: Pilot[None], prompt: type[Prompt] = PermissionPrompt, *, ar
 
 async def ask_questions(pilot: Pilot[None], *, armed: bool = True) -> ChatApp:
     """The same for the model's own questions."""
-    return await ask(pilot, Questionnaire, armed=armed)
+    return await ask(pilot, QuestionPrompt, armed=armed)

@@ -67,7 +67,7 @@ class ComparedDriver(Driver):
         self.send_message(events.Resize(Size(width, height), Size(width, height)))
 
 
-class _TwiceCompositor(compositor.FrugalCompositor):
+class _TwiceCompositor(compositor.DirtyRegionCompositor):
     """Draws what is painted once more, as Textual does: from everything on the screen."""
 
     def render_partial_update(self) -> ChopsUpdate | None:
@@ -98,7 +98,7 @@ class ComparedApp(ChatApp):
 
     def compare_from(self, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
         """Gets the app ready to be run at `size`."""
-        monkeypatch.setattr(compositor, "FrugalCompositor", _TwiceCompositor)
+        monkeypatch.setattr(compositor, "DirtyRegionCompositor", _TwiceCompositor)
         self.chat._compositor = _TwiceCompositor()
         self.driver_class = ComparedDriver
         self.ours, self.theirs = View(size, "/"), View(size, "#")

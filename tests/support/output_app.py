@@ -17,7 +17,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from forge_tui.terminal.compositor import FrugalScreen
+from forge_tui.terminal.compositor import DirtyRegionScreen
 from forge_tui.terminal.output import RowDiffOutput
 from forge_tui.widgets.blockview import view
 from forge_tui.widgets.transcript import Transcript
@@ -25,7 +25,7 @@ from tests.bench.script import MARKDOWN, every_block
 from tests.support.at_rest import TellsWhenAtRest
 
 
-class Body(FrugalScreen[None]):
+class Body(DirtyRegionScreen[None]):
     """The app's screen."""
 
 

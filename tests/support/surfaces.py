@@ -28,7 +28,7 @@ from forge_core.workspace.change_source import (
     FilePatch,
     header,
 )
-from forge_tui.screens.chat.attention import Attention, PersonAsked
+from forge_tui.screens.chat.attention import Attention, PromptOpened
 from forge_tui.terminal.clipboard import Route
 from forge_tui.widgets.activity import Working
 from forge_tui.widgets.blockview.layout import Spot
@@ -503,7 +503,7 @@ async def desktop_notice(stage: Stage, texts: Sequence[str]) -> str:
         for environ in NOTICED:
             app._attention = Attention("auto", environ, app._write)
             app.post_message(events.AppBlur())
-            app.chat.post_message(PersonAsked(text))
+            app.chat.post_message(PromptOpened(text))
             await stage.until(lambda: "Forge asks" in stage.stream.unread)
             shown.append(await stage.painted())
             app.post_message(events.AppFocus())

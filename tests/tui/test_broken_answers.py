@@ -7,7 +7,7 @@ from dataclasses import replace
 from textual.pilot import Pilot
 
 from forge_core.events import AgentEnd, AgentEvent, Error, LLMChunk, LLMStart, Retry
-from forge_tui.commands import UserText
+from forge_tui.submitted_line import UserText
 from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.transcript.conversation import RESUMABLE, Conversation
 from tests.support.chat_app import ChatApp, say, shown, until

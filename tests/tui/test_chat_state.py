@@ -8,9 +8,9 @@ import pytest
 
 from forge_core.config.models import ForgeConfig
 from forge_core.config.settings import PermissionMode
-from forge_tui.commands import Command, UserText, read_line
 from forge_tui.screens.chat.keys import MODE_CYCLE, TWICE_S, InterruptKey, ModeCycle
 from forge_tui.screens.chat.message_queue import MessageQueue
+from forge_tui.submitted_line import Command, UserText, parse_line
 from tests.support.chat_app import FakeClock, make_app, make_config, ready, until
 from tests.support.scripted_session import ScriptedSession, answer
 
@@ -88,7 +88,7 @@ def test_mode_auto_without_a_full_sandbox_is_explained_once(tmp_path: Path) -> N
 def queue_of(*typed: str) -> MessageQueue:
     queue = MessageQueue()
     for text in typed:
-        line = read_line(text)
+        line = parse_line(text)
         assert isinstance(line, UserText | Command)
         queue.add(line)
     return queue

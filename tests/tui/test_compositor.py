@@ -10,7 +10,7 @@ from textual._compositor import Compositor
 from textual.geometry import Region
 from textual.widgets import Input
 
-from forge_tui.terminal.compositor import FrugalCompositor
+from forge_tui.terminal.compositor import DirtyRegionCompositor
 from forge_tui.terminal.output import _pieces
 from tests.support.output_app import OutputApp
 
@@ -45,14 +45,14 @@ async def test_what_is_painted_is_what_textual_paints(keys: tuple[str, ...]) -> 
             await pilot.press(key)
         await pilot.pause()
         ours = app.screen_stack[0]._compositor
-        assert isinstance(ours, FrugalCompositor)
+        assert isinstance(ours, DirtyRegionCompositor)
         for _ in range(40):
             regions = set()
             for _ in range(chosen.randint(1, 3)):
                 x, y = chosen.randrange(SIZE[0]), chosen.randrange(SIZE[1])
                 width, height = chosen.randint(1, SIZE[0] - x), chosen.randint(1, SIZE[1] - y)
                 regions.add(Region(x, y, width, height))
-            assert painted(ours, regions, FrugalCompositor) == painted(ours, regions, Compositor)
+            assert painted(ours, regions, DirtyRegionCompositor) == painted(ours, regions, Compositor)
 
 
 async def test_a_row_of_the_transcript_costs_only_the_transcript(monkeypatch: pytest.MonkeyPatch) -> None:

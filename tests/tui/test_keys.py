@@ -16,7 +16,7 @@ from forge_tui.keymap import KEYS, Key, KeyContext, bindings, help_rows
 from forge_tui.screens.chat.screen import ChatScreen
 from forge_tui.screens.diff.screen import DiffScreen
 from forge_tui.screens.prompts.permission import PermissionPrompt
-from forge_tui.screens.prompts.questionnaire import Questionnaire
+from forge_tui.screens.prompts.question import QuestionPrompt
 from forge_tui.widgets.composer import Composer
 from forge_tui.widgets.find_bar import FindLine
 from tests.support.chat_app import make_app, ready, say, shown, type_text, until
@@ -30,7 +30,7 @@ OWNERS = {
     KeyContext.FIND: FindLine,
     KeyContext.DIFF: DiffScreen,
     KeyContext.PROMPT: PermissionPrompt,
-    KeyContext.QUESTIONS: Questionnaire,
+    KeyContext.QUESTIONS: QuestionPrompt,
 }
 LONG = "\n\n".join(f"paragraph {number}" for number in range(60))
 

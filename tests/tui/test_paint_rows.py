@@ -7,10 +7,10 @@ from textual.app import App, ComposeResult
 from textual.geometry import Region
 from textual.widgets import Static
 
-from forge_tui.terminal.compositor import FrugalCompositor, FrugalScreen
+from forge_tui.terminal.compositor import DirtyRegionCompositor, DirtyRegionScreen
 
 
-class Body(FrugalScreen[None]):
+class Body(DirtyRegionScreen[None]):
     def compose(self) -> ComposeResult:
         yield Static("text", id="text")
         yield Static("float", id="float")
@@ -29,7 +29,7 @@ class BodyApp(App[None]):
 
 def uncovered(app: BodyApp, width: int) -> Region | None:
     compositor = app.screen._compositor
-    assert isinstance(compositor, FrugalCompositor)
+    assert isinstance(compositor, DirtyRegionCompositor)
     return compositor.uncovered(app.screen.query_one("#text"), width)
 
 

@@ -12,7 +12,7 @@ from forge_core.approval import Answer, ApprovalReply, QuestionReply
 from forge_core.config.models import ForgeConfig
 from forge_tui.screens.prompts.permission import PermissionPrompt
 from forge_tui.screens.prompts.prompt import Prompt
-from forge_tui.screens.prompts.questionnaire import Questionnaire
+from forge_tui.screens.prompts.question import QuestionPrompt
 from forge_tui.widgets.line_input import LineInput
 from tests.support.asking import BOTH, ONE, SEVERAL, ask, asking
 from tests.support.chat_app import (
@@ -574,5 +574,5 @@ async def test_text_at_the_review_declines_with_these_words(config: ForgeConfig)
 async def questions(pilot: Pilot[None], app: ChatApp) -> None:
     await ready(pilot)
     await say(pilot, "do it")
-    await until(pilot, lambda: isinstance(app.focused, Questionnaire) and app.focused.is_answerable)
+    await until(pilot, lambda: isinstance(app.focused, QuestionPrompt) and app.focused.is_answerable)
     app.clock.pass_(1)

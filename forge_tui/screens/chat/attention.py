@@ -31,7 +31,7 @@ class TurnEnded(Message):
         self.stopped = stopped
 
 
-class PersonAsked(Message):
+class PromptOpened(Message):
     """A prompt was opened: about `tool`, or about a question of the model if that is empty."""
 
     def __init__(self, tool: str) -> None:

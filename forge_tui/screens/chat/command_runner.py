@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from forge_core.commands.specs import ArgumentValue, Scope, Tier, find, load
-from forge_tui.commands import Command
+from forge_tui.submitted_line import Command
 
 if TYPE_CHECKING:
     from forge_core.commands.result import CommandResult

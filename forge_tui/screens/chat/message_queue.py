@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from forge_tui.commands import Command, UserText
+from forge_tui.submitted_line import Command, UserText
 
 
 class MessageQueue:

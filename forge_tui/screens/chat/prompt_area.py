@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from forge_tui.screens.chat.attention import PersonAsked
+from forge_tui.screens.chat.attention import PromptOpened
 from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.activity import Working
 
@@ -108,12 +108,12 @@ class PromptArea:
                     draft=self,
                     check_rule=self._check_rule,
                 )
-                self._screen.post_message(PersonAsked(request.tool))
+                self._screen.post_message(PromptOpened(request.tool))
             case QuestionRequest():
-                from forge_tui.screens.prompts.questionnaire import Questionnaire
+                from forge_tui.screens.prompts.question import QuestionPrompt
 
-                prompt = Questionnaire(request, clock=self._clock, draft=self)
-                self._screen.post_message(PersonAsked(""))
+                prompt = QuestionPrompt(request, clock=self._clock, draft=self)
+                self._screen.post_message(PromptOpened(""))
             case _:
                 raise TypeError(f"There is no prompt for a {type(request).__name__}.")
         return cast("Prompt[Reply]", prompt)  # the class of the request decides that of the reply
@@ -180,7 +180,7 @@ class PromptArea:
 
             self._close_overlays(FullView)  # it showed what that prompt was about
             if prompt.reply.cancelled():
-                prompt.give_back_text()
+                prompt.return_text()
             await prompt.remove()
         if self._prompt is not None:
             return  # the next one is open already

@@ -20,8 +20,7 @@ from textual.message import Message
 from forge_core.commands.specs import Scope, Tier
 from forge_core.config.models import ForgeConfig
 from forge_core.errors import ForgeError
-from forge_tui import collecting, workers
-from forge_tui.commands import Command, Slip, UserText, read_line
+from forge_tui import garbage_collection, workers
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.screens.chat.attention import TurnEnded
 from forge_tui.screens.chat.command_runner import CommandRunner
@@ -32,7 +31,8 @@ from forge_tui.screens.chat.live_figures import LiveFigures, as_todos
 from forge_tui.screens.chat.message_queue import MessageQueue
 from forge_tui.screens.chat.prompt_area import PromptArea
 from forge_tui.screens.chat.turn import TurnReader
-from forge_tui.terminal.compositor import FrugalScreen
+from forge_tui.submitted_line import Command, InvalidCommand, UserText, parse_line
+from forge_tui.terminal.compositor import DirtyRegionScreen
 from forge_tui.widgets.activity import ActivityLine
 from forge_tui.widgets.choices import ChoiceList
 from forge_tui.widgets.completion import CompletionPopup
@@ -54,7 +54,7 @@ WHILE_ASKED = frozenset({"copy_or_stop", "toggle_cards", "toggle_raw", "toggle_t
 """Actions that work while a prompt is open."""
 
 
-class ChatScreen(workers.FaultsEndTheApp, FrugalScreen[None], inherit_bindings=False):
+class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bindings=False):
     """Wires the widgets to the session. Works before there is a session: what is sent then waits."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.CHAT)]
@@ -180,7 +180,7 @@ class ChatScreen(workers.FaultsEndTheApp, FrugalScreen[None], inherit_bindings=F
         self.prompts.resume()
 
     def on_composer_submitted(self, message: Composer.Submitted) -> None:
-        if (line := read_line(message.text)) is None:
+        if (line := parse_line(message.text)) is None:
             self._queue.is_paused = False
             if self._queue or self._session is None or not self._session.can_retry:
                 self._go_on()
@@ -189,7 +189,7 @@ class ChatScreen(workers.FaultsEndTheApp, FrugalScreen[None], inherit_bindings=F
             return
         self.composer.remember(message.text)
         match line:
-            case Slip(complaint):
+            case InvalidCommand(complaint):
                 self.complain(complaint)
             case Command():
                 self._submit_command(line)
@@ -203,7 +203,7 @@ class ChatScreen(workers.FaultsEndTheApp, FrugalScreen[None], inherit_bindings=F
 
     def run_by_name(self, name: str) -> None:
         """Run a command as if it had been typed."""
-        line = read_line(f"/{name}")
+        line = parse_line(f"/{name}")
         if isinstance(line, Command):
             self._submit_command(line)
 
@@ -324,7 +324,7 @@ class ChatScreen(workers.FaultsEndTheApp, FrugalScreen[None], inherit_bindings=F
         self.transcript.clear_blocks()
         self._live.begin_turn()
         self.welcome.display = True
-        self.call_after_refresh(collecting.give_back)
+        self.call_after_refresh(garbage_collection.collect_all)
 
     def leave(self) -> None:
         self.app.exit()

@@ -48,7 +48,7 @@ _LAST_KEYS = ("?", "q")
 """Those that stay when there is no room for all."""
 
 
-class DiffScreen(workers.FaultsEndTheApp, Overlay[None]):
+class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
     """The files of one source; the one chosen is read when it is shown, the others are not."""
 
     DEFAULT_CSS = """

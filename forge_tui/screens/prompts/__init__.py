@@ -1,1 +1,1 @@
-"""The permission prompt and the questionnaire."""
+"""The prompts for permission and for the questions of the model."""

@@ -112,7 +112,7 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         yield self._problem
 
     def on_mount(self) -> None:
-        self.watch(self._body, "scroll_y", self.say_hint, init=False)
+        self.watch(self._body, "scroll_y", self.show_hint, init=False)
 
     def _default_index(self) -> int:
         wanted = Answer.NO if self._request.is_destructive else Answer.ONCE
@@ -143,7 +143,7 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         left -= taken + blank if taken else 0
         least = max(least, self._body.rows_to_change(width - 1, CHANGED_ROWS))
         self._body.styles.max_height = max(min(left - conversation, rows // 2), min(left, least), 0)
-        self.call_after_refresh(self.say_hint)
+        self.call_after_refresh(self.show_hint)
 
     def _fill_body(self, width: int) -> int:
         """Put the rules below what is asked about when their own rows cannot hold them; gives its rows."""
@@ -182,16 +182,16 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         """Only the digits of answers on offer are no text."""
         return any(str(option.digit) == key for option in self._options)
 
-    def select_own_words(self) -> None:
+    def select_free_text(self) -> None:
         self._choices.choose(next(i for i, option in enumerate(self._options) if option.asks_why))
 
-    def open_own_words(self) -> None:
+    def open_free_text(self) -> None:
         self._write(self._chosen)
 
     def action_choose(self, by: int) -> None:
         self._choices.move(by)
         self._complain("")
-        self.say_hint()
+        self.show_hint()
 
     def action_digit(self, digit: int) -> None:
         """Select an answer. It is given unless text follows."""
@@ -205,7 +205,7 @@ class PermissionPrompt(Prompt[ApprovalReply]):
     def pick(self) -> None:
         self.action_answer()
 
-    def give_digits(self) -> None:
+    def submit_digits(self) -> None:
         self.action_answer()
 
     def action_answer(self) -> None:

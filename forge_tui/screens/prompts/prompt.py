@@ -154,11 +154,11 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         return ""
 
     @abstractmethod
-    def select_own_words(self) -> None:
+    def select_free_text(self) -> None:
         """Select the answer in own words, or one that allows nothing."""
 
     @abstractmethod
-    def open_own_words(self) -> None:
+    def open_free_text(self) -> None:
         """Open the line for the user's own words, empty."""
 
     @abstractmethod
@@ -170,10 +170,10 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         """Give the selected answer, as a click does."""
 
     @abstractmethod
-    def give_digits(self) -> None:
+    def submit_digits(self) -> None:
         """Give the answer that the held digits have selected."""
 
-    def take_back_digits(self) -> None:
+    def undo_digits(self) -> None:
         """Undo what the held digits have selected."""
         self._choices.choose(self._chosen_before)
 
@@ -248,10 +248,10 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         self.rearm()
         self._typing_until = self._clock() + TYPING_S
         if self._draft.is_interrupted:
-            self.select_own_words()
+            self.select_free_text()
         if self._draft.is_half_typed:
-            self.set_timer(TYPING_S, self.say_hint)
-        self.say_hint()
+            self.set_timer(TYPING_S, self.show_hint)
+        self.show_hint()
 
     def on_resize(self) -> None:
         self.fit()
@@ -262,7 +262,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         self.set_class(rows < SMALL, "-small")
         return width, rows, int(rows >= SMALL)
 
-    def say_hint(self) -> None:
+    def show_hint(self) -> None:
         """Show what the keys do now, as much as fits."""
         if self.is_attached:
             hints = self.hints()
@@ -385,7 +385,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         if self.reply.done():
             self._pass_on(text)
         elif len(text) + len(self._line.input.value) > LONGEST_LINE:
-            self.select_own_words()
+            self.select_free_text()
             self._draft.give_back(text, len(text))
             self._draft.say("Kept for your next message: too long for this line")
         elif self.is_writing:
@@ -401,8 +401,8 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         before, cursor = self._draft.take() if self.is_typed_on else ("", 0)
         text = self.held + text
         self.release_digits(is_undone=True)
-        self.select_own_words()
-        self.open_own_words()
+        self.select_free_text()
+        self.open_free_text()
         self._is_continued = bool(before)
         self._line.input.begin(safe_line(before), cursor)
         self._line.input.write(text)
@@ -421,7 +421,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
 
     def close_line(self) -> None:
         """Give the keys to the prompt and the typed text to the composer."""
-        self.give_back_text()
+        self.return_text()
         self.end_line()
 
     def end_line(self) -> None:
@@ -431,7 +431,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         self.remove_class("-writing")
         self.fit()
 
-    def give_back_text(self) -> None:
+    def return_text(self) -> None:
         """Put what was typed here into the composer."""
         line = self._line.input
         if self.is_writing and not self._offered:
@@ -454,17 +454,17 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         self._held_until = self._ticked_at + DIGIT_S
         if self._ticking is None:
             self._ticking = self.set_interval(TICK_S, self._tick)
-        self.say_hint()
+        self.show_hint()
 
     def release_digits(self, *, is_undone: bool = False) -> None:
         """Hold no digits any more."""
         if is_undone and self.is_holding:
-            self.take_back_digits()
+            self.undo_digits()
         self.held, self._is_held_early = "", False
         if self._ticking is not None:
             self._ticking.stop()
             self._ticking = None
-        self.say_hint()
+        self.show_hint()
 
     def _tick(self) -> None:
         now = self._clock()
@@ -483,7 +483,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
             self.release_digits()
         else:
             self.release_digits()
-            self.give_digits()
+            self.submit_digits()
 
 
 def place(part: Static, text: str, width: int, rows: int) -> int:

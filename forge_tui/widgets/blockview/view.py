@@ -25,7 +25,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from forge_tui.terminal import internals
-from forge_tui.terminal.compositor import FrugalScreen
+from forge_tui.terminal.compositor import DirtyRegionScreen
 from forge_tui.widgets.blockview import selection as selecting
 from forge_tui.widgets.blockview.finder import Finder
 from forge_tui.widgets.blockview.layout import Frame, Layout
@@ -208,7 +208,7 @@ class BlockView(ScrollView):
         changed = self._changed_rows()
         screen, styles = self.screen, self._painted[1]
         assert styles is not None, "the frame was made with them"
-        if isinstance(screen, FrugalScreen) and screen.paint_rows(self, self._strips(changed, styles)):
+        if isinstance(screen, DirtyRegionScreen) and screen.paint_rows(self, self._strips(changed, styles)):
             return
         self._refresh_rows(changed)
         internals.paint_now(self)

@@ -23,16 +23,16 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Slip:
+class InvalidCommand:
     """A line that looks like a command but names none, or has an invalid argument. It is not sent."""
 
     complaint: str
 
 
-Line: TypeAlias = "UserText | Command | Slip | None"
+Line: TypeAlias = "UserText | Command | InvalidCommand | None"
 
 
-def read_line(typed: str) -> Line:
+def parse_line(typed: str) -> Line:
     """Parse a submitted text; return None if it is blank. A leading space makes any line a message."""
     text = typed.strip()
     if not text:
@@ -44,9 +44,9 @@ def read_line(typed: str) -> Line:
         name, _, argument = text[1:].partition("\n")
     spec = specs.find(name)
     if spec is None:
-        return Slip(_complaint(name))
+        return InvalidCommand(_complaint(name))
     problem = spec.problem(argument)
-    return Command(spec, argument.strip(), text) if problem is None else Slip(problem)
+    return Command(spec, argument.strip(), text) if problem is None else InvalidCommand(problem)
 
 
 def _complaint(name: str) -> str:

@@ -16,9 +16,9 @@ from forge_core.approval import (
     QuestionRequest,
 )
 from forge_core.config.models import ForgeConfig
-from forge_tui.screens.prompts.answer_sheet import AnswerSheet
 from forge_tui.screens.prompts.permission import PermissionPrompt
-from forge_tui.screens.prompts.questionnaire import Questionnaire
+from forge_tui.screens.prompts.question import QuestionPrompt
+from forge_tui.screens.prompts.question_text import AnswerSheet
 from tests.support.asking import BOTH, ONE, SEVERAL, ask_questions, asking
 from tests.support.chat_app import (
     ChatApp,
@@ -36,12 +36,12 @@ pytestmark = pytest.mark.slow
 
 def can_answer(app: ChatApp) -> bool:
     """Whether the options show: a key that comes before is nobody's answer."""
-    return not isinstance(app.focused, Questionnaire) or app.focused.is_answerable
+    return not isinstance(app.focused, QuestionPrompt) or app.focused.is_answerable
 
 
 async def waited_out(app: ChatApp, pilot: Pilot[None]) -> None:
     """Let the time pass in which a digit may become text, and that in which a new question takes no key."""
-    prompt = app.chat.query_one(Questionnaire)
+    prompt = app.chat.query_one(QuestionPrompt)
     await pass_until(app, pilot, lambda: not prompt.held)
     await pilot.pause()
     app.clock.pass_(1)
@@ -147,11 +147,11 @@ async def test_a_click_answers_and_one_in_the_grace_does_not(config: ForgeConfig
     app = asking(config, ONE)
     async with app.run_test(size=(80, 24)) as pilot:
         await ask_questions(pilot, armed=False)
-        await pilot.click("Questionnaire ChoiceList", offset=(5, 1))
+        await pilot.click("QuestionPrompt ChoiceList", offset=(5, 1))
         await pilot.pause()
         assert app.scripted.answers == []
         app.clock.pass_(1)
-        await pilot.click("Questionnaire ChoiceList", offset=(5, 1))
+        await pilot.click("QuestionPrompt ChoiceList", offset=(5, 1))
         await until(pilot, lambda: app.scripted.answers == [QuestionReply((("PostgreSQL",),))])
 
 
@@ -162,14 +162,14 @@ async def test_permissions_and_questions_wait_in_one_queue(config: ForgeConfig) 
         permission = asyncio.create_task(app.chat.prompts.ask(command_request("one")))
         question = asyncio.create_task(app.chat.prompts.ask(ONE))
         await until(pilot, lambda: "(1 more waiting)" in shown(app) and "$ one" in shown(app))
-        assert not app.chat.query(Questionnaire)
+        assert not app.chat.query(QuestionPrompt)
         app.clock.pass_(1)
         await pilot.press("1", "enter")
         assert await permission == ApprovalReply(Answer.ONCE)
-        await until(pilot, lambda: isinstance(app.focused, Questionnaire))
+        await until(pilot, lambda: isinstance(app.focused, QuestionPrompt))
         assert not app.chat.query(PermissionPrompt)
         question.cancel()
-        await until(pilot, lambda: not app.chat.query(Questionnaire))
+        await until(pilot, lambda: not app.chat.query(QuestionPrompt))
         await until(pilot, lambda: app.focused is app.chat.composer)
 
 
@@ -178,7 +178,7 @@ async def test_ctrl_c_interrupts_and_takes_the_questions_away(config: ForgeConfi
     async with app.run_test(size=(80, 24)) as pilot:
         await ask_questions(pilot)
         await pilot.press("1", "ctrl+c")
-        await until(pilot, lambda: not app.chat.has_turn and not app.chat.query(Questionnaire))
+        await until(pilot, lambda: not app.chat.has_turn and not app.chat.query(QuestionPrompt))
         assert app.scripted.answers == [] and app.chat.composer.display
 
 

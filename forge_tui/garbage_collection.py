@@ -22,7 +22,7 @@ def start() -> None:
     gc.enable()
 
 
-def give_back() -> None:
+def collect_all() -> None:
     """Collect everything once, after a conversation was cleared: its cards refer to each other."""
     if _freeze_survivors in gc.callbacks:
         gc.unfreeze()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from forge_tui import collecting
+from forge_tui import garbage_collection
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +24,7 @@ def collector_off() -> Iterator[None]:
 
 
 def test_what_survived_a_full_collection_is_not_looked_at_again(collector_off: None) -> None:
-    collecting.start()
+    garbage_collection.start()
     assert gc.isenabled()
     history = [[number] for number in range(50_000)]
     gc.collect()
@@ -32,7 +32,7 @@ def test_what_survived_a_full_collection_is_not_looked_at_again(collector_off: N
 
 
 def test_new_garbage_is_still_collected(collector_off: None) -> None:
-    collecting.start()
+    garbage_collection.start()
     gc.collect()
     for _ in range(500):
         cycle: list[object] = []
@@ -47,19 +47,19 @@ def test_what_is_over_is_given_back_though_it_had_survived(collector_off: None) 
         def __init__(self) -> None:
             self.owner = self
 
-    collecting.start()
+    garbage_collection.start()
     card = Card()
     gc.collect()
     is_there = weakref.ref(card)
     del card
     gc.collect()
     assert is_there() is not None, "it is not looked at again"
-    collecting.give_back()
+    garbage_collection.collect_all()
     assert is_there() is None
 
 
 def test_a_process_of_others_is_left_alone() -> None:
     before = list(gc.callbacks), gc.get_freeze_count()
     assert gc.isenabled()
-    collecting.start()
+    garbage_collection.start()
     assert (gc.callbacks, gc.get_freeze_count()) == before

@@ -13,8 +13,8 @@ from forge_core.commands.specs import SPECS, ArgumentValue, CommandSpec, Scope
 from forge_core.config.models import ForgeConfig
 from forge_core.events import LLMStart
 from forge_core.session.session import ForgeSession
-from forge_tui.commands import Command, Slip, UserText, read_line
 from forge_tui.screens.chat.screen import ChatScreen
+from forge_tui.submitted_line import Command, InvalidCommand, UserText, parse_line
 from forge_tui.widgets.composer import Composer
 from tests.support.chat_app import make_app, ready, say, shown, type_text, until
 from tests.support.scripted_session import Gate, answer
@@ -23,25 +23,25 @@ pytestmark = pytest.mark.slow
 
 
 def test_plain_text_is_a_message_without_its_outer_blanks() -> None:
-    assert read_line("  hello\nthere  ") == UserText("hello\nthere")
+    assert parse_line("  hello\nthere  ") == UserText("hello\nthere")
 
 
 @pytest.mark.parametrize("blank", ["", "  ", "\n\n", "\t"])
 def test_blank_text_is_nothing(blank: str) -> None:
-    assert read_line(blank) is None
+    assert parse_line(blank) is None
 
 
 def test_a_command_is_found_by_name_alias_and_any_case() -> None:
     for typed in ("/exit", "/QUIT", "/q ", "/Exit"):
-        line = read_line(typed)
+        line = parse_line(typed)
         assert isinstance(line, Command) and line.spec.name == "exit"
-    line = read_line("/theme  forge-light ")
+    line = parse_line("/theme  forge-light ")
     assert isinstance(line, Command) and line.argument == "forge-light"
 
 
 def test_an_unknown_command_names_the_nearest() -> None:
-    line = read_line("/thme")
-    assert isinstance(line, Slip)
+    line = parse_line("/thme")
+    assert isinstance(line, InvalidCommand)
     assert "/thme" in line.complaint and "Did you mean /theme?" in line.complaint
 
 
@@ -49,8 +49,8 @@ def test_an_unknown_command_names_the_nearest() -> None:
 def test_no_command_runs_with_an_argument_that_it_does_not_accept(spec: CommandSpec) -> None:
     if any("NAME" in form for form in spec.accepts):
         pytest.skip("its argument is looked up when it runs")
-    line = read_line(f"/{spec.name} no\x1bsuch thing")
-    assert isinstance(line, Slip)
+    line = parse_line(f"/{spec.name} no\x1bsuch thing")
+    assert isinstance(line, InvalidCommand)
     assert f"/{spec.name} " in line.complaint and "\x1b" not in line.complaint
     for form in spec.accepts:
         assert form.replace("...", "").replace("|", " ").split()[-1] in line.complaint
@@ -69,18 +69,18 @@ async def test_an_argument_too_many_is_refused_and_nothing_runs(config: ForgeCon
 
 @pytest.mark.parametrize("typed", ["//", "//x", "/usr/bin/env is what?", "/", "/ "])
 def test_a_path_or_lone_slash_is_refused_with_the_way_to_send_it(typed: str) -> None:
-    line = read_line(typed)
-    assert isinstance(line, Slip)
+    line = parse_line(typed)
+    assert isinstance(line, InvalidCommand)
     assert "put a space first" in line.complaint
 
 
 def test_a_space_first_sends_a_slash_as_a_message() -> None:
-    assert read_line(" /usr/bin/env is what?") == UserText("/usr/bin/env is what?")
+    assert parse_line(" /usr/bin/env is what?") == UserText("/usr/bin/env is what?")
 
 
 def test_a_hostile_name_is_made_visible_and_short() -> None:
-    line = read_line("/\x1b[31m" + "x" * 500)
-    assert isinstance(line, Slip)
+    line = parse_line("/\x1b[31m" + "x" * 500)
+    assert isinstance(line, InvalidCommand)
     assert "\x1b" not in line.complaint and len(line.complaint) < 250
 
 

@@ -15,7 +15,8 @@ from textual.widgets import Static
 from forge_core.approval import QuestionReply, QuestionRequest
 from forge_core.sanitize import safe_text
 from forge_tui.keymap import KeyContext, bindings
-from forge_tui.screens.prompts.answer_sheet import (
+from forge_tui.screens.prompts.prompt import BESIDE_ROWS, FRAME_ROWS, TYPING_HINT, Draft, Prompt, place
+from forge_tui.screens.prompts.question_text import (
     NOT_ALL,
     READY,
     AnswerSheet,
@@ -24,7 +25,6 @@ from forge_tui.screens.prompts.answer_sheet import (
     review_rows,
     tabs,
 )
-from forge_tui.screens.prompts.prompt import BESIDE_ROWS, FRAME_ROWS, TYPING_HINT, Draft, Prompt, place
 from forge_tui.widgets.choices import Choice, ChoiceList
 
 DETAIL_ROWS = 4
@@ -39,19 +39,19 @@ PAGE_GRACE_S = 0.25
 """So long without a key after a question was answered, until keys answer the next one."""
 
 
-class Questionnaire(Prompt[QuestionReply]):
+class QuestionPrompt(Prompt[QuestionReply]):
     """Resolves with the answers, or declined. Several questions are tabs, the last of them a review."""
 
     DEFAULT_CSS = """
-    Questionnaire {
+    QuestionPrompt {
         & > #tabs { height: 1; color: $forge-muted; margin-bottom: 1; display: none; }
         & > #text { height: auto; scrollbar-size-vertical: 1; }
         & > ChoiceList { margin-top: 1; }
         & > #detail { color: $forge-muted; margin-left: 4; }
     }
-    Questionnaire.-several > #tabs { display: block; }
-    Questionnaire.-small > #tabs { margin-bottom: 0; }
-    Questionnaire.-small > ChoiceList { margin-top: 0; }
+    QuestionPrompt.-several > #tabs { display: block; }
+    QuestionPrompt.-small > #tabs { margin-bottom: 0; }
+    QuestionPrompt.-small > ChoiceList { margin-top: 0; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.QUESTIONS)]
 
@@ -121,7 +121,7 @@ class Questionnaire(Prompt[QuestionReply]):
         spare = max(left - min(wanted, 2) - (4 if blank else 1), 0)
         left -= self._place_detail(width, min(spare, DETAIL_ROWS))
         self._scroll.styles.max_height = max(min(left - (4 if blank else 1), wanted), min(left, 2), 0)
-        self.call_after_refresh(self.say_hint)
+        self.call_after_refresh(self.show_hint)
 
     def _question_text(self) -> str:
         if self._is_review:
@@ -183,10 +183,10 @@ class Questionnaire(Prompt[QuestionReply]):
     def _digits(self) -> list[str]:
         return [str(number) for number in range(1, min(len(self._choices.rows), 9) + 1)]
 
-    def select_own_words(self) -> None:
+    def select_free_text(self) -> None:
         self._choices.choose(1 if self._is_review else len(self._choices.rows) - 1)
 
-    def open_own_words(self) -> None:
+    def open_free_text(self) -> None:
         self.open_line(INSTEAD_LABEL if self._is_review else OWN_LABEL)
 
     def action_choose(self, by: int) -> None:
@@ -206,20 +206,20 @@ class Questionnaire(Prompt[QuestionReply]):
         self.fit()
         self.hold(str(digit))
 
-    def give_digits(self) -> None:
+    def submit_digits(self) -> None:
         """Take the selected option; what is marked is marked already."""
         if not self._takes_several:
             self.action_take()
         elif self._is_other(self._choices.chosen):
             self._write()
 
-    def take_back_digits(self) -> None:
+    def undo_digits(self) -> None:
         if self._takes_several:
             for digit in self.held:
                 if not self._is_other(int(digit) - 1):
                     self._sheet.mark(self._at, int(digit) - 1)
             self._refresh_rows()
-        super().take_back_digits()
+        super().undo_digits()
         self.fit()
 
     def action_mark(self) -> None:
