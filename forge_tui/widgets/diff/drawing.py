@@ -5,7 +5,7 @@ Colour is never alone: each changed line has its sign.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -123,16 +123,22 @@ def draw_stretches(
     """Adds the rows of these stretches of one hunk."""
     painter = _Painter(canvas, styles, look)
     draw = painter.split if look.is_split else painter.stacked
-    for stretch, code in zip(stretches, _code(stretches, look.language), strict=True):
-        draw(stretch, code)
-
-
-@dataclass(frozen=True, slots=True)
-class _Code:
-    """A stretch's lines in tokens."""
-
-    old: list[list[Token]]
-    new: list[list[Token]]
+    # Each side is lexed as one text, so that a string may extend over several stretches.
+    tokens = [
+        iter(tokens_of([line for stretch in stretches for line in lines(stretch)], look.language))
+        for lines in (attrgetter("old"), attrgetter("new"))
+    ]
+    for stretch in stretches:
+        alike = counterparts(stretch)
+        changed: tuple[dict[int, Ranges], dict[int, Ranges]] = ({}, {})
+        for old, new in () if stretch.is_same else alike:
+            changed[0][old], changed[1][new] = changed_words(stretch.old[old], stretch.new[new])
+        draw(
+            stretch,
+            _cells("old", stretch.old_from, stretch.old, stretch.old_is_open, tokens[0], changed[0]),
+            _cells("new", stretch.new_from, stretch.new, stretch.new_is_open, tokens[1], changed[1]),
+            alike,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,26 +159,25 @@ class _Painter:
         self._styles = styles
         self._look = look
 
-    def stacked(self, stretch: Stretch, code: _Code) -> None:
-        """All that went, then all that came."""
-        marks = _marks(stretch, counterparts(stretch) if not stretch.is_same else ())
+    def stacked(
+        self, stretch: Stretch, old: list[_Cell], new: list[_Cell], alike: Sequence[tuple[int, int]]
+    ) -> None:
+        """Draw all removed lines, then all added ones."""
         if stretch.is_same:
-            for at in range(len(stretch.new)):
-                self._line(_new_cell(stretch, code, at, ()), str(stretch.old_from + at))
-            return
-        for at in range(len(stretch.old)):
-            self._line(_old_cell(stretch, code, at, marks[0].get(at, ())))
-        for at in range(len(stretch.new)):
-            self._line(_new_cell(stretch, code, at, marks[1].get(at, ())))
+            for at, cell in enumerate(new):
+                self._line(cell, str(stretch.old_from + at))
+        else:
+            for cell in (*old, *new):
+                self._line(cell)
 
-    def split(self, stretch: Stretch, code: _Code) -> None:
-        """The old side left, the new one right."""
-        alike = counterparts(stretch)
-        marks = _marks(stretch, () if stretch.is_same else alike)
+    def split(
+        self, stretch: Stretch, old: list[_Cell], new: list[_Cell], alike: Sequence[tuple[int, int]]
+    ) -> None:
+        """Draw the old side on the left, the new one on the right."""
         room = self._canvas.width - 1
-        for old, new in row_pairs(stretch, alike):
-            left = None if old is None else _old_cell(stretch, code, old, marks[0].get(old, ()))
-            right = None if new is None else _new_cell(stretch, code, new, marks[1].get(new, ()))
+        for old_at, new_at in row_pairs(stretch, alike):
+            left = None if old_at is None else old[old_at]
+            right = None if new_at is None else new[new_at]
             columns = (
                 self._column(left, room // 2, self._look.old_digits, stretch.is_same),
                 self._column(right, room - room // 2, self._look.new_digits, stretch.is_same),
@@ -249,33 +254,20 @@ class _Painter:
         return self._styles.removed_sign if side == "old" else self._styles.added_sign
 
 
-def _code(stretches: Sequence[Stretch], language: str) -> Iterator[_Code]:
-    """The tokens of each stretch; either side is read as one piece, so that a string may span lines."""
-    sides = [
-        iter(tokens_of([line for stretch in stretches for line in lines(stretch)], language))
-        for lines in (attrgetter("old"), attrgetter("new"))
+def _cells(
+    side: Side,
+    first: int,
+    lines: Sequence[str],
+    is_open: bool,
+    tokens: Iterator[list[Token]],
+    changed: Mapping[int, Ranges],
+) -> list[_Cell]:
+    """Return the cells of one side of a stretch; take their tokens."""
+    last = len(lines) - 1
+    return [
+        _Cell(first + at, line, next(tokens), side, changed.get(at, ()), is_open and at == last)
+        for at, line in enumerate(lines)
     ]
-    for stretch in stretches:
-        yield _Code([next(sides[0]) for _ in stretch.old], [next(sides[1]) for _ in stretch.new])
-
-
-def _old_cell(stretch: Stretch, code: _Code, at: int, changed: Ranges) -> _Cell:
-    is_open = stretch.old_is_open and at == len(stretch.old) - 1
-    return _Cell(stretch.old_from + at, stretch.old[at], code.old[at], "old", changed, is_open)
-
-
-def _new_cell(stretch: Stretch, code: _Code, at: int, changed: Ranges) -> _Cell:
-    is_open = stretch.new_is_open and at == len(stretch.new) - 1
-    return _Cell(stretch.new_from + at, stretch.new[at], code.new[at], "new", changed, is_open)
-
-
-def _marks(stretch: Stretch, alike: Iterable[tuple[int, int]]) -> tuple[dict[int, Ranges], dict[int, Ranges]]:
-    """The words that differ, by line of either side."""
-    removed: dict[int, Ranges] = {}
-    added: dict[int, Ranges] = {}
-    for old, new in alike:
-        removed[old], added[new] = changed_words(stretch.old[old], stretch.new[new])
-    return removed, added
 
 
 def _head(hunk: Hunk, room: int, is_split: bool) -> Iterator[Stretch]:
