@@ -188,9 +188,9 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         from forge_core.commands.figures import tokens_text
         from forge_core.text_width import clip
         from forge_tui.widgets.status_text import cost_text
-        from forge_tui.widgets.transcript.tail import tail
+        from forge_tui.widgets.transcript.last_lines import last_lines
 
-        lines = tail(self.chat.transcript.model, most, self.theme_variables, self.depth)
+        lines = last_lines(self.chat.transcript.model, most, self.theme_variables, self.depth)
         figures, usage = self.chat.status_bar.figures, self.session.status.usage
         counts = f"{tokens_text(usage.prompt_tokens)} in {tokens_text(usage.completion_tokens)} out"
         parts = ("Forge", clip(safe_line(figures.model), self.size.width // 2), counts, cost_text(figures))
@@ -225,7 +225,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
     async def _warm_up(self) -> None:
         """Build the session and import what the first answer needs, while the user can type."""
         self.chat.refresh_status()
-        await in_thread(partial(import_module, "forge_tui.widgets.transcript.view"))
+        await in_thread(partial(import_module, "forge_tui.widgets.transcript.transcript_view"))
         self.chat.show_transcript()
         if self.theme != self._config.theme:
             self.chat.complain(f"There is no theme {self._config.theme!r}; /theme chooses one.")

@@ -103,7 +103,7 @@ def _first_line(text: str, width: int) -> str:
     return text if len(text) <= width else text[: text.rfind(" ", 0, width + 1)]
 
 
-def _parts(parts: list[status_text.Part]) -> list[Run]:
+def _parts(parts: list[status_text.StatusPart]) -> list[Run]:
     """One side of the status bar, whose plain words are dim beside the others on the screen."""
     runs: list[Run] = []
     for part in parts:

@@ -29,9 +29,9 @@ from forge_tui.widgets.confusables import (
     odd_marks,
 )
 
-Piece: TypeAlias = "tuple[str, str]"
+ExactSpan: TypeAlias = "tuple[str, str]"
 """(role, text)."""
-Row: TypeAlias = "tuple[Piece, ...]"
+ExactRow: TypeAlias = "tuple[ExactSpan, ...]"
 """The pieces of one screen row."""
 
 NAMED_AT_MOST = 4
@@ -46,7 +46,7 @@ _PICTURE = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "␡"}
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ExactLine:
     """One line of what is shown."""
 
     text: str
@@ -56,43 +56,45 @@ class Line:
     """Whether signs matter as letters do (a command, a path), not only letters (a file's text)."""
 
 
-def command_lines(command: str) -> list[Line]:
+def command_lines(command: str) -> list[ExactLine]:
     """A command line, with a prompt sign before its first line."""
     return [
-        Line(text, gutter="$ " if number == 0 else "  ", is_code=True)
+        ExactLine(text, gutter="$ " if number == 0 else "  ", is_code=True)
         for number, text in enumerate(command.split("\n"))
     ]
 
 
-def diff_lines(diff: str) -> list[Line]:
+def diff_lines(diff: str) -> list[ExactLine]:
     """A unified diff, each line in the role of its sign."""
     return [_diff_line(text) for text in diff.removesuffix("\n").split("\n")]
 
 
-def _diff_line(text: str) -> Line:
+def _diff_line(text: str) -> ExactLine:
     match text[:1]:
         case "+":
-            return Line(text[1:], "added", "+ ")
+            return ExactLine(text[1:], "added", "+ ")
         case "-":
-            return Line(text[1:], "removed", "- ")
+            return ExactLine(text[1:], "removed", "- ")
         case " ":
-            return Line(text[1:], "plain", "  ")
+            return ExactLine(text[1:], "plain", "  ")
         case _:
-            return Line(text, "hunk")
+            return ExactLine(text, "hunk")
 
 
-def exact_rows(lines: Iterable[Line], width: int) -> list[Row]:
+def exact_rows(lines: Iterable[ExactLine], width: int) -> list[ExactRow]:
     """The screen rows of these lines; a continued line is marked in the gutter."""
     return [row for line in lines for row in _line_rows(line, width)]
 
 
 def exact_line(text: str) -> str:
     """A command or path in one line, line ends as ⏎."""
-    lines = ("".join(shown for _, shown in pieces(Line(line, is_code=True))) for line in text.split("\n"))
+    lines = (
+        "".join(shown for _, shown in pieces(ExactLine(line, is_code=True))) for line in text.split("\n")
+    )
     return "⏎".join(lines)
 
 
-def pieces(line: Line) -> Iterator[Piece]:
+def pieces(line: ExactLine) -> Iterator[ExactSpan]:
     """How the line is drawn, in roles: the line's own, "blank", "strange" or "foreign"."""
     text = line.text
     if text.isascii() and text.isprintable() and not text.endswith(" ") and " " * MANY_BLANKS not in text:
@@ -116,7 +118,7 @@ def pieces(line: Line) -> Iterator[Piece]:
                 yield _piece(character, line, character in alike, index in marks)
 
 
-def _piece(character: str, line: Line, is_alike: bool, is_odd_mark: bool) -> Piece:
+def _piece(character: str, line: ExactLine, is_alike: bool, is_odd_mark: bool) -> ExactSpan:
     if character == "\t":
         return "blank", TAB_SHOWN
     if character.isascii() and character.isprintable():
@@ -129,15 +131,15 @@ def _piece(character: str, line: Line, is_alike: bool, is_odd_mark: bool) -> Pie
     return ("foreign" if line.is_code else line.role), character
 
 
-def _line_rows(line: Line, width: int) -> Iterator[Row]:
+def _line_rows(line: ExactLine, width: int) -> Iterator[ExactRow]:
     room = max(width - cell_len(line.gutter), 4)
     for number, row in enumerate(_wrapped(line, room)):
         gutter = line.gutter if number == 0 else "↪".ljust(cell_len(line.gutter))[: cell_len(line.gutter)]
         yield ((line.role if line.role in CHANGED else "gutter", gutter), *row)
 
 
-def _wrapped(line: Line, room: int) -> Iterator[Row]:
-    row: list[Piece] = []
+def _wrapped(line: ExactLine, room: int) -> Iterator[ExactRow]:
+    row: list[ExactSpan] = []
     used = 0
     for role, shown in pieces(line):
         if not cell_len(shown):  # a letter's own mark stays with it
@@ -160,7 +162,7 @@ def _wrapped(line: Line, room: int) -> Iterator[Row]:
     yield tuple(row)
 
 
-def _append(row: list[Piece], role: str, text: str) -> None:
+def _append(row: list[ExactSpan], role: str, text: str) -> None:
     if row and row[-1][0] == role:
         row[-1] = (role, row[-1][1] + text)
     else:
@@ -178,7 +180,7 @@ def oddities(text: str, *, is_code: bool = True) -> str:
     foreign: dict[str, None] = {}
     for line in text.split("\n"):
         for role, shown, character in _told(
-            Line(line if is_code else line.removesuffix("\r"), is_code=is_code)
+            ExactLine(line if is_code else line.removesuffix("\r"), is_code=is_code)
         ):
             if role == "foreign" and character.isalnum() and not is_ideographic(character):
                 foreign[character] = None
@@ -195,7 +197,7 @@ def oddities(text: str, *, is_code: bool = True) -> str:
     )
 
 
-def _told(line: Line) -> Iterator[tuple[str, str, str]]:
+def _told(line: ExactLine) -> Iterator[tuple[str, str, str]]:
     """(role, "mark" of a combining mark, character) of what is no plain ASCII."""
     marks = odd_marks(line.text)
     for word in _WORDS.finditer(line.text):
@@ -214,7 +216,7 @@ def _named(characters: Sequence[str]) -> str:
 
 
 class ExactView(ScrollView, can_focus=False):
-    """Shows `Line`s, hard-wrapped, scrolled by its owner or the wheel."""
+    """Shows `ExactLine`s, hard-wrapped, scrolled by its owner or the wheel."""
 
     DEFAULT_CSS = """
     ExactView {
@@ -235,13 +237,13 @@ class ExactView(ScrollView, can_focus=False):
         for role in ("gutter", "blank", "hunk", "heading", "added", "removed", "foreign", "strange")
     }
 
-    def __init__(self, lines: Sequence[Line]) -> None:
+    def __init__(self, lines: Sequence[ExactLine]) -> None:
         super().__init__()
         self._lines = tuple(lines)
-        self._rows: list[Row] = []
+        self._rows: list[ExactRow] = []
         self._rows_width = -1
 
-    def show(self, lines: Sequence[Line]) -> None:
+    def show(self, lines: Sequence[ExactLine]) -> None:
         """Put other lines in."""
         if self._lines != tuple(lines):
             self._lines, self._rows_width = tuple(lines), -1
@@ -251,7 +253,7 @@ class ExactView(ScrollView, can_focus=False):
     def row_count(self) -> int:
         return len(self._rows)
 
-    def rows_for(self, width: int) -> list[Row]:
+    def rows_for(self, width: int) -> list[ExactRow]:
         if width != self._rows_width:
             self._rows = exact_rows(self._lines, width)
             self._rows_width = width

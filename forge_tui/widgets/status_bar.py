@@ -9,7 +9,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from forge_tui.widgets.status_text import SEPARATOR, Figures, Part, cells, fit
+from forge_tui.widgets.status_text import SEPARATOR, Figures, StatusPart, cells, fit
 
 
 class StatusBar(Widget):
@@ -46,7 +46,7 @@ class StatusBar(Widget):
         segments += [Segment(" " * max(gap, 1), base), *self._segments(right)]
         return Strip(segments).adjust_cell_length(width, base)
 
-    def _segments(self, parts: list[Part]) -> list[Segment]:
+    def _segments(self, parts: list[StatusPart]) -> list[Segment]:
         base = self.rich_style
         faint = base + self.get_component_rich_style("status--faint", partial=True)
         segments: list[Segment] = []

@@ -34,8 +34,8 @@ DROP_ORDER = (
     "jobs",
     "model",
 )
-"""What a narrow terminal loses first: parts by name, or what a part can do without (`Part.shorter`). The
-mode, and a sandbox that is not fully on, stay to the last."""
+"""What a narrow terminal loses first: parts by name, or what a part can do without (`StatusPart.shorter`).
+The mode, and a sandbox that is not fully on, stay to the last."""
 SANDBOX_ON = "sandbox: on"
 FREE = ("offline", "local")
 """Providers that take no money."""
@@ -78,7 +78,7 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StatusPart:
     name: str
     text: str
     role: str = "plain"
@@ -88,7 +88,7 @@ class Part:
     spare: int = 0
     """Cells kept for the "~" of an estimate: nothing goes and comes back with it."""
 
-    def without(self, name: str) -> Part | None:
+    def without(self, name: str) -> StatusPart | None:
         """What is left of it when `name` has to go."""
         if self.name == name:
             return None
@@ -97,31 +97,35 @@ class Part:
         return self
 
 
-def left_parts(figures: Figures) -> list[Part]:
+def left_parts(figures: Figures) -> list[StatusPart]:
     """What answers, how full its window is, and what it has cost."""
     name = safe_line(figures.model)
     bare = name.rpartition("/")[2]
     parts = [
-        Part("model", clip(name, MODEL_CELLS) or "starting", "strong", ("vendor", clip(bare, MODEL_CELLS))),
+        StatusPart(
+            "model", clip(name, MODEL_CELLS) or "starting", "strong", ("vendor", clip(bare, MODEL_CELLS))
+        ),
         context_part(figures),
-        Part("cost", cost_text(figures), spare=int(not figures.is_cost_estimate)),
-        Part("cache", cache_text(figures)),
-        Part("out", out_text(figures), spare=int(not figures.is_turn_estimate)),
+        StatusPart("cost", cost_text(figures), spare=int(not figures.is_cost_estimate)),
+        StatusPart("cache", cache_text(figures)),
+        StatusPart("out", out_text(figures), spare=int(not figures.is_turn_estimate)),
     ]
     return [part for part in parts if part.text]
 
 
-def context_part(figures: Figures) -> Part:
+def context_part(figures: Figures) -> StatusPart:
     """How full the model's window is: "12.4k/200k 6%", or the share alone."""
     used, window = figures.context_used, figures.context_window
     if used is None:
-        return Part("context", "")
+        return StatusPart("context", "")
     about = "~" if figures.is_context_estimate else ""
     counts = f"{about}{tokens_text(used)}/{window_text(window)}"
     if not window:
-        return Part("context", counts, spare=int(not about))
+        return StatusPart("context", counts, spare=int(not about))
     share = percent_text(used, window)
-    return Part("context", f"{counts} {share}", shorter=("counts", f"{about}{share}"), spare=int(not about))
+    return StatusPart(
+        "context", f"{counts} {share}", shorter=("counts", f"{about}{share}"), spare=int(not about)
+    )
 
 
 def cost_text(figures: Figures) -> str:
@@ -145,17 +149,17 @@ def out_text(figures: Figures) -> str:
     return f"{'~' if figures.is_turn_estimate else ''}{tokens_text(figures.turn_out)} out"
 
 
-def right_parts(figures: Figures) -> list[Part]:
+def right_parts(figures: Figures) -> list[StatusPart]:
     """What it may do, and where."""
     role = {"ask": "plain", "accept-edits": "accent", "plan": "primary", "auto": "warning", "yolo": "badge"}
     mode = f" {figures.mode} " if figures.mode == "yolo" else figures.mode
     parts = [
-        Part("mode", mode, role.get(figures.mode, "plain")),
-        Part("away", "afk" if figures.is_away else "", "warning"),
-        Part("jobs", jobs_text(figures.running_jobs), "accent"),
+        StatusPart("mode", mode, role.get(figures.mode, "plain")),
+        StatusPart("away", "afk" if figures.is_away else "", "warning"),
+        StatusPart("jobs", jobs_text(figures.running_jobs), "accent"),
         sandbox_part(figures.sandbox),
-        Part("folder", clip_middle(safe_line(figures.folder), FOLDER_CELLS)),
-        Part("branch", clip(safe_line(figures.branch), BRANCH_CELLS)),
+        StatusPart("folder", clip_middle(safe_line(figures.folder), FOLDER_CELLS)),
+        StatusPart("branch", clip(safe_line(figures.branch), BRANCH_CELLS)),
     ]
     return [part for part in parts if part.text]
 
@@ -165,11 +169,11 @@ def jobs_text(count: int) -> str:
     return f"{count} job{'s'[: count != 1]}" if count else ""
 
 
-def sandbox_part(label: str) -> Part:
+def sandbox_part(label: str) -> StatusPart:
     """The state of the sandbox: quiet while it is on, else a warning that gives way to nothing."""
     if label in ("", SANDBOX_ON):
-        return Part("sandbox on", safe_line(label))
-    return Part("sandbox", safe_line(label), "warning")
+        return StatusPart("sandbox on", safe_line(label))
+    return StatusPart("sandbox", safe_line(label), "warning")
 
 
 def shorter_labels(label: str) -> list[str]:
@@ -179,7 +183,7 @@ def shorter_labels(label: str) -> list[str]:
     return list(dict.fromkeys([label, f"{state} - {reason}" if reason else state, state]))
 
 
-def fit(figures: Figures, width: int) -> tuple[list[Part], list[Part]]:
+def fit(figures: Figures, width: int) -> tuple[list[StatusPart], list[StatusPart]]:
     """The parts, left and right, that `width` cells have room for. A sandbox that is off is worded as fully
     as there is room once everything else has its place."""
     labels = shorter_labels(safe_line(figures.sandbox))
@@ -198,5 +202,5 @@ def fit(figures: Figures, width: int) -> tuple[list[Part], list[Part]]:
     return left, right
 
 
-def cells(parts: list[Part]) -> int:
+def cells(parts: list[StatusPart]) -> int:
     return sum(cell_len(part.text) for part in parts) + len(SEPARATOR) * max(len(parts) - 1, 0)

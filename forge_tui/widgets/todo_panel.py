@@ -17,8 +17,8 @@ from forge_core.text_width import cell_len, clip
 MAX_ROWS = 6
 """Tasks that show; the others are counted in one row more."""
 
-State: TypeAlias = Literal["pending", "in_progress", "completed"]
-SIGNS: dict[State, str] = {"pending": "○", "in_progress": "●", "completed": "✓"}
+TodoState: TypeAlias = Literal["pending", "in_progress", "completed"]
+SIGNS: dict[TodoState, str] = {"pending": "○", "in_progress": "●", "completed": "✓"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Todo:
     """One task; its text is foreign."""
 
     text: str
-    state: State = "pending"
+    state: TodoState = "pending"
     active_form: str = ""
 
     @property

@@ -10,7 +10,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from forge_tui.widgets.welcome_text import ROOMY, Facts, lines
+from forge_tui.widgets.welcome_text import ROOMY, WelcomeFacts, lines
 
 
 class Welcome(Widget):
@@ -31,9 +31,9 @@ class Welcome(Widget):
         f"welcome--{role}" for role in ("brand", "accent", "dim", "warning")
     }
 
-    facts: reactive[Facts] = reactive(Facts("", "", ""), layout=True)
+    facts: reactive[WelcomeFacts] = reactive(WelcomeFacts("", "", ""), layout=True)
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: WelcomeFacts) -> None:
         super().__init__()
         self.set_reactive(Welcome.facts, facts)
         self._window_rows = ROOMY

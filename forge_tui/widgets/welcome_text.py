@@ -32,7 +32,7 @@ _HEAD = 9
 """Cells of the first column."""
 
 
-class Facts(NamedTuple):
+class WelcomeFacts(NamedTuple):
     """What the welcome names."""
 
     version: str
@@ -66,7 +66,7 @@ def examples(folder: Path) -> tuple[str, ...]:
     return tuple(text for text, is_there in offered if is_there)[:MAX_EXAMPLES]
 
 
-def lines(facts: Facts, width: int, height: int = ROOMY) -> list[list[tuple[str, str]]]:
+def lines(facts: WelcomeFacts, width: int, height: int = ROOMY) -> list[list[tuple[str, str]]]:
     """The block as rows of (role, text), at most `width` cells each, for a terminal of `height` rows."""
     room = width - _HEAD
     rows: list[list[tuple[str, str]]] = [
@@ -91,7 +91,7 @@ def _row(head: str, text: str, role: str = "plain") -> list[tuple[str, str]]:
     return [("dim", head.ljust(_HEAD)), (role, text)]
 
 
-def _mode(facts: Facts) -> str:
+def _mode(facts: WelcomeFacts) -> str:
     """What runs without asking, in the words of the mode."""
     mode = facts.mode
     if facts.is_away and mode != "yolo":

@@ -19,7 +19,7 @@ from textual.widgets import Input, Static
 
 from forge_tui.terminal.compositor import DirtyRegionScreen
 from forge_tui.terminal.output import RowDiffOutput
-from forge_tui.widgets.blockview import view
+from forge_tui.widgets.blockview import block_view as view
 from forge_tui.widgets.transcript import Transcript
 from tests.bench.script import MARKDOWN, every_block
 from tests.support.at_rest import TellsWhenAtRest

@@ -31,8 +31,8 @@ from forge_core.workspace.change_source import (
 from forge_tui.screens.chat.attention import Attention, PromptOpened
 from forge_tui.terminal.clipboard import Route
 from forge_tui.widgets.activity import Working
-from forge_tui.widgets.blockview.layout import Spot
-from forge_tui.widgets.blockview.selection import Selected, end_of
+from forge_tui.widgets.blockview.block_layout import TextPosition
+from forge_tui.widgets.blockview.selection import TextSelection, end_of
 from forge_tui.widgets.todo_panel import Todo
 from tests.support.chat_app import DEADLINE_S, ChatApp, command_request, edit_request
 from tests.support.output_stream import Stream, check_line, copied
@@ -486,7 +486,9 @@ async def clipboard(stage: Stage, texts: Sequence[str]) -> str:
                 taken.append(await stage.copied())
             await stage.painted()
             transcript.select(
-                Selected(Spot(0, 0, 0), end_of(transcript.model, len(transcript.model.blocks) - 1))
+                TextSelection(
+                    TextPosition(0, 0, 0), end_of(transcript.model, len(transcript.model.blocks) - 1)
+                )
             )
             await stage.press("ctrl+c")
             taken.append(await stage.copied())

@@ -11,12 +11,12 @@ from textual.widgets import Input
 from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, ToolEnd, ToolStart
 from forge_core.llm.models import TokenUsage
 from forge_core.result import AgentResult, FileDiff, Omission, StoppedReason, ToolOutcome
+from forge_tui.widgets.blockview.block_layout import Layout
 from forge_tui.widgets.blockview.blocks import Block
-from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.blockview.rows import Row
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.transcript import Transcript
-from forge_tui.widgets.transcript.conversation import Conversation
+from forge_tui.widgets.transcript.transcript_builder import TranscriptBuilder
 from tests.support.tool_events import tool_start
 
 STYLES = TranscriptStyles.from_theme({}, Color.parse("#101010"))
@@ -35,7 +35,7 @@ def layout_of(*events: AgentEvent) -> Layout:
     """The blocks that `events` make."""
     layout = Layout()
     layout.configure(60, 20, STYLES)
-    conversation = Conversation(layout)
+    conversation = TranscriptBuilder(layout)
     for event in events:
         conversation.apply(event)
         conversation.flush()

@@ -8,8 +8,8 @@ from textual.pilot import Pilot
 
 from forge_core.events import AgentEnd, AgentEvent, Error, LLMChunk, LLMStart, Retry
 from forge_tui.submitted_line import UserText
-from forge_tui.widgets.blockview.layout import Layout
-from forge_tui.widgets.transcript.conversation import RESUMABLE, Conversation
+from forge_tui.widgets.blockview.block_layout import Layout
+from forge_tui.widgets.transcript.transcript_builder import RESUMABLE, TranscriptBuilder
 from tests.support.chat_app import ChatApp, say, shown, until
 from tests.support.scripted_session import Step, answer, end_of_call, end_of_turn
 from tests.support.transcripts import STYLES, call_ended, tool_started, turn_ended
@@ -48,7 +48,7 @@ class Shown:
     def __init__(self, *events: AgentEvent) -> None:
         self.layout = Layout()
         self.layout.configure(100, 20, STYLES)
-        self.conversation = Conversation(self.layout)
+        self.conversation = TranscriptBuilder(self.layout)
         self.apply(*events)
 
     def apply(self, *events: AgentEvent) -> Shown:

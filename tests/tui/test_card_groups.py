@@ -8,7 +8,7 @@ import pytest
 from textual.color import Color
 
 from forge_core.events import LLMStart, Permission, ToolProgress, ToolStart
-from forge_tui.widgets.blockview.layout import Layout
+from forge_tui.widgets.blockview.block_layout import Layout
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.transcript.calls.tool_card import ToolCard
 from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
@@ -132,9 +132,9 @@ def test_what_the_person_has_unfolded_is_not_taken_into_a_group() -> None:
     before = drawn(block)
     more = layout_of(*looked("1", path="a"))
     assert isinstance(more.blocks[0], ToolCard)
-    from forge_tui.widgets.transcript.conversation import Conversation
+    from forge_tui.widgets.transcript.transcript_builder import TranscriptBuilder
 
-    conversation = Conversation(more)
+    conversation = TranscriptBuilder(more)
     drawn(more.blocks[0])
     assert more.blocks[0].toggle(0)
     conversation.apply(tool_started("read", "2", path="b"))

@@ -11,7 +11,7 @@ import pytest
 from textual.pilot import Pilot
 
 from forge_core.events import LLMStart, Permission, ToolEnd, ToolProgress
-from forge_tui.widgets.transcript.calls.pages import MOST_PAGES, PAGE_LINES, Pages, Size, lines_of
+from forge_tui.widgets.transcript.calls.paging import MOST_PAGES, PAGE_LINES, ItemSize, Pages, lines_of
 from tests.support.tool_events import tool_start
 from tests.support.transcripts import (
     TranscriptApp,
@@ -100,7 +100,8 @@ def test_pages_of_any_sizes_hold_each_item_once() -> None:
     chance = random.Random(4)
     for _ in range(200):
         sizes = [
-            Size(chance.choice((1, 1, 7, 500)), chance.randrange(30_000)) for _ in range(chance.randrange(90))
+            ItemSize(chance.choice((1, 1, 7, 500)), chance.randrange(30_000))
+            for _ in range(chance.randrange(90))
         ]
         pages = Pages(sizes)
         seen = set(range(pages.first, pages.end))

@@ -8,13 +8,13 @@ import pytest
 
 from forge_core.config.settings import ThinkingSetting
 from forge_core.events import LLMChunk
+from forge_tui.widgets.blockview.block_layout import Layout
 from forge_tui.widgets.blockview.blocks import TextBlock
-from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.blockview.rows import Row
 from forge_tui.widgets.transcript.calls.reasoning import ReasoningBlock
 from forge_tui.widgets.transcript.calls.tool_card import ToolCard
 from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
-from forge_tui.widgets.transcript.conversation import Conversation
+from forge_tui.widgets.transcript.transcript_builder import TranscriptBuilder
 from tests.support.tool_events import tool_start
 from tests.support.transcripts import (
     STYLES,
@@ -37,10 +37,10 @@ def read(name: str) -> list[Any]:
     return [tool_started("read", name, path=name), tool_ended("read", f"text of {name}", call_id=name)]
 
 
-def conversation_of(*events: Any, thinking: ThinkingSetting = "folded") -> tuple[Conversation, Layout]:
+def conversation_of(*events: Any, thinking: ThinkingSetting = "folded") -> tuple[TranscriptBuilder, Layout]:
     layout = Layout()
     layout.configure(100, 20, STYLES)
-    conversation = Conversation(layout)
+    conversation = TranscriptBuilder(layout)
     conversation.show_thinking(thinking)
     for event in events:
         conversation.apply(event)

@@ -14,14 +14,14 @@ from rich.style import Style
 from forge_core.result import FileDiff
 from forge_core.sanitize import safe_text
 from forge_tui.widgets.blockview import selection as selecting
+from forge_tui.widgets.blockview.block_layout import Layout, TextPosition
 from forge_tui.widgets.blockview.blocks import Block
-from forge_tui.widgets.blockview.layout import Layout, Spot
-from forge_tui.widgets.blockview.rows import NO_LINE, Canvas, Rendered, Row
-from forge_tui.widgets.blockview.selection import Selected
+from forge_tui.widgets.blockview.rows import NO_LINE, Canvas, RenderedBlock, Row
+from forge_tui.widgets.blockview.selection import TextSelection
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.diff.drawing import Look, code_spans, draw_stretches, tokens_of
-from forge_tui.widgets.diff.patch import Patch, Stretch, read_patch
-from forge_tui.widgets.diff.words import changed_words, counterparts, row_pairs
+from forge_tui.widgets.diff.drawing import DiffLayout, code_spans, draw_stretches, tokens_of
+from forge_tui.widgets.diff.unified_diff import Patch, Stretch, read_patch
+from forge_tui.widgets.diff.word_diff import changed_words, counterparts, row_pairs
 from tests.support.chat_app import until
 from tests.support.transcripts import STYLES, TranscriptApp, row_text, tool_ended, tool_started
 
@@ -39,15 +39,15 @@ def unified(old: Sequence[str], new: Sequence[str], context: int = 3) -> str:
     return "\n".join([*difflib.unified_diff(list(old), list(new), n=context, lineterm="")][2:])
 
 
-def rendered(patch: Patch, width: int, *, is_split: bool, language: str = "") -> Rendered:
+def rendered(patch: Patch, width: int, *, is_split: bool, language: str = "") -> RenderedBlock:
     canvas = Canvas(width)
-    look = Look.of(patch, language, is_split=is_split)
+    look = DiffLayout.of(patch, language, is_split=is_split)
     for hunk in patch.hunks:
         draw_stretches(hunk.stretches, canvas, STYLES, look)
     return canvas.rendered
 
 
-def side_text(picture: Rendered, side: str) -> list[str]:
+def side_text(picture: RenderedBlock, side: str) -> list[str]:
     """The lines of one side from its rows alone, as a reader goes down the column."""
     pieces: dict[int, str] = {}
     for row in picture.rows:
@@ -234,7 +234,7 @@ class PatchBlock(Block):
         self._is_split = is_split
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
-        look = Look.of(self._patch, is_split=self._is_split)
+        look = DiffLayout.of(self._patch, is_split=self._is_split)
         draw_stretches(list(self._patch.stretches), canvas, styles, look)
 
     def estimate(self, width: int) -> int:
@@ -261,10 +261,10 @@ def line_of(layout: Layout, text: str, side: str) -> tuple[int, Row]:
 def test_a_selection_takes_the_code_of_the_side_it_begins_on(is_split: bool) -> None:
     layout = layout_of_patch(is_split=is_split)
     first, last = line_of(layout, "a", "new")[0], line_of(layout, "c", "new")[0]
-    new = Selected(Spot(0, first, 0), Spot(0, last, 1))
+    new = TextSelection(TextPosition(0, first, 0), TextPosition(0, last, 1))
     assert selecting.selected_text(layout, new) == "a\n\tnew\nb\nc"
     first, last = line_of(layout, "old", "old")[0], line_of(layout, "c", "old")[0]
-    old = Selected(Spot(0, first, 0), Spot(0, last, 1))
+    old = TextSelection(TextPosition(0, first, 0), TextPosition(0, last, 1))
     assert selecting.selected_text(layout, old) == "\told\nb\nc"
     marked = [
         segment.text.strip()

@@ -17,9 +17,9 @@ from forge_core.workspace.change_source import ChangedFile, ChangeList, ChangeSt
 from forge_core.workspace.work_tree import WorkTreeChanges
 from forge_tui.screens.diff.screen import DiffScreen
 from forge_tui.screens.panels.help import HelpScreen
-from forge_tui.widgets.diff.diff_pane import DiffPane, Place
+from forge_tui.widgets.diff.diff_pane import DiffPane, ReadingPosition
 from forge_tui.widgets.diff.file_list import cut_path
-from forge_tui.widgets.diff.patch import read_patch
+from forge_tui.widgets.diff.unified_diff import read_patch
 from tests.support.chat_app import ChatApp, make_app, ready, say, shown, until
 from tests.support.scripted_session import Gate, answer
 from tests.unit.undo.workspace import shell
@@ -101,7 +101,7 @@ async def test_files_and_hunks_are_gone_through_by_keys(app: ChatApp) -> None:
         assert path_of(app) == "b.py"
         await press(pilot, "left_square_bracket left_square_bracket", "a.py fifty")
         assert "▸   38 unchanged lines" in shown(app)
-        assert viewer(app).pane.place == Place(48, is_at_hunk=True)
+        assert viewer(app).pane.place == ReadingPosition(48, is_at_hunk=True)
         await press(pilot, "q", "Ask about this folder")
 
 
@@ -338,7 +338,7 @@ async def test_of_a_long_file_only_what_shows_is_drawn(app: ChatApp, monkeypatch
         pane: DiffPane = viewer(app).pane
         pane.show_patch(patch, "python", is_split=True, place=None)
         await pilot.press("end", "home", "pagedown")
-        pane.show_patch(patch, "python", is_split=True, place=Place(60_000, is_at_hunk=False))
+        pane.show_patch(patch, "python", is_split=True, place=ReadingPosition(60_000, is_at_hunk=False))
         await until(pilot, lambda: "new 29999" in shown(app))
         assert 0 < sum(drawn) < 3_000
 

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from forge_core.sanitize import exact_text
 from forge_tui.widgets.exact_text import (
-    Line,
+    ExactLine,
     command_lines,
     diff_lines,
     exact_line,
@@ -173,7 +173,7 @@ def test_different_commands_never_give_the_same_picture(one: str, other: str, wi
 @settings(max_examples=300, deadline=None)
 @given(st.text(st.characters(codec=None), max_size=60), st.integers(6, 40))
 def test_no_row_is_too_wide_and_nothing_that_acts_gets_through(text: str, width: int) -> None:
-    for row in exact_rows([*command_lines(text), *diff_lines("+" + text), Line(text)], width):
+    for row in exact_rows([*command_lines(text), *diff_lines("+" + text), ExactLine(text)], width):
         shown = "".join(piece for _, piece in row)
         assert cell_len(shown) <= width
         assert not any(unicodedata.category(c) in ("Cc", "Cf", "Cs") for c in shown)

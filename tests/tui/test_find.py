@@ -8,9 +8,9 @@ from textual._xterm_parser import XTermParser
 from textual.pilot import Pilot
 
 from forge_core.config.models import ForgeConfig
+from forge_tui.widgets.blockview.block_layout import Layout
 from forge_tui.widgets.blockview.blocks import UserBlock
 from forge_tui.widgets.blockview.finder import TextSearch
-from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.find_bar import FindLine
 from forge_tui.widgets.transcript.answer.answer_blocks import MarkdownBlock
 from tests.support.chat_app import ChatApp, make_app, ready, shown, type_text, until

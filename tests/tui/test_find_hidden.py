@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 
 from forge_core.events import AgentEvent
 from forge_core.result import FileDiff
-from forge_tui.widgets.transcript.calls.pages import MOST_PAGES, PAGE_LINES
+from forge_tui.widgets.transcript.calls.paging import MOST_PAGES, PAGE_LINES
 from tests.support.transcripts import TranscriptApp, tool_ended, tool_started
 from tests.tui.test_find import looked_for
 

@@ -26,7 +26,7 @@ PLACES = {
     "terminal/internals.py",
     "terminal/output.py",
     "terminal/screen_model.py",
-    "widgets/blockview/code.py",
+    "widgets/blockview/highlighting.py",
 }
 WHERE_DEFINED = (
     *("textual.app", "textual.screen", "textual.widget", "textual.dom", "textual.message_pump"),

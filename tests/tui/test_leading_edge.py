@@ -13,7 +13,7 @@ from rich.console import RenderableType
 from textual.screen import Screen
 
 from forge_tui.widgets.pacing import LOAD, SHORTEST_S
-from forge_tui.widgets.transcript.conversation import Conversation
+from forge_tui.widgets.transcript.transcript_builder import TranscriptBuilder
 from tests.support.chat_app import FakeClock
 from tests.support.skipped_time import run_skipping, use_clock
 from tests.support.transcripts import TranscriptApp, said
@@ -102,14 +102,14 @@ def test_the_fragments_that_follow_share_a_frame(monkeypatch: pytest.MonkeyPatch
 
 def test_a_slow_redraw_is_followed_by_a_longer_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     cost_s = 0.05
-    flush = Conversation.flush
+    flush = TranscriptBuilder.flush
 
     async def work(app: WatchedApp) -> None:
-        def slow(conversation: Conversation) -> None:
+        def slow(conversation: TranscriptBuilder) -> None:
             flush(conversation)
             app.painted.clock.pass_(cost_s)
 
-        monkeypatch.setattr(Conversation, "flush", slow)
+        monkeypatch.setattr(TranscriptBuilder, "flush", slow)
         for _ in range(100):
             app.transcript.apply(said("x"))
             await asyncio.sleep(0.01)

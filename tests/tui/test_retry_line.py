@@ -6,8 +6,8 @@ import pytest
 
 from forge_core.events import AgentEvent, Error, LLMChunk, LLMStart, Notice, Retry
 from forge_core.result import StoppedReason
-from forge_tui.widgets.blockview.layout import Layout
-from forge_tui.widgets.transcript.conversation import Conversation
+from forge_tui.widgets.blockview.block_layout import Layout
+from forge_tui.widgets.transcript.transcript_builder import TranscriptBuilder
 from tests.support.tool_events import tool_start
 from tests.support.transcripts import (
     STYLES,
@@ -44,7 +44,7 @@ def test_retries_of_one_request_are_one_line() -> None:
 def test_the_wait_is_counted_down() -> None:
     layout = Layout()
     layout.configure(100, 20, STYLES)
-    conversation = Conversation(layout)
+    conversation = TranscriptBuilder(layout)
     assert not conversation.has_clock
     conversation.apply(retry(1, at=100.0))
     (block,) = layout.blocks
@@ -121,7 +121,7 @@ def test_a_call_of_a_call_tells_nothing_of_the_request() -> None:
 
 @pytest.mark.parametrize("stopped", ["timeout", "max_iterations"])
 def test_a_turn_that_stops_for_another_reason_leaves_no_clock(stopped: StoppedReason) -> None:
-    conversation = Conversation(Layout())
+    conversation = TranscriptBuilder(Layout())
     for event in (START, retry(1), turn_ended(stopped)):
         conversation.apply(event)
     assert not conversation.has_clock

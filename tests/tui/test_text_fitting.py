@@ -19,12 +19,12 @@ from forge_tui.screens.diff.screen import footer_line, header_line
 from forge_tui.screens.prompts.request_text import facts_of
 from forge_tui.terminal.first_paint.type_ahead import TypedLine
 from forge_tui.widgets.blockview.rows import Canvas, without_tabs, wrap_words
-from forge_tui.widgets.exact_text import Line, command_lines, exact_rows
+from forge_tui.widgets.exact_text import ExactLine, command_lines, exact_rows
 from forge_tui.widgets.status_text import DROP_ORDER, Figures, fit
 from forge_tui.widgets.status_text import cells as cells_of_parts
-from forge_tui.widgets.transcript.calls.card_header import Header
+from forge_tui.widgets.transcript.calls.card_header import CardHeader
 from forge_tui.widgets.transcript.markdown.table import Table, draw_table
-from forge_tui.widgets.welcome_text import Facts, lines
+from forge_tui.widgets.welcome_text import WelcomeFacts, lines
 from tests.support.transcripts import STYLES, row_text
 
 WIDE = ("日", "\u3000", "👩", "💻", "ﷺ")
@@ -118,7 +118,7 @@ def test_the_status_bar_has_words_for_every_width(label: str, width: int, name: 
 @few
 @given(FOREIGN, LABELS, st.integers(0, 40), st.integers(0, 30))
 def test_the_welcome_fits(name: str, label: str, width: int, height: int) -> None:
-    facts = Facts("1.0", name, name, is_offline=True, sandbox=label, examples=("x" * 50,))
+    facts = WelcomeFacts("1.0", name, name, is_offline=True, sandbox=label, examples=("x" * 50,))
     for row in lines(facts, width, height):
         assert all(text == safe_line(text) for _, text in row)
         assert sum(cell_len(text) for _, text in row) <= width
@@ -130,7 +130,7 @@ def test_the_header_of_a_card_is_one_row(
     verb: str, target: str, result: str, width: int, is_kept: bool
 ) -> None:
     canvas = Canvas(width)
-    header = Header(verb, target, result, "12.0s", result, is_target_kept=is_kept)
+    header = CardHeader(verb, target, result, "12.0s", result, is_target_kept=is_kept)
     header.draw(canvas, STYLES, verb=PLAIN, target=PLAIN, result=PLAIN)
     assert cell_len(row_text(canvas.rendered.rows[0])) <= max(width, 16)
     assert len(canvas.rendered.rows) == 1 or width < 16
@@ -163,7 +163,7 @@ def test_a_line_on_a_canvas_fits(
 @given(FOREIGN, WIDTHS, st.booleans())
 def test_what_is_decided_on_shows_within_its_room(text: str, width: int, is_command: bool) -> None:
     assume("\u200d\u200d" not in text)
-    shown = command_lines(text) if is_command else [Line(line) for line in text.split("\n")]
+    shown = command_lines(text) if is_command else [ExactLine(line) for line in text.split("\n")]
     for row in exact_rows(shown, width):
         assert sum(cell_len(piece) for _, piece in row) <= max(width, 6)
 

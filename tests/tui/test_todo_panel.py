@@ -7,7 +7,7 @@ import pytest
 from forge_core.config.models import ForgeConfig
 from forge_core.events import LLMStart, ToolEnd
 from forge_core.tools.builtin.todo import TodoItem, TodoStatus
-from forge_tui.widgets.blockview.layout import Layout
+from forge_tui.widgets.blockview.block_layout import Layout
 from forge_tui.widgets.todo_panel import Todo, summary, window
 from tests.support.chat_app import command_request, make_app, ready, say, shown, until
 from tests.support.scripted_session import Gate, Plan, Step, answer

@@ -9,8 +9,8 @@ from textual.color import Color
 
 from forge_tui.widgets.blockview.blocks import Block
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.transcript.answer.answer import Answer
 from forge_tui.widgets.transcript.answer.answer_blocks import CodeBlock, CodeText, MarkdownBlock
+from forge_tui.widgets.transcript.answer.answer_builder import AnswerBuilder
 from tests.support.transcripts import drawn
 
 ANSWER = """\
@@ -58,7 +58,7 @@ The end.
 
 
 def blocks_of(pieces: list[str]) -> list[Block]:
-    answer = Answer()
+    answer = AnswerBuilder()
     blocks: list[Block] = []
     for piece in pieces:
         answer.feed(piece)
@@ -70,7 +70,7 @@ def text_of(blocks: list[Block]) -> list[str]:
     return [line for block in blocks for line in drawn(block)]
 
 
-def open_text(answer: Answer) -> list[str]:
+def open_text(answer: AnswerBuilder) -> list[str]:
     still_open = answer.take()[1]
     return [] if still_open is None else [line for line in drawn(still_open) if line]
 
@@ -87,7 +87,7 @@ def test_any_fragments_give_what_the_whole_gives(seed: int) -> None:
 
 
 def test_finished_blocks_are_never_touched_again() -> None:
-    answer = Answer()
+    answer = AnswerBuilder()
     finished: list[Block] = []
     for character in ANSWER:
         answer.feed(character)
@@ -97,7 +97,7 @@ def test_finished_blocks_are_never_touched_again() -> None:
 
 
 def test_a_list_about_to_begin_does_not_flash_as_a_heading() -> None:
-    answer = Answer()
+    answer = AnswerBuilder()
     answer.feed("Steps:\n-")
     assert open_text(answer) == ["   Steps:"]
     answer.feed(" first")
@@ -105,13 +105,13 @@ def test_a_list_about_to_begin_does_not_flash_as_a_heading() -> None:
 
 
 def test_a_fence_about_to_begin_shows_no_backticks() -> None:
-    answer = Answer()
+    answer = AnswerBuilder()
     answer.feed("Look:\n\n```pyth")
     assert not any("`" in line for line in open_text(answer))
 
 
 def test_bold_text_and_code_spans_are_closed_while_they_come() -> None:
-    answer = Answer()
+    answer = AnswerBuilder()
     answer.feed("It is **very impor")
     assert open_text(answer) == ["   It is very impor"]
     answer.feed("tant** and `")
@@ -148,7 +148,7 @@ def test_a_docstring_across_pieces_stays_a_string() -> None:
 
 
 def test_a_long_list_is_frozen_item_by_item_and_keeps_its_numbers() -> None:
-    answer = Answer()
+    answer = AnswerBuilder()
     finished: list[Block] = []
     for number in range(1, 201):
         answer.feed(f"{number}. item {number}\n")
@@ -161,7 +161,7 @@ def test_a_long_list_is_frozen_item_by_item_and_keeps_its_numbers() -> None:
 
 
 def test_an_open_fence_highlights_each_line_once() -> None:
-    answer = Answer()
+    answer = AnswerBuilder()
     answer.feed("```python\n")
     for number in range(40):
         answer.feed(f"x = {number}\n")
@@ -176,7 +176,7 @@ def test_an_open_fence_highlights_each_line_once() -> None:
 def test_a_fence_of_a_diff_shows_what_goes_and_what_comes() -> None:
     colours = {"foreground": "#eeeeee", "forge-muted": "#999999", "diff-added": "#00cc00"}
     styles = TranscriptStyles.from_theme({**colours, "diff-removed": "#cc0000"}, Color.parse("#101010"))
-    answer = Answer()
+    answer = AnswerBuilder()
     answer.feed("```diff\n@@ -1 +1 @@\n-x = 30\n+x = LIMIT\n y = 1\n```\n")
     (block,) = answer.take(is_final=True)[0]
     shown = {
@@ -194,7 +194,7 @@ def test_a_fence_of_a_diff_shows_what_goes_and_what_comes() -> None:
 
 
 def test_an_answer_keeps_its_source_and_its_code() -> None:
-    answer = Answer()
+    answer = AnswerBuilder()
     source = "See:\r\n\n- step\n\n  ```py title\n  x = 1\n\n  y = 2\n  ```\n\n```\nplain\n"
     for character in source:
         answer.feed(character)

@@ -15,11 +15,11 @@ from forge_core.events import (
     ToolProgress,
 )
 from forge_core.result import FileDiff, ToolOutcome
+from forge_tui.widgets.blockview.block_layout import Layout
 from forge_tui.widgets.blockview.blocks import UserBlock
-from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.transcript.calls.reasoning import ReasoningBlock
 from forge_tui.widgets.transcript.calls.tool_card import ToolCard
-from forge_tui.widgets.transcript.conversation import Conversation
+from forge_tui.widgets.transcript.transcript_builder import TranscriptBuilder
 from tests.support.tool_events import tool_start
 from tests.support.transcripts import (
     STYLES,
@@ -194,7 +194,7 @@ def test_a_tick_that_shows_nothing_new_changes_nothing() -> None:
 def test_waiting_for_the_person_is_no_time_of_the_call() -> None:
     layout = Layout()
     layout.configure(60, 20, STYLES)
-    conversation = Conversation(layout)
+    conversation = TranscriptBuilder(layout)
     conversation.calls.stop_clock("1")  # the question may be there before the call's start has come
     conversation.apply(tool_started("bash", "1", command="make"))
     conversation.apply(tool_started("bash", "2", command="lint"))
@@ -360,7 +360,7 @@ def test_words_that_a_command_prints_change_nothing(words: str) -> None:
 
 def test_every_stretch_of_answer_text_can_be_had_as_it_was_written() -> None:
     layout = Layout()
-    conversation = Conversation(layout)
+    conversation = TranscriptBuilder(layout)
     for event in (said("**one**\n"), said("two"), tool_started("read", path="a"), said("```\nx\n```\n")):
         conversation.apply(event)
     assert [answer.source for answer in conversation.answers] == ["**one**\ntwo", "```\nx\n```\n"]

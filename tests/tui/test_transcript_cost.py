@@ -10,9 +10,9 @@ from typing import Literal
 import pytest
 
 from forge_core.events import LLMChunk
+from forge_tui.widgets.blockview.block_layout import Layout
 from forge_tui.widgets.blockview.blocks import UserBlock
-from forge_tui.widgets.blockview.layout import Layout
-from forge_tui.widgets.transcript.conversation import Conversation
+from forge_tui.widgets.transcript.transcript_builder import TranscriptBuilder
 from tests.bench.script import add_history, pieces
 from tests.support.transcripts import STYLES, call_ended, said, tool_ended, tool_started
 
@@ -28,7 +28,7 @@ class History:
     def __init__(self, blocks: int) -> None:
         self.layout = Layout()
         self.layout.configure(WIDTH, HEIGHT, STYLES)
-        self.conversation = Conversation(self.layout)
+        self.conversation = TranscriptBuilder(self.layout)
         self.apply = self.conversation.apply
         self.add_markdown = self.conversation.add_markdown
         for number in range(blocks):

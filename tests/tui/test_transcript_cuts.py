@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forge_tui.widgets.transcript.answer import answer as cutting
-from forge_tui.widgets.transcript.answer.answer import Answer
+from forge_tui.widgets.transcript.answer import answer_builder as cutting
 from forge_tui.widgets.transcript.answer.answer_blocks import AnswerBlock, CodeBlock, MarkdownBlock
+from forge_tui.widgets.transcript.answer.answer_builder import AnswerBuilder
 from tests.support.transcripts import drawn
 
 pytestmark = pytest.mark.property
@@ -57,7 +57,7 @@ def rows_of(blocks: Iterable[AnswerBlock]) -> list[str]:
 
 
 def streamed(pieces: Iterable[str], look: Callable[[AnswerBlock], object] | None = None) -> list[AnswerBlock]:
-    answer = Answer()
+    answer = AnswerBuilder()
     blocks: list[AnswerBlock] = []
     for piece in pieces:
         answer.feed(piece)
@@ -143,7 +143,7 @@ def test_a_block_costs_no_more_the_longer_it_is_open(kind: str, monkeypatch: pyt
     monkeypatch.setattr(cutting, "outline", counted)
     source = LONG[kind]
     frames: list[int] = []
-    answer = Answer()
+    answer = AnswerBuilder()
     blocks: list[AnswerBlock] = []
     for at in range(0, len(source), 600):
         answer.feed(source[at : at + 600])

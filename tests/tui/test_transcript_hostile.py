@@ -9,8 +9,8 @@ import pytest
 
 from forge_core.events import AgentEvent, Error, LLMChunk, Notice, ToolProgress
 from forge_core.result import FileDiff
+from forge_tui.widgets.blockview.block_layout import Layout
 from forge_tui.widgets.blockview.blocks import Block, NoticeBlock, TextBlock, UserBlock
-from forge_tui.widgets.blockview.layout import Layout
 from tests.support.tool_events import tool_start
 from tests.support.transcripts import (
     STYLES,

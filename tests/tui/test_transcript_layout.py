@@ -7,9 +7,9 @@ import tracemalloc
 
 import pytest
 
+from forge_tui.widgets.blockview.block_layout import Layout
 from forge_tui.widgets.blockview.blocks import Block, TextBlock
 from forge_tui.widgets.blockview.heights import Heights
-from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from tests.support.transcripts import STYLES, row_text

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from forge_tui.terminal.input import TerminalInput
+from forge_tui.widgets.blockview.block_layout import Layout
 from forge_tui.widgets.blockview.blocks import UserBlock
-from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.transcript.answer.answer_blocks import AnswerBlock
-from forge_tui.widgets.transcript.conversation import Conversation
+from forge_tui.widgets.transcript.transcript_builder import TranscriptBuilder
 from tests.support.chat_app import make_app, make_config, ready, say, until
 from tests.support.scripted_session import answer
 from tests.support.transcripts import STYLES, TranscriptApp, call_ended, drawn, said
@@ -24,10 +24,10 @@ def raw_rows(layout: Layout) -> list[str]:
     return [row[3:] for block in layout.blocks for row in drawn(block, 100)]
 
 
-def talk(source: str, *, size: int = 7) -> tuple[Layout, Conversation]:
+def talk(source: str, *, size: int = 7) -> tuple[Layout, TranscriptBuilder]:
     layout = Layout()
     layout.configure(100, 30, STYLES)
-    conversation = Conversation(layout)
+    conversation = TranscriptBuilder(layout)
     for at in range(0, len(source), size):
         conversation.apply(said(source[at : at + size]))
         conversation.flush()

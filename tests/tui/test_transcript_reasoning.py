@@ -8,10 +8,10 @@ import pytest
 
 from forge_core.config.settings import ThinkingSetting
 from forge_core.events import LLMChunk
-from forge_tui.widgets.blockview.folding import Folding
-from forge_tui.widgets.blockview.layout import Layout
+from forge_tui.widgets.blockview.block_layout import Layout
+from forge_tui.widgets.blockview.folding import SharedFolding
 from forge_tui.widgets.transcript.calls.reasoning import ReasoningBlock
-from forge_tui.widgets.transcript.conversation import Conversation
+from forge_tui.widgets.transcript.transcript_builder import TranscriptBuilder
 from tests.support.chat_app import make_app, make_config, ready, say, until
 from tests.support.scripted_session import answer
 from tests.support.transcripts import STYLES, drawn, said
@@ -86,7 +86,7 @@ def test_unfolded_while_it_comes_it_shows_all_and_stays_so_when_it_has_ended() -
 def test_all_are_unfolded_at_once_and_go_back_to_the_setting(
     thinking: ThinkingSetting, open_after: list[bool]
 ) -> None:
-    everyone = Folding()
+    everyone = SharedFolding()
     block = ReasoningBlock(1.0, thinking, everyone)
     states = [block.is_open]
     for _ in range(3):
@@ -98,7 +98,7 @@ def test_all_are_unfolded_at_once_and_go_back_to_the_setting(
 
 
 def test_one_that_was_folded_by_hand_is_unfolded_first() -> None:
-    everyone = Folding()
+    everyone = SharedFolding()
     blocks = [ReasoningBlock(1.0, "full", everyone) for _ in range(3)]
     everyone.toggle_all()
     assert blocks[0].set_open(False)
@@ -115,7 +115,7 @@ def test_one_that_was_folded_by_hand_is_unfolded_first() -> None:
 
 
 def test_hidden_thoughts_cost_no_press() -> None:
-    everyone = Folding()
+    everyone = SharedFolding()
     everyone.toggle_all()
     hidden = ReasoningBlock(1.0, "hidden", everyone)
     assert not hidden.is_open
@@ -159,7 +159,7 @@ def test_hidden_it_takes_no_row_and_is_not_found() -> None:
 def test_a_hidden_end_does_not_stop_the_window_from_following() -> None:
     layout = Layout()
     layout.configure(40, 5, STYLES)
-    conversation = Conversation(layout)
+    conversation = TranscriptBuilder(layout)
     conversation.show_thinking("hidden")
     conversation.apply(said("\n\n".join("word" for _ in range(20))))
     conversation.apply(LLMChunk(text="secret", kind="reasoning"))
@@ -175,7 +175,7 @@ def test_a_hidden_end_does_not_stop_the_window_from_following() -> None:
 def test_the_setting_changes_what_is_there_and_what_comes() -> None:
     layout = Layout()
     layout.configure(60, 30, STYLES)
-    conversation = Conversation(layout)
+    conversation = TranscriptBuilder(layout)
     conversation.apply(LLMChunk(text="one", kind="reasoning"))
     conversation.apply(said("x"))
     conversation.finish_text(0.0)

@@ -7,11 +7,11 @@ import random
 
 import pytest
 
+from forge_tui.widgets.blockview.block_layout import Layout
 from forge_tui.widgets.blockview.blocks import Block, NoticeBlock, UserBlock
-from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.transcript.conversation import Conversation
+from forge_tui.widgets.transcript.transcript_builder import TranscriptBuilder
 from tests.bench.script import MARKDOWN
 from tests.support.transcripts import STYLES, row_text, said, tool_ended, tool_started
 
@@ -51,7 +51,7 @@ class Reader:
         self.layout = Layout()
         self.width = 60
         self.layout.configure(self.width, HEIGHT, STYLES)
-        self.conversation = Conversation(self.layout)
+        self.conversation = TranscriptBuilder(self.layout)
         for number in range(30):
             self.layout.append(Folding(f"b{number}", self.chance))
         self.calls = 0
@@ -145,7 +145,7 @@ def test_widths_come_and_go_and_the_text_at_the_top_stays(seed: int) -> None:
 def test_an_answer_cut_into_blocks_does_not_move_what_is_read_of_it() -> None:
     layout = Layout()
     layout.configure(50, 6, STYLES)
-    conversation = Conversation(layout)
+    conversation = TranscriptBuilder(layout)
     conversation.apply(said("\n".join(f"- item {n} of a list" for n in range(30))))
     conversation.flush()
     layout.frame()
@@ -168,7 +168,7 @@ def test_what_streams_before_a_notice_costs_no_look_at_the_history() -> None:
 
     layout = Layout()
     layout.configure(50, 6, STYLES)
-    conversation = Conversation(layout)
+    conversation = TranscriptBuilder(layout)
     for _ in range(1_000):
         layout.append(Counted("hello"))
     conversation.apply(said("One"))

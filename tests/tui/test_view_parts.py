@@ -9,11 +9,11 @@ from textual.geometry import Region, Size
 from textual.timer import Timer
 
 from forge_tui.widgets.blockview import selection as selecting
+from forge_tui.widgets.blockview.block_layout import Frame, Layout
 from forge_tui.widgets.blockview.blocks import TextBlock
 from forge_tui.widgets.blockview.finder import Finder
-from forge_tui.widgets.blockview.layout import Frame, Layout
 from forge_tui.widgets.blockview.mouse import WHEEL_ROWS, Mouse
-from forge_tui.widgets.blockview.selection import Selected
+from forge_tui.widgets.blockview.selection import TextSelection
 from tests.support.transcripts import STYLES
 
 WIDTH, HEIGHT = 40, 10
@@ -30,7 +30,7 @@ class View:
         self.frame: Frame = self.model.frame()
         self.size = Size(WIDTH, HEIGHT)
         self.region = Region(0, 0, WIDTH, HEIGHT)
-        self.selected: Selected | None = None
+        self.selected: TextSelection | None = None
         self.calls: list[str] = []
         self.find_status = ""
 
@@ -48,7 +48,7 @@ class View:
     def scroll_rows(self, delta: int) -> None:
         self.move(lambda: self.model.scroll(delta))
 
-    def select(self, selected: Selected | None) -> None:
+    def select(self, selected: TextSelection | None) -> None:
         self.selected = selected
 
     def announce_selection(self) -> None:

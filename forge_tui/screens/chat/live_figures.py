@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from forge_core.commands.figures import tokens_text
 from forge_core.config.models import ForgeConfig
 from forge_tui.widgets.status_text import Figures
-from forge_tui.widgets.welcome_text import Facts, examples
+from forge_tui.widgets.welcome_text import WelcomeFacts, examples
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -76,10 +76,10 @@ class LiveFigures:
             is_cost_estimate=True,
         )
 
-    def facts(self, version: str) -> Facts:
+    def facts(self, version: str) -> WelcomeFacts:
         """Return the facts of the welcome."""
         figures = self._figures
-        return Facts(
+        return WelcomeFacts(
             version,
             figures.model,
             figures.folder,

@@ -20,10 +20,10 @@ from forge_tui import workers
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.activity import MOUSE_LENT
-from forge_tui.widgets.blockview.code import language_of
-from forge_tui.widgets.diff.diff_pane import DiffPane, Place
+from forge_tui.widgets.blockview.highlighting import language_of
+from forge_tui.widgets.diff.diff_pane import DiffPane, ReadingPosition
 from forge_tui.widgets.diff.file_list import FileList, list_width
-from forge_tui.widgets.diff.patch import Patch, read_patch
+from forge_tui.widgets.diff.unified_diff import Patch, read_patch
 
 if TYPE_CHECKING:
     from forge_core.session.changes import Source
@@ -78,7 +78,7 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
         """None: where the diff is wide enough."""
         self._is_whole = False
         self._is_raw = False
-        self._left_at: Place | None = None
+        self._left_at: ReadingPosition | None = None
         """Where the file was read before it showed as a patch."""
         self._drawn_split = False
         self._shows_list: bool | None = None
@@ -131,10 +131,10 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
             self.files.show_counts(self._counts)
             self._say()
 
-    def _load(self, *, place: Place | None = None, is_last: bool = False) -> None:
+    def _load(self, *, place: ReadingPosition | None = None, is_last: bool = False) -> None:
         workers.start(self, partial(self._read_file, place, is_last), "diff-file", is_replacing=True)
 
-    async def _read_file(self, place: Place | None, is_last: bool) -> None:
+    async def _read_file(self, place: ReadingPosition | None, is_last: bool) -> None:
         file = self.file
         if file is not None:
             self._patch = await self._changes.patch(file, is_whole=self._is_whole)
@@ -158,7 +158,7 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
             return self._is_split
         return self.size.width - (list_width(self.size.width) if self._has_list else 0) >= WIDE
 
-    def _draw(self, *, place: Place | None = None, is_last: bool = False) -> None:
+    def _draw(self, *, place: ReadingPosition | None = None, is_last: bool = False) -> None:
         """Puts the file into the pane, as the keys have it."""
         file = self.file
         if file is None:

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from forge_tui.screens.panels.overlay import ScrollingOverlay
-from forge_tui.widgets.exact_text import ExactView, Line
+from forge_tui.widgets.exact_text import ExactLine, ExactView
 
 
 class FullView(ScrollingOverlay):
@@ -39,7 +39,7 @@ class FullView(ScrollingOverlay):
         Binding("end,ctrl+end", "scroll(100000000)", show=False),
     ]
 
-    def __init__(self, title: str, lines: Sequence[Line]) -> None:
+    def __init__(self, title: str, lines: Sequence[ExactLine]) -> None:
         super().__init__()
         self._title = title
         self._view = ExactView(lines)

@@ -28,7 +28,7 @@ from forge_tui.screens.prompts.request_text import (
     warning_of,
 )
 from forge_tui.widgets.choices import Choice, ChoiceList
-from forge_tui.widgets.exact_text import ExactView, Line, exact_line
+from forge_tui.widgets.exact_text import ExactLine, ExactView, exact_line
 
 CHANGED_ROWS = 2
 """Of a diff, that show wherever there is room for them."""
@@ -226,8 +226,8 @@ class PermissionPrompt(Prompt[ApprovalReply]):
     def action_read_all(self) -> None:
         """All of it on the whole screen, where no key answers."""
         lines = body_of(self._request)
-        for more in ([Line(self._warning)], all_facts(self._request, self._workspace)):
-            lines += [Line(""), *more] if any(line.text for line in more) else []
+        for more in ([ExactLine(self._warning)], all_facts(self._request, self._workspace)):
+            lines += [ExactLine(""), *more] if any(line.text for line in more) else []
         self.app.push_screen(FullView(self.heading, [*lines, *rule_lines(self._request)]))
 
     def action_deny(self) -> None:

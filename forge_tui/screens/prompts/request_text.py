@@ -8,7 +8,7 @@ from pathlib import Path
 from forge_core.approval import Answer, ApprovalRequest, Effect
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip
-from forge_tui.widgets.exact_text import Line, command_lines, diff_lines, exact_line, oddities
+from forge_tui.widgets.exact_text import ExactLine, command_lines, diff_lines, exact_line, oddities
 
 PURPOSE = "Purpose, as the model says"
 """The detail that the model itself has worded."""
@@ -61,33 +61,37 @@ def counts_of(request: ApprovalRequest) -> str:
     return f"+{added} −{removed}" if request.diffs else ""
 
 
-def body_of(request: ApprovalRequest) -> list[Line]:
+def body_of(request: ApprovalRequest) -> list[ExactLine]:
     """What would be done, line by line, as it is."""
     if request.effect is Effect.RUN:
         return command_lines(request.target)
     is_named_below = len(request.diffs) > 1
-    lines = [Line(request.target, is_code=True)] if request.target and not is_named_below else []
+    lines = [ExactLine(request.target, is_code=True)] if request.target and not is_named_below else []
     for diff in request.diffs:
         if diff.path != request.target or is_named_below:
-            lines += [Line("")] if lines else []
-            lines.append(Line(diff.path, is_code=True))
+            lines += [ExactLine("")] if lines else []
+            lines.append(ExactLine(diff.path, is_code=True))
         lines += diff_lines(diff.diff)
     if not request.diffs:
         for name, value in request.arguments.items():
             text = value if isinstance(value, str) else repr(value)
             if text != request.target:
                 shown = f"{name}: {text}".split("\n")
-                lines += [Line(part, is_code=True) for part in shown]
+                lines += [ExactLine(part, is_code=True) for part in shown]
     return lines
 
 
-def rule_lines(request: ApprovalRequest) -> list[Line]:
+def rule_lines(request: ApprovalRequest) -> list[ExactLine]:
     """All of the rules, for the body's end."""
-    lines: list[Line] = []
+    lines: list[ExactLine] = []
     for option in options_of(request):
         if option.rule and option.hint != EXACTLY:
-            heading = Line(f"Answer {option.digit} would allow:", role="heading")
-            lines += [Line(""), heading, *(Line(part, is_code=True) for part in option.rule.split("\n"))]
+            heading = ExactLine(f"Answer {option.digit} would allow:", role="heading")
+            lines += [
+                ExactLine(""),
+                heading,
+                *(ExactLine(part, is_code=True) for part in option.rule.split("\n")),
+            ]
     return lines
 
 
@@ -109,12 +113,12 @@ def facts_of(request: ApprovalRequest, workspace: Path, *, room: int, is_whole: 
     return _joined(facts, room)
 
 
-def all_facts(request: ApprovalRequest, workspace: Path) -> list[Line]:
+def all_facts(request: ApprovalRequest, workspace: Path) -> list[ExactLine]:
     """The facts whole, one a line: for the view of everything."""
     facts = [fact for fact in (counts_of(request), *_facts(request, workspace, is_whole=False)) if fact]
     if purpose := _purpose(request):
         facts.append(f"The model says: {purpose}")
-    return [Line(fact, role="heading") for fact in facts]
+    return [ExactLine(fact, role="heading") for fact in facts]
 
 
 def _facts(request: ApprovalRequest, workspace: Path, *, is_whole: bool) -> list[str]:

@@ -12,7 +12,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from forge_core.sanitize import safe_line, safe_text
-from forge_tui.widgets.blockview.rows import Canvas, Rendered
+from forge_tui.widgets.blockview.rows import Canvas, RenderedBlock
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 
 MARGIN = " "
@@ -47,7 +47,7 @@ class Block(ABC):
         """Note that the block shows something else now."""
         self._changes += 1
 
-    def render(self, width: int, styles: TranscriptStyles) -> Rendered:
+    def render(self, width: int, styles: TranscriptStyles) -> RenderedBlock:
         """The block's rows at `width` cells."""
         canvas = Canvas(width - 1)
         canvas.gap(self.gap)
@@ -81,7 +81,7 @@ class Block(ABC):
         text is dear."""
         return True
 
-    def lines_of(self, passage: Passage, rendered: Rendered) -> range:
+    def lines_of(self, passage: Passage, rendered: RenderedBlock) -> range:
         """The logical lines of a passage in what was rendered last; none where it is hidden."""
         return range(len(rendered.lines))
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from rich.segment import Segment
 from textual.timer import Timer
 
+from forge_tui.widgets.blockview.block_layout import Layout, TextPosition, TopAnchor
 from forge_tui.widgets.blockview.blocks import Block, Passage, letters_of
-from forge_tui.widgets.blockview.layout import Hold, Layout, Spot
-from forge_tui.widgets.blockview.rows import NO_LINE, Rendered, Row
+from forge_tui.widgets.blockview.rows import NO_LINE, RenderedBlock, Row
 from forge_tui.widgets.blockview.selection import overlaid
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 
 if TYPE_CHECKING:
-    from forge_tui.widgets.blockview.view import BlockView
+    from forge_tui.widgets.blockview.block_view import BlockView
 
 _SLICE_S = 0.005
 """How long the event loop is held at a time: less than a frame."""
@@ -37,10 +37,10 @@ class Finder:
 
     def __init__(self, view: BlockView) -> None:
         self.search = TextSearch(view.model)
-        self.current: Spot | None = None
+        self.current: TextPosition | None = None
         """The match that the view was moved to."""
         self._view = view
-        self._origin: Hold | None = None
+        self._origin: TopAnchor | None = None
         """What was at the top when finding began; None for the end."""
         self._from = (0, 0, 0)
         """Block, line and character of the end of what was in view then."""
@@ -163,7 +163,7 @@ class Finder:
         self._step_from(self.current, direction)
         self._show_status()
 
-    def _step_from(self, spot: Spot, direction: int) -> None:
+    def _step_from(self, spot: TextPosition, direction: int) -> None:
         block, passages = spot.block, list(self.search.passages(spot.block))
         at = -1 if direction > 0 else len(passages)
         if self._passage in passages:
@@ -207,7 +207,7 @@ class Finder:
     def _go_to(self, block: int, passage: Passage, place: tuple[int, int, int]) -> None:
         line, start, _end = place
         self._passage = passage
-        self.current = self._view.model.keep(Spot(block, line, start))
+        self.current = self._view.model.keep(TextPosition(block, line, start))
 
         def go() -> None:
             self._view.model.stay()
@@ -237,7 +237,7 @@ class Finder:
             status = f"{self._number(self.current):,}/{search.total:,}"
         self._view.find_status = status
 
-    def _number(self, spot: Spot) -> int:
+    def _number(self, spot: TextPosition) -> int:
         """Return the number of the current match among all."""
         number, here = self.search.before(spot.block), (spot.line, spot.at)
         for passage, count in self.search.passages(spot.block).items():
@@ -348,7 +348,7 @@ class TextSearch:
             pass
         return bool(changed)
 
-    def places(self, rendered: Rendered, lines: range) -> list[tuple[int, int, int]]:
+    def places(self, rendered: RenderedBlock, lines: range) -> list[tuple[int, int, int]]:
         """Return the line, start and end of each match in these lines of a rendered block.
 
         Of a line that is unchanged on both sides of a diff, only the new side counts.
@@ -408,7 +408,7 @@ class TextSearch:
         self._texts[block] = (revision, texts)
 
 
-def _is_twin(rendered: Rendered, number: int) -> bool:
+def _is_twin(rendered: RenderedBlock, number: int) -> bool:
     return (
         rendered.sides.get(number) == "old"
         and rendered.sides.get(number + 1) == "new"

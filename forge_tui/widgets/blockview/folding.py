@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Folding:
+class SharedFolding:
     """What was last done to all cards and thoughts of a transcript."""
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class Fold:
 
     __slots__ = ("_all", "_is_open", "_is_usually_open", "_round")
 
-    def __init__(self, everyone: Folding | None = None, *, is_usually_open: bool = False) -> None:
+    def __init__(self, everyone: SharedFolding | None = None, *, is_usually_open: bool = False) -> None:
         """`everyone`: None for one that only folds by itself, within another."""
         self._all = everyone
         self._is_usually_open = self._is_open = is_usually_open

@@ -8,12 +8,12 @@ from textual import events
 from textual.timer import Timer
 
 from forge_tui.widgets.blockview import selection as selecting
+from forge_tui.widgets.blockview.block_layout import TextPosition
 from forge_tui.widgets.blockview.blocks import Block
-from forge_tui.widgets.blockview.layout import Spot
-from forge_tui.widgets.blockview.selection import Selected
+from forge_tui.widgets.blockview.selection import TextSelection
 
 if TYPE_CHECKING:
-    from forge_tui.widgets.blockview.view import BlockView
+    from forge_tui.widgets.blockview.block_view import BlockView
 
 WHEEL_ROWS = 3
 _EDGE_S = 0.05
@@ -30,15 +30,15 @@ class Mouse:
         self.edge_timer: Timer | None = None
         """Runs while the pointer is held past an edge."""
         self._view = view
-        self._pressed: Spot | None = None
+        self._pressed: TextPosition | None = None
         """The character under the button when it was pressed; None while it is up."""
-        self._pressed_behind: Spot | None = None
+        self._pressed_behind: TextPosition | None = None
         """The character after that one."""
         self._has_dragged = False
         """Whether the pointer has moved since the last press."""
         self._had_selection = False
         """Whether anything was selected at the last press."""
-        self._clicked: tuple[Spot, Block | None] | None = None
+        self._clicked: tuple[TextPosition, Block | None] | None = None
         """The character under the last single click, and the block that the click folded."""
         self._edge_steps = 0
         self._has_left_first_row = False
@@ -114,18 +114,18 @@ class Mouse:
             return
         head = self._spot(x, y)
         if head.order >= self._pressed.order:
-            chosen = Selected(self._pressed, self._view.model.keep(self._spot(x, y, behind=True)))
+            chosen = TextSelection(self._pressed, self._view.model.keep(self._spot(x, y, behind=True)))
         else:
-            chosen = Selected(self._pressed_behind, self._view.model.keep(head))
+            chosen = TextSelection(self._pressed_behind, self._view.model.keep(head))
         self._has_dragged = True
         self._view.select(chosen)
 
-    def _spot(self, x: int, y: int, *, behind: bool = False) -> Spot:
+    def _spot(self, x: int, y: int, *, behind: bool = False) -> TextPosition:
         """Return the character at a cell; outside of the rows, the nearest one."""
         self._view.show()
         places = self._view.frame.places
         if not places:
-            return Spot(0, 0, 0)
+            return TextPosition(0, 0, 0)
         if y >= len(places):
             block, number = places[-1]
             x = self._view.size.width

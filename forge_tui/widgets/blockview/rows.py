@@ -14,7 +14,7 @@ from textual.strip import Strip
 
 from forge_core.text_width import cell_len, wrap_cells
 
-Span: TypeAlias = tuple[str, Style]
+StyledSpan: TypeAlias = tuple[str, Style]
 """A run of text in one style."""
 
 _WIDE = "\u1100-\u115f\u2e80-\u9fff\ua000-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60"
@@ -31,9 +31,9 @@ _INDENTS_KEPT = 2
 """Indents that are kept however narrow it is."""
 
 
-def without_tabs(spans: Iterable[Span]) -> list[Span]:
+def without_tabs(spans: Iterable[StyledSpan]) -> list[StyledSpan]:
     """`spans` of one line with tabs as spaces up to the next multiple of 4 cells."""
-    expanded: list[Span] = []
+    expanded: list[StyledSpan] = []
     column = 0
     for text, style in spans:
         first, *rest = text.split("\t")
@@ -73,7 +73,7 @@ def wrap_words(text: str, width: int) -> list[tuple[int, int]]:
     return rows
 
 
-def slice_spans(spans: Sequence[Span], start: int, end: int) -> Iterator[Segment]:
+def slice_spans(spans: Sequence[StyledSpan], start: int, end: int) -> Iterator[Segment]:
     """The part of `spans` between two character offsets, as segments."""
     at = 0
     for text, style in spans:
@@ -93,7 +93,7 @@ class Row:
     def __init__(self, segments: list[Segment], line: int, start: int, end: int, skip: int) -> None:
         self.segments = segments
         self.line = line
-        """Index of the logical line in `Rendered.lines`, or NO_LINE."""
+        """Index of the logical line in `RenderedBlock.lines`, or NO_LINE."""
         self.start = start
         self.end = end
         """The characters of the logical line that this row shows."""
@@ -132,7 +132,7 @@ def keep_rows(old: list[Row], new: list[Row]) -> None:
 
 
 @dataclass(slots=True)
-class Rendered:
+class RenderedBlock:
     """A block at one width in one theme."""
 
     rows: list[Row] = field(default_factory=list)
@@ -145,7 +145,7 @@ class Rendered:
     sides: dict[int, Side] = field(default_factory=dict)
     """The lines that belong to one version of a file alone; a selection takes those of one side."""
 
-    def extend(self, other: Rendered) -> None:
+    def extend(self, other: RenderedBlock) -> None:
         """Add rows and lines below; their line numbers must already be those that they have here."""
         self.rows += other.rows
         self.lines += other.lines
@@ -153,10 +153,10 @@ class Rendered:
         self.originals |= other.originals
         self.sides |= other.sides
 
-    def added_since(self, rows: int, lines: int) -> Rendered:
+    def added_since(self, rows: int, lines: int) -> RenderedBlock:
         """Return what was added after so many rows and lines; the line numbers stay."""
         new = range(lines, len(self.lines))
-        return Rendered(
+        return RenderedBlock(
             self.rows[rows:],
             self.lines[lines:],
             {line: self.leads[line] for line in new if line in self.leads},
@@ -171,7 +171,7 @@ class Column:
 
     width: int
     """Cells, its gutter included."""
-    spans: Sequence[Span] | None = None
+    spans: Sequence[StyledSpan] | None = None
     first: Segment = Segment("")  # noqa: RUF009 - immutable
     rest: Segment = Segment("")  # noqa: RUF009
     """Its gutter in the first row and in the others."""
@@ -199,7 +199,7 @@ class Canvas:
 
     def __init__(self, width: int, gutter: Sequence[Segment] = (), measure: int | None = None) -> None:
         """`measure`: cells beyond which text is wrapped though there is room; filled rows are not."""
-        self.rendered = Rendered()
+        self.rendered = RenderedBlock()
         self.handles: list[tuple[int, object]] = []
         """From which row on the rows belong to what: see `mark`."""
         self._width = width
@@ -273,7 +273,7 @@ class Canvas:
         rendered.sides = {line + offset: side for line, side in rendered.sides.items()}
         self.rendered.extend(rendered)
 
-    def decoration(self, spans: Sequence[Span]) -> None:
+    def decoration(self, spans: Sequence[StyledSpan]) -> None:
         """Adds a row that no selection touches."""
         prefix = [segment for part in self._prefixes for segment in part.take()]
         body = [Segment(text, style) for text, style in spans]
@@ -281,7 +281,7 @@ class Canvas:
 
     def text(
         self,
-        spans: Sequence[Span],
+        spans: Sequence[StyledSpan],
         *,
         wrap: Callable[[str, int], list[tuple[int, int]]] = wrap_words,
         fill: Style | None = None,
@@ -293,7 +293,7 @@ class Canvas:
         """Adds one logical line.
 
         `fill` paints the rows to the full width in that style; `lead` and `original` are for copying
-        (see `Rendered`); `hanging` indents wrapped rows by that many cells.
+        (see `RenderedBlock`); `hanging` indents wrapped rows by that many cells.
         """
         line, text = self._line(spans, original, side)
         if lead:
@@ -344,7 +344,7 @@ class Canvas:
         line, text = self._line(column.spans, column.original, column.side)
         return line, wrap_cells(text, max(2, column.width - cell_len(column.first.text)))
 
-    def _line(self, spans: Sequence[Span], original: str | None, side: Side) -> tuple[int, str]:
+    def _line(self, spans: Sequence[StyledSpan], original: str | None, side: Side) -> tuple[int, str]:
         """Notes a logical line; gives its index and text."""
         line = len(self.rendered.lines)
         text = "".join(part for part, _ in spans)

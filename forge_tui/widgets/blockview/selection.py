@@ -15,23 +15,23 @@ from rich.segment import Segment
 from rich.style import Style
 
 from forge_core.text_width import cell_len, crop
-from forge_tui.widgets.blockview.layout import Layout, Spot
-from forge_tui.widgets.blockview.rows import NO_LINE, Rendered, Row, Side
+from forge_tui.widgets.blockview.block_layout import Layout, TextPosition
+from forge_tui.widgets.blockview.rows import NO_LINE, RenderedBlock, Row, Side
 
 _WORD = re.compile(r"[\w./:@~+-]+|\S")
 """What a double click takes: paths, addresses and names in one piece."""
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
+class TextSelection:
     """The text from one spot to another, the later one's character not included."""
 
-    anchor: Spot
+    anchor: TextPosition
     """Where the selecting began."""
-    head: Spot
+    head: TextPosition
 
     @property
-    def ends(self) -> tuple[Spot, Spot]:
+    def ends(self) -> tuple[TextPosition, TextPosition]:
         """Both spots, the first one first."""
         ordered = self.anchor.order <= self.head.order
         return (self.anchor, self.head) if ordered else (self.head, self.anchor)
@@ -50,14 +50,14 @@ class Selected:
         return start, end
 
 
-def spot_at(layout: Layout, block: int, number: int, x: int, *, behind: bool = False) -> Spot:
+def spot_at(layout: Layout, block: int, number: int, x: int, *, behind: bool = False) -> TextPosition:
     """The character at cell `x` of a row, or the one behind it; where the row has no text of its own, the
     nearest after it."""
     rendered = layout.rendered(block)
     row = rendered.rows[number]
     if row.line == NO_LINE:
         after = next((later for later in rendered.rows[number:] if later.line != NO_LINE), None)
-        return end_of(layout, block) if after is None else Spot(block, after.line, after.start)
+        return end_of(layout, block) if after is None else TextPosition(block, after.line, after.start)
     before = len(crop("".join(segment.text for segment in row.segments), x))
     part = row if row.beside is None or before < row.beside.column else row.beside
     at = max(part.start, part.start + before - part.skip)
@@ -65,16 +65,16 @@ def spot_at(layout: Layout, block: int, number: int, x: int, *, behind: bool = F
         at += 1
         while at < part.end and not cell_len(rendered.lines[part.line][at]):
             at += 1  # marks on the character before
-    return Spot(block, part.line, min(at, part.end))
+    return TextPosition(block, part.line, min(at, part.end))
 
 
-def end_of(layout: Layout, block: int) -> Spot:
+def end_of(layout: Layout, block: int) -> TextPosition:
     """Behind the last character of a block."""
     lines = layout.rendered(block).lines
-    return Spot(block, max(0, len(lines) - 1), len(lines[-1]) if lines else 0)
+    return TextPosition(block, max(0, len(lines) - 1), len(lines[-1]) if lines else 0)
 
 
-def side_of(layout: Layout, chosen: Selected) -> Side:
+def side_of(layout: Layout, chosen: TextSelection) -> Side:
     """The version of a file whose lines a selection takes: the old one where it began in a line of it."""
     if not layout.blocks:
         return "new"
@@ -82,7 +82,7 @@ def side_of(layout: Layout, chosen: Selected) -> Side:
     return layout.rendered(block).sides.get(chosen.anchor.line) or "new"
 
 
-def highlighted(row: Row, block: int, chosen: Selected, side: Side, style: Style) -> list[Segment]:
+def highlighted(row: Row, block: int, chosen: TextSelection, side: Side, style: Style) -> list[Segment]:
     """The row's segments with the selected characters in `style`; `side` as of `side_of`."""
     segments = row.segments
     for part in row.parts:
@@ -101,7 +101,7 @@ def overlaid(segments: list[Segment], part: Row, start: int, end: int, style: St
     return list(_overlaid(segments, first + shift, last + shift, style))
 
 
-def selected_text(layout: Layout, chosen: Selected) -> str:
+def selected_text(layout: Layout, chosen: TextSelection) -> str:
     """The selected text as logical lines: unwrapped, without decoration; a list keeps its markers."""
     if not layout.blocks or chosen.is_empty:
         return ""
@@ -116,7 +116,7 @@ def selected_text(layout: Layout, chosen: Selected) -> str:
     return "\n".join(parts)
 
 
-def word_at(layout: Layout, spot: Spot) -> Selected | None:
+def word_at(layout: Layout, spot: TextPosition) -> TextSelection | None:
     """The word at a character, or None where there is none."""
     lines = layout.rendered(spot.block).lines
     for match in _WORD.finditer(lines[spot.line] if spot.line < len(lines) else ""):
@@ -125,18 +125,18 @@ def word_at(layout: Layout, spot: Spot) -> Selected | None:
     return None
 
 
-def line_at(layout: Layout, spot: Spot) -> Selected:
+def line_at(layout: Layout, spot: TextPosition) -> TextSelection:
     """A whole logical line: a paragraph."""
     lines = layout.rendered(spot.block).lines
     return _part_of_line(layout, spot, 0, len(lines[spot.line]) if spot.line < len(lines) else 0)
 
 
-def _part_of_line(layout: Layout, spot: Spot, start: int, end: int) -> Selected:
-    anchor, head = Spot(spot.block, spot.line, start), Spot(spot.block, spot.line, end)
-    return Selected(layout.keep(anchor), layout.keep(head))
+def _part_of_line(layout: Layout, spot: TextPosition, start: int, end: int) -> TextSelection:
+    anchor, head = TextPosition(spot.block, spot.line, start), TextPosition(spot.block, spot.line, end)
+    return TextSelection(layout.keep(anchor), layout.keep(head))
 
 
-def _selected_lines(rendered: Rendered, block: int, chosen: Selected, side: Side) -> Iterator[str]:
+def _selected_lines(rendered: RenderedBlock, block: int, chosen: TextSelection, side: Side) -> Iterator[str]:
     for number, shown in enumerate(rendered.lines):
         span = chosen.span(block, number, len(shown))
         if span is None or rendered.sides.get(number, side) != side:

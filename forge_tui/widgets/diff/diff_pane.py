@@ -10,12 +10,12 @@ from rich.segment import Segment
 
 from forge_core.sanitize import safe_text
 from forge_core.text_width import clip, wrap_cells
+from forge_tui.widgets.blockview.block_view import BlockView
 from forge_tui.widgets.blockview.blocks import Block
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.blockview.view import BlockView
-from forge_tui.widgets.diff.drawing import Look, draw_stretches
-from forge_tui.widgets.diff.patch import Patch, Stretch
+from forge_tui.widgets.diff.drawing import DiffLayout, draw_stretches
+from forge_tui.widgets.diff.unified_diff import Patch, Stretch
 
 _BLOCK_LINES = 100
 """Lines that are drawn at once; only blocks that show are."""
@@ -25,7 +25,7 @@ _CONTEXT = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ReadingPosition:
     """Where somebody reads."""
 
     line: int
@@ -37,7 +37,7 @@ class Place:
 class HunkBlock(Block):
     """Some lines of a hunk; the first ones of it under its heading."""
 
-    def __init__(self, stretches: Sequence[Stretch], look: Look, heading: str | None = None) -> None:
+    def __init__(self, stretches: Sequence[Stretch], look: DiffLayout, heading: str | None = None) -> None:
         super().__init__()
         self.gap = 0
         self.is_current = False
@@ -91,7 +91,7 @@ class RawBlock(Block):
         return len(self._lines)
 
 
-class WordsBlock(Block):
+class MessageBlock(Block):
     """Why there is nothing to see, in the middle of nothing."""
 
     def __init__(self, lines: Sequence[str]) -> None:
@@ -119,20 +119,26 @@ class DiffPane(BlockView):
         self._hunk = 0
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> ReadingPosition | None:
         """What is looked at, to be found in another picture of the file; None where there are no lines."""
         if not self._heads or not self.frame.places:
             return None
         is_at_hunk = self._is_current_visible()
         block, row = (self._heads[self._hunk], 0) if is_at_hunk else self.frame.places[0]
         top = self.model.blocks[block]
-        return Place(top.first + row, is_at_hunk) if isinstance(top, HunkBlock) else None
+        return ReadingPosition(top.first + row, is_at_hunk) if isinstance(top, HunkBlock) else None
 
     def show_patch(
-        self, patch: Patch, language: str, *, is_split: bool, place: Place | None, is_last: bool = False
+        self,
+        patch: Patch,
+        language: str,
+        *,
+        is_split: bool,
+        place: ReadingPosition | None,
+        is_last: bool = False,
     ) -> None:
         """Shows these hunks, from the beginning, from a place on, or from the last hunk."""
-        look = Look.of(patch, language, is_split=is_split)
+        look = DiffLayout.of(patch, language, is_split=is_split)
         self._clear()
         below = 1
         for hunk in patch.hunks:
@@ -147,7 +153,7 @@ class DiffPane(BlockView):
                     heading = None
                 below = section[-1].new_from + len(section[-1].new)
         if patch.remarks:
-            self.model.append(WordsBlock(patch.remarks))
+            self.model.append(MessageBlock(patch.remarks))
         self._begin(place, is_last)
 
     def show_raw(self, text: str) -> None:
@@ -161,7 +167,7 @@ class DiffPane(BlockView):
     def show_words(self, *lines: str) -> None:
         """Says something instead."""
         self._clear()
-        self.model.append(WordsBlock([line for line in lines if line]))
+        self.model.append(MessageBlock([line for line in lines if line]))
         self._begin(None, False)
 
     def step(self, direction: int) -> bool:
@@ -183,7 +189,7 @@ class DiffPane(BlockView):
         self.reset()
         self._heads, self._hunk = [], 0
 
-    def _begin(self, place: Place | None, is_last: bool) -> None:
+    def _begin(self, place: ReadingPosition | None, is_last: bool) -> None:
         self.model.follows_end = False
         if not self._heads:
             self.move(lambda: self.model.move_to(0, 0))

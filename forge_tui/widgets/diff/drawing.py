@@ -13,11 +13,11 @@ from rich.segment import Segment
 from rich.style import Style
 
 from forge_core.text_width import clip, wrap_cells
-from forge_tui.widgets.blockview.code import Token, highlight
-from forge_tui.widgets.blockview.rows import Canvas, Column, Side, Span, without_tabs
+from forge_tui.widgets.blockview.highlighting import CodeToken, highlight
+from forge_tui.widgets.blockview.rows import Canvas, Column, Side, StyledSpan, without_tabs
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.diff.patch import Hunk, Patch, Stretch
-from forge_tui.widgets.diff.words import Ranges, changed_words, counterparts, row_pairs
+from forge_tui.widgets.diff.unified_diff import DiffHunk, Patch, Stretch
+from forge_tui.widgets.diff.word_diff import Ranges, changed_words, counterparts, row_pairs
 
 SPLIT_FROM = 118
 """Cells of a block from which a diff in it is drawn side by side: a screen of 120 columns without the scroll
@@ -25,9 +25,9 @@ bar and a margin."""
 OPEN_END = "no newline at end of file"
 
 
-def tokens_of(lines: Sequence[str], language: str) -> list[list[Token]]:
+def tokens_of(lines: Sequence[str], language: str) -> list[list[CodeToken]]:
     """The tokens of each line, read as one piece of code."""
-    plain: list[list[Token]] = [[("", line)] for line in lines]
+    plain: list[list[CodeToken]] = [[("", line)] for line in lines]
     if not language or not lines:
         return plain
     tokens, _ = highlight("\n".join(lines), language)
@@ -39,8 +39,8 @@ def tokens_of(lines: Sequence[str], language: str) -> list[list[Token]]:
 
 
 def code_spans(
-    tokens: Sequence[Token], changed: Ranges, under: Style, strong: Style, styles: TranscriptStyles
-) -> Iterator[Span]:
+    tokens: Sequence[CodeToken], changed: Ranges, under: Style, strong: Style, styles: TranscriptStyles
+) -> Iterator[StyledSpan]:
     """The spans of one line: `under` all of it, `strong` under the ranges that changed.
 
     A language's colours are made for the plain ground: what stands on `strong`, and quiet comments on any
@@ -61,7 +61,7 @@ def code_spans(
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class DiffLayout:
     """How a file's lines are laid out."""
 
     is_split: bool = False
@@ -71,7 +71,7 @@ class Look:
     language: str = ""
 
     @classmethod
-    def of(cls, patch: Patch, language: str = "", *, is_split: bool = False) -> Look:
+    def of(cls, patch: Patch, language: str = "", *, is_split: bool = False) -> DiffLayout:
         """Side by side only where both sides hold something: a new file has no use for an empty column."""
         old, new = patch.last_numbers
         has_old, has_new = patch.has_old, patch.has_new
@@ -95,7 +95,7 @@ def draw_patch(
 
     `whole`: what it is a part of; all its parts are laid out alike.
     """
-    look = Look.of(whole or patch, language, is_split=canvas.full_width >= SPLIT_FROM)
+    look = DiffLayout.of(whole or patch, language, is_split=canvas.full_width >= SPLIT_FROM)
     hidden = len(patch)
     for number, hunk in enumerate(patch.hunks):
         if room <= 0:
@@ -111,14 +111,14 @@ def draw_patch(
     return hidden
 
 
-def draw_gap(canvas: Canvas, styles: TranscriptStyles, look: Look) -> None:
+def draw_gap(canvas: Canvas, styles: TranscriptStyles, look: DiffLayout) -> None:
     """Add the quiet row between two hunks."""
     dots = "⋮".rjust(look.old_digits or look.new_digits)
     canvas.decoration([(clip(dots, canvas.width), styles.faint)])
 
 
 def draw_stretches(
-    stretches: Sequence[Stretch], canvas: Canvas, styles: TranscriptStyles, look: Look
+    stretches: Sequence[Stretch], canvas: Canvas, styles: TranscriptStyles, look: DiffLayout
 ) -> None:
     """Adds the rows of these stretches of one hunk."""
     painter = _Painter(canvas, styles, look)
@@ -147,14 +147,14 @@ class _Cell:
 
     number: int
     text: str
-    tokens: list[Token]
+    tokens: list[CodeToken]
     side: Side
     changed: Ranges = ()
     is_open: bool = False
 
 
 class _Painter:
-    def __init__(self, canvas: Canvas, styles: TranscriptStyles, look: Look) -> None:
+    def __init__(self, canvas: Canvas, styles: TranscriptStyles, look: DiffLayout) -> None:
         self._canvas = canvas
         self._styles = styles
         self._look = look
@@ -238,7 +238,7 @@ class _Painter:
         first = clip(texts[0], width).ljust(width)
         self._canvas.decoration([(clip(f"{first}│{texts[1]}", self._canvas.width), self._styles.faint)])
 
-    def _spans(self, cell: _Cell, fill: Style | None, strong: Style) -> list[Span]:
+    def _spans(self, cell: _Cell, fill: Style | None, strong: Style) -> list[StyledSpan]:
         under = self._styles.text if fill is None else fill
         return without_tabs(code_spans(cell.tokens, cell.changed, under, strong, self._styles))
 
@@ -259,7 +259,7 @@ def _cells(
     first: int,
     lines: Sequence[str],
     is_open: bool,
-    tokens: Iterator[list[Token]],
+    tokens: Iterator[list[CodeToken]],
     changed: Mapping[int, Ranges],
 ) -> list[_Cell]:
     """Return the cells of one side of a stretch; take their tokens."""
@@ -270,7 +270,7 @@ def _cells(
     ]
 
 
-def _head(hunk: Hunk, room: int, is_split: bool) -> Iterator[Stretch]:
+def _head(hunk: DiffHunk, room: int, is_split: bool) -> Iterator[Stretch]:
     for stretch in hunk.stretches:
         if room <= 0:
             return

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from forge_core.events import LLMChunk, LLMStart, Retry
+from forge_tui.widgets.blockview.block_layout import Layout
 from forge_tui.widgets.blockview.blocks import Block, Level, NoticeBlock, UserBlock
-from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.transcript.answer.answer_blocks import AnswerBlock, AnswerText
 from forge_tui.widgets.transcript.calls.reasoning import ReasoningBlock
 from forge_tui.widgets.transcript.calls.tool_card import ToolCard

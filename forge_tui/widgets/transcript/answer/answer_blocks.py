@@ -11,13 +11,13 @@ from rich.segment import Segment
 
 from forge_core.sanitize import safe_line
 from forge_core.text_width import wrap_cells
-from forge_tui.widgets.blockview import code
+from forge_tui.widgets.blockview import highlighting as code
 from forge_tui.widgets.blockview.blocks import GUTTER, TEXT_INDENT, Block, estimate_rows, letters_of
-from forge_tui.widgets.blockview.rows import Canvas, Rendered, without_tabs
+from forge_tui.widgets.blockview.rows import Canvas, RenderedBlock, without_tabs
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.transcript.markdown.containers import WHOLE, Container, Lead, Quote
+from forge_tui.widgets.transcript.markdown.containers import WHOLE, BlockQuote, Container, Lead
+from forge_tui.widgets.transcript.markdown.markdown_parser import parse
 from forge_tui.widgets.transcript.markdown.markdown_rows import draw_code, draw_markdown
-from forge_tui.widgets.transcript.markdown.parser import parse
 
 _PROSE_WIDTH = 112
 """Cells beyond which prose is no longer broken wider: long lines are hard to read."""
@@ -108,14 +108,14 @@ class AnswerBlock(Block):
     def belongs_to(self, answer: AnswerText, start: int, end: int | None) -> None:
         self.answer, self.start, self.end = answer, start, end
 
-    def render(self, width: int, styles: TranscriptStyles) -> Rendered:
+    def render(self, width: int, styles: TranscriptStyles) -> RenderedBlock:
         rendered = self._render(width, styles)
         if self.answer.is_void:
             for row in rendered.rows:
                 row.segments = [Segment(segment.text, styles.muted) for segment in row.segments]
         return rendered
 
-    def _render(self, width: int, styles: TranscriptStyles) -> Rendered:
+    def _render(self, width: int, styles: TranscriptStyles) -> RenderedBlock:
         canvas = Canvas(width - 1)
         if not self.answer.is_raw:
             canvas.gap(self.gap)
@@ -179,7 +179,7 @@ class CodeBlock(AnswerBlock):
         self,
         language: str,
         label: str = "",
-        state: code.State = code.START,
+        state: code.LexerState = code.START,
         gap: int = 1,
         containers: Sequence[Container] = (),
     ) -> None:
@@ -192,7 +192,7 @@ class CodeBlock(AnswerBlock):
         self._containers = containers
         """The quotes and list items it stands in."""
         self._start = state
-        self._lexed: list[list[code.Token]] = []
+        self._lexed: list[list[code.CodeToken]] = []
         self._state = state
         """The tokens of the first lines while the piece is open, and the state after them."""
         self._is_open = True
@@ -238,12 +238,12 @@ class CodeBlock(AnswerBlock):
     def _prefix(self, styles: TranscriptStyles) -> list[Segment]:
         return [
             Segment("▎ ", styles.faint)
-            if isinstance(container, Quote)
+            if isinstance(container, BlockQuote)
             else Segment(" " * container.shown_width)
             for container in self._containers
         ]
 
-    def _tokens(self) -> list[list[code.Token]]:
+    def _tokens(self) -> list[list[code.CodeToken]]:
         if not self._is_open:
             return code.highlight("\n".join(self.lines), self._language, self._start)[0]
         self._lex_new_lines()

@@ -10,13 +10,13 @@ from forge_core.result import FileDiff, Omission
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip, clip_middle
 from forge_tui.widgets.blockview.blocks import Passage
-from forge_tui.widgets.blockview.code import language_of
+from forge_tui.widgets.blockview.highlighting import language_of
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.diff.drawing import Look, draw_gap, draw_patch
-from forge_tui.widgets.diff.patch import Hunk, Patch, Stretch, read_patch
-from forge_tui.widgets.transcript.calls.call_block import PREVIEW, CallBlock, Handle
-from forge_tui.widgets.transcript.calls.pages import PAGE_LINES, Pages, Size, lines_of
+from forge_tui.widgets.diff.drawing import DiffLayout, draw_gap, draw_patch
+from forge_tui.widgets.diff.unified_diff import DiffHunk, Patch, Stretch, read_patch
+from forge_tui.widgets.transcript.calls.card_block import PREVIEW, CardBlock, ClickTarget
+from forge_tui.widgets.transcript.calls.paging import PAGE_LINES, ItemSize, Pages, lines_of
 
 _TAIL_ROWS = 5
 _OPEN_TAIL_ROWS = 30
@@ -35,7 +35,7 @@ class _Piece:
     stretch: Stretch
 
 
-class Changes:
+class CallChanges:
     """One patch a file."""
 
     def __init__(self, diffs: Sequence[FileDiff] = ()) -> None:
@@ -54,11 +54,11 @@ class Changes:
         """The lines of the pieces from `first` up to `end`."""
         return (line for piece in self._pieces[first:end] for line in piece.stretch.lines)
 
-    def sizes(self) -> Iterator[Size]:
+    def sizes(self) -> Iterator[ItemSize]:
         """How much each piece holds."""
         for piece in self._pieces:
             chars = sum(map(len, piece.stretch.old)) + sum(map(len, piece.stretch.new))
-            yield Size(len(piece.stretch), chars)
+            yield ItemSize(len(piece.stretch), chars)
 
     def draw_first(self, room: int, canvas: Canvas, styles: TranscriptStyles) -> int:
         """Adds about the first `room` rows; gives how many lines are left out."""
@@ -83,11 +83,11 @@ class Changes:
                 self._draw_name(number, canvas, styles)
             is_end = end >= len(self._pieces) or self._pieces[end].file != number
             hunks = [
-                Hunk(patch.hunks[hunk].heading, [piece.stretch for piece in pieces if piece.hunk == hunk])
+                DiffHunk(patch.hunks[hunk].heading, [piece.stretch for piece in pieces if piece.hunk == hunk])
                 for hunk in dict.fromkeys(piece.hunk for piece in pieces)
             ]
             if self._begins_hunk(first, number) and pieces[0] is shown[0]:
-                draw_gap(canvas, styles, Look.of(patch))
+                draw_gap(canvas, styles, DiffLayout.of(patch))
             part = Patch(hunks, patch.remarks if is_end else [])
             draw_patch(part, canvas, styles, language_of(diff.path), len(part), patch)
 
@@ -142,7 +142,7 @@ class CardBody:
         """Whether a line was cut at its end where the card was drawn folded last."""
         self._text = ""
         self._omission: Omission | None = None
-        self._changes = Changes()
+        self._changes = CallChanges()
         self._pages: Pages | None = None
 
     @property
@@ -167,7 +167,7 @@ class CardBody:
         self._is_live = False
         self._text = text
         self._omission = omission
-        self._changes = Changes(diffs)
+        self._changes = CallChanges(diffs)
 
     @property
     def line_count(self) -> int:
@@ -217,9 +217,9 @@ class CardBody:
         """Forgets how far it was read."""
         self._pages = None
 
-    def draw(self, canvas: Canvas, styles: TranscriptStyles, card: CallBlock, *, is_preview: bool) -> None:
+    def draw(self, canvas: Canvas, styles: TranscriptStyles, card: CardBlock, *, is_preview: bool) -> None:
         """Adds its rows; `is_preview` where the card is folded."""
-        canvas.mark(Handle(card, "text"))
+        canvas.mark(ClickTarget(card, "text"))
         if is_preview and not self._is_live:
             rows = self.preview_rows
             lines = self._text.rsplit("\n", rows)[-rows:] if rows else []
@@ -275,28 +275,28 @@ class CardBody:
         shown = clip(line[: 4 * canvas.width].expandtabs(8), canvas.width)
         canvas.text([(shown, styles.muted)], original=line)
 
-    def _draw_all(self, canvas: Canvas, styles: TranscriptStyles, card: CallBlock) -> None:
+    def _draw_all(self, canvas: Canvas, styles: TranscriptStyles, card: CardBlock) -> None:
         changes = len(self._changes)
         lines = self._lines()
         pages = self._paged()
         if pages.first:
-            canvas.mark(Handle(card, "back"))
+            canvas.mark(ClickTarget(card, "back"))
             hidden = pages.lines_before + self._more_than_rows(lines[: max(0, pages.first - changes)])
             canvas.decoration([(f"… {_count(hidden, 'earlier')} (PageUp)", styles.accent)])
-        canvas.mark(Handle(card, "text"))
+        canvas.mark(ClickTarget(card, "text"))
         for number, items, is_new in pages.parts():
             if is_new:
-                canvas.mark(Handle(card, "held"))
+                canvas.mark(ClickTarget(card, "held"))
             canvas.mark(Passage(card, 1 + number))
             self._changes.draw(items.start, min(items.stop, changes), canvas, styles)
             for line in lines[max(0, items.start - changes) : max(0, items.stop - changes)]:
                 canvas.text([(line.expandtabs(8), styles.muted)], original=line)
         if pages.end < pages.count:
-            canvas.mark(Handle(card, "on"))
+            canvas.mark(ClickTarget(card, "on"))
             hidden = pages.lines_after + self._more_than_rows(lines[max(0, pages.end - changes) :])
             canvas.decoration([(f"… {_count(hidden)} (PageDown)", styles.accent)])
         if pages.lines >= _FOLD_ROW_FROM:
-            canvas.mark(Handle(card, "fold"))
+            canvas.mark(ClickTarget(card, "fold"))
             canvas.decoration([("▴ fold", styles.accent)])
 
 

@@ -8,7 +8,7 @@ from rich.style import Style
 
 from forge_core import durations
 from forge_core.text_width import cell_len, clip, clip_middle
-from forge_tui.widgets.blockview.rows import Canvas, Span
+from forge_tui.widgets.blockview.rows import Canvas, StyledSpan
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 
 _TIME_WIDTHS = (8, 12)
@@ -20,7 +20,7 @@ WORTH_TELLING_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class CardHeader:
     """Safe words; the target is cut in its middle, the result at its end, the note not at all."""
 
     verb: str
@@ -50,7 +50,7 @@ class Header:
         left = room - least - 2
         outcome = clip(self.result, left) if self.result and left >= _LEAST_RESULT else ""
         left = room - (cell_len(outcome) + 2 if outcome else 0)
-        spans: list[Span] = [
+        spans: list[StyledSpan] = [
             (verb_text, verb),
             (" ", styles.text),
             (clip_middle(self.target, max(0, left)), target),

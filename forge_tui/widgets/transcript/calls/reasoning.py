@@ -8,10 +8,10 @@ from rich.style import Style
 from forge_core.config.settings import ThinkingSetting
 from forge_core.durations import time_taken
 from forge_tui.widgets.blockview.blocks import GUTTER, MARGIN, Passage, estimate_rows
-from forge_tui.widgets.blockview.folding import Fold, Folding
-from forge_tui.widgets.blockview.rows import Canvas, Rendered
+from forge_tui.widgets.blockview.folding import Fold, SharedFolding
+from forge_tui.widgets.blockview.rows import Canvas, RenderedBlock
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.transcript.calls.call_block import CallBlock, Handle
+from forge_tui.widgets.transcript.calls.card_block import CardBlock, ClickTarget
 
 _TAIL_ROWS = 4
 _WORTH_TELLING_S = 0.05
@@ -20,11 +20,11 @@ _LONG_LINE = 4_000
 """Characters of a line that is still coming beyond which its beginning is no longer wrapped again."""
 
 
-class ReasoningBlock(CallBlock):
+class ReasoningBlock(CardBlock):
     """One stretch of reasoning, alone in the transcript or within a group of calls."""
 
     def __init__(
-        self, started: float, thinking: ThinkingSetting = "folded", everyone: Folding | None = None
+        self, started: float, thinking: ThinkingSetting = "folded", everyone: SharedFolding | None = None
     ) -> None:
         """`everyone`: what it is folded and unfolded together with."""
         super().__init__(Fold(everyone, is_usually_open=thinking != "folded"))
@@ -87,8 +87,8 @@ class ReasoningBlock(CallBlock):
     def show_passage(self, number: int) -> None:
         self.set_open(True)
 
-    def render(self, width: int, styles: TranscriptStyles) -> Rendered:
-        return Rendered() if self.is_hidden else super().render(width, styles)
+    def render(self, width: int, styles: TranscriptStyles) -> RenderedBlock:
+        return RenderedBlock() if self.is_hidden else super().render(width, styles)
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         self._draw(canvas, styles, MARGIN)
@@ -102,7 +102,7 @@ class ReasoningBlock(CallBlock):
 
     def _draw(self, canvas: Canvas, styles: TranscriptStyles, margin: str) -> None:
         self._draw_header(canvas, styles, margin)
-        canvas.mark(Handle(self, "text"))
+        canvas.mark(ClickTarget(self, "text"))
         quiet = _quiet(styles)
         with canvas.indented([Segment(margin + "  ")]):
             if self.is_running and self.is_open:
@@ -114,7 +114,7 @@ class ReasoningBlock(CallBlock):
                     canvas.text([(line.expandtabs(4), quiet)], original=line)
 
     def _draw_header(self, canvas: Canvas, styles: TranscriptStyles, margin: str) -> None:
-        canvas.mark(Handle(self, "header"))
+        canvas.mark(ClickTarget(self, "header"))
         canvas.mark(Passage(self))
         arrow = "▾" if self.is_open or self.is_running else "▸"
         first = [Segment(margin), Segment(arrow, styles.faint), Segment(" ")]
@@ -169,7 +169,7 @@ class _Growing:
         self._canvas = self._new_canvas(lines_above)
         self._taken = 0
 
-    def take(self, text: str) -> Rendered:
+    def take(self, text: str) -> RenderedBlock:
         """All rows of `text`, which begins as it did the last time."""
         while (cut := self._end_of_line(text)) > self._taken:
             self._add(text[self._taken : cut].removesuffix("\n"), self._canvas)
@@ -179,7 +179,7 @@ class _Growing:
         if rest := text[self._taken :]:
             self._add(rest, coming)
         last = coming.rendered
-        return Rendered([*done.rows, *last.rows], [*done.lines, *last.lines[len(done.lines) :]])
+        return RenderedBlock([*done.rows, *last.rows], [*done.lines, *last.lines[len(done.lines) :]])
 
     def _new_canvas(self, lines_above: int) -> Canvas:
         canvas = Canvas(self.looks[0] + len(GUTTER[0].text), GUTTER)

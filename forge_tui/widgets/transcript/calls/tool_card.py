@@ -15,12 +15,12 @@ from forge_tui.widgets.blockview.blocks import MARGIN, Passage
 from forge_tui.widgets.blockview.folding import Fold
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.transcript.calls.call_block import HEADER, CallBlock, Handle, Part
+from forge_tui.widgets.transcript.calls.card_block import HEADER, CardBlock, CardPart, ClickTarget
 from forge_tui.widgets.transcript.calls.card_body import CardBody, beyond_changes, omission_row
-from forge_tui.widgets.transcript.calls.card_header import Header, time_so_far, time_taken
+from forge_tui.widgets.transcript.calls.card_header import CardHeader, time_so_far, time_taken
 
-State = Literal["running", "done", "background", "failed", "denied", "interrupted"]
-SIGNS: Mapping[State, str] = {
+CardState = Literal["running", "done", "background", "failed", "denied", "interrupted"]
+SIGNS: Mapping[CardState, str] = {
     "running": "●",
     "done": "✓",
     "background": "↷",
@@ -28,7 +28,7 @@ SIGNS: Mapping[State, str] = {
     "denied": "⊘",
     "interrupted": "◌",
 }
-_STATES: Mapping[ToolOutcome, State] = {
+_STATES: Mapping[ToolOutcome, CardState] = {
     "done": "done",
     "background": "background",
     "failed": "failed",
@@ -46,12 +46,12 @@ _REASON_LINES = 8
 """The most that show of the user's reason while the card is folded."""
 
 
-class ToolCard(CallBlock):
+class ToolCard(CardBlock):
     """One tool call, from its start to its end, with the calls that it made itself."""
 
     def __init__(self, start: ToolStart, fold: Fold | None = None) -> None:
         super().__init__(fold or Fold())
-        self.state: State = "running"
+        self.state: CardState = "running"
         self.failure: Failure = "fresh"
         self.subject = start.subject
         self.elapsed_s = 0.0
@@ -136,10 +136,10 @@ class ToolCard(CallBlock):
             self.failure = failure
             self.changed()
 
-    def turn_page(self, part: Part) -> Handle | None:
+    def turn_page(self, part: CardPart) -> ClickTarget | None:
         if part in ("calls", "earlier"):
             return super().turn_page(part)
-        return Handle(self, "held") if self._body.turn_page(is_on=part == "on") else None
+        return ClickTarget(self, "held") if self._body.turn_page(is_on=part == "on") else None
 
     def passages(self) -> Iterator[tuple[Passage, str]]:
         yield Passage(self, HEADER), f"{self._verb} {self._target}  {self._result()}".rstrip()
@@ -174,11 +174,11 @@ class ToolCard(CallBlock):
         self._draw(canvas, styles, is_alone=False)
 
     def draw_header(self, canvas: Canvas, styles: TranscriptStyles) -> None:
-        canvas.mark(Handle(self, "header"))
+        canvas.mark(ClickTarget(self, "header"))
         canvas.mark(Passage(self, HEADER))
         sign, verb, target, result = self._looks(styles)
         with canvas.indented([Segment("  ")], [Segment(SIGNS[self.state], sign), Segment(" ")]):
-            header = Header(self._verb, self._target, self._result(), self._time())
+            header = CardHeader(self._verb, self._target, self._result(), self._time())
             header.draw(canvas, styles, verb=verb, target=target, result=result)
 
     def _draw(self, canvas: Canvas, styles: TranscriptStyles, *, is_alone: bool) -> None:

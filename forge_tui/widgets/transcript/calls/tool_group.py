@@ -14,10 +14,15 @@ from forge_tui.widgets.blockview.blocks import MARGIN, Passage
 from forge_tui.widgets.blockview.folding import Fold
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.transcript.calls.call_block import HEADER, CallBlock, Handle
-from forge_tui.widgets.transcript.calls.card_header import WORTH_TELLING_S, Header, time_so_far, time_taken
+from forge_tui.widgets.transcript.calls.card_block import HEADER, CardBlock, ClickTarget
+from forge_tui.widgets.transcript.calls.card_header import (
+    WORTH_TELLING_S,
+    CardHeader,
+    time_so_far,
+    time_taken,
+)
 from forge_tui.widgets.transcript.calls.reasoning import ReasoningBlock
-from forge_tui.widgets.transcript.calls.tool_card import SIGNS, State, ToolCard
+from forge_tui.widgets.transcript.calls.tool_card import SIGNS, CardState, ToolCard
 
 _FAILED_ROWS = 3
 """Failed calls that show while the group is folded; the others are counted."""
@@ -25,7 +30,7 @@ _NAMES = 24
 """Targets that are named behind the counts, as far as there is room."""
 
 
-class ToolGroup(CallBlock):
+class ToolGroup(CardBlock):
     """Two calls or more that only look, with nothing but folded reasoning between them."""
 
     def __init__(self, first: ToolCard, fold: Fold) -> None:
@@ -86,7 +91,7 @@ class ToolGroup(CallBlock):
             self._is_open_for_thoughts = False
             self.set_open(False)
 
-    def call_ended(self, call: CallBlock) -> None:
+    def call_ended(self, call: CardBlock) -> None:
         if isinstance(call, ToolCard) and call in self._running:
             del self._running[call]
             self._note_end(call)
@@ -109,13 +114,13 @@ class ToolGroup(CallBlock):
                 self._draw_failed(canvas, styles)
 
     def draw_header(self, canvas: Canvas, styles: TranscriptStyles) -> None:
-        canvas.mark(Handle(self, "header"))
+        canvas.mark(ClickTarget(self, "header"))
         canvas.mark(Passage(self, HEADER))
         state = self._state()
         colours = {"running": styles.accent, "done": styles.success}
         sign, colour = SIGNS[state], colours.get(state, styles.muted)
         verb, _, counts = self._counts().partition(" ")
-        header = Header(verb, counts, self._result(), self._time(), self._note(), is_target_kept=True)
+        header = CardHeader(verb, counts, self._result(), self._time(), self._note(), is_target_kept=True)
         with canvas.indented([Segment("  ")], [Segment(sign, colour), Segment(" ")]):
             header.draw(
                 canvas,
@@ -125,7 +130,7 @@ class ToolGroup(CallBlock):
                 result=styles.muted,
             )
 
-    def _state(self) -> State:
+    def _state(self) -> CardState:
         if self._running:
             return "running"
         if self._last_ended is not None and self._last_ended.state == "interrupted":
@@ -178,7 +183,7 @@ class ToolGroup(CallBlock):
         for card in self._failed[:_FAILED_ROWS]:
             card.draw_header(canvas, styles)
         if (more := len(self._failed) - _FAILED_ROWS) > 0:
-            canvas.mark(Handle(self, "text"))
+            canvas.mark(ClickTarget(self, "text"))
             canvas.decoration([(f"… {more:,} more failed (Ctrl+O)", styles.muted)])
 
     def estimate(self, width: int) -> int:

@@ -10,11 +10,11 @@ from typing import TypeAlias
 _QUOTE = re.compile(r" {0,3}> ?")
 _ITEM = re.compile(r" {0,3}(?:[-+*]|(?P<number>\d{1,9})[.)])(?: {1,4}(?=\S)| (?= )|\Z)")
 _LEADING = re.compile(r"[ \t>]*")
-Container: TypeAlias = "Quote | Item"
+Container: TypeAlias = "BlockQuote | ListItem"
 
 
 @dataclass(frozen=True, slots=True)
-class Quote:
+class BlockQuote:
     marker: str = "> "
     """As it stands in the source."""
 
@@ -25,7 +25,7 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ListItem:
     marker: str
     """As it stands in the source, with the blanks around it: what belongs to the item is indented as far."""
     number: int | None = None
@@ -42,19 +42,19 @@ def markers(containers: Sequence[Container]) -> str:
     return "".join(container.marker for container in containers)
 
 
-def open_quote(text: str) -> Quote | None:
+def open_quote(text: str) -> BlockQuote | None:
     """The quote that `text` begins with."""
     match = _QUOTE.match(text)
-    return None if match is None else Quote(match.group())
+    return None if match is None else BlockQuote(match.group())
 
 
-def open_item(text: str) -> Item | None:
+def open_item(text: str) -> ListItem | None:
     """The list item that `text` begins with."""
     match = _ITEM.match(text)
     if match is None:
         return None
     marker = match.group() if match.end() < len(text) else match.group().rstrip() + " "
-    return Item(marker, int(match["number"]) if match["number"] else None)
+    return ListItem(marker, int(match["number"]) if match["number"] else None)
 
 
 def spaced(line: str) -> str:
@@ -73,12 +73,12 @@ def enter(line: str, containers: Sequence[Container]) -> tuple[int, str]:
     rest = spaced(line)
     for depth, container in enumerate(containers):
         match container:
-            case Quote():
+            case BlockQuote():
                 opening = _QUOTE.match(rest)
                 if opening is None:
                     return depth, rest
                 rest = rest[opening.end() :]
-            case Item(marker=marker):
+            case ListItem(marker=marker):
                 if rest.strip() and rest[: len(marker)].strip():
                     return depth, rest
                 rest = rest[len(marker) :]
@@ -103,7 +103,7 @@ class Lead:
     @property
     def hidden_items(self) -> int:
         """List markers at the beginning that are not shown."""
-        return sum(isinstance(container, Item) for container in self.containers)
+        return sum(isinstance(container, ListItem) for container in self.containers)
 
     @property
     def added_lines(self) -> int:

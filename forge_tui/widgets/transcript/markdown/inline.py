@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.style import Style
 
 from forge_core.sanitize import safe_line
-from forge_tui.widgets.blockview.rows import Span
+from forge_tui.widgets.blockview.rows import StyledSpan
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _AFTER = re.compile(r"[.,;:!?'*_~]+\Z")
 """What belongs to the sentence around an address rather than to it."""
 
 
-def inline_lines(tokens: Sequence[Token], styles: TranscriptStyles, under: Style) -> list[list[Span]]:
+def inline_lines(tokens: Sequence[Token], styles: TranscriptStyles, under: Style) -> list[list[StyledSpan]]:
     """The lines of an inline token's children: a line end in the source is one here, as models mean it."""
     return _Inline(styles, under).run(tokens)
 
@@ -37,9 +37,9 @@ class _Inline:
         self._stack = [under]
         self._targets: list[str] = []
         self._link_text: list[str] = []
-        self.lines: list[list[Span]] = [[]]
+        self.lines: list[list[StyledSpan]] = [[]]
 
-    def run(self, tokens: Sequence[Token]) -> list[list[Span]]:
+    def run(self, tokens: Sequence[Token]) -> list[list[StyledSpan]]:
         for token in tokens:
             self._token(token)
         return self.lines

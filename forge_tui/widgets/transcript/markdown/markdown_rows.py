@@ -14,12 +14,12 @@ from rich.style import Style
 
 from forge_core.sanitize import safe_line, safe_text
 from forge_core.text_width import cell_len, clip, wrap_cells
-from forge_tui.widgets.blockview import code
+from forge_tui.widgets.blockview import highlighting as code
 from forge_tui.widgets.blockview.rows import Canvas, without_tabs
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.transcript.markdown.containers import WHOLE, Item, Lead
+from forge_tui.widgets.transcript.markdown.containers import WHOLE, Lead, ListItem
 from forge_tui.widgets.transcript.markdown.inline import inline_lines
-from forge_tui.widgets.transcript.markdown.parser import parse
+from forge_tui.widgets.transcript.markdown.markdown_parser import parse
 from forge_tui.widgets.transcript.markdown.table import Align, Table, draw_table
 
 if TYPE_CHECKING:
@@ -52,7 +52,9 @@ class MarkdownRows:
         self._lead = lead
         self._hidden = lead.hidden_items
         """List markers still to come that an earlier piece has shown."""
-        self._numbers = [part.number for part in lead.containers if isinstance(part, Item)] + [lead.number]
+        self._numbers = [part.number for part in lead.containers if isinstance(part, ListItem)] + [
+            lead.number
+        ]
 
     def draw(self) -> None:
         self._blocks("")
@@ -228,7 +230,7 @@ def _align(token: Token) -> Align:
 
 
 def draw_code(
-    lines: Sequence[list[code.Token]], canvas: Canvas, styles: TranscriptStyles, label: str = ""
+    lines: Sequence[list[code.CodeToken]], canvas: Canvas, styles: TranscriptStyles, label: str = ""
 ) -> None:
     """Adds highlighted lines on the code background, under a label where there is one."""
     with canvas.indented([Segment(" ", styles.code)]):

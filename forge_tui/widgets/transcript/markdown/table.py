@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from forge_core.text_width import cell_len
-from forge_tui.widgets.blockview.rows import Canvas, Span, slice_spans, wrap_words
+from forge_tui.widgets.blockview.rows import Canvas, StyledSpan, slice_spans, wrap_words
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 
-Cell: TypeAlias = list[Span]
+Cell: TypeAlias = list[StyledSpan]
 Align: TypeAlias = Literal["left", "center", "right"]
 
 _BETWEEN = 3
@@ -85,7 +85,7 @@ def _draw_row(
 ) -> None:
     wrapped = [_wrap(row[at] if at < len(row) else [], width) for at, width in enumerate(widths)]
     for number in range(max(len(lines) for lines in wrapped)):
-        spans: list[Span] = []
+        spans: list[StyledSpan] = []
         for at, width in enumerate(widths):
             cell = wrapped[at][number] if number < len(wrapped[at]) else []
             if at:
@@ -102,7 +102,7 @@ def _wrap(cell: Cell, width: int) -> list[Cell]:
     ]
 
 
-def _aligned(cell: Cell, width: int, align: Align, styles: TranscriptStyles) -> list[Span]:
+def _aligned(cell: Cell, width: int, align: Align, styles: TranscriptStyles) -> list[StyledSpan]:
     free = max(0, width - _size(cell))
     left = {"left": 0, "right": free, "center": free // 2}[align]
     pad = [(" " * left, styles.text)] if left else []

@@ -9,8 +9,8 @@ from rich.style import Style
 
 from forge_tui.terminal.colours import Depth, Palette, parse_rgb
 from forge_tui.terminal.screen_model import palette_codes, render, rgb
+from forge_tui.widgets.blockview.block_layout import Layout
 from forge_tui.widgets.blockview.blocks import UserBlock
-from forge_tui.widgets.blockview.layout import Layout
 from forge_tui.widgets.blockview.rows import Row
 
 _CODES = {
@@ -27,7 +27,7 @@ _CODES = {
 """Colours that are readable on most grounds: whether the terminal's is dark or light, nobody has told."""
 
 
-def tail(layout: Layout, most: int, variables: Mapping[str, str], depth: Depth) -> list[str]:
+def last_lines(layout: Layout, most: int, variables: Mapping[str, str], depth: Depth) -> list[str]:
     """The last message and what followed it, at most `most` lines; empty where nobody has said anything.
 
     `variables`: the theme's, to know a colour's meaning by.

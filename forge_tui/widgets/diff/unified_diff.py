@@ -76,7 +76,7 @@ class Stretch:
 
 
 @dataclass(slots=True, eq=False)
-class Hunk:
+class DiffHunk:
     """Lines that stand together."""
 
     heading: str = ""
@@ -91,7 +91,7 @@ class Hunk:
 class Patch:
     """The changes to one file."""
 
-    hunks: list[Hunk] = field(default_factory=list)
+    hunks: list[DiffHunk] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     """What the diff says beside its lines: that the rest is not shown."""
 
@@ -171,7 +171,7 @@ class _Reader:
 
     def _begin(self, hunk: re.Match[str]) -> None:
         self.close()
-        self._patch.hunks.append(Hunk(safe_line(hunk[5])))
+        self._patch.hunks.append(DiffHunk(safe_line(hunk[5])))
         old, new = (1 if hunk[group] is None else int(hunk[group]) for group in (2, 4))
         self._old_at, self._new_at = int(hunk[1]) + (not old), int(hunk[3]) + (not new)
         self._is_header = False
@@ -206,7 +206,7 @@ class _Reader:
 
     def _add(self, old: list[str], new: list[str], *, is_same: bool) -> None:
         if not self._patch.hunks:
-            self._patch.hunks.append(Hunk())
+            self._patch.hunks.append(DiffHunk())
         stretch = Stretch(
             self._old_at, self._new_at, old, new, is_same, "old" in self._open, "new" in self._open
         )

@@ -17,16 +17,16 @@ from weakref import WeakSet
 
 from forge_tui.widgets.blockview.blocks import Block
 from forge_tui.widgets.blockview.heights import Heights
-from forge_tui.widgets.blockview.rows import NO_LINE, Rendered, Row, keep_rows
+from forge_tui.widgets.blockview.rows import NO_LINE, RenderedBlock, Row, keep_rows
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 
 _KEPT_ROWS = 3_000
-Key: TypeAlias = tuple[int, int, int, TranscriptStyles]
+RenderKey: TypeAlias = tuple[int, int, int, TranscriptStyles]
 """What rows depend on: the block's revision and gap, the width, the styles."""
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
-class Spot:
+class TextPosition:
     """A character of a logical line. A layout that holds it moves it with its text."""
 
     block: int
@@ -38,15 +38,15 @@ class Spot:
         """For telling which of two comes first."""
         return self.block, self.line, self.at
 
-    def copy(self) -> Spot:
-        return Spot(self.block, self.line, self.at)
+    def copy(self) -> TextPosition:
+        return TextPosition(self.block, self.line, self.at)
 
 
 @dataclass(slots=True, eq=False)
-class Hold:
+class TopAnchor:
     """What stands at the top of the screen, by its text."""
 
-    spot: Spot
+    spot: TextPosition
     """The first character of the first row with text, or the end of the last one where none follows; its line
     is NO_LINE where the block has no text."""
     above: int
@@ -57,17 +57,17 @@ class Hold:
     """What the block's rows depended on then; None where they must be looked at again."""
 
 
-def hold_of(rows: Sequence[Row], block: int, row: int, shape: object) -> Hold:
-    """What row `row` of a block shows, to be found again by `row_of_hold`."""
+def anchor_at(rows: Sequence[Row], block: int, row: int, shape: object) -> TopAnchor:
+    """What row `row` of a block shows, to be found again by `row_of_anchor`."""
     around = chain(range(row, len(rows)), range(min(row, len(rows)) - 1, -1, -1))
     number = next((number for number in around if rows[number].line != NO_LINE), None)
     if number is None:
-        return Hold(Spot(block, NO_LINE, 0), 0, (block, row), shape)
+        return TopAnchor(TextPosition(block, NO_LINE, 0), 0, (block, row), shape)
     at = rows[number].start if number >= row else rows[number].end
-    return Hold(Spot(block, rows[number].line, at), number - row, (block, row), shape)
+    return TopAnchor(TextPosition(block, rows[number].line, at), number - row, (block, row), shape)
 
 
-def row_of_hold(rows: Sequence[Row], hold: Hold) -> int:
+def row_of_anchor(rows: Sequence[Row], hold: TopAnchor) -> int:
     """The row that now shows what was held."""
     if hold.spot.line == NO_LINE:
         return min(hold.top[1], max(0, len(rows) - 1))
@@ -88,8 +88,8 @@ def row_of(rows: Sequence[Row], line: int, at: int) -> int:
 
 @dataclass(slots=True)
 class _Entry:
-    key: Key
-    rendered: Rendered
+    key: RenderKey
+    rendered: RenderedBlock
 
 
 class RowCache:
@@ -103,7 +103,7 @@ class RowCache:
         """Blocks that are kept."""
         return len(self._entries)
 
-    def find(self, block: Block, key: Key) -> Rendered | None:
+    def find(self, block: Block, key: RenderKey) -> RenderedBlock | None:
         """Its rows, where they are known and still the same."""
         entry = self._entries.get(block)
         if entry is None or entry.key != key:
@@ -111,7 +111,7 @@ class RowCache:
         self._entries.move_to_end(block)
         return entry.rendered
 
-    def put(self, block: Block, key: Key, new: Rendered, least: int) -> None:
+    def put(self, block: Block, key: RenderKey, new: RenderedBlock, least: int) -> None:
         """Keeps new rows, with the old ones in them wherever they show the same: those are not painted again.
 
         So many blocks are kept at least, however long they are.
@@ -171,9 +171,9 @@ class Layout:
         self._heights = Heights()
         self._cache = RowCache()
         self._top = (0, 0)
-        self._hold: Hold | None = None
+        self._hold: TopAnchor | None = None
         """The text at the top; None when the person has moved since the last frame."""
-        self._spots: WeakSet[Spot] = WeakSet()
+        self._spots: WeakSet[TextPosition] = WeakSet()
         self._landmarks: list[int] = []
         self._width = 80
         self._height = 24
@@ -210,12 +210,12 @@ class Layout:
         self._landmarks.clear()
         self.follows_end = True
 
-    def keep(self, spot: Spot) -> Spot:
+    def keep(self, spot: TextPosition) -> TextPosition:
         """Moves this spot with its text from now on, for as long as somebody else holds it."""
         self._spots.add(spot)
         return spot
 
-    def rendered(self, index: int) -> Rendered:
+    def rendered(self, index: int) -> RenderedBlock:
         """Block `index` as rows, its height now known."""
         assert self._styles is not None, "configure() comes first"
         block = self.blocks[index]
@@ -299,11 +299,11 @@ class Layout:
         block = self._landmarks[index]
         return block, self.blocks[block].gap
 
-    def place(self) -> Hold | None:
+    def place(self) -> TopAnchor | None:
         """What is at the top now, to go back to; None for the end."""
         return None if self.follows_end or not self.blocks else self._hold_top()
 
-    def go_back(self, place: Hold | None) -> None:
+    def go_back(self, place: TopAnchor | None) -> None:
         """Shows again what `place()` gave."""
         self.follows_end = place is None
         if place is not None and self.blocks:
@@ -365,10 +365,10 @@ class Layout:
             block, row = block + 1, 0
         return places if len(places) >= self._height else self._from_end()
 
-    def _hold_top(self) -> Hold:
+    def _hold_top(self) -> TopAnchor:
         self._find_hold()
         block, row = self._top
-        hold = hold_of(self.rendered(block).rows, block, row, self._shape(self.blocks[block]))
+        hold = anchor_at(self.rendered(block).rows, block, row, self._shape(self.blocks[block]))
         self.keep(hold.spot)
         return hold
 
@@ -380,7 +380,7 @@ class Layout:
         if hold is None or hold.shape == self._shape(self.blocks[self._top[0]]):
             return
         block = min(hold.spot.block, len(self.blocks) - 1)
-        self._top = hold.top = (block, row_of_hold(self.rendered(block).rows, hold))
+        self._top = hold.top = (block, row_of_anchor(self.rendered(block).rows, hold))
         hold.shape = self._shape(self.blocks[block])
 
     def _move_spots(self, index: int, count: int) -> None:

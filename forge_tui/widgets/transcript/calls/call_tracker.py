@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from forge_core.events import AgentEnd, Permission, ToolEnd, ToolProgress, ToolStart
+from forge_tui.widgets.blockview.block_layout import Layout
 from forge_tui.widgets.blockview.blocks import Block
-from forge_tui.widgets.blockview.folding import Fold, Folding
-from forge_tui.widgets.blockview.layout import Layout
+from forge_tui.widgets.blockview.folding import Fold, SharedFolding
 from forge_tui.widgets.transcript.calls.reasoning import ReasoningBlock
 from forge_tui.widgets.transcript.calls.tool_card import ToolCard
 from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
@@ -16,13 +16,13 @@ _ENDED_BY_A_CALL = frozenset({"loop", "denied"})
 """Reasons to stop for which the last failed calls are to blame."""
 
 
-class ToolCalls:
+class CallTracker:
     """Places cards at the end of a layout, in a group, or within the call that they belong to."""
 
     def __init__(self, layout: Layout, add: Callable[[Block], None]) -> None:
         self._layout = layout
         self._add = add
-        self.folding = Folding()
+        self.folding = SharedFolding()
         """What all cards, and what else folds beside them, fold together with."""
         self._cards: dict[str, ToolCard] = {}
         """The turn's calls by id."""
@@ -104,7 +104,7 @@ class ToolCalls:
     def clear(self) -> None:
         self._failed.clear()
         self._forget()
-        self.folding = Folding()
+        self.folding = SharedFolding()
 
     def _forget(self) -> None:
         self._cards.clear()

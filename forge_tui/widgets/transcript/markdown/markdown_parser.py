@@ -13,7 +13,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from forge_tui.widgets.blockview import code
+from forge_tui.widgets.blockview import highlighting as code
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -10,12 +10,12 @@ from textual.timer import Timer
 
 from forge_core.config.settings import ThinkingSetting
 from forge_core.events import AgentEvent
+from forge_tui.widgets.blockview.block_view import BlockView
 from forge_tui.widgets.blockview.blocks import Block, Level, NoticeBlock, TextBlock, UserBlock
-from forge_tui.widgets.blockview.view import BlockView
 from forge_tui.widgets.pacing import FramePacer
 from forge_tui.widgets.transcript.answer.answer_blocks import AnswerBlock, AnswerText
-from forge_tui.widgets.transcript.conversation import Conversation
-from forge_tui.widgets.transcript.markdown import parser
+from forge_tui.widgets.transcript.markdown import markdown_parser as parser
+from forge_tui.widgets.transcript.transcript_builder import TranscriptBuilder
 
 _TICK_S = 0.25
 """Between two looks at the running cards' times."""
@@ -31,7 +31,7 @@ class Transcript(BlockView):
         super().__init__()
         self.clock: Callable[[], float] = time.time
         """What the times of running cards are told by; the events' time stamps are of the same clock."""
-        self._conversation = Conversation(self.model)
+        self._conversation = TranscriptBuilder(self.model)
         self._conversation.show_thinking(thinking)
         self._flush_handle: asyncio.Handle | None = None
         self._pacer = FramePacer(time.monotonic)

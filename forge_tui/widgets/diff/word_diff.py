@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import TypeAlias
 
-from forge_tui.widgets.diff.patch import Stretch
+from forge_tui.widgets.diff.unified_diff import Stretch
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Character ranges of a line that differ from its counterpart."""
-Pair: TypeAlias = "tuple[int | None, int | None]"
+RowPair: TypeAlias = "tuple[int | None, int | None]"
 """The indices of an old and a new line that stand in one row of two columns."""
 
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
@@ -30,7 +30,7 @@ def counterparts(stretch: Stretch) -> list[tuple[int, int]]:
     return list(_alike(stretch.old, stretch.new))
 
 
-def row_pairs(stretch: Stretch, alike: Sequence[tuple[int, int]]) -> Iterator[Pair]:
+def row_pairs(stretch: Stretch, alike: Sequence[tuple[int, int]]) -> Iterator[RowPair]:
     """The rows of two columns: counterparts beside each other, what has none fills the rows between."""
     if stretch.is_same:
         yield from alike

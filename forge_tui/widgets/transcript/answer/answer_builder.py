@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from forge_core.sanitize import safe_line, safe_text
-from forge_tui.widgets.transcript.answer import answer_cut
+from forge_tui.widgets.transcript.answer import answer_splitting as answer_cut
 from forge_tui.widgets.transcript.answer.answer_blocks import (
     AnswerBlock,
     AnswerText,
@@ -23,16 +23,16 @@ from forge_tui.widgets.transcript.answer.answer_blocks import (
 )
 from forge_tui.widgets.transcript.markdown.containers import (
     WHOLE,
+    BlockQuote,
     Container,
-    Item,
     Lead,
-    Quote,
+    ListItem,
     enter,
     markers,
     open_item,
     spaced,
 )
-from forge_tui.widgets.transcript.markdown.parser import outline
+from forge_tui.widgets.transcript.markdown.markdown_parser import outline
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -55,7 +55,7 @@ _PART_CHARS = 1_000
 """A line longer than this is shown in parts, so that it costs no more the longer it grows."""
 
 
-class Answer:
+class AnswerBuilder:
     """Takes fragments; gives the blocks they make."""
 
     def __init__(self) -> None:
@@ -160,11 +160,11 @@ class Answer:
         if (
             following is not None
             and depth < len(self._left)
-            and isinstance(before := self._left[depth], Item)
+            and isinstance(before := self._left[depth], ListItem)
         ):
             is_next_item = (before.number is None) == (following.number is None)
             number = before.number + 1 if before.number is not None and is_next_item else None
-        is_close = is_next_item or (bool(containers) and not isinstance(containers[-1], Quote))
+        is_close = is_next_item or (bool(containers) and not isinstance(containers[-1], BlockQuote))
         return Lead(containers, number=number), int(blank > 0 or not is_close), blank
 
     def _freeze(self, source: str, tokens: list[Token], is_all: bool) -> bool:
@@ -190,12 +190,12 @@ class Answer:
 
     def _cut(self, source: str, tokens: list[Token], window: str) -> None:
         """Moves the beginning of a block that does not end into a block of its own."""
-        cut = answer_cut.find_cut(source, tokens, self._lead)
+        cut = answer_cut.find_split_point(source, tokens, self._lead)
         lines = source.split("\n")
         if cut.is_fence:
             if self._open_fence_inside(lines[0], cut.lead.containers):
                 return
-            cut = answer_cut.Cut(0, len(lines[0]), Lead(is_mid_line=True), 1)
+            cut = answer_cut.SplitPoint(0, len(lines[0]), Lead(is_mid_line=True), 1)
         added = self._lead.added_lines
         taken = _line_start(window, cut.line - added)
         kept = "\n".join(lines[: cut.line])

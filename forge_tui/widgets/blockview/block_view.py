@@ -27,11 +27,11 @@ from textual.widget import Widget
 from forge_tui.terminal import internals
 from forge_tui.terminal.compositor import DirtyRegionScreen
 from forge_tui.widgets.blockview import selection as selecting
+from forge_tui.widgets.blockview.block_layout import Frame, Layout
 from forge_tui.widgets.blockview.finder import Finder
-from forge_tui.widgets.blockview.layout import Frame, Layout
 from forge_tui.widgets.blockview.mouse import Mouse
 from forge_tui.widgets.blockview.rows import Row
-from forge_tui.widgets.blockview.selection import Selected
+from forge_tui.widgets.blockview.selection import TextSelection
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 
 _SCROLLBAR_S = 0.25
@@ -68,7 +68,7 @@ class BlockView(ScrollView):
         self.model = Layout()
         self.frame = Frame((), (), 0, 0)
         """What was shown last."""
-        self.selected: Selected | None = None
+        self.selected: TextSelection | None = None
         self.mouse = Mouse(self)
         self.finder = Finder(self)
         self._painted: tuple[Size, TranscriptStyles | None] = (Size(0, 0), None)
@@ -143,7 +143,7 @@ class BlockView(ScrollView):
         """Return the selected text as logical lines; "" when nothing is selected."""
         return "" if self.selected is None else selecting.selected_text(self.model, self.selected)
 
-    def select(self, selected: Selected | None) -> None:
+    def select(self, selected: TextSelection | None) -> None:
         if selected is not self.selected:
             self.selected = selected
             self.refresh()

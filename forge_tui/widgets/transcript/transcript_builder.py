@@ -21,12 +21,12 @@ from forge_core.events import (
     ToolStart,
 )
 from forge_core.sanitize import safe_text
+from forge_tui.widgets.blockview.block_layout import Layout
 from forge_tui.widgets.blockview.blocks import Block, Level, NoticeBlock
-from forge_tui.widgets.blockview.layout import Layout
-from forge_tui.widgets.transcript.answer.answer import Answer
 from forge_tui.widgets.transcript.answer.answer_blocks import AnswerText
+from forge_tui.widgets.transcript.answer.answer_builder import AnswerBuilder
+from forge_tui.widgets.transcript.calls.call_tracker import CallTracker
 from forge_tui.widgets.transcript.calls.reasoning import ReasoningBlock
-from forge_tui.widgets.transcript.calls.tool_calls import ToolCalls
 from forge_tui.widgets.transcript.calls.tool_card import ToolCard
 from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
 from forge_tui.widgets.transcript.retries import DiscardedAnswer, RetryStatus
@@ -43,21 +43,21 @@ _REASONS = {
 RESUMABLE = "The turn is kept at this step. Press Enter or type /retry to go on from there."
 
 
-class Conversation:
+class TranscriptBuilder:
     """Applies events to the blocks of a layout."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self.answers: list[AnswerText] = []
         """What the model has written, one entry per stretch of text, the oldest first."""
-        self._answer: Answer | None = None
+        self._answer: AnswerBuilder | None = None
         self._open: Block | None = None
         """The answer's open block, when it is in the layout."""
         self._reasoning: ReasoningBlock | None = None
         self._retry: RetryStatus | None = None
         """Of a request whose end is not known yet."""
         self.thinking: ThinkingSetting = "folded"
-        self.calls = ToolCalls(layout, self.add)
+        self.calls = CallTracker(layout, self.add)
         self._discarded = DiscardedAnswer(layout, self.answers)
 
     @property
@@ -77,7 +77,7 @@ class Conversation:
                 self._finish_reasoning(event.timestamp)
                 if self._answer is None:
                     self._discarded.remove()
-                    self._answer = Answer()
+                    self._answer = AnswerBuilder()
                     self.answers.append(self._answer.text)
                     self._discarded.brought(self._answer.text)
                 self._answer.feed(text)
@@ -129,7 +129,7 @@ class Conversation:
 
     def add_markdown(self, text: str) -> None:
         """Appends Markdown that is complete."""
-        answer = Answer()
+        answer = AnswerBuilder()
         answer.feed(text)
         self._append(answer.take(is_final=True)[0])
 

@@ -15,7 +15,7 @@ MOST_PAGES = 3
 _LONGEST_LINE = 8_000
 
 
-class Size(NamedTuple):
+class ItemSize(NamedTuple):
     """How much one item holds."""
 
     lines: int
@@ -25,7 +25,7 @@ class Size(NamedTuple):
 class Pages:
     """A window onto numbered items: the first page of them, then one more at either end."""
 
-    def __init__(self, sizes: Iterable[Size | tuple[int, int]]) -> None:
+    def __init__(self, sizes: Iterable[ItemSize | tuple[int, int]]) -> None:
         sizes = list(sizes)
         self._starts = [0]
         self._lines: list[int] = list(accumulate(map(itemgetter(0), sizes), initial=0))

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rich.style import Style
 
-from forge_tui.widgets.blockview.rows import Span
+from forge_tui.widgets.blockview.rows import StyledSpan
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer  # type: ignore[import-untyped]
     from pygments.token import _TokenType  # type: ignore[import-untyped]
 
-Token: TypeAlias = tuple[str, str]
+CodeToken: TypeAlias = tuple[str, str]
 """Kind (a key of `TranscriptStyles.syntax`, or "") and text."""
-State: TypeAlias = tuple[str, ...]
+LexerState: TypeAlias = tuple[str, ...]
 """Where a lexer stands between two pieces (inside a docstring, say)."""
 
-START: State = ("root",)
+START: LexerState = ("root",)
 LONGEST_LINE = 2_000
 """Characters; longer lines are shown plain: some lexers take quadratic time on them."""
 
@@ -56,7 +56,9 @@ def warm() -> None:
         highlight("x = 1", language)
 
 
-def highlight(text: str, language: str, state: State = START) -> tuple[list[list[Token]], State]:
+def highlight(
+    text: str, language: str, state: LexerState = START
+) -> tuple[list[list[CodeToken]], LexerState]:
     """The tokens of each line of `text`, and the state to go on from; plain where the language is unknown."""
     lines = text.split("\n")
     lexer = _lexer(language.strip().lower())
@@ -80,7 +82,7 @@ def language_of(path: str) -> str:
     return str(found.aliases[0]) if found is not None and found.aliases else ""
 
 
-def styled(tokens: list[Token], syntax: Mapping[str, Style], under: Style) -> list[Span]:
+def styled(tokens: list[CodeToken], syntax: Mapping[str, Style], under: Style) -> list[StyledSpan]:
     """Tokens as spans, each over the style `under`."""
     return [(text, under + syntax[kind] if kind else under) for kind, text in tokens]
 
@@ -165,8 +167,8 @@ def _move(stack: list[str], new_state: tuple[str, ...] | int | str | None) -> No
                 stack.append(state)
 
 
-def _by_line(tokens: list[tuple[_TokenType, str]]) -> list[list[Token]]:
-    lines: list[list[Token]] = [[]]
+def _by_line(tokens: list[tuple[_TokenType, str]]) -> list[list[CodeToken]]:
+    lines: list[list[CodeToken]] = [[]]
     for kind, text in tokens:
         name = _kind(kind)
         first, *rest = text.split("\n")

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 from forge_core.text_width import cell_len
 from forge_tui.widgets.transcript.markdown.containers import (
     Container,
-    Item,
     Lead,
+    ListItem,
     markers,
     open_item,
     open_quote,
     spaced,
 )
-from forge_tui.widgets.transcript.markdown.parser import parse
+from forge_tui.widgets.transcript.markdown.markdown_parser import parse
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -42,7 +42,7 @@ _JOINING = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u20
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class SplitPoint:
     """A place in the window's source, and how the rest goes on; at the end of the window that is open."""
 
     line: int
@@ -69,12 +69,12 @@ def window_of(tail: str, is_final: bool) -> tuple[str, bool]:
     return (window[:complete] if WINDOW_CHARS - complete < _LONG_LINE else window), True
 
 
-def find_cut(source: str, tokens: Sequence[Token], lead: Lead) -> Cut:
+def find_split_point(source: str, tokens: Sequence[Token], lead: Lead) -> SplitPoint:
     """Where to cut the block that `source`, a full window, begins with and does not end."""
-    return _Cutter(source, tokens, lead).find(0, len(tokens), 0, ())
+    return _Splitter(source, tokens, lead).find(0, len(tokens), 0, ())
 
 
-class _Cutter:
+class _Splitter:
     def __init__(self, source: str, tokens: Sequence[Token], lead: Lead) -> None:
         self._lines = source.split("\n")
         if not self._lines[-1]:
@@ -83,7 +83,7 @@ class _Cutter:
         self._lead = lead
         self._opening = spaced(self._lines[0])
 
-    def find(self, first: int, last: int, level: int, inside: tuple[Container, ...]) -> Cut:
+    def find(self, first: int, last: int, level: int, inside: tuple[Container, ...]) -> SplitPoint:
         """The cut in the blocks of one level: before the last one, or inside it when it is the only one."""
         blocks = self._starts(first, last, level)
         if not blocks:
@@ -92,8 +92,8 @@ class _Cutter:
         token = self._tokens[at]
         start = token.map[0] if token.map else 0
         if start > 0:
-            is_apart = self._is_blank(start - 1) or not (inside and isinstance(inside[-1], Item))
-            return Cut(start, 0, Lead(inside), int(is_apart))
+            is_apart = self._is_blank(start - 1) or not (inside and isinstance(inside[-1], ListItem))
+            return SplitPoint(start, 0, Lead(inside), int(is_apart))
         end = self._end(at, last)
         match token.type:
             case "bullet_list_open" | "ordered_list_open":
@@ -103,21 +103,21 @@ class _Cutter:
             case "table_open":
                 return self._in_table(at, end, inside)
             case "fence":
-                return Cut(0, 0, Lead(inside), 0, is_fence=True)
+                return SplitPoint(0, 0, Lead(inside), 0, is_fence=True)
             case _:
                 return self._in_text(inside)
 
-    def _in_list(self, first: int, last: int, level: int, inside: tuple[Container, ...]) -> Cut:
+    def _in_list(self, first: int, last: int, level: int, inside: tuple[Container, ...]) -> SplitPoint:
         items = self._starts(first, last, level)
         number = self._number(items[0], inside)
         start = (self._tokens[items[-1]].map or [0])[0]
         if start > 0:
             following = None if number is None else number + len(items) - 1
-            return Cut(start, 0, Lead(inside, number=following), int(self._is_blank(start - 1)))
+            return SplitPoint(start, 0, Lead(inside, number=following), int(self._is_blank(start - 1)))
         item = open_item(self._rest_of_opening(inside))
         if item is None:
             return self._in_text(inside)
-        return self.find(items[-1] + 1, last, level + 1, (*inside, Item(item.marker, number)))
+        return self.find(items[-1] + 1, last, level + 1, (*inside, ListItem(item.marker, number)))
 
     def _number(self, item: int, inside: tuple[Container, ...]) -> int | None:
         """Of a list's first item; one that goes on from an earlier piece is told by the lead."""
@@ -125,32 +125,32 @@ class _Cutter:
         if not info:
             return None
         known = self._lead.containers
-        if len(known) > len(inside) and isinstance(held := known[len(inside)], Item):
+        if len(known) > len(inside) and isinstance(held := known[len(inside)], ListItem):
             return held.number
         if len(known) == len(inside) and self._lead.number is not None:
             return self._lead.number
         return int(info)
 
-    def _in_table(self, at: int, end: int, inside: tuple[Container, ...]) -> Cut:
+    def _in_table(self, at: int, end: int, inside: tuple[Container, ...]) -> SplitPoint:
         rows = [token.map[0] for token in self._tokens[at:end] if token.type == "tr_open" and token.map]
         if len(rows) < 3:
             return self._in_text(inside)
         head = self._lead.head or "".join(f"{line}\n" for line in self._lines[:2])
         widths = self._lead.widths or natural_widths(head + "\n".join(self._lines[2 : rows[-1]]))
-        return Cut(rows[-1], 0, Lead(inside, head=head, widths=widths), 0)
+        return SplitPoint(rows[-1], 0, Lead(inside, head=head, widths=widths), 0)
 
-    def _in_text(self, inside: tuple[Container, ...]) -> Cut:
+    def _in_text(self, inside: tuple[Container, ...]) -> SplitPoint:
         """A cut between lines, or inside a single long one."""
         first = self._lead.added_lines
         for line in range(len(self._lines) - 1, max(first, len(self._lines) - _TRIED), -1):
             is_clear = not self._is_blank(line) and not self._is_blank(line - 1)
             if is_clear and _is_balanced("\n".join(self._lines[first:line])):
-                return Cut(line, 0, Lead(inside), 0)
+                return SplitPoint(line, 0, Lead(inside), 0)
         last = len(self._lines) - 1
         if last > first:
             at = last + 1 if self._is_blank(last) else last
-            return Cut(at, 0, Lead(inside), int(self._is_blank(last - 1)))
-        return Cut(first, _in_line(self._lines[first]), Lead(inside, is_mid_line=True), 0)
+            return SplitPoint(at, 0, Lead(inside), int(self._is_blank(last - 1)))
+        return SplitPoint(first, _in_line(self._lines[first]), Lead(inside, is_mid_line=True), 0)
 
     def _rest_of_opening(self, inside: Sequence[Container]) -> str:
         return self._opening[len(markers(inside)) :]

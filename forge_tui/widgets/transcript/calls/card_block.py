@@ -11,10 +11,10 @@ from typing import Literal
 
 from forge_tui.widgets.blockview.blocks import Block, Passage
 from forge_tui.widgets.blockview.folding import Fold
-from forge_tui.widgets.blockview.rows import NO_LINE, Canvas, Rendered
+from forge_tui.widgets.blockview.rows import NO_LINE, Canvas, RenderedBlock
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 
-Part = Literal["header", "text", "calls", "earlier", "back", "on", "fold", "held"]
+CardPart = Literal["header", "text", "calls", "earlier", "back", "on", "fold", "held"]
 _ON, _BACK = ("on", "calls"), ("back", "earlier")
 """Parts that stand for more of the body or of the calls."""
 HEADER, PREVIEW = 0, -1
@@ -35,7 +35,7 @@ class DrawnPart:
     """What it shows."""
     position: object
     """What its rows depend on besides (see `Canvas.position`)."""
-    rendered: Rendered
+    rendered: RenderedBlock
     """Lines by their numbers on the canvas."""
     handles: list[tuple[int, object]]
     """By row, counted from its first one."""
@@ -58,29 +58,29 @@ def add_part(canvas: Canvas, part: DrawnPart) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Handle:
+class ClickTarget:
     """What the rows from some row on belong to."""
 
-    block: CallBlock
-    part: Part
+    block: CardBlock
+    part: CardPart
 
 
-class CallBlock(Block):
+class CardBlock(Block):
     """A block of a call, alone in the transcript or within another one."""
 
     def __init__(self, fold: Fold) -> None:
         self.fold = fold
-        self.owner: CallBlock | None = None
+        self.owner: CardBlock | None = None
         """The block it stands in."""
-        self.calls = CallList(self)
+        self.calls = CardList(self)
         """The calls that stand in it."""
         self._gap = 1
-        self._neighbour: CallBlock | None = None
-        self._handles: list[tuple[int, Handle]] = []
-        self._held: Handle | None = None
+        self._neighbour: CardBlock | None = None
+        self._handles: list[tuple[int, ClickTarget]] = []
+        self._held: ClickTarget | None = None
         self._passages: list[tuple[int, Passage]] = []
         """From which row on what stands there that can be found."""
-        self._revealed: dict[CallBlock, _Stand] = {}
+        self._revealed: dict[CardBlock, _Stand] = {}
         """How what was unfolded for somebody who looks for something stood before."""
         super().__init__()
 
@@ -112,7 +112,7 @@ class CallBlock(Block):
     def can_unfold(self) -> bool:
         """Whether there is anything to unfold."""
 
-    def lines_of(self, passage: Passage, rendered: Rendered) -> range:
+    def lines_of(self, passage: Passage, rendered: RenderedBlock) -> range:
         at = next((at for at, (_, mark) in enumerate(self._passages) if mark == passage), None)
         if at is None:
             return range(0)
@@ -122,8 +122,8 @@ class CallBlock(Block):
         return range(min(lines), max(lines) + 1) if lines else range(0)
 
     def reveal(self, passage: Passage) -> bool:
-        path: list[CallBlock] = []
-        block = passage.block if isinstance(passage.block, CallBlock) else None
+        path: list[CardBlock] = []
+        block = passage.block if isinstance(passage.block, CardBlock) else None
         while block is not None:
             path.append(block)
             block = block.owner
@@ -167,10 +167,10 @@ class CallBlock(Block):
             self.calls.shown, self.pages_shown = stand.calls, stand.pages
             self.changed()
 
-    def turn_page(self, part: Part) -> Handle | None:
+    def turn_page(self, part: CardPart) -> ClickTarget | None:
         """Shows one page more, on or back; gives what it begins with."""
         block = self.calls.turn_page(is_on=part == "calls")
-        return None if block is None else Handle(block, "header")
+        return None if block is None else ClickTarget(block, "header")
 
     @abstractmethod
     def draw_header(self, canvas: Canvas, styles: TranscriptStyles) -> None:
@@ -180,14 +180,14 @@ class CallBlock(Block):
     def draw_in_list(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         """Adds the rows it takes within another block."""
 
-    def call_ended(self, call: CallBlock) -> None:
+    def call_ended(self, call: CardBlock) -> None:
         """Called when a call within it has ended."""
 
-    def follow(self, neighbour: CallBlock) -> None:
+    def follow(self, neighbour: CardBlock) -> None:
         """Stands right behind another call's block."""
         self._neighbour = neighbour
 
-    def take_place_of(self, other: CallBlock) -> None:
+    def take_place_of(self, other: CardBlock) -> None:
         """Stands where `other` stood."""
         self._gap, self._neighbour = other._gap, other._neighbour
 
@@ -203,11 +203,11 @@ class CallBlock(Block):
         self.changed()
         return True
 
-    def render(self, width: int, styles: TranscriptStyles) -> Rendered:
+    def render(self, width: int, styles: TranscriptStyles) -> RenderedBlock:
         canvas = Canvas(width - 1)
         canvas.gap(self.gap)
         self.draw(canvas, styles)
-        self._handles = [(row, handle) for row, handle in canvas.handles if isinstance(handle, Handle)]
+        self._handles = [(row, handle) for row, handle in canvas.handles if isinstance(handle, ClickTarget)]
         self._passages = [(row, mark) for row, mark in canvas.handles if isinstance(mark, Passage)]
         return canvas.rendered
 
@@ -223,7 +223,7 @@ class CallBlock(Block):
             if self._held is not None:
                 block.changed()
             return self._held is not None
-        self._held = Handle(block, "header")
+        self._held = ClickTarget(block, "header")
         if handle.part in ("text", "held") and block.is_open:
             return False
         return block.set_open(not block.is_open)
@@ -231,12 +231,12 @@ class CallBlock(Block):
     def fold_at(self, row: int) -> bool:
         """Folds or unfolds the innermost block at `row` that can be."""
         handle = self._handle_at(row)
-        block: CallBlock | None = self if handle is None else handle.block
+        block: CardBlock | None = self if handle is None else handle.block
         while block is not None and not block.can_unfold:
             block = block.owner
         if block is None:
             return False
-        self._held = Handle(block, "header")
+        self._held = ClickTarget(block, "header")
         return block.set_open(not block.is_open)
 
     def page_at(self, row: int) -> int:
@@ -252,9 +252,9 @@ class CallBlock(Block):
     def kept_row(self, row: int) -> int:
         return next((at for at, handle in self._handles if handle == self._held), row)
 
-    def _handle_at(self, row: int) -> Handle | None:
+    def _handle_at(self, row: int) -> ClickTarget | None:
         if not self._handles:
-            return Handle(self, "header")
+            return ClickTarget(self, "header")
         return next((handle for at, handle in reversed(self._handles) if at <= row), None)
 
 
@@ -267,28 +267,28 @@ class _Stand:
     pages: range
 
 
-class CallList:
+class CardList:
     """What stands in a card between its header and its output."""
 
-    def __init__(self, owner: CallBlock) -> None:
+    def __init__(self, owner: CardBlock) -> None:
         self._owner = owner
-        self._blocks: list[CallBlock] = []
+        self._blocks: list[CardBlock] = []
         self._first, self._end = 0, _PAGE
         """Which blocks show."""
-        self._drawn: dict[CallBlock, DrawnPart] = {}
+        self._drawn: dict[CardBlock, DrawnPart] = {}
         """Their rows: an event draws only the call again that it changes."""
         self.count = 0
         """Calls; a group counts as many as it holds."""
 
     @property
-    def last(self) -> CallBlock | None:
+    def last(self) -> CardBlock | None:
         return self._blocks[-1] if self._blocks else None
 
-    def append(self, block: CallBlock) -> None:
+    def append(self, block: CardBlock) -> None:
         block.owner = self._owner
         self._blocks.append(block)
 
-    def replace_last(self, block: CallBlock) -> None:
+    def replace_last(self, block: CardBlock) -> None:
         """Puts a group in the place of its first call."""
         block.owner = self._owner
         self._blocks[-1] = block
@@ -297,7 +297,7 @@ class CallList:
         """What can be found in them, in order."""
         return (passage for block in self._blocks for passage in block.passages())
 
-    def show(self, block: CallBlock) -> bool:
+    def show(self, block: CardBlock) -> bool:
         """Shows the page with that block, and those around it; whether it did not show before."""
         at = self._blocks.index(block)
         if self._first <= at < self._end:
@@ -315,7 +315,7 @@ class CallList:
     def shown(self, numbers: range) -> None:
         self._first, self._end = numbers.start, numbers.stop
 
-    def turn_page(self, *, is_on: bool) -> CallBlock | None:
+    def turn_page(self, *, is_on: bool) -> CardBlock | None:
         """Shows as many again, on or back; gives the first of them."""
         if is_on and self._end < len(self._blocks):
             self._end += _PAGE
@@ -330,7 +330,7 @@ class CallList:
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         """Adds the rows of the calls, in order."""
         if self._first:
-            canvas.mark(Handle(self._owner, "earlier"))
+            canvas.mark(ClickTarget(self._owner, "earlier"))
             canvas.decoration([(f"… {self._first:,} before (PageUp)", styles.accent)])
         before, self._drawn = self._drawn, {}
         for block in self._blocks[self._first : self._end]:
@@ -341,14 +341,14 @@ class CallList:
                 add_part(canvas, part)
             self._drawn[block] = part
         if (more := len(self._blocks) - self._end) > 0:
-            canvas.mark(Handle(self._owner, "calls"))
+            canvas.mark(ClickTarget(self._owner, "calls"))
             canvas.decoration([(f"… {more:,} more below (PageDown)", styles.accent)])
 
     def draw_latest(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         """Adds a row for each of the latest calls."""
         self._drawn.clear()
         if (more := len(self._blocks) - _LATEST) > 0:
-            canvas.mark(Handle(self._owner, "text"))
+            canvas.mark(ClickTarget(self._owner, "text"))
             canvas.decoration([(f"… {more:,} before (Ctrl+O)", styles.muted)])
         for block in self._blocks[-_LATEST:]:
             block.draw_header(canvas, styles)
