@@ -21,7 +21,9 @@ from forge_core.llm.client import OpenRouterClient
 from forge_core.llm.endpoints import DEFAULT_MODEL, PROVIDERS, Provider, resolve
 from forge_core.llm.http.payload import build_body
 from forge_core.llm.models import CompletionRequest, Message, TokenUsage, ToolCall
-from forge_core.runtime.provider import llm_factory, provider_facts
+from forge_core.runtime.provider import llm_factory, session_provider
+from forge_core.session.event_channel import EventChannel
+from forge_core.session.provider import SessionProvider
 
 URL = "https://api.acme.test/v1"
 PLAIN = Provider("acme", "Acme", URL, "ACME_API_KEY")
@@ -44,21 +46,21 @@ def client() -> OpenRouterClient:
     return OpenRouterClient("k", URL)
 
 
-def facts(tmp_path: Path) -> dict[str, Any]:
+def abilities_of_session(tmp_path: Path) -> SessionProvider:
     kind = choose_endpoint(URL, DEFAULT_MODEL, {}, {})[0].kind
-    config = ForgeConfig(working_dir=tmp_path, endpoint=Endpoint(kind, URL), model=DEFAULT_MODEL)
-    return provider_facts(config, client())
+    config = ForgeConfig(working_dir=tmp_path, endpoint=Endpoint(kind, URL, "k"), model=DEFAULT_MODEL)
+    return session_provider(config, EventChannel(), "s-1", learns_windows=True)
 
 
 def test_a_plain_provider_has_none_of_the_abilities(registry: Any, tmp_path: Path) -> None:
     registry()
-    found = facts(tmp_path)
-    assert found["provider_label"] == "custom"
-    assert found["known_models"]() == ()
-    assert not {"bill", "refresh"} & found.keys()
-    assert [found[name](DEFAULT_MODEL) for name in ("context_window", "max_output", "output_price")] == [
-        None
-    ] * 3
+    found = abilities_of_session(tmp_path)
+    assert found.label == "custom"
+    assert found.known_models() == ()
+    assert (found.bill, found.refresh) == (None, None)
+    assert found.learn_window is not None
+    numbers = (found.context_window, found.max_output, found.output_price)
+    assert [number(DEFAULT_MODEL) for number in numbers] == [None] * 3
     with pytest.raises(ConfigError, match="No model given"):
         choose_endpoint(URL, None, {}, {})
 
@@ -81,12 +83,12 @@ def test_default_model(registry: Any) -> None:
 
 def test_has_catalogue(registry: Any, tmp_path: Path) -> None:
     provider = registry(has_catalogue=True)
-    found = facts(tmp_path)
-    assert "refresh" in found
-    assert "learn_window" not in found
-    assert found["provider_label"] == "acme"
-    assert found["known_models"]()
-    assert found["context_window"](DEFAULT_MODEL) > 100_000
+    found = abilities_of_session(tmp_path)
+    assert found.refresh is not None
+    assert found.learn_window is None
+    assert found.label == "acme"
+    assert found.known_models()
+    assert (found.context_window(DEFAULT_MODEL) or 0) > 100_000
     usage = TokenUsage(prompt_tokens=1000)
     assert price_at(provider, DEFAULT_MODEL, usage) == OpenRouterLLM(client=client())._price("", usage)
     assert price_at(PLAIN, DEFAULT_MODEL, usage) is None
@@ -95,7 +97,7 @@ def test_has_catalogue(registry: Any, tmp_path: Path) -> None:
 
 def test_reports_bills(registry: Any, tmp_path: Path) -> None:
     registry(reports_bills=True)
-    assert "bill" in facts(tmp_path)
+    assert abilities_of_session(tmp_path).bill is not None
 
 
 @pytest.mark.parametrize("routes", [False, True])
