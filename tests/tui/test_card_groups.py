@@ -151,7 +151,7 @@ def test_an_event_of_a_group_costs_the_same_however_many_calls_it_holds() -> Non
     assert len(rows) == 1 + 100 + 1 and "1,900 more below" in rows[-1]
     assert group.toggle(len(rows) - 1)
     assert len(drawn(group)) == 1 + 200 + 1
-    assert group.kept_row(0) == 101, "what was clicked becomes the first of the new ones"
+    assert group.row_to_keep(0) == 101, "what was clicked becomes the first of the new ones"
 
 
 def test_a_call_s_own_calls_stand_under_it_while_it_runs_and_fold_into_it() -> None:

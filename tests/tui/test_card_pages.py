@@ -46,12 +46,12 @@ def test_every_line_of_a_long_output_can_be_reached_and_the_page_stays_small() -
         if on is None:
             break
         assert block.toggle(on)
-        new = drawn(block)[block.kept_row(on)]
+        new = drawn(block)[block.row_to_keep(on)]
         assert new.removeprefix(" │ ") not in seen, "what was clicked becomes the first new line"
     assert {f"line {n}" for n in range(5_000)} <= seen
     back = next(at for at, row in enumerate(drawn(block)) if "earlier lines" in row)
     assert block.toggle(back)
-    assert drawn(block)[block.kept_row(back)].endswith("line 4399")
+    assert drawn(block)[block.row_to_keep(back)].endswith("line 4399")
     last = len(drawn(block)) - 1
     assert "fold" in drawn(block)[last] and block.toggle(last)
     assert len(drawn(block)) == 1
@@ -105,10 +105,10 @@ def test_pages_of_any_sizes_hold_each_item_once() -> None:
         ]
         pages = Pages(sizes)
         seen = set(range(pages.first, pages.end))
-        while pages.go_on():
+        while pages.show_next():
             seen |= set(range(pages.first, pages.end))
         assert seen == set(range(len(sizes))) and pages.lines_after == 0
-        while pages.go_back():
+        while pages.show_previous():
             assert pages.first < pages.end
         assert pages.first == pages.lines_before == 0
 

@@ -81,7 +81,7 @@ def test_unfolded_it_stands_between_its_calls_and_unfolds_to_its_text() -> None:
     assert drawn(group)[2:5] == [" │ ▾ Thought for 5.0 s (~3 tokens)", " │   first", " │   second"]
     assert not group.toggle(3), "what is unfolded is text, as it is outside of a group"
     assert group.fold_at(3), "the key folds it from there too"
-    assert group.kept_row(3) == 2
+    assert group.row_to_keep(3) == 2
     assert len(drawn(group)) == 4
 
 

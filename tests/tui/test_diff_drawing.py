@@ -282,6 +282,6 @@ def test_the_mouse_finds_the_line_of_the_column_it_is_over() -> None:
     row = picture.rows[number]
     for text in ("old", "new"):
         x = row_text(row).index(text)
-        spot = selecting.spot_at(layout, 0, number, x)
+        spot = selecting.position_at(layout, 0, number, x)
         assert picture.lines[spot.line].strip() == text
         assert picture.lines[spot.line][spot.at] == text[0]

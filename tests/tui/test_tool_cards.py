@@ -183,7 +183,7 @@ async def test_lines_are_counted_of_the_whole_output_and_not_of_what_the_model_r
     run.set_open(True)
     text = "\n".join(drawn(run, 200))
     assert "4,800 more lines (PageDown)" in text
-    while run.turn_page("on") is not None:
+    while run.turn_page("next_page") is not None:
         run.changed()
     rows = drawn(run, 200)
     shown = sum("of many" in row for row in rows[1:])

@@ -195,14 +195,14 @@ def test_waiting_for_the_person_is_no_time_of_the_call() -> None:
     layout = Layout()
     layout.configure(60, 20, STYLES)
     conversation = TranscriptBuilder(layout)
-    conversation.calls.stop_clock("1")  # the question may be there before the call's start has come
+    conversation.calls.pause_clock("1")  # the question may be there before the call's start has come
     conversation.apply(tool_started("bash", "1", command="make"))
     conversation.apply(tool_started("bash", "2", command="lint"))
     assert conversation.tick(130.0)
     asked, other = layout.blocks
     assert drawn(asked) == [" ● Run make"]
     assert drawn(other)[-1].endswith("30 s")
-    conversation.calls.go_on_clock("1", 140.0)
+    conversation.calls.resume_clock("1", 140.0)
     assert conversation.tick(143.0)
     assert drawn(asked)[0].endswith(" 3 s")
     assert drawn(other)[-1].endswith("43 s")

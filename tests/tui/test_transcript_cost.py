@@ -77,7 +77,7 @@ class History:
             self.apply(said("# An answer\n\nin *two* parts\n"))
             self.apply(call_ended())
         for _ in range(20):
-            self.conversation.answers[0].turn()
+            self.conversation.answers[0].toggle_raw()
             self.frame()
 
     def fold_all(self) -> None:

@@ -38,15 +38,15 @@ def test_the_raw_view_is_the_source_line_by_line() -> None:
     layout, conversation = talk(SOURCE)
     conversation.apply(call_ended())
     shown = raw_rows(layout)
-    conversation.answers[0].turn()
+    conversation.answers[0].toggle_raw()
     assert raw_rows(layout) == SOURCE.rstrip("\n").expandtabs(4).split("\n")
-    conversation.answers[0].turn()
+    conversation.answers[0].toggle_raw()
     assert raw_rows(layout) == shown
 
 
 def test_the_raw_view_goes_on_while_the_answer_comes() -> None:
     layout, conversation = talk(SOURCE[:40])
-    conversation.answers[0].turn()
+    conversation.answers[0].toggle_raw()
     for at in range(40, len(SOURCE), 11):
         conversation.apply(said(SOURCE[at : at + 11]))
         conversation.flush()
@@ -59,7 +59,7 @@ def test_the_raw_view_goes_on_while_the_answer_comes() -> None:
 def test_a_raw_line_is_copied_with_its_tabs() -> None:
     layout, conversation = talk("```\na\tb\n```\n")
     conversation.apply(call_ended())
-    conversation.answers[0].turn()
+    conversation.answers[0].toggle_raw()
     rendered = layout.rendered(0)
     assert [rendered.originals.get(n, line) for n, line in enumerate(rendered.lines)] == [
         "```",
@@ -74,7 +74,7 @@ def test_other_answers_stay_as_they_are() -> None:
     conversation.add(UserBlock("next"))
     conversation.apply(said("**two**"))
     conversation.apply(call_ended())
-    conversation.answers[1].turn()
+    conversation.answers[1].toggle_raw()
     assert [row for row in raw_rows(layout) if row] == ["one", "next", "**two**"]
 
 
@@ -146,5 +146,5 @@ async def test_the_key_writes_nothing_as_any_terminal_sends_it(tmp_path: Path) -
         for turns, sent in enumerate((b"\x1br", b"\x1b[114;3u"), 1):
             for key in TerminalInput().feed(sent):
                 app.post_message(key)
-            await until(pilot, lambda turns=turns: transcript.answers[0].turns == turns)
+            await until(pilot, lambda turns=turns: transcript.answers[0].toggles == turns)
             assert app.chat.composer.text == ""

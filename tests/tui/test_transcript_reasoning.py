@@ -52,7 +52,7 @@ def test_a_click_on_its_line_folds_it_again_and_one_on_its_text_does_nothing() -
     assert not block.toggle(2)
     assert block.is_open
     assert block.fold_at(5), "the key folds it from anywhere"
-    assert block.kept_row(5) == 1
+    assert block.row_to_keep(5) == 1
     assert drawn(block)[1:] == [" ▸ Thought for 12 s (~39 tokens)"]
     narrow = block.render(12, STYLES)
     assert len(narrow.rows) > 2

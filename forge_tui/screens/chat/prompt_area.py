@@ -78,14 +78,14 @@ class PromptArea:
 
         The clock of the tool call is stopped meanwhile. A cancelled wait removes the prompt.
         """
-        self._transcript().stop_clock(request.call_id)
+        self._transcript().pause_clock(request.call_id)
         self._count(+1)
         try:
             async with self._turn:
                 return await self._reply_of(self._make_prompt(request))
         finally:
             self._count(-1)
-            self._transcript().go_on_clock(request.call_id)
+            self._transcript().resume_clock(request.call_id)
 
     def _count(self, change: int) -> None:
         """Count the requests without a reply; the prompt shows how many wait behind it."""

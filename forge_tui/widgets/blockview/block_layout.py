@@ -46,7 +46,7 @@ class TextPosition:
 class TopAnchor:
     """What stands at the top of the screen, by its text."""
 
-    spot: TextPosition
+    position: TextPosition
     """The first character of the first row with text, or the end of the last one where none follows; its line
     is NO_LINE where the block has no text."""
     above: int
@@ -67,11 +67,11 @@ def anchor_at(rows: Sequence[Row], block: int, row: int, shape: object) -> TopAn
     return TopAnchor(TextPosition(block, rows[number].line, at), number - row, (block, row), shape)
 
 
-def row_of_anchor(rows: Sequence[Row], hold: TopAnchor) -> int:
+def row_of_anchor(rows: Sequence[Row], anchor: TopAnchor) -> int:
     """The row that now shows what was held."""
-    if hold.spot.line == NO_LINE:
-        return min(hold.top[1], max(0, len(rows) - 1))
-    row = row_of(rows, hold.spot.line, hold.spot.at) - hold.above
+    if anchor.position.line == NO_LINE:
+        return min(anchor.top[1], max(0, len(rows) - 1))
+    row = row_of(rows, anchor.position.line, anchor.position.at) - anchor.above
     return min(max(0, row), max(0, len(rows) - 1))
 
 
@@ -111,7 +111,7 @@ class RowCache:
         self._entries.move_to_end(block)
         return entry.rendered
 
-    def put(self, block: Block, key: RenderKey, new: RenderedBlock, least: int) -> None:
+    def store(self, block: Block, key: RenderKey, new: RenderedBlock, least: int) -> None:
         """Keeps new rows, with the old ones in them wherever they show the same: those are not painted again.
 
         So many blocks are kept at least, however long they are.
@@ -128,7 +128,7 @@ class RowCache:
             _, dropped = self._entries.popitem(last=False)
             self._rows -= len(dropped.rendered.rows)
 
-    def hand_on(self, old: Block, blocks: Sequence[Block]) -> None:
+    def transfer(self, old: Block, blocks: Sequence[Block]) -> None:
         """`blocks` stand in the place of `old`: its rows go on as far as the first of them shows the same."""
         entry = self._entries.pop(old, None)
         if entry is not None and blocks:
@@ -171,9 +171,9 @@ class Layout:
         self._heights = Heights()
         self._cache = RowCache()
         self._top = (0, 0)
-        self._hold: TopAnchor | None = None
+        self._anchor: TopAnchor | None = None
         """The text at the top; None when the person has moved since the last frame."""
-        self._spots: WeakSet[TextPosition] = WeakSet()
+        self._positions: WeakSet[TextPosition] = WeakSet()
         self._landmarks: list[int] = []
         self._width = 80
         self._height = 24
@@ -191,29 +191,29 @@ class Layout:
 
     def replace(self, index: int, blocks: Sequence[Block]) -> None:
         """Puts `blocks` in the place of block `index`: the open part of an answer has become them."""
-        self._cache.hand_on(self.blocks[index], blocks)
+        self._cache.transfer(self.blocks[index], blocks)
         self.blocks[index : index + 1] = blocks
         self._heights.truncate(index)  # an open part is near the end: what follows it is little
         for block in self.blocks[index:]:
             self._heights.append(self._known_height(block))
         first = bisect_left(self._landmarks, index)
         self._landmarks[first:] = [at for at in range(index, len(self.blocks)) if self.blocks[at].is_landmark]
-        self._move_spots(index, len(blocks))
+        self._move_positions(index, len(blocks))
 
     def clear(self) -> None:
         self.blocks.clear()
         self._heights = Heights()
         self._cache.clear()
         self._top = (0, 0)
-        self._hold = None
-        self._spots.clear()
+        self._anchor = None
+        self._positions.clear()
         self._landmarks.clear()
         self.follows_end = True
 
-    def keep(self, spot: TextPosition) -> TextPosition:
-        """Moves this spot with its text from now on, for as long as somebody else holds it."""
-        self._spots.add(spot)
-        return spot
+    def track(self, position: TextPosition) -> TextPosition:
+        """Moves this position with its text from now on, for as long as somebody else holds it."""
+        self._positions.add(position)
+        return position
 
     def rendered(self, index: int) -> RenderedBlock:
         """Block `index` as rows, its height now known."""
@@ -224,7 +224,7 @@ class Layout:
         if known is not None:
             return known
         new = block.render(self._width, self._styles)
-        self._cache.put(block, key, new, least=self._height)
+        self._cache.store(block, key, new, least=self._height)
         self._heights.set(index, len(new.rows))
         return new
 
@@ -235,9 +235,9 @@ class Layout:
         places = self._from_end() if self.follows_end else self._from_top()
         if places:
             self._top = places[0]
-            if self._hold is None or self._hold.top != self._top:
-                self._hold = None
-                self._hold = self._hold_top()
+            if self._anchor is None or self._anchor.top != self._top:
+                self._anchor = None
+                self._anchor = self._anchor_at_top()
         rows: list[Row] = []
         last, of_block = -1, rows
         for block, row in places:
@@ -250,7 +250,7 @@ class Layout:
         """Moves the window by `delta` rows, exactly, whatever was estimated."""
         if not self.blocks:
             return
-        self._find_hold()
+        self._find_anchor()
         block, row = self._top
         row += delta
         while row < 0 and block > 0:
@@ -270,13 +270,13 @@ class Layout:
 
     def move_to(self, block: int, row: int) -> None:
         """Puts a row at the top, or as near to it as the end allows."""
-        self._top, self._hold = (block, row), None
-        self.settle()
+        self._top, self._anchor = (block, row), None
+        self.follow_if_at_end()
 
     def move_to_line(self, block: int, line: int, at: int) -> None:
         """Brings a character into view: not at all where it shows already, else a third down."""
         if not self.follows_end:
-            self._find_hold()
+            self._find_anchor()
         row = row_of(self.rendered(block).rows, line, at)
         places = self._from_end() if self.follows_end else self._from_top()
         if (block, row) not in places:
@@ -299,40 +299,40 @@ class Layout:
         block = self._landmarks[index]
         return block, self.blocks[block].gap
 
-    def place(self) -> TopAnchor | None:
-        """What is at the top now, to go back to; None for the end."""
-        return None if self.follows_end or not self.blocks else self._hold_top()
+    def top_anchor(self) -> TopAnchor | None:
+        """Return what is at the top now, for `restore`; None for the end."""
+        return None if self.follows_end or not self.blocks else self._anchor_at_top()
 
-    def go_back(self, place: TopAnchor | None) -> None:
-        """Shows again what `place()` gave."""
-        self.follows_end = place is None
-        if place is not None and self.blocks:
-            self._hold, place.shape = place, None
-            self._find_hold()
-            self.settle()
+    def restore(self, anchor: TopAnchor | None) -> None:
+        """Show again what `top_anchor()` returned."""
+        self.follows_end = anchor is None
+        if anchor is not None and self.blocks:
+            self._anchor, anchor.shape = anchor, None
+            self._find_anchor()
+            self.follow_if_at_end()
 
-    def can_lose(self, count: int) -> bool:
+    def can_remove_last(self, count: int) -> bool:
         """Whether the last `count` blocks can go without a move of what shows: the end is followed, or there
         are enough rows below the window."""
         if self.follows_end or not self.blocks:
             return True
-        self._find_hold()
+        self._find_anchor()
         block, below = self._top[0], -self._top[1]
         while block < len(self.blocks) - count and below < self._height:
             below += len(self.rendered(block).rows)
             block += 1
         return below >= self._height
 
-    def stay(self) -> None:
+    def stop_following(self) -> None:
         """Holds what is at the top, though something below is about to change its height."""
         self.follows_end = False
 
-    def put(self, block: int, row: int, y: int) -> None:
+    def scroll_to(self, block: int, row: int, y: int) -> None:
         """Brings a row of a block to row `y` of the window, or as near as there are rows above it."""
-        self._top, self._hold = (block, max(0, min(row, len(self.rendered(block).rows) - 1))), None
+        self._top, self._anchor = (block, max(0, min(row, len(self.rendered(block).rows) - 1))), None
         self.scroll(-y)
 
-    def settle(self) -> None:
+    def follow_if_at_end(self) -> None:
         """Follow the end again if the window is at it."""
         if not self.blocks:
             self.follows_end = True
@@ -355,7 +355,7 @@ class Layout:
         return places[::-1]
 
     def _from_top(self) -> list[tuple[int, int]]:
-        self._find_hold()
+        self._find_anchor()
         block, row = self._top
         row = min(row, max(0, len(self.rendered(block).rows) - 1))
         places: list[tuple[int, int]] = []
@@ -365,37 +365,39 @@ class Layout:
             block, row = block + 1, 0
         return places if len(places) >= self._height else self._from_end()
 
-    def _hold_top(self) -> TopAnchor:
-        self._find_hold()
+    def _anchor_at_top(self) -> TopAnchor:
+        self._find_anchor()
         block, row = self._top
-        hold = anchor_at(self.rendered(block).rows, block, row, self._shape(self.blocks[block]))
-        self.keep(hold.spot)
-        return hold
+        anchor = anchor_at(self.rendered(block).rows, block, row, self._shape(self.blocks[block]))
+        self.track(anchor.position)
+        return anchor
 
-    def _find_hold(self) -> None:
+    def _find_anchor(self) -> None:
         """Finds the text at the top again where its block has changed. It stays held by the same character,
         so that a width and back again is no move."""
         self._top = (min(self._top[0], len(self.blocks) - 1), self._top[1])
-        hold = self._hold
-        if hold is None or hold.shape == self._shape(self.blocks[self._top[0]]):
+        anchor = self._anchor
+        if anchor is None or anchor.shape == self._shape(self.blocks[self._top[0]]):
             return
-        block = min(hold.spot.block, len(self.blocks) - 1)
-        self._top = hold.top = (block, row_of_anchor(self.rendered(block).rows, hold))
-        hold.shape = self._shape(self.blocks[block])
+        block = min(anchor.position.block, len(self.blocks) - 1)
+        self._top = anchor.top = (block, row_of_anchor(self.rendered(block).rows, anchor))
+        anchor.shape = self._shape(self.blocks[block])
 
-    def _move_spots(self, index: int, count: int) -> None:
-        """Block `index` has become `count` blocks: finds each spot's text in them."""
-        for spot in self._spots:
-            if spot.block > index:
-                spot.block += count - 1
-            elif spot.block == index and not count:
-                spot.block, spot.line, spot.at = max(0, index - 1), 0, 0
-            elif spot.block == index:
+    def _move_positions(self, index: int, count: int) -> None:
+        """Block `index` has become `count` blocks: finds each position's text in them."""
+        for position in self._positions:
+            if position.block > index:
+                position.block += count - 1
+            elif position.block == index and not count:
+                position.block, position.line, position.at = max(0, index - 1), 0, 0
+            elif position.block == index:
                 last = index + count - 1
-                while spot.block < last and spot.line >= (lines := len(self.rendered(spot.block).lines)):
-                    spot.block, spot.line = spot.block + 1, spot.line - lines
-        if self._hold is not None:
-            self._hold.shape = None
+                while position.block < last and position.line >= (
+                    lines := len(self.rendered(position.block).lines)
+                ):
+                    position.block, position.line = position.block + 1, position.line - lines
+        if self._anchor is not None:
+            self._anchor.shape = None
 
     def _shape(self, block: Block) -> tuple[int, int, int]:
         return block.revision, block.gap, self._width

@@ -173,12 +173,12 @@ class BlockView(ScrollView):
     def toggle_at(self, y: int, act: Callable[[], bool]) -> bool:
         """Fold or unfold something at row `y`, where its first row then stays; return whether it changed."""
         block, number = self.frame.places[y]
-        self.model.stay()
+        self.model.stop_following()
         has_changed = act()
         if has_changed:
-            self.model.rendered(block)  # `kept_row` is known once the block is rendered
-            self.model.put(block, self.model.blocks[block].kept_row(number), y)
-        self.model.settle()
+            self.model.rendered(block)  # `row_to_keep` is known once the block is rendered
+            self.model.scroll_to(block, self.model.blocks[block].row_to_keep(number), y)
+        self.model.follow_if_at_end()
         self.show()
         return has_changed
 

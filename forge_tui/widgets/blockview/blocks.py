@@ -104,7 +104,7 @@ class Block(ABC):
         """Takes back what the last click did, where it was the first of two."""
         return self.toggle(0)
 
-    def kept_row(self, row: int) -> int:
+    def row_to_keep(self, row: int) -> int:
         """The row that is now to stand where `row` stood before it folded or unfolded."""
         return row
 

@@ -55,7 +55,7 @@ class Finder:
 
     def begin(self) -> None:
         """Remember what is shown now: the view returns to it when nothing is kept."""
-        self._origin = self._view.model.place()
+        self._origin = self._view.model.top_anchor()
         if self._follow_timer is None:
             self._follow_timer = self._view.set_interval(_FOLLOW_S, self._follow)
 
@@ -69,7 +69,7 @@ class Finder:
         self.cancel()
         self.search.forget()
         self._show_status()
-        self._view.move(self._view.model.settle if is_kept else self._return)
+        self._view.move(self._view.model.follow_if_at_end if is_kept else self._return)
         self._view.refresh()
 
     def find(self, needle: str) -> None:
@@ -104,7 +104,7 @@ class Finder:
         self._step(1)
 
     def _return(self) -> None:
-        self._view.model.go_back(self._origin)
+        self._view.model.restore(self._origin)
 
     def _end_of_view(self) -> tuple[int, int, int]:
         frame = self._view.frame
@@ -163,11 +163,11 @@ class Finder:
         self._step_from(self.current, direction)
         self._show_status()
 
-    def _step_from(self, spot: TextPosition, direction: int) -> None:
-        block, passages = spot.block, list(self.search.passages(spot.block))
+    def _step_from(self, position: TextPosition, direction: int) -> None:
+        block, passages = position.block, list(self.search.passages(position.block))
         at = -1 if direction > 0 else len(passages)
         if self._passage in passages:
-            here = (spot.line, spot.at)
+            here = (position.line, position.at)
             places = self._places(block, self._passage)
             rest = [place for place in places if (place[:2] < here if direction < 0 else place[:2] > here)]
             if rest:
@@ -207,10 +207,10 @@ class Finder:
     def _go_to(self, block: int, passage: Passage, place: tuple[int, int, int]) -> None:
         line, start, _end = place
         self._passage = passage
-        self.current = self._view.model.keep(TextPosition(block, line, start))
+        self.current = self._view.model.track(TextPosition(block, line, start))
 
         def go() -> None:
-            self._view.model.stay()
+            self._view.model.stop_following()
             self._view.model.move_to_line(block, line, start)
 
         self._view.move(go)
@@ -237,12 +237,12 @@ class Finder:
             status = f"{self._number(self.current):,}/{search.total:,}"
         self._view.find_status = status
 
-    def _number(self, spot: TextPosition) -> int:
+    def _number(self, position: TextPosition) -> int:
         """Return the number of the current match among all."""
-        number, here = self.search.before(spot.block), (spot.line, spot.at)
-        for passage, count in self.search.passages(spot.block).items():
+        number, here = self.search.before(position.block), (position.line, position.at)
+        for passage, count in self.search.passages(position.block).items():
             if passage == self._passage:
-                places = self._places(spot.block, passage)
+                places = self._places(position.block, passage)
                 return number + min(count, max(1, sum(place[:2] <= here for place in places)))
             number += count
         return max(1, number)

@@ -51,15 +51,15 @@ class Fold:
         self._put(is_open)
         return True
 
-    def become(self, *, is_usually_open: bool) -> None:
+    def set_default(self, *, is_usually_open: bool) -> None:
         """Unfolds or folds it for good: that is how it usually is from now on."""
         self._put(is_usually_open, is_usually_open)
 
-    def another(self) -> Fold:
+    def sibling(self) -> Fold:
         """A new one that is folded and unfolded together with the same others."""
         return Fold(self._all)
 
-    def leave(self) -> None:
+    def detach(self) -> None:
         """From now on it folds by itself: its card has gone into another."""
         is_open = self.is_open
         if self._all is not None:

@@ -78,8 +78,8 @@ class Mouse:
             self._pressed = self._pressed_behind = view.selected.anchor
             self._extend(event.x, event.y)
             return
-        self._pressed = view.model.keep(self._spot(event.x, event.y))
-        self._pressed_behind = view.model.keep(self._spot(event.x, event.y, behind=True))
+        self._pressed = view.model.track(self._position_at(event.x, event.y))
+        self._pressed_behind = view.model.track(self._position_at(event.x, event.y, behind=True))
 
     def move(self, event: events.MouseMove) -> None:
         before, self.pointer = self.pointer, (event.x, event.y)
@@ -112,15 +112,17 @@ class Mouse:
         """Select from where the button went down to this cell, both cells included."""
         if self._pressed is None or self._pressed_behind is None or not self._view.model.blocks:
             return
-        head = self._spot(x, y)
+        head = self._position_at(x, y)
         if head.order >= self._pressed.order:
-            chosen = TextSelection(self._pressed, self._view.model.keep(self._spot(x, y, behind=True)))
+            chosen = TextSelection(
+                self._pressed, self._view.model.track(self._position_at(x, y, behind=True))
+            )
         else:
-            chosen = TextSelection(self._pressed_behind, self._view.model.keep(head))
+            chosen = TextSelection(self._pressed_behind, self._view.model.track(head))
         self._has_dragged = True
         self._view.select(chosen)
 
-    def _spot(self, x: int, y: int, *, behind: bool = False) -> TextPosition:
+    def _position_at(self, x: int, y: int, *, behind: bool = False) -> TextPosition:
         """Return the character at a cell; outside of the rows, the nearest one."""
         self._view.show()
         places = self._view.frame.places
@@ -132,7 +134,7 @@ class Mouse:
         else:
             block, number = places[max(0, y)]
             x = 0 if y < 0 else x
-        return selecting.spot_at(self._view.model, block, number, max(0, x), behind=behind)
+        return selecting.position_at(self._view.model, block, number, max(0, x), behind=behind)
 
     # Past the edges
 
@@ -179,20 +181,20 @@ class Mouse:
         if event.chain == 1:
             self._clicked = None
             if place is not None and not self._has_dragged and not self._had_selection:
-                spot = view.model.keep(self._spot(event.x, event.y))
+                position = view.model.track(self._position_at(event.x, event.y))
                 block = view.model.blocks[place[0]]
                 has_folded = view.toggle_at(event.y, lambda: block.toggle(place[1]))
-                self._clicked = spot, block if has_folded else None
+                self._clicked = position, block if has_folded else None
             return
         if self._clicked is None:
             return
-        spot, folded = self._clicked
+        position, folded = self._clicked
         if folded is not None:  # the first of two clicks was not meant to fold: undo it
             # Folding may have left fewer rows than there were.
             view.toggle_at(min(event.y, len(view.frame.places) - 1), folded.toggle_back)
-            self._clicked = spot, None
-        view.select(selecting.line_at(view.model, spot) if event.chain == 3 else None)
+            self._clicked = position, None
+        view.select(selecting.line_at(view.model, position) if event.chain == 3 else None)
         if event.chain == 2:
-            view.select(selecting.word_at(view.model, spot))
+            view.select(selecting.word_at(view.model, position))
         if view.selected is not None:
             view.announce_selection()

@@ -200,7 +200,7 @@ class Canvas:
     def __init__(self, width: int, gutter: Sequence[Segment] = (), measure: int | None = None) -> None:
         """`measure`: cells beyond which text is wrapped though there is room; filled rows are not."""
         self.rendered = RenderedBlock()
-        self.handles: list[tuple[int, object]] = []
+        self.marks: list[tuple[int, object]] = []
         """From which row on the rows belong to what: see `mark`."""
         self._width = width
         self._measure = measure or max(8, width)
@@ -251,9 +251,9 @@ class Canvas:
             if around is not None:
                 self._prefixes.append(around)
 
-    def mark(self, handle: object) -> None:
-        """The rows from here on belong to `handle`: what a click on them means."""
-        self.handles.append((len(self.rendered.rows), handle))
+    def mark(self, value: object) -> None:
+        """The rows from here on belong to `value`: what a click on them means."""
+        self.marks.append((len(self.rendered.rows), value))
 
     def gap(self, count: int = 1) -> None:
         """Adds empty rows (with the decoration of the part they stand in)."""

@@ -1,8 +1,8 @@
-"""What is selected in a transcript: between two characters of its text, whatever rows they stand in.
+"""The selection in a view: from one character of its text to another, whatever rows they are on.
 
-Textual's own way of selecting asks for the text behind every cell and knows widgets by their lines on the
-screen. Here both ends are spots that the layout moves with their text: rows above may change, the width may,
-and an answer may still be growing.
+Textual's own selection asks for the text at every cell, and identifies text by widget and line on the screen.
+Here both ends are positions that the layout moves with their text: rows above may change, the width may
+change, and an answer may still be growing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WORD = re.compile(r"[\w./:@~+-]+|\S")
 
 @dataclass(frozen=True, slots=True)
 class TextSelection:
-    """The text from one spot to another, the later one's character not included."""
+    """The text from one position to another, the later one's character not included."""
 
     anchor: TextPosition
     """Where the selecting began."""
@@ -32,7 +32,7 @@ class TextSelection:
 
     @property
     def ends(self) -> tuple[TextPosition, TextPosition]:
-        """Both spots, the first one first."""
+        """Both positions, the first one first."""
         ordered = self.anchor.order <= self.head.order
         return (self.anchor, self.head) if ordered else (self.head, self.anchor)
 
@@ -50,7 +50,7 @@ class TextSelection:
         return start, end
 
 
-def spot_at(layout: Layout, block: int, number: int, x: int, *, behind: bool = False) -> TextPosition:
+def position_at(layout: Layout, block: int, number: int, x: int, *, behind: bool = False) -> TextPosition:
     """The character at cell `x` of a row, or the one behind it; where the row has no text of its own, the
     nearest after it."""
     rendered = layout.rendered(block)
@@ -74,19 +74,19 @@ def end_of(layout: Layout, block: int) -> TextPosition:
     return TextPosition(block, max(0, len(lines) - 1), len(lines[-1]) if lines else 0)
 
 
-def side_of(layout: Layout, chosen: TextSelection) -> Side:
+def side_of(layout: Layout, selection: TextSelection) -> Side:
     """The version of a file whose lines a selection takes: the old one where it began in a line of it."""
     if not layout.blocks:
         return "new"
-    block = min(chosen.anchor.block, len(layout.blocks) - 1)
-    return layout.rendered(block).sides.get(chosen.anchor.line) or "new"
+    block = min(selection.anchor.block, len(layout.blocks) - 1)
+    return layout.rendered(block).sides.get(selection.anchor.line) or "new"
 
 
-def highlighted(row: Row, block: int, chosen: TextSelection, side: Side, style: Style) -> list[Segment]:
+def highlighted(row: Row, block: int, selection: TextSelection, side: Side, style: Style) -> list[Segment]:
     """The row's segments with the selected characters in `style`; `side` as of `side_of`."""
     segments = row.segments
     for part in row.parts:
-        span = None if part.line == NO_LINE else chosen.span(block, part.line, part.end)
+        span = None if part.line == NO_LINE else selection.span(block, part.line, part.end)
         if span is not None and part.side in ("", side):
             segments = overlaid(segments, part, *span, style)
     return segments
@@ -101,44 +101,49 @@ def overlaid(segments: list[Segment], part: Row, start: int, end: int, style: St
     return list(_overlaid(segments, first + shift, last + shift, style))
 
 
-def selected_text(layout: Layout, chosen: TextSelection) -> str:
+def selected_text(layout: Layout, selection: TextSelection) -> str:
     """The selected text as logical lines: unwrapped, without decoration; a list keeps its markers."""
-    if not layout.blocks or chosen.is_empty:
+    if not layout.blocks or selection.is_empty:
         return ""
-    first, last = chosen.ends
-    side = side_of(layout, chosen)
+    first, last = selection.ends
+    side = side_of(layout, selection)
     parts: list[str] = []
     for block in range(first.block, min(last.block, len(layout.blocks) - 1) + 1):
-        text = "\n".join(_selected_lines(layout.rendered(block), block, chosen, side))
+        text = "\n".join(_selected_lines(layout.rendered(block), block, selection, side))
         if parts and layout.blocks[block].gap:
             parts.append("")
         parts.append(text)
     return "\n".join(parts)
 
 
-def word_at(layout: Layout, spot: TextPosition) -> TextSelection | None:
+def word_at(layout: Layout, position: TextPosition) -> TextSelection | None:
     """The word at a character, or None where there is none."""
-    lines = layout.rendered(spot.block).lines
-    for match in _WORD.finditer(lines[spot.line] if spot.line < len(lines) else ""):
-        if match.start() <= spot.at < match.end():
-            return _part_of_line(layout, spot, match.start(), match.end())
+    lines = layout.rendered(position.block).lines
+    for match in _WORD.finditer(lines[position.line] if position.line < len(lines) else ""):
+        if match.start() <= position.at < match.end():
+            return _part_of_line(layout, position, match.start(), match.end())
     return None
 
 
-def line_at(layout: Layout, spot: TextPosition) -> TextSelection:
+def line_at(layout: Layout, position: TextPosition) -> TextSelection:
     """A whole logical line: a paragraph."""
-    lines = layout.rendered(spot.block).lines
-    return _part_of_line(layout, spot, 0, len(lines[spot.line]) if spot.line < len(lines) else 0)
+    lines = layout.rendered(position.block).lines
+    return _part_of_line(layout, position, 0, len(lines[position.line]) if position.line < len(lines) else 0)
 
 
-def _part_of_line(layout: Layout, spot: TextPosition, start: int, end: int) -> TextSelection:
-    anchor, head = TextPosition(spot.block, spot.line, start), TextPosition(spot.block, spot.line, end)
-    return TextSelection(layout.keep(anchor), layout.keep(head))
+def _part_of_line(layout: Layout, position: TextPosition, start: int, end: int) -> TextSelection:
+    anchor, head = (
+        TextPosition(position.block, position.line, start),
+        TextPosition(position.block, position.line, end),
+    )
+    return TextSelection(layout.track(anchor), layout.track(head))
 
 
-def _selected_lines(rendered: RenderedBlock, block: int, chosen: TextSelection, side: Side) -> Iterator[str]:
+def _selected_lines(
+    rendered: RenderedBlock, block: int, selection: TextSelection, side: Side
+) -> Iterator[str]:
     for number, shown in enumerate(rendered.lines):
-        span = chosen.span(block, number, len(shown))
+        span = selection.span(block, number, len(shown))
         if span is None or rendered.sides.get(number, side) != side:
             continue
         start, end = span

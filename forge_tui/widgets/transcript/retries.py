@@ -31,7 +31,7 @@ class DiscardedAnswer:
         self._is_repeated = False
         self._current = []
 
-    def brought(self, part: AnswerText | ReasoningBlock) -> None:
+    def add(self, part: AnswerText | ReasoningBlock) -> None:
         """The current call has begun this."""
         self._current.append(part)
 
@@ -40,7 +40,7 @@ class DiscardedAnswer:
         self._is_repeated = True
         for part in self._current:
             if isinstance(part, AnswerText):
-                part.is_void = True
+                part.is_discarded = True
         self._void += self._current
         self._current = []
 

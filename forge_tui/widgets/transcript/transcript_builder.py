@@ -71,7 +71,7 @@ class TranscriptBuilder:
             self._follow_retry(self._retry, event)
         match event:
             case LLMStart():
-                self.calls.turn_went_on()
+                self.calls.turn_continued()
                 self._discarded.call_started()
             case LLMChunk(kind="answer", text=text) if text:
                 self._finish_reasoning(event.timestamp)
@@ -79,7 +79,7 @@ class TranscriptBuilder:
                     self._discarded.remove()
                     self._answer = AnswerBuilder()
                     self.answers.append(self._answer.text)
-                    self._discarded.brought(self._answer.text)
+                    self._discarded.add(self._answer.text)
                 self._answer.feed(text)
             case LLMChunk(kind="reasoning", text=text) if text:
                 self._reason(text, event.timestamp)
@@ -213,7 +213,7 @@ class TranscriptBuilder:
             self.finish_text(now)
             self._discarded.remove()
             self._reasoning = ReasoningBlock(now, self.thinking, self.calls.folding)
-            self._discarded.brought(self._reasoning)
+            self._discarded.add(self._reasoning)
             self.add(self._reasoning)
         self._reasoning.feed(safe_text(text))
 

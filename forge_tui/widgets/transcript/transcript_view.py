@@ -31,27 +31,27 @@ class Transcript(BlockView):
         super().__init__()
         self.clock: Callable[[], float] = time.time
         """What the times of running cards are told by; the events' time stamps are of the same clock."""
-        self._conversation = TranscriptBuilder(self.model)
-        self._conversation.show_thinking(thinking)
+        self._builder = TranscriptBuilder(self.model)
+        self._builder.show_thinking(thinking)
         self._flush_handle: asyncio.Handle | None = None
         self._pacer = FramePacer(time.monotonic)
         self._ticker: Timer | None = None
 
     def apply(self, event: AgentEvent) -> None:
         """Shows one event of a turn, within a frame's time."""
-        self._conversation.apply(event)
+        self._builder.apply(event)
         self._schedule()
 
     def add_user(self, text: str) -> None:
         """Shows what the person sent, and goes to the end."""
         self.model.follows_end = True
-        self._conversation.begin_turn()
+        self._builder.begin_turn()
         self._add(UserBlock(text))
 
     def resume_turn(self) -> None:
         """Goes to the end, where the turn that failed goes on; what had come of its answer is dimmed."""
         self.model.follows_end = True
-        self._conversation.resume_turn()
+        self._builder.resume_turn()
         self.show()
 
     def add_notice(self, text: str, level: Level = "info") -> None:
@@ -63,25 +63,25 @@ class Transcript(BlockView):
 
     def add_markdown(self, text: str) -> None:
         """Shows Markdown at once: help, a replayed answer."""
-        self._conversation.add_markdown(text)
+        self._builder.add_markdown(text)
         self._grew()
 
-    def stop_clock(self, call_id: str) -> None:
+    def pause_clock(self, call_id: str) -> None:
         """From now on a call waits for the person, which is no time of its own."""
-        self._conversation.calls.stop_clock(call_id)
+        self._builder.calls.pause_clock(call_id)
 
-    def go_on_clock(self, call_id: str) -> None:
+    def resume_clock(self, call_id: str) -> None:
         """The person has answered: the call's time goes on where it stopped."""
-        self._conversation.calls.go_on_clock(call_id, self.clock())
+        self._builder.calls.resume_clock(call_id, self.clock())
 
     @property
     def answers(self) -> list[AnswerText]:
         """What the model has written: source and code of each stretch of text, the oldest first."""
-        return list(self._conversation.answers)
+        return list(self._builder.answers)
 
     def clear_blocks(self) -> None:
         """Empties the transcript."""
-        self._conversation.clear()
+        self._builder.clear()
         self.reset()
         self.show()
 
@@ -89,9 +89,9 @@ class Transcript(BlockView):
         """Unfolds every card and thought, or folds them when all are unfolded; what is at the top stays."""
 
         def toggle() -> None:
-            self.model.stay()
-            self._conversation.calls.folding.toggle_all()
-            self.model.settle()
+            self.model.stop_following()
+            self._builder.calls.folding.toggle_all()
+            self.model.follow_if_at_end()
 
         self.move(toggle)
 
@@ -106,8 +106,8 @@ class Transcript(BlockView):
 
         def toggle() -> None:
             if not self.model.follows_end:
-                self.model.stay()
-            chosen.turn()
+                self.model.stop_following()
+            chosen.toggle_raw()
 
         self.move(toggle)
         return True
@@ -115,11 +115,11 @@ class Transcript(BlockView):
     @property
     def thinking(self) -> ThinkingSetting:
         """How much of the reasoning shows."""
-        return self._conversation.thinking
+        return self._builder.thinking
 
     def show_thinking(self, thinking: ThinkingSetting) -> None:
         """Shows the reasoning, past and to come, in this way."""
-        self._conversation.show_thinking(thinking)
+        self._builder.show_thinking(thinking)
         self.show()
 
     def _answer_meant(self) -> AnswerText | None:
@@ -130,7 +130,7 @@ class Transcript(BlockView):
         for index in shown:
             if isinstance(block := self.model.blocks[index], AnswerBlock) and block.answer.length:
                 return block.answer
-        return self._conversation.answers[-1] if self._conversation.answers else None
+        return self._builder.answers[-1] if self._builder.answers else None
 
     @staticmethod
     def warm() -> None:
@@ -145,7 +145,7 @@ class Transcript(BlockView):
             self._flush_handle.cancel()
 
     def _add(self, block: Block) -> None:
-        self._conversation.add(block)
+        self._builder.add(block)
         self._grew()
 
     def _grew(self) -> None:
@@ -168,18 +168,18 @@ class Transcript(BlockView):
         self._flush_handle = None
         try:
             with self._pacer.frame():
-                self._conversation.flush()
+                self._builder.flush()
                 if not self.model.follows_end:
                     self.new_below = True
                 self.show_now()
         except Exception as error:  # called by the event loop: no message handler would catch a bug of ours
             self.report_fault(error)
-        if self._ticker is not None and self._conversation.has_clock:
+        if self._ticker is not None and self._builder.has_clock:
             self._ticker.resume()
 
     def _tick(self) -> None:
-        if not self._conversation.has_clock:
+        if not self._builder.has_clock:
             if self._ticker is not None:
                 self._ticker.pause()
-        elif self._conversation.tick(self.clock()):
+        elif self._builder.tick(self.clock()):
             self.show()

@@ -37,29 +37,29 @@ class CodeText:
 class AnswerText:
     """The source of one answer. It grows while the answer streams; the answer's blocks point to it."""
 
-    __slots__ = ("_parts", "is_void", "length", "turns")
+    __slots__ = ("_parts", "is_discarded", "length", "toggles")
 
     def __init__(self, source: str = "") -> None:
         self._parts = [source] if source else []
         self.length = len(source)
-        self.turns = 0
+        self.toggles = 0
         """How often it was turned from what it means to its source, or back."""
-        self.is_void = False
+        self.is_discarded = False
         """Whether the answer broke off and is asked for again: shown dimmed until the other begins."""
 
     @property
-    def looks(self) -> int:
+    def appearance(self) -> int:
         """Differs for each way of showing it."""
-        return self.turns * 2 + self.is_void
+        return self.toggles * 2 + self.is_discarded
 
     @property
     def is_raw(self) -> bool:
         """Whether its blocks show the source instead of what it means."""
-        return self.turns % 2 > 0
+        return self.toggles % 2 > 0
 
-    def turn(self) -> None:
+    def toggle_raw(self) -> None:
         """Shows the other of the two, in all its blocks at once."""
-        self.turns += 1
+        self.toggles += 1
 
     @property
     def source(self) -> str:
@@ -103,14 +103,14 @@ class AnswerBlock(Block):
     @property
     def revision(self) -> int:
         """Grows too when the whole answer is turned or dimmed."""
-        return self._changes + (self.answer.looks << 32)
+        return self._changes + (self.answer.appearance << 32)
 
-    def belongs_to(self, answer: AnswerText, start: int, end: int | None) -> None:
+    def assign(self, answer: AnswerText, start: int, end: int | None) -> None:
         self.answer, self.start, self.end = answer, start, end
 
     def render(self, width: int, styles: TranscriptStyles) -> RenderedBlock:
         rendered = self._render(width, styles)
-        if self.answer.is_void:
+        if self.answer.is_discarded:
             for row in rendered.rows:
                 row.segments = [Segment(segment.text, styles.muted) for segment in row.segments]
         return rendered
@@ -215,7 +215,7 @@ class CodeBlock(AnswerBlock):
         self._lexed = []
         self.changed()
 
-    def following(self) -> CodeBlock:
+    def next_piece(self) -> CodeBlock:
         """The next piece of the same fence; this one is closed."""
         self._lex_new_lines()
         state = self._state

@@ -222,7 +222,7 @@ class AnswerBuilder:
     def _finish(self, block: AnswerBlock, taken: int) -> None:
         """Adds a finished block that ends after `taken` characters of the tail."""
         end = self.text.length - len(self._tail) + taken
-        block.belongs_to(self.text, self._start, end)
+        block.assign(self.text, self._start, end)
         self._start = end
         self._finished.append(block)
 
@@ -241,7 +241,7 @@ class AnswerBuilder:
             if not shown:
                 return None
             block = MarkdownBlock(_balanced(lead.source(shown)), gap, lead)
-        block.belongs_to(self.text, self._start, None)
+        block.assign(self.text, self._start, None)
         return block
 
 
@@ -337,7 +337,7 @@ class Fence:
     def _add(self, line: str, at: int, finish: Callable[[CodeBlock, int], None]) -> None:
         if len(self.piece.lines) >= _PIECE_LINES or self._piece_chars >= _PIECE_CHARS:
             finish(self.piece, at)
-            self.piece = self.piece.following()
+            self.piece = self.piece.next_piece()
             self._piece_chars = 0
         self.piece.add(line)
         self._piece_chars += len(line)

@@ -70,10 +70,10 @@ class CallTracker:
         if card.state in ("failed", "denied"):
             self._failed.append(card)
 
-    def turn_went_on(self) -> None:
+    def turn_continued(self) -> None:
         """The model was asked again: what had failed did not end the turn."""
         for card in self._failed:
-            card.settle("recovered")
+            card.set_failure("recovered")
         self._failed.clear()
 
     def turn_ended(self, event: AgentEnd) -> None:
@@ -81,9 +81,9 @@ class CallTracker:
             card.interrupt()
         if event.result.stopped_reason in _ENDED_BY_A_CALL:
             for card in self._failed:
-                card.settle("final")
+                card.set_failure("final")
             self._failed.clear()
-        self.turn_went_on()
+        self.turn_continued()
         self._forget()
 
     def tick(self, now: float) -> bool:
@@ -91,15 +91,15 @@ class CallTracker:
         going = [card for call_id, card in self._running.items() if call_id not in self._waiting]
         return sum(card.tick(now) for card in going) > 0
 
-    def stop_clock(self, call_id: str) -> None:
+    def pause_clock(self, call_id: str) -> None:
         """The call waits for the person; it may not have begun here yet."""
         self._waiting.add(call_id)
 
-    def go_on_clock(self, call_id: str, now: float) -> None:
+    def resume_clock(self, call_id: str, now: float) -> None:
         """The person has answered: the card's time goes on where it stopped."""
         self._waiting.discard(call_id)
         if call_id in self._running:
-            self._running[call_id].go_on(now)
+            self._running[call_id].resume_clock(now)
 
     def clear(self) -> None:
         self._failed.clear()
@@ -125,7 +125,9 @@ class CallTracker:
         blocks = self._layout.blocks
         thoughts = _thoughts_at_end(blocks)
         last = blocks[-1 - len(thoughts)] if len(blocks) > len(thoughts) else None
-        group = _group_for(last, card) if not thoughts or self._layout.can_lose(len(thoughts)) else None
+        group = (
+            _group_for(last, card) if not thoughts or self._layout.can_remove_last(len(thoughts)) else None
+        )
         if group is None:
             self._add(card)
             return
@@ -133,21 +135,21 @@ class CallTracker:
             self._layout.replace(len(blocks) - 1, [])
         if group is not last:
             assert isinstance(last, ToolCard)
-            group.take_place_of(last)
+            group.take_gap_of(last)
             self._layout.replace(len(blocks) - 1, [group])
         for thought in thoughts:
-            group.take_in(thought)
+            group.add_reasoning(thought)
         group.add(card)
 
     def _place_in(self, parent: ToolCard, card: ToolCard) -> None:
-        card.fold.leave()
+        card.fold.detach()
         last = parent.calls.last
         group = _group_for(last, card)
         if group is None:
             parent.calls.append(card)
         else:
             if group is not last:
-                group.fold.leave()
+                group.fold.detach()
                 parent.calls.replace_last(group)
             group.add(card)
         parent.calls.count += 1
@@ -178,5 +180,5 @@ def _group_for(last: Block | None, card: ToolCard) -> ToolGroup | None:
     if isinstance(last, ToolGroup):
         return last
     if isinstance(last, ToolCard) and last.subject is not None and not last.is_open and not last.calls.count:
-        return ToolGroup(last, last.fold.another())
+        return ToolGroup(last, last.fold.sibling())
     return None

@@ -14,9 +14,11 @@ from forge_tui.widgets.blockview.folding import Fold
 from forge_tui.widgets.blockview.rows import NO_LINE, Canvas, RenderedBlock
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 
-CardPart = Literal["header", "text", "calls", "earlier", "back", "on", "fold", "held"]
-_ON, _BACK = ("on", "calls"), ("back", "earlier")
-"""Parts that stand for more of the body or of the calls."""
+CardPart = Literal[
+    "header", "text", "more_calls", "earlier_calls", "previous_page", "next_page", "fold", "new_page"
+]
+_FORWARD, _BACKWARD = ("next_page", "more_calls"), ("previous_page", "earlier_calls")
+"""Parts that state for more of the body or of the calls."""
 HEADER, PREVIEW = 0, -1
 """Numbers of passages: the header, and what shows of a folded body. A body's pages are counted from 1."""
 _LATEST = 4
@@ -37,24 +39,24 @@ class DrawnPart:
     """What its rows depend on besides (see `Canvas.position`)."""
     rendered: RenderedBlock
     """Lines by their numbers on the canvas."""
-    handles: list[tuple[int, object]]
+    marks: list[tuple[int, object]]
     """By row, counted from its first one."""
 
 
 def draw_part(canvas: Canvas, source: object, draw: Callable[[], None]) -> DrawnPart:
     """Draw a part on `canvas`; return what it added."""
     position = canvas.position
-    rows, lines, handles = len(canvas.rendered.rows), len(canvas.rendered.lines), len(canvas.handles)
+    rows, lines, marks = len(canvas.rendered.rows), len(canvas.rendered.lines), len(canvas.marks)
     draw()
     added = canvas.rendered.added_since(rows, lines)
-    return DrawnPart(source, position, added, [(row - rows, mark) for row, mark in canvas.handles[handles:]])
+    return DrawnPart(source, position, added, [(row - rows, mark) for row, mark in canvas.marks[marks:]])
 
 
 def add_part(canvas: Canvas, part: DrawnPart) -> None:
     """Add the rows of a part once more, at the position where it was drawn."""
     above = len(canvas.rendered.rows)
     canvas.rendered.extend(part.rendered)
-    canvas.handles += [(above + row, handle) for row, handle in part.handles]
+    canvas.marks += [(above + row, target) for row, target in part.marks]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +75,14 @@ class CardBlock(Block):
         self.owner: CardBlock | None = None
         """The block it stands in."""
         self.calls = CardList(self)
-        """The calls that stand in it."""
+        """The calls that state in it."""
         self._gap = 1
         self._neighbour: CardBlock | None = None
-        self._handles: list[tuple[int, ClickTarget]] = []
-        self._held: ClickTarget | None = None
+        self._targets: list[tuple[int, ClickTarget]] = []
+        self._clicked: ClickTarget | None = None
         self._passages: list[tuple[int, Passage]] = []
         """From which row on what stands there that can be found."""
-        self._revealed: dict[CardBlock, _Stand] = {}
+        self._revealed: dict[CardBlock, _ShownState] = {}
         """How what was unfolded for somebody who looks for something stood before."""
         super().__init__()
 
@@ -105,7 +107,7 @@ class CardBlock(Block):
     @property
     @abstractmethod
     def has_body(self) -> bool:
-        """Whether rows stand below the header."""
+        """Whether rows state below the header."""
 
     @property
     @abstractmethod
@@ -131,9 +133,9 @@ class CardBlock(Block):
             return False  # it has gone into another block meanwhile
         before = self._changes
         for left in [left for left in self._revealed if left not in path]:
-            left._stand_as(self._revealed.pop(left))
+            left._restore(self._revealed.pop(left))
         for block in path:
-            self._revealed.setdefault(block, block._stand())
+            self._revealed.setdefault(block, block._shown_state())
         for inner, outer in reversed(list(pairwise(path))):
             outer.set_open(True)
             if outer.calls.show(inner):
@@ -143,8 +145,8 @@ class CardBlock(Block):
 
     def end_reveal(self, *, is_kept: bool) -> None:
         revealed, self._revealed = self._revealed, {}
-        for block, stand in revealed.items() if not is_kept else ():
-            block._stand_as(stand)
+        for block, state in revealed.items() if not is_kept else ():
+            block._restore(state)
 
     def show_passage(self, number: int) -> None:
         """Unfolds itself for what it says, not for what stands in it."""
@@ -158,18 +160,18 @@ class CardBlock(Block):
     def pages_shown(self, numbers: range) -> None:
         pass
 
-    def _stand(self) -> _Stand:
-        return _Stand(self.is_open, self.calls.shown, self.pages_shown)
+    def _shown_state(self) -> _ShownState:
+        return _ShownState(self.is_open, self.calls.shown, self.pages_shown)
 
-    def _stand_as(self, stand: _Stand) -> None:
-        if stand != self._stand():
-            self.set_open(stand.is_open)
-            self.calls.shown, self.pages_shown = stand.calls, stand.pages
+    def _restore(self, state: _ShownState) -> None:
+        if state != self._shown_state():
+            self.set_open(state.is_open)
+            self.calls.shown, self.pages_shown = state.calls, state.pages
             self.changed()
 
     def turn_page(self, part: CardPart) -> ClickTarget | None:
         """Shows one page more, on or back; gives what it begins with."""
-        block = self.calls.turn_page(is_on=part == "calls")
+        block = self.calls.turn_page(is_on=part == "more_calls")
         return None if block is None else ClickTarget(block, "header")
 
     @abstractmethod
@@ -187,7 +189,7 @@ class CardBlock(Block):
         """Stands right behind another call's block."""
         self._neighbour = neighbour
 
-    def take_place_of(self, other: CardBlock) -> None:
+    def take_gap_of(self, other: CardBlock) -> None:
         """Stands where `other` stood."""
         self._gap, self._neighbour = other._gap, other._neighbour
 
@@ -207,59 +209,59 @@ class CardBlock(Block):
         canvas = Canvas(width - 1)
         canvas.gap(self.gap)
         self.draw(canvas, styles)
-        self._handles = [(row, handle) for row, handle in canvas.handles if isinstance(handle, ClickTarget)]
-        self._passages = [(row, mark) for row, mark in canvas.handles if isinstance(mark, Passage)]
+        self._targets = [(row, target) for row, target in canvas.marks if isinstance(target, ClickTarget)]
+        self._passages = [(row, mark) for row, mark in canvas.marks if isinstance(mark, Passage)]
         return canvas.rendered
 
     def toggle(self, row: int) -> bool:
         """A click: on a header it folds or unfolds, on a row that says so it turns the page; the text of
         what is unfolded stays as it is."""
-        handle = self._handle_at(row)
-        if handle is None:
+        target = self._target_at(row)
+        if target is None:
             return False
-        block = handle.block
-        if handle.part in (*_ON, *_BACK):
-            self._held = block.turn_page(handle.part)
-            if self._held is not None:
+        block = target.block
+        if target.part in (*_FORWARD, *_BACKWARD):
+            self._clicked = block.turn_page(target.part)
+            if self._clicked is not None:
                 block.changed()
-            return self._held is not None
-        self._held = ClickTarget(block, "header")
-        if handle.part in ("text", "held") and block.is_open:
+            return self._clicked is not None
+        self._clicked = ClickTarget(block, "header")
+        if target.part in ("text", "new_page") and block.is_open:
             return False
         return block.set_open(not block.is_open)
 
     def fold_at(self, row: int) -> bool:
         """Folds or unfolds the innermost block at `row` that can be."""
-        handle = self._handle_at(row)
-        block: CardBlock | None = self if handle is None else handle.block
+        target = self._target_at(row)
+        block: CardBlock | None = self if target is None else target.block
         while block is not None and not block.can_unfold:
             block = block.owner
         if block is None:
             return False
-        self._held = ClickTarget(block, "header")
+        self._clicked = ClickTarget(block, "header")
         return block.set_open(not block.is_open)
 
     def page_at(self, row: int) -> int:
-        handle = self._handle_at(row)
-        return 0 if handle is None else (handle.part in _ON) - (handle.part in _BACK)
+        target = self._target_at(row)
+        return 0 if target is None else (target.part in _FORWARD) - (target.part in _BACKWARD)
 
     def toggle_back(self) -> bool:
-        held = self._held
+        held = self._clicked
         if held is None or held.part != "header":  # a page that was turned stays turned
             return False
         return held.block.set_open(not held.block.is_open)
 
-    def kept_row(self, row: int) -> int:
-        return next((at for at, handle in self._handles if handle == self._held), row)
+    def row_to_keep(self, row: int) -> int:
+        return next((at for at, target in self._targets if target == self._clicked), row)
 
-    def _handle_at(self, row: int) -> ClickTarget | None:
-        if not self._handles:
+    def _target_at(self, row: int) -> ClickTarget | None:
+        if not self._targets:
             return ClickTarget(self, "header")
-        return next((handle for at, handle in reversed(self._handles) if at <= row), None)
+        return next((target for at, target in reversed(self._targets) if at <= row), None)
 
 
 @dataclass(frozen=True, slots=True)
-class _Stand:
+class _ShownState:
     """How much of a block shows."""
 
     is_open: bool
@@ -330,7 +332,7 @@ class CardList:
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         """Adds the rows of the calls, in order."""
         if self._first:
-            canvas.mark(ClickTarget(self._owner, "earlier"))
+            canvas.mark(ClickTarget(self._owner, "earlier_calls"))
             canvas.decoration([(f"… {self._first:,} before (PageUp)", styles.accent)])
         before, self._drawn = self._drawn, {}
         for block in self._blocks[self._first : self._end]:
@@ -341,7 +343,7 @@ class CardList:
                 add_part(canvas, part)
             self._drawn[block] = part
         if (more := len(self._blocks) - self._end) > 0:
-            canvas.mark(ClickTarget(self._owner, "calls"))
+            canvas.mark(ClickTarget(self._owner, "more_calls"))
             canvas.decoration([(f"… {more:,} more below (PageDown)", styles.accent)])
 
     def draw_latest(self, canvas: Canvas, styles: TranscriptStyles) -> None:

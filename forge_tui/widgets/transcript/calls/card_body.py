@@ -197,7 +197,7 @@ class CardBody:
     def turn_page(self, is_on: bool) -> bool:
         """Shows one page more; whether there was one."""
         pages = self._paged()
-        return pages.go_on() if is_on else pages.go_back()
+        return pages.show_next() if is_on else pages.show_previous()
 
     def show_page(self, number: int) -> bool:
         """Shows that page, counted from 0; whether it did not show before."""
@@ -213,7 +213,7 @@ class CardBody:
         if numbers != self.pages_shown:
             self._paged().numbers = numbers
 
-    def start_again(self) -> None:
+    def reset_pages(self) -> None:
         """Forgets how far it was read."""
         self._pages = None
 
@@ -280,19 +280,19 @@ class CardBody:
         lines = self._lines()
         pages = self._paged()
         if pages.first:
-            canvas.mark(ClickTarget(card, "back"))
+            canvas.mark(ClickTarget(card, "previous_page"))
             hidden = pages.lines_before + self._more_than_rows(lines[: max(0, pages.first - changes)])
             canvas.decoration([(f"… {_count(hidden, 'earlier')} (PageUp)", styles.accent)])
         canvas.mark(ClickTarget(card, "text"))
         for number, items, is_new in pages.parts():
             if is_new:
-                canvas.mark(ClickTarget(card, "held"))
+                canvas.mark(ClickTarget(card, "new_page"))
             canvas.mark(Passage(card, 1 + number))
             self._changes.draw(items.start, min(items.stop, changes), canvas, styles)
             for line in lines[max(0, items.start - changes) : max(0, items.stop - changes)]:
                 canvas.text([(line.expandtabs(8), styles.muted)], original=line)
         if pages.end < pages.count:
-            canvas.mark(ClickTarget(card, "on"))
+            canvas.mark(ClickTarget(card, "next_page"))
             hidden = pages.lines_after + self._more_than_rows(lines[max(0, pages.end - changes) :])
             canvas.decoration([(f"… {_count(hidden)} (PageDown)", styles.accent)])
         if pages.lines >= _FOLD_ROW_FROM:

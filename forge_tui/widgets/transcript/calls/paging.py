@@ -38,7 +38,7 @@ class Pages:
                 self._starts.append(number)
                 lines, chars = more_lines, more_chars
         self._first, self._end = 0, 1
-        self._held = 0
+        self._new_from = 0
 
     @property
     def first(self) -> int:
@@ -70,7 +70,7 @@ class Pages:
 
     @numbers.setter
     def numbers(self, numbers: range) -> None:
-        self._first, self._end, self._held = numbers.start, numbers.stop, 0
+        self._first, self._end, self._new_from = numbers.start, numbers.stop, 0
 
     def items(self, number: int) -> range:
         """What stands on one page."""
@@ -86,10 +86,10 @@ class Pages:
         parts: list[tuple[int, range, bool]] = []
         for number in self.numbers:
             items = self.items(number)
-            if items.start < self._held < items.stop:
-                parts.append((number, range(items.start, self._held), False))
-                items = range(self._held, items.stop)
-            parts.append((number, items, self.first < self._held == items.start))
+            if items.start < self._new_from < items.stop:
+                parts.append((number, range(items.start, self._new_from), False))
+                items = range(self._new_from, items.stop)
+            parts.append((number, items, self.first < self._new_from == items.start))
         return parts
 
     def show(self, number: int) -> bool:
@@ -99,20 +99,20 @@ class Pages:
         self.numbers = range(max(0, number - 1), min(len(self), number + 2))
         return True
 
-    def go_on(self) -> bool:
+    def show_next(self) -> bool:
         """Shows the next page as well; whether there was one."""
         if self.end >= self.count:
             return False
-        self._held = self.end
+        self._new_from = self.end
         self._end += 1
         self._first = max(self._first, self._end - MOST_PAGES)
         return True
 
-    def go_back(self) -> bool:
+    def show_previous(self) -> bool:
         """Shows the page before as well; whether there was one."""
         if not self._first:
             return False
-        self._held = self.first - 1
+        self._new_from = self.first - 1
         self._first -= 1
         self._end = min(self._end, self._first + MOST_PAGES)
         return True

@@ -78,7 +78,7 @@ class ReasoningBlock(CardBlock):
     def show_as(self, thinking: ThinkingSetting) -> None:
         """Shows it in this way, whatever was folded or unfolded by hand."""
         self._thinking = thinking
-        self.fold.become(is_usually_open=thinking != "folded")  # a hidden one is nothing to unfold
+        self.fold.set_default(is_usually_open=thinking != "folded")  # a hidden one is nothing to unfold
         self.changed()
 
     def find_text(self) -> str:
@@ -150,7 +150,7 @@ class ReasoningBlock(CardBlock):
 
     def _draw_growing(self, canvas: Canvas, style: Style) -> None:
         lines = len(canvas.rendered.lines)
-        if self._grown is None or self._grown.looks != (canvas.width, style, lines):
+        if self._grown is None or self._grown.key != (canvas.width, style, lines):
             self._grown = _Growing(canvas.width, style, lines)
         below = self._grown.take(self._text())
         canvas.rendered.rows += below.rows
@@ -165,7 +165,7 @@ class _Growing:
     """Text that only grows, wrapped once; the line that is still coming is wrapped again."""
 
     def __init__(self, width: int, style: Style, lines_above: int) -> None:
-        self.looks = (width, style, lines_above)
+        self.key = (width, style, lines_above)
         self._canvas = self._new_canvas(lines_above)
         self._taken = 0
 
@@ -182,12 +182,12 @@ class _Growing:
         return RenderedBlock([*done.rows, *last.rows], [*done.lines, *last.lines[len(done.lines) :]])
 
     def _new_canvas(self, lines_above: int) -> Canvas:
-        canvas = Canvas(self.looks[0] + len(GUTTER[0].text), GUTTER)
+        canvas = Canvas(self.key[0] + len(GUTTER[0].text), GUTTER)
         canvas.rendered.lines = [""] * lines_above
         return canvas
 
     def _add(self, line: str, canvas: Canvas) -> None:
-        canvas.text([(line.expandtabs(4), self.looks[1])])
+        canvas.text([(line.expandtabs(4), self.key[1])])
 
     def _end_of_line(self, text: str) -> int:
         """Where the part ends that will not change any more."""

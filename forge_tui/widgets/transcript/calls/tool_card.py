@@ -94,7 +94,7 @@ class ToolCard(CardBlock):
         self.changed()
         return True
 
-    def go_on(self, now: float) -> None:
+    def resume_clock(self, now: float) -> None:
         """Lets the time go on from where it stood."""
         self.started = now - self.elapsed_s
 
@@ -130,16 +130,16 @@ class ToolCard(CardBlock):
             self.state = "interrupted"
         self._close()
 
-    def settle(self, failure: Failure) -> None:
+    def set_failure(self, failure: Failure) -> None:
         """Tells what became of the turn after this call had failed."""
         if self.failure != failure:
             self.failure = failure
             self.changed()
 
     def turn_page(self, part: CardPart) -> ClickTarget | None:
-        if part in ("calls", "earlier"):
+        if part in ("more_calls", "earlier_calls"):
             return super().turn_page(part)
-        return ClickTarget(self, "held") if self._body.turn_page(is_on=part == "on") else None
+        return ClickTarget(self, "new_page") if self._body.turn_page(is_on=part == "next_page") else None
 
     def passages(self) -> Iterator[tuple[Passage, str]]:
         yield Passage(self, HEADER), f"{self._verb} {self._target}  {self._result()}".rstrip()
@@ -163,7 +163,7 @@ class ToolCard(CardBlock):
 
     def set_open(self, is_open: bool) -> bool:
         if not is_open:
-            self._body.start_again()
+            self._body.reset_pages()
         return super().set_open(is_open)
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
@@ -176,7 +176,7 @@ class ToolCard(CardBlock):
     def draw_header(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         canvas.mark(ClickTarget(self, "header"))
         canvas.mark(Passage(self, HEADER))
-        sign, verb, target, result = self._looks(styles)
+        sign, verb, target, result = self._colours(styles)
         with canvas.indented([Segment("  ")], [Segment(SIGNS[self.state], sign), Segment(" ")]):
             header = CardHeader(self._verb, self._target, self._result(), self._time())
             header.draw(canvas, styles, verb=verb, target=target, result=result)
@@ -193,7 +193,7 @@ class ToolCard(CardBlock):
                 if self._preview_rows():
                     self._body.draw(canvas, styles, self, is_preview=True)
 
-    def _looks(self, styles: TranscriptStyles) -> tuple[Style, Style, Style, Style]:
+    def _colours(self, styles: TranscriptStyles) -> tuple[Style, Style, Style, Style]:
         """The styles of sign, verb, target and result."""
         has_failed = self.state in ("failed", "denied")
         strong, quiet = styles.text + styles.strong, styles.muted

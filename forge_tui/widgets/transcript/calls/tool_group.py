@@ -60,7 +60,7 @@ class ToolGroup(CardBlock):
     def add(self, card: ToolCard) -> None:
         """Takes one more call in."""
         assert card.subject is not None, "only calls that look are grouped"
-        card.fold.leave()
+        card.fold.detach()
         self.calls.append(card)
         self.calls.count += 1
         self._seen.setdefault(_way(card.subject), _Seen()).begin(card.subject.key)
@@ -73,9 +73,9 @@ class ToolGroup(CardBlock):
             self._note_end(card)
         self.changed()
 
-    def take_in(self, reasoning: ReasoningBlock) -> None:
+    def add_reasoning(self, reasoning: ReasoningBlock) -> None:
         """Takes in what was thought between two calls."""
-        reasoning.fold.leave()
+        reasoning.fold.detach()
         self.calls.append(reasoning)
         self._thoughts.append(reasoning)
         self._thought_s += reasoning.duration_s
