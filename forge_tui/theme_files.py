@@ -1,4 +1,4 @@
-"""Where themes lie, and the colours that the first frame needs; standard library only."""
+"""The folder of the themes, and the colours for the first frame. Standard library only."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ LIGHT_THEME = "forge-light"
 
 
 def builtin_folder() -> Path:
-    """Where the themes that come with Forge lie: in the package, or beside it in a checkout."""
+    """Return the folder of the built-in themes: in the package, or beside it in a checkout."""
     packaged = Path(__file__).parent / "themes"
     return packaged if packaged.is_dir() else Path(__file__).parent.parent / "themes"
 
 
 def frame_colors(name: str, user_folder: Path) -> dict[str, str]:
-    """A theme's colours and variables by name, as the files have them, for the moment before the theme is
-    loaded and checked. What its file leaves out comes from the built-in theme that it goes with."""
+    """Return a theme's colours and variables by name, unchecked, for the frame before the theme is loaded.
+
+    What the file lacks comes from the built-in theme of the same kind, dark or light.
+    """
     raw = _read(builtin_folder(), name) or _read(user_folder, name)
     if raw is None:
         raw = _read(builtin_folder(), DEFAULT_THEME) or {}

@@ -1,7 +1,7 @@
-"""Themes from TOML files: read, checked field by field, and only then given to Textual.
+"""Themes from TOML files, checked field by field before Textual gets them.
 
-A theme that Textual accepts and cannot apply ends the app, so nothing is registered before every colour has
-been parsed. A broken file is a problem to show, never a reason to stop.
+A theme that Textual accepts but cannot apply ends the app, so nothing is registered before every colour has
+been parsed. A broken file is reported; it never stops the app.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COLORS = (
     "warning",
     "error",
 )
-"""What `[colors]` must hold, by Textual's names."""
+"""The keys of `[colors]`, by Textual's names; all are required."""
 
 VARIABLES = (
     "forge-muted",
@@ -53,28 +53,29 @@ VARIABLES = (
     "syntax-operator",
     "syntax-builtin",
 )
-"""What `[variables]` may hold; what it leaves out comes from forge-dark or forge-light."""
+"""The keys of `[variables]`; missing ones come from forge-dark or forge-light."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThemeFiles:
-    """The themes found on disk, and what was wrong with the others."""
+    """The themes found on disk, and the problems with the others."""
 
     themes: dict[str, Theme]
     """By name, built-in ones first."""
     problems: tuple[str, ...]
-    """One sentence per file that could not be used."""
+    """One sentence per file that cannot be used."""
 
 
 def load_builtin(name: str) -> Theme | None:
-    """The built-in theme of this name, from its one file, or None: enough for the first frame."""
+    """Return the built-in theme of this name, read from its file only, for the first frame; None for other
+    names."""
     if name not in (DEFAULT_THEME, "forge-light"):
         return None
     return read_theme(builtin_folder() / f"{name}.toml", {})
 
 
 def load_themes(user_folder: Path) -> ThemeFiles:
-    """Every theme of Forge and of the person. A person's theme may not take a built-in name."""
+    """Return all themes, Forge's and the user's. A user's theme cannot have the name of a built-in one."""
     themes: dict[str, Theme] = {}
     problems: list[str] = []
     for folder in (builtin_folder(), user_folder):
@@ -91,9 +92,9 @@ def load_themes(user_folder: Path) -> ThemeFiles:
 
 
 def read_theme(path: Path, known: dict[str, Theme]) -> Theme:
-    """The theme in this file. `known` holds the themes that fill in left-out variables.
+    """Return the theme in this file. `known` contains the themes that missing variables come from.
 
-    Raises ConfigError, naming file, key and value.
+    Raise ConfigError, which names file, key and value.
     """
     raw = _read_toml(path)
     _refuse_unknown(path, "", raw, ("name", "dark", "colors", "variables"))
@@ -136,7 +137,7 @@ def _read_toml(path: Path) -> dict[str, object]:
 
 
 def _section(path: Path, raw: dict[str, object], section: str, names: tuple[str, ...]) -> dict[str, str]:
-    """The colours of one table, each one parsed."""
+    """Return the checked colours of one table."""
     table = raw.get(section, {})
     if not isinstance(table, dict):
         raise ConfigError(f"Theme {path}: {section} = {table!r} must be a table.")
@@ -169,7 +170,7 @@ def _is_plain_name(name: str) -> bool:
 
 
 def _with_textual_variables(colors: dict[str, str], variables: dict[str, str]) -> dict[str, str]:
-    """The variables of Textual's own widgets, derived so that a theme file need not know them."""
+    """Return the variables with those of Textual's own widgets, derived from the theme."""
     derived = {
         "input-cursor-background": colors["foreground"],
         "input-cursor-foreground": colors["background"],

@@ -1,4 +1,4 @@
-"""The line above the composer: a spinner while Forge works, hints while it does not. One row, always."""
+"""The line above the composer: a spinner while Forge works, otherwise hints. Always one row."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from forge_tui.widgets.welcome_text import IDLE_HINTS
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAME_S = 0.25
-"""Four a second: enough to see that it lives, and next to nothing for the processor."""
+"""Four a second show that Forge works, at next to no CPU time."""
 NOTE_S = 2.0
 WORKING = "Working"
 VERB_CELLS = 48
 NEW_BELOW = ("↓ new below · Ctrl+End", "↓ Ctrl+End")
 MOUSE_LENT = ("mouse: the terminal's · F9", "F9: mouse")
-"""In full, and where there is little room."""
+"""In full, and for little room."""
 
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """A turn that runs."""
+    """A running turn."""
 
     since: float
-    """By the line's clock."""
+    """By the clock of the line."""
     verb: str = WORKING
     hint: str = "Esc to interrupt"
     asked_at: float | None = None
-    """When it began to wait for the person, whose time is counted instead; None while it does not."""
+    """When the turn began to wait for the user, whose time is shown instead; None if it does not wait."""
 
     @property
     def counted_from(self) -> float:
@@ -47,7 +47,7 @@ class Working:
 
 
 class ActivityLine(Widget):
-    """Draws itself into one row of fixed size; its ticking never causes a layout."""
+    """One row of fixed size; its updates never cause a layout."""
 
     DEFAULT_CSS = """
     ActivityLine {
@@ -61,16 +61,16 @@ class ActivityLine(Widget):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"activity--spinner", "activity--note"}
 
     said: reactive[str] = reactive("")
-    """What is said for a moment; for whatever stands in this line's place too."""
+    """A note shown for a moment, also by the find bar in place of this line."""
     is_mouse_lent: reactive[bool] = reactive(False)
-    """Whether the mouse is the terminal's, which the right side says."""
+    """Whether the terminal has the mouse, which the right side shows."""
 
     _doing: reactive[str] = reactive("")
     _queue_text: reactive[str] = reactive("")
     _has_new_below: reactive[bool] = reactive(False)
 
     class NewBelowClicked(Message):
-        """The person wants to see what is new."""
+        """The user wants to see what is new."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class ActivityLine(Widget):
         on_tick: Callable[[], None],
         progress: Callable[[], str],
     ) -> None:
-        """`progress` gives what the work comes to so far, in place of "Working"; read when it is drawn."""
+        """`progress` returns what replaces "Working"; it is called at each update."""
         super().__init__()
         self._clock = clock
         self._progress = progress
@@ -97,7 +97,7 @@ class ActivityLine(Widget):
     @working.setter
     def working(self, working: Working | None) -> None:
         if self._working is None:
-            self._doing = ""  # nothing has been told of new work yet
+            self._doing = ""  # nothing is known of the new work yet
         self._working = working
         if self._timer is not None:
             (self._timer.pause if working is None else self._timer.resume)()
@@ -105,7 +105,7 @@ class ActivityLine(Widget):
 
     @property
     def text(self) -> str:
-        """What the left side says."""
+        """The text of the left side."""
         if self.said:
             return self.said
         if self._working is None:
@@ -117,33 +117,33 @@ class ActivityLine(Widget):
         return f"{self._frame()} {clip(verb, VERB_CELLS)} · {elapsed} · {self._working.hint}"
 
     def note(self, text: str, seconds: float = NOTE_S) -> None:
-        """Say something for a moment."""
+        """Show a note for a moment."""
         if self._note_timer is not None:
             self._note_timer.stop()
         self.said = safe_line(text)
         self._note_timer = self.set_timer(seconds, self._forget_note)
 
     def end_note(self, text: str) -> None:
-        """Say it no longer, if it is what is said."""
+        """Remove the note, if it is this one."""
         if self.said == safe_line(text) and self._note_timer is not None:
             self._note_timer.stop()
             self._forget_note()
 
     def show_doing(self, text: str) -> None:
-        """Say what is being done, in place of "Working"; empty: nothing in particular."""
+        """Show what is being done, in place of "Working"; "" for nothing in particular."""
         self._doing = safe_line(text)
 
     def show_queue(self, text: str) -> None:
-        """Say on the right what waits."""
+        """Show on the right what is queued."""
         self._queue_text = safe_line(text)
 
     def show_new_below(self, is_there: bool) -> None:
-        """Say on the right that something came below what shows."""
+        """Show on the right whether there is something new below the view."""
         self._has_new_below = is_there
 
     @property
     def right_text(self) -> str:
-        """What the right side says: all of it, where the left side keeps its room."""
+        """The text of the right side: in full if the left side has room, too."""
         full, short = self._right(0), self._right(1)
         fits = cell_len(self.text) + 2 + cell_len(full) <= self.content_size.width
         return full if fits else short

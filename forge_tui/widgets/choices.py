@@ -1,4 +1,4 @@
-"""A short list to choose from, without focus of its own: whoever owns it moves the choice."""
+"""A short list to choose from. It takes no focus: its owner moves the choice."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ GAP = 2
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One row. Its text is already safe to show, and one line."""
+    """One row. Its text must be safe to show, and one line."""
 
     label: str
     hint: str = ""
-    """Right after the label, dim: an argument, a rule."""
+    """Muted text right after the label: an argument, a rule."""
     detail: str = ""
-    """In the second column."""
+    """Text of the second column."""
 
 
 class ChoiceList(Widget):
-    """Rows of label and detail, one of them chosen, or none; scrolls so that the chosen one shows."""
+    """Rows of label and detail, at most one of them chosen; scrolls so that the chosen one is visible."""
 
     DEFAULT_CSS = """
     ChoiceList {
@@ -66,7 +66,7 @@ class ChoiceList(Widget):
         self._first = 0
 
     def show(self, rows: Sequence[Choice], chosen: int = 0) -> None:
-        """Put other rows in; the height follows."""
+        """Show other rows; the height follows."""
         is_same_height = min(len(rows), self._max_rows) == min(len(self.rows), self._max_rows)
         self.rows, self._first = tuple(rows), 0
         self.chosen = min(max(chosen, NONE_CHOSEN), max(len(rows) - 1, 0))
@@ -74,7 +74,7 @@ class ChoiceList(Widget):
         self.refresh(layout=not is_same_height)
 
     def move(self, by: int) -> None:
-        """Choose `by` rows further, round the ends; from no row, the first or the last."""
+        """Choose `by` rows further, wrapping around; from no row, choose the first or the last."""
         if self.rows:
             start = len(self.rows) if self.chosen == NONE_CHOSEN and by < 0 else self.chosen
             self.choose((start + by) % len(self.rows))
@@ -85,16 +85,16 @@ class ChoiceList(Widget):
         self.refresh()
 
     def fits(self, index: int, width: int) -> bool:
-        """Whether this row's label and hint show whole in `width` cells."""
+        """Return whether this row's label and hint fit in `width` cells."""
         return _cells_of(self.rows[index]) <= self._label_room(self.rows[index], width)
 
     def detail_fits(self, index: int, width: int) -> bool:
-        """Whether the second column of this row shows whole in `width` cells."""
+        """Return whether this row's second column fits in `width` cells."""
         return cell_len(self.rows[index].detail) <= width - self._column(width)
 
     @property
     def shown_rows(self) -> int:
-        """Rows that show at once, with enough room."""
+        """Rows visible at a time, if there is room."""
         return min(len(self.rows), self._max_rows)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
@@ -121,11 +121,12 @@ class ChoiceList(Widget):
         return Strip(segments).adjust_cell_length(width, base)
 
     def _label_room(self, row: Choice, width: int) -> int:
-        """Cells for mark, label and hint: all of the row, or the first column where it has a second."""
+        """Return the cells for mark, label and hint: the whole row, or the first of two columns."""
         return self._column(width) - GAP if row.detail else width
 
     def _column(self, width: int) -> int:
-        """The cell that the second column begins at: after the longest label, but not far to the right."""
+        """Return the first cell of the second column: after the longest label, within three eighths of the
+        row."""
         return min(max(map(_cells_of, self.rows)), width * 3 // 8) + GAP
 
     def _keep_chosen_in_view(self) -> None:
@@ -142,5 +143,5 @@ class ChoiceList(Widget):
 
 
 def _cells_of(row: Choice) -> int:
-    """The mark's, the label's and the hint's cells."""
+    """Return the cells of the mark, label and hint."""
     return len(MARK) + cell_len(row.label) + (cell_len(row.hint) + 1 if row.hint else 0)

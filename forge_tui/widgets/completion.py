@@ -1,4 +1,4 @@
-"""What can be completed on a line that starts with a slash, and the popup that shows it."""
+"""Completion of lines that begin with a slash, and the popup that shows the candidates."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Candidate:
     """One way to complete the line."""
 
     line: str
-    """The whole line after completing."""
+    """The whole line after completion."""
     label: str
     hint: str = ""
     detail: str = ""
     is_sure: bool = True
-    """Whether Enter may run it at once: what was typed is the beginning of it, and nothing is missing."""
+    """Whether Enter may run it at once: it begins with what was typed, and nothing is missing."""
     takes_argument: bool = False
 
 
@@ -31,7 +31,7 @@ class Offer(NamedTuple):
 
     candidates: tuple[Candidate, ...] = ()
     chosen: int = NONE_CHOSEN
-    """The one that Enter runs before any is chosen with the arrows; none where the line is complete as it
+    """The candidate that Enter runs before the arrow keys have chosen one; none if the line is complete as it
     is."""
 
 
@@ -40,7 +40,7 @@ ArgumentValues: TypeAlias = Callable[[str], Sequence[ArgumentValue]]
 
 
 def offer(text: str, argument_values: ArgumentValues) -> Offer:
-    """How `text`, with the cursor at its end, can be completed."""
+    """Return how `text` can be completed, with the cursor at its end."""
     if not text.startswith("/") or "\n" in text or text.startswith("//"):
         return Offer()
     name, space, argument = text[1:].partition(" ")
@@ -65,7 +65,8 @@ def _command_candidate(spec: specs.CommandSpec, typed: str) -> Candidate:
 
 
 def _argument_offer(name: str, typed: str, argument_values: ArgumentValues) -> Offer:
-    """Values that are the typed words, then those that begin so, then those that contain them."""
+    """Return the values that are equal to the typed words, then those that begin with them, then those that
+    contain them."""
     spec = specs.find(name)
     if spec is None:
         return Offer()
@@ -101,7 +102,7 @@ def _value_candidate(
 
 
 def _rank(value: str, wanted: str) -> int | None:
-    """0 for the very word, 1 for its beginning, 2 for a part of it, None for none of these."""
+    """Return 0 for the exact word, 1 for its beginning, 2 for a part of it, None for none of these."""
     if value == wanted:
         return 0
     if value.startswith(wanted):
@@ -110,7 +111,7 @@ def _rank(value: str, wanted: str) -> int | None:
 
 
 class CompletionPopup(ChoiceList):
-    """The candidates, floating above the composer; the composer drives it."""
+    """The candidates, above the composer, which controls it."""
 
     DEFAULT_CSS = """
     CompletionPopup {
@@ -128,7 +129,7 @@ class CompletionPopup(ChoiceList):
         self._argument_values = argument_values
         self._found: tuple[Candidate, ...] = ()
         self._text = ""
-        """What was last followed or dismissed."""
+        """The text last followed or dismissed."""
 
     @property
     def is_open(self) -> bool:
@@ -136,16 +137,16 @@ class CompletionPopup(ChoiceList):
 
     @property
     def candidate(self) -> Candidate | None:
-        """What Enter runs: the chosen one, while the popup is open; None where the line is complete."""
+        """The candidate that Enter runs: the chosen one of the open popup; None if the line is complete."""
         return self._found[self.chosen] if self.is_open and self.chosen != NONE_CHOSEN else None
 
     @property
     def completion(self) -> Candidate | None:
-        """What Tab completes to: the chosen one, else the first."""
+        """The candidate that Tab completes to: the chosen one, otherwise the first."""
         return self._found[max(self.chosen, 0)] if self.is_open else None
 
     def follow(self, text: str) -> None:
-        """Show what completes `text`, or nothing."""
+        """Show the completions of `text`, or hide."""
         if text == self._text:
             return
         self._text = text
@@ -157,6 +158,6 @@ class CompletionPopup(ChoiceList):
         self.set_class(bool(self._found), "-open")
 
     def close(self, text: str) -> None:
-        """Hide until the text is another than this."""
+        """Hide until the text differs from this one."""
         self._text = text
         self.remove_class("-open")

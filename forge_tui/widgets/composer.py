@@ -1,4 +1,4 @@
-"""Where the person writes: several lines, history, completion. Enter sends, a paste never does."""
+"""The input for messages: several lines, history, completion. Enter sends, pasting never does."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from forge_tui.widgets.welcome_text import PLACEHOLDER
 
 HISTORY_LIMIT = 1000
 LONGEST = 1_000_000
-"""Characters that a paste may bring the text to: more than any model reads, and all of them are wrapped."""
+"""The most characters that a paste may lead to: more than any model reads, and all of them are wrapped."""
 _NEWLINES = frozenset(
     name
     for key in KEYS
@@ -46,12 +46,12 @@ class _DrawnFrame:
 
 
 def writes(event: events.Key) -> bool:
-    """Whether a key writes by itself: a letter, a new line, a backspace; not one that sends."""
+    """Return whether a key only edits the text: a letter, a new line, a backspace; not one that sends."""
     return bool(typed_text(event)) or event.key == "backspace" or is_newline(event.key)
 
 
 def is_newline(key: str) -> bool:
-    """Whether a key begins a new line, and sends nothing."""
+    """Return whether a key begins a new line, and does not send."""
     return key in _NEWLINES or key.endswith("\r")  # with a modifier, as xterm's modifyOtherKeys reports Enter
 
 
@@ -84,7 +84,7 @@ class Composer(TextArea):
             self.text = text
 
     class PasteRefused(Message):
-        """A paste was too long, and nothing of it was taken."""
+        """A paste was too long; nothing of it was inserted."""
 
         def __init__(self, size: int) -> None:
             super().__init__()
@@ -106,18 +106,18 @@ class Composer(TextArea):
         )
         self.cursor_blink = False
         self.first_text = ""
-        """What was typed before it was there."""
-        internals.unbind(self, "ctrl+f")  # the screen finds with it
+        """Text that was typed before the composer existed."""
+        internals.unbind(self, "ctrl+f")  # the screen's key for find
         self._popup = popup
         self._recall = recall
         self._may_send = may_send
         self._history: list[str] = []
         self._position = 0
-        """Index into the history; its length means the draft."""
+        """Index into the history; its length stands for the draft."""
         self._draft = ""
         self._pacer = FramePacer(time.monotonic)
         self._frame: _DrawnFrame | None = None
-        """What was drawn last around the text; None: the styles have changed since."""
+        """The frame around the text as drawn last; None if the styles have changed since."""
 
     def on_mount(self) -> None:
         if self.first_text:
@@ -128,19 +128,19 @@ class Composer(TextArea):
         return not self.text
 
     def replace_text(self, text: str) -> None:
-        """Put other text in, the cursor at its end; one step of undo. Text from elsewhere must be safe."""
+        """Replace the text, with the cursor at the end; one step of undo. The text must be safe."""
         self.replace(text, self.document.start, self.document.end)
         self.move_cursor(self.document.end)
 
     def take(self) -> str:
-        """The text, which is then cleared."""
+        """Return the text, and clear it."""
         text = self.text
         self.load_text("")
         return text
 
     def clear_away(self) -> bool:
-        """Empty it; whether anything was in it. Up brings that back: the key may have been meant for a turn
-        that has just ended."""
+        """Clear the text; return whether there was any. Up restores it: the key may have been meant for a
+        turn that has just ended."""
         text = self.take()
         if is_any := bool(text.strip()):
             self.remember(text)
@@ -148,12 +148,12 @@ class Composer(TextArea):
 
     @property
     def cursor_index(self) -> int:
-        """How many characters are before the cursor."""
+        """The number of characters before the cursor."""
         before = self.get_text_range(self.document.start, self.cursor_location)
         return len(before)
 
     def give_back(self, text: str, cursor: int) -> None:
-        """Put text that was typed elsewhere behind what is there, the cursor `cursor` characters into it."""
+        """Append text that was typed elsewhere, with the cursor `cursor` characters into it."""
         text, before = safe_text(text), self.text
         if len(before) + len(text) > LONGEST:
             self.post_message(self.PasteRefused(len(text)))
@@ -165,7 +165,7 @@ class Composer(TextArea):
         self.move_cursor((len(lines) - 1, len(lines[-1])))
 
     def remember(self, text: str) -> None:
-        """Add a sent line to the history."""
+        """Add a sent message to the history."""
         if not self._history or self._history[-1] != text:
             self._history = [*self._history, text][-HISTORY_LIMIT:]
         self._position = len(self._history)
@@ -173,13 +173,13 @@ class Composer(TextArea):
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
         self._follow()
-        if self._pacer.wait_s() <= 0:  # else with the screen's next tick: keys may come in a burst
+        if self._pacer.wait_s() <= 0:  # otherwise with the screen's next tick: keys may come in a burst
             with self._pacer.frame():
                 internals.paint_now(self)
 
     def _follow(self) -> None:
         self._popup.follow(self.text if self.cursor_at_end_of_text else "")
-        if self._popup.is_open:  # it floats right above, and nothing else moves
+        if self._popup.is_open:  # it is right above the composer, and nothing else moves
             self._popup.styles.margin = (0, 2, self.screen.size.height - self.region.y, 2)
 
     def notify_style_update(self) -> None:
@@ -187,7 +187,7 @@ class Composer(TextArea):
         super().notify_style_update()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        # TextArea looks all its styles up and draws its border at every repaint: most of what a key costs.
+        # TextArea looks up all its styles and draws its border at every repaint: most of the cost of a key.
         variables, size, filters = self.app.theme_variables, self.outer_size, self.get_line_filters()
         key = (size, self.show_vertical_scrollbar, filters)
         frame = self._frame
@@ -207,22 +207,22 @@ class Composer(TextArea):
         return strips
 
     def render_line(self, y: int) -> Strip:
-        # Textual 8.2.8 wraps the placeholder to a width of nothing, and fails.
+        # Textual 8.2.8 wraps the placeholder to a width of 0, and fails.
         return super().render_line(y) if self.content_size.width > 0 else Strip.blank(0)
 
     async def _on_key(self, event: events.Key) -> None:
-        """Write what is typed, and carry out our keys."""
+        """Insert typed text, and run our keys."""
         if is_newline(event.key):
             self.action_newline()
         elif not await run_binding(self, event.key):
             if event.is_printable or not (text := typed_text(event)):
-                return  # TextArea sees to it
+                return  # TextArea handles it
             self._write(text)
         event.prevent_default()
         event.stop()
 
     async def _on_mouse_release(self, event: events.MouseRelease) -> None:
-        # Textual 8.2.8 goes on selecting wherever the pointer goes when F9 takes the mouse away meanwhile.
+        # Textual 8.2.8 would continue to select after F9 has taken the mouse away.
         await self._on_hide(events.Hide())
 
     async def _on_paste(self, event: events.Paste) -> None:
@@ -231,26 +231,28 @@ class Composer(TextArea):
         self.paste(event.text)
 
     def paste(self, text: str) -> None:
-        """Insert what was pasted, its control characters made visible, and never submit. All of it or
-        nothing: half a text in a message is worse than none."""
+        """Insert pasted text, with its control characters made visible; never send it.
+
+        All of it or nothing: half a text in a message is worse than none.
+        """
         if len(text) + len(self.text) > LONGEST:
             self.post_message(self.PasteRefused(len(text)))
             return
         self._write(safe_text(text.replace("\r\n", "\n").replace("\r", "\n")))
 
     def _write(self, text: str) -> None:
-        """Put text where the cursor is, in place of what is selected."""
+        """Insert text at the cursor, in place of the selection."""
         result = self.replace(text, *self.selection, maintain_selection_offset=False)
         self.move_cursor(result.end_location)
 
     def on_resize(self, event: events.Resize) -> None:
         if internals.is_wrapped_to_width(self):
-            event.prevent_default()  # Textual has wrapped it all when the scrollbar came, and would again
+            event.prevent_default()  # Textual wrapped it all when the scroll bar appeared
 
     def action_submit(self) -> None:
         if not self._may_send():
             return
-        self._follow()  # keys that came in one burst overtake the Changed message
+        self._follow()  # keys of one burst are handled before the Changed message
         chosen = self._popup.candidate
         if chosen is not None and not chosen.is_sure:
             self.action_complete()
@@ -310,7 +312,7 @@ class Composer(TextArea):
         raise SkipAction  # Ctrl+C has several meanings: the screen decides
 
     def action_delete_right(self) -> None:
-        self._leave_to_screen_when_empty()  # Ctrl+D on nothing leaves
+        self._leave_to_screen_when_empty()  # Ctrl+D in an empty input exits
         super().action_delete_right()
 
     def _leave_to_screen_when_empty(self) -> None:

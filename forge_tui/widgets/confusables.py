@@ -1,7 +1,7 @@
-"""Characters that can be taken for ASCII ones, or that show nothing: what a deceptive text is made of.
+"""Characters that can be mistaken for ASCII ones, or that show nothing: the means of deceptive text.
 
-The tables hold the usual suspects of Unicode's confusables (UTS 39); whatever folds to ASCII by compatibility
-(fullwidth, mathematical, superscript forms) needs no entry.
+The tables contain the common entries of Unicode's confusables (UTS 39). Whatever folds to ASCII by
+compatibility (fullwidth, mathematical, superscript forms) needs no entry.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ _MARKS = frozenset(
     "❨❩❲❳❴❵⟮⟯⦅⦆⁅⁆"  # brackets
     "˄ˆ‸٪⁒ʔ﹟♯→"  # the rest, and the sign for a tab
 )
-"""Signs that look like what a shell or a path gives a meaning to."""
+"""Signs that look like those with a meaning in a shell or a path."""
 
 _DRAWS_NOTHING = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
 )
-"""Fillers, joiners and variation selectors: letters and marks by their class, and still not to be seen."""
+"""Fillers, joiners and variation selectors: letters and marks by category, and still invisible."""
 
 _PICTURES = range(0x2400, 0x2427)
-"""The stand-ins that control characters are shown by."""
+"""The symbols that stand for control characters."""
 
 _OWN_SCRIPT = re.compile(r"LATIN|CJK|HIRAGANA|KATAKANA|HANGUL|BOPOMOFO|THAI|DEVANAGARI")
-"""Scripts whose letters do not pass for Latin ones of the same word."""
+"""Scripts whose letters are not mistaken for Latin ones in the same word."""
 
 _IDEOGRAPHIC = re.compile(r"CJK UNIFIED|HIRAGANA|KATAKANA|HANGUL|BOPOMOFO")
 _MARKS_IN_A_ROW = 2
 
 
 def is_hidden(character: str) -> bool:
-    """Whether it draws nothing, or nothing of its own (the space bar's own space aside)."""
+    """Return whether a character draws nothing of its own; a plain space does not count."""
     return (
         exact_text(character) != character
         or not character.isprintable()
@@ -67,24 +67,27 @@ def is_hidden(character: str) -> bool:
 
 
 def is_mark_like(character: str) -> bool:
-    """Whether it is a sign that can be taken for one of ASCII's."""
+    """Return whether a sign can be mistaken for one of ASCII."""
     return character in _MARKS or (not character.isalnum() and _folds_to_ascii(character))
 
 
 def is_ideographic(character: str) -> bool:
-    """Whether it belongs to a script of East Asia, whose signs are as wide as two Latin ones."""
+    """Return whether a character belongs to an East Asian script, whose characters are two cells wide."""
     return bool(_IDEOGRAPHIC.match(_name(character)))
 
 
 @lru_cache(maxsize=2048)
 def is_right_to_left(character: str) -> bool:
-    """Whether a terminal may reorder what stands beside it."""
+    """Return whether a terminal may reorder the text beside it."""
     return unicodedata.bidirectional(character) in ("R", "AL", "AN")
 
 
 def like_ascii(word: str) -> frozenset[str]:
-    """The letters of a word that pass for ASCII ones: those of another script beside Latin letters, all of a
-    word that has no others, and every form that folds to ASCII."""
+    """Return the letters of a word that can be mistaken for ASCII ones.
+
+    Those are letters of another script beside Latin letters, all letters of a word that has no others, and
+    every form that folds to ASCII.
+    """
     others = {c for c in word if not c.isascii() and c.isalnum()}
     if not others:
         return frozenset()
@@ -98,8 +101,11 @@ def like_ascii(word: str) -> frozenset[str]:
 
 
 def odd_marks(text: str) -> frozenset[int]:
-    """Where a combining mark is more than the letter's own: on ASCII, where one letter would do instead, or
-    so many that they cover their neighbours."""
+    """Return the positions of combining marks that are more than a part of their letter.
+
+    Those are marks on ASCII, marks that a composed letter would replace, and so many that they cover their
+    neighbours.
+    """
     odd: set[int] = set()
     run = 0
     for index, character in enumerate(text):

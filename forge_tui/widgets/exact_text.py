@@ -1,8 +1,8 @@
-"""Text as it is, for a decision: nothing folded away, nothing invisible, nothing reordered.
+"""Exact text, for decisions: nothing hidden, invisible or reordered.
 
-In a command or a path each character that shows nothing, or that passes for another, is written `‹U+202E›`;
-a control character as its picture (␛), a tab as →, blanks that could be missed as dots. What would look
-like these is itself written out, so two texts that differ never look the same.
+In a command or a path, each character that shows nothing, or that can be mistaken for another, is written
+`‹U+202E›`; a control character as its symbol (␛), a tab as →, easily missed spaces as dots. Characters that
+look like these are escaped themselves, so two texts that differ never look the same.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from forge_tui.widgets.confusables import (
 ExactSpan: TypeAlias = "tuple[str, str]"
 """(role, text)."""
 ExactRow: TypeAlias = "tuple[ExactSpan, ...]"
-"""The pieces of one screen row."""
+"""The spans of one screen row."""
 
 NAMED_AT_MOST = 4
 CHANGED = ("added", "removed")
 TAB_SHOWN = "→   "
 BLANK_SHOWN = "·"
 MANY_BLANKS = 4
-"""So many in a row are counted out in a command: they can push what follows out of sight."""
+"""Spaces in a row that are shown as dots in a command: they can push what follows out of sight."""
 
 _WORDS = re.compile(r"[ ]+|[^\W_][\w]*|.", re.DOTALL)
 _PICTURE = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "␡"}
@@ -47,17 +47,17 @@ _PICTURE = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "␡"}
 
 @dataclass(frozen=True, slots=True)
 class ExactLine:
-    """One line of what is shown."""
+    """One line to show."""
 
     text: str
     role: str = "plain"
     gutter: str = ""
     is_code: bool = False
-    """Whether signs matter as letters do (a command, a path), not only letters (a file's text)."""
+    """Whether signs matter as much as letters (a command, a path), or only letters do (a file's text)."""
 
 
 def command_lines(command: str) -> list[ExactLine]:
-    """A command line, with a prompt sign before its first line."""
+    """Return the lines of a command, with a prompt sign before the first one."""
     return [
         ExactLine(text, gutter="$ " if number == 0 else "  ", is_code=True)
         for number, text in enumerate(command.split("\n"))
@@ -65,7 +65,7 @@ def command_lines(command: str) -> list[ExactLine]:
 
 
 def diff_lines(diff: str) -> list[ExactLine]:
-    """A unified diff, each line in the role of its sign."""
+    """Return the lines of a unified diff, each in the role of its sign."""
     return [_diff_line(text) for text in diff.removesuffix("\n").split("\n")]
 
 
@@ -82,12 +82,12 @@ def _diff_line(text: str) -> ExactLine:
 
 
 def exact_rows(lines: Iterable[ExactLine], width: int) -> list[ExactRow]:
-    """The screen rows of these lines; a continued line is marked in the gutter."""
+    """Return the screen rows of these lines; continuation rows have a mark in the gutter."""
     return [row for line in lines for row in _line_rows(line, width)]
 
 
 def exact_line(text: str) -> str:
-    """A command or path in one line, line ends as ⏎."""
+    """Return a command or path in one line, newlines as ⏎."""
     lines = (
         "".join(shown for _, shown in pieces(ExactLine(line, is_code=True))) for line in text.split("\n")
     )
@@ -95,12 +95,12 @@ def exact_line(text: str) -> str:
 
 
 def pieces(line: ExactLine) -> Iterator[ExactSpan]:
-    """How the line is drawn, in roles: the line's own, "blank", "strange" or "foreign"."""
+    """Yield the spans of a line by role: the line's own, "blank", "strange" or "foreign"."""
     text = line.text
     if text.isascii() and text.isprintable() and not text.endswith(" ") and " " * MANY_BLANKS not in text:
         yield line.role, text
         return
-    if text.endswith("\r") and not line.is_code:  # a line of a file with Windows' line ends
+    if text.endswith("\r") and not line.is_code:  # a file's line with a Windows line end
         yield from pieces(replace(line, text=text[:-1]))
         yield "blank", _PICTURE[0x0D]
         return
@@ -142,7 +142,7 @@ def _wrapped(line: ExactLine, room: int) -> Iterator[ExactRow]:
     row: list[ExactSpan] = []
     used = 0
     for role, shown in pieces(line):
-        if not cell_len(shown):  # a letter's own mark stays with it
+        if not cell_len(shown):  # a combining mark stays with its letter
             _append(row, role, shown)
             continue
         if not used:
@@ -150,7 +150,7 @@ def _wrapped(line: ExactLine, room: int) -> Iterator[ExactRow]:
         else:
             first = hard_wrap(shown, room - used)[0] if used < room else ""
             if cell_len(first) > room - used or (role == "strange" and first != shown):
-                first = ""  # an escape is not torn while it has a row of its own
+                first = ""  # an escape is only split if it is wider than a row
             parts = [first, *(hard_wrap(shown[len(first) :], room) if first != shown else ())]
         for number, part in enumerate(parts):
             if number:
@@ -170,9 +170,12 @@ def _append(row: list[ExactSpan], role: str, text: str) -> None:
 
 
 def oddities(text: str, *, is_code: bool = True) -> str:
-    """A sentence about characters that do not show, or that can be taken for others; empty without any.
-    Letters that nobody takes for Latin ones (Chinese, Japanese, Korean) are not named; of a file's text (not
-    `is_code`) only what hides or passes for a Latin letter is."""
+    """Return a sentence about characters that do not show, or that can be mistaken for others; "" if there
+    are none.
+
+    Letters that nobody mistakes for Latin ones (Chinese, Japanese, Korean) are not named. In a file's text
+    (not `is_code`), only what is hidden or can be mistaken for a Latin letter is.
+    """
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return ""
     hidden: dict[str, None] = {}
@@ -198,7 +201,7 @@ def oddities(text: str, *, is_code: bool = True) -> str:
 
 
 def _told(line: ExactLine) -> Iterator[tuple[str, str, str]]:
-    """(role, "mark" of a combining mark, character) of what is no plain ASCII."""
+    """Yield (role, "mark" for a combining mark, character) of everything but plain ASCII."""
     marks = odd_marks(line.text)
     for word in _WORDS.finditer(line.text):
         if word[0].isascii() and word[0].isprintable():
@@ -216,7 +219,7 @@ def _named(characters: Sequence[str]) -> str:
 
 
 class ExactView(ScrollView, can_focus=False):
-    """Shows `ExactLine`s, hard-wrapped, scrolled by its owner or the wheel."""
+    """Shows `ExactLine`s, hard-wrapped; scrolled by its owner or the wheel."""
 
     DEFAULT_CSS = """
     ExactView {
@@ -244,7 +247,7 @@ class ExactView(ScrollView, can_focus=False):
         self._rows_width = -1
 
     def show(self, lines: Sequence[ExactLine]) -> None:
-        """Put other lines in."""
+        """Show other lines."""
         if self._lines != tuple(lines):
             self._lines, self._rows_width = tuple(lines), -1
             self.refresh(layout=True)
@@ -260,7 +263,8 @@ class ExactView(ScrollView, can_focus=False):
         return self._rows
 
     def rows_to_change(self, width: int, count: int) -> int:
-        """The rows down to the one in which `count` rows of a diff have changed; 0 where nothing has."""
+        """Return the number of rows down to the one with the `count`-th changed row of a diff; 0 if nothing
+        has changed."""
         rows = enumerate(self.rows_for(width), 1)
         changed = islice((number for number, row in rows if row[0][0] in CHANGED), count)
         return max(changed, default=0)

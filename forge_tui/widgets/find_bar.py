@@ -1,4 +1,4 @@
-"""The line in which the person says what to find. It stands where the activity line is, and moves nothing."""
+"""The find bar. It takes the place of the activity line, and moves nothing."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from forge_tui.widgets.line_input import LineInput
 HINTS = "Enter older · Down newer · Esc close"
 STATUS_CELLS = 18
 _ROOM_FOR_HINTS = 96
-"""Cells of the bar from which the keys are named."""
+"""Cells of the bar from which the keys are shown."""
 
 
 class FindLine(LineInput):
-    """What is looked for."""
+    """The text to find."""
 
     DEFAULT_CSS = """
     FindLine, FindLine:focus { width: 1fr; padding: 0 1; background: $background; }
@@ -34,14 +34,14 @@ class FindLine(LineInput):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.FIND)]
 
     class Stepped(Message):
-        """To the match before (-1) or after (1)."""
+        """Go to the match before (-1) or after (1)."""
 
         def __init__(self, direction: int) -> None:
             super().__init__()
             self.direction = direction
 
     class Closed(Message):
-        """No more finding."""
+        """Finding has ended."""
 
         def __init__(self, *, is_kept: bool) -> None:
             super().__init__()
@@ -66,7 +66,7 @@ class FindLine(LineInput):
 
 
 class FindStatus(Widget):
-    """How many matches there are, and the keys; what is said for a moment takes their place."""
+    """The number of matches, and the keys; a note replaces both for a moment."""
 
     DEFAULT_CSS = """
     FindStatus {
@@ -90,13 +90,13 @@ class FindStatus(Widget):
             self.refresh()
 
     def say(self, text: str) -> None:
-        """Say something until it is empty again."""
+        """Show a note until it is set to ""."""
         self._said = text
         self.set_class(bool(text), "-said")
         self.refresh()
 
     def show_mouse_lent(self, is_lent: bool) -> None:
-        """Say that the mouse is the terminal's."""
+        """Show whether the terminal has the mouse."""
         self._is_mouse_lent = is_lent
         self.refresh()
 
@@ -115,7 +115,7 @@ class FindStatus(Widget):
 
 
 class FindBar(Horizontal):
-    """The line and what came of it."""
+    """The text to find, and the result."""
 
     DEFAULT_CSS = """
     FindBar {
@@ -125,7 +125,7 @@ class FindBar(Horizontal):
     """
 
     class Changed(Message):
-        """Something else is looked for."""
+        """The text to find has changed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -138,9 +138,9 @@ class FindBar(Horizontal):
         yield self.status
 
     def begin(self) -> None:
-        """Take the keys. What was looked for last is there, to be used again or typed over."""
+        """Take the focus. The last text is selected, to be used again or typed over."""
         self.line.placeholder = "in the conversation"
-        self.screen.set_focus(self.line)  # `focus()` comes later, and the next letters come sooner
+        self.screen.set_focus(self.line)  # `focus()` is deferred, and the next letters would be lost
         self.line.select_all()
 
     def on_resize(self) -> None:
@@ -152,7 +152,7 @@ class FindBar(Horizontal):
 
 
 class FindLabel(Widget):
-    """The word before the line."""
+    """The label before the text."""
 
     DEFAULT_CSS = "FindLabel { width: 4; height: 1; color: $accent; }"
 

@@ -1,4 +1,4 @@
-"""A line to write in, where a prompt asks for words."""
+"""Inputs of one line, for prompts."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from forge_core.sanitize import safe_line
 from forge_tui.widgets.key_input import run_binding, typed_text
 
 NEWLINE = safe_line("\n")
-"""What stands for a line end in a line."""
+"""The symbol for a newline in a line."""
 
 
 class LineInput(Input):
-    """One line, without a border or a blinking cursor; what is pasted comes in as one line, safe to show."""
+    """One line, without a border or a blinking cursor; pasted text becomes one line, safe to show."""
 
     DEFAULT_CSS = """
     LineInput, LineInput:focus {
@@ -32,10 +32,10 @@ class LineInput(Input):
         self.cursor_blink = False
 
     async def _on_key(self, event: events.Key) -> None:
-        """Carry out the line's keys, and write what Textual's own line leaves out."""
+        """Run the line's keys, and insert characters that Textual's Input ignores."""
         if not await run_binding(self, event.key):
             if event.is_printable or not (text := typed_text(event)):
-                return  # Input sees to it
+                return  # Input handles it
             self.write(text)
         event.prevent_default()
         event.stop()
@@ -47,26 +47,26 @@ class LineInput(Input):
         self.write(safe_line(line))
 
     def write(self, text: str) -> None:
-        """Put text where the cursor is, in place of what is selected. Only for text that is safe to show."""
+        """Insert text at the cursor, in place of the selection. The text must be safe to show."""
         self.replace(text, *self.selection)
 
 
 class DrivenLine(LineInput, can_focus=False):
-    """A line whose owner has the focus and hands it the keys; it looks as if it had the focus itself."""
+    """A line whose owner has the focus and passes the keys on; it looks focused."""
 
     def begin(self, text: str, cursor: int) -> None:
-        """Show the cursor, with this to start from. Only for text that is safe to show."""
+        """Set the text and show the cursor. The text must be safe to show."""
         self.value = text
         self.cursor_position = cursor
         self.has_focus = True
 
     def end(self) -> None:
-        """Show no cursor any more."""
+        """Hide the cursor."""
         self.has_focus = False
 
 
 class LabelledLine(Horizontal):
-    """A line with a word before it that says what the text will be."""
+    """A line with a label before it."""
 
     DEFAULT_CSS = """
     LabelledLine {
@@ -88,7 +88,7 @@ class LabelledLine(Horizontal):
 
     @property
     def label(self) -> str:
-        """The word; one of ours, never foreign text."""
+        """The label; never untrusted text."""
         return str(self._label.content)
 
     @label.setter

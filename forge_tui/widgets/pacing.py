@@ -1,4 +1,4 @@
-"""When the next frame may be drawn: paced by what frames cost, not by a clock."""
+"""Frame pacing: when the next frame may be drawn depends on what frames cost, not on a clock."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 SHORTEST_S = 0.008
-"""From the beginning of a frame to that of the next one, however cheap it was."""
+"""The shortest time between the beginnings of two frames."""
 LOAD = 2
-"""A frame that took long is followed by the next one this many times its length after its beginning."""
+"""The next frame begins this many times the length of the last one after its beginning."""
 
 
 class FramePacer:
-    """Spaces frames out. The first after a pause never waits."""
+    """Spaces frames out. The first one after a pause is not delayed."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         """`clock` gives seconds."""
@@ -20,12 +20,12 @@ class FramePacer:
         self._due = float("-inf")
 
     def wait_s(self) -> float:
-        """Seconds until a frame may be drawn; 0 or less: now."""
+        """Return the seconds until a frame may be drawn; 0 or less for now."""
         return self._due - self._clock()
 
     @contextmanager
     def frame(self) -> Iterator[None]:
-        """Measures the frame that is drawn inside."""
+        """Measure the frame drawn inside."""
         began = self._clock()
         try:
             yield

@@ -1,4 +1,4 @@
-"""The one line at the bottom."""
+"""The line at the bottom of the screen."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from forge_tui.widgets.status_text import SEPARATOR, Figures, StatusPart, cells,
 
 
 class StatusBar(Widget):
-    """Draws `Figures` in one row of fixed size; setting them never causes a layout."""
+    """Shows `Figures` in one row of fixed size; setting them never causes a layout."""
 
     DEFAULT_CSS = """
     StatusBar {

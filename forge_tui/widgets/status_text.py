@@ -1,6 +1,6 @@
-"""The words of the line at the bottom: what answers, what it has cost, what it may do, and where.
+"""Texts of the status bar: model, context, cost, permissions and place.
 
-Without Textual: the launcher paints them too.
+Does not import Textual: the launcher paints them too.
 """
 
 from __future__ import annotations
@@ -34,33 +34,33 @@ DROP_ORDER = (
     "jobs",
     "model",
 )
-"""What a narrow terminal loses first: parts by name, or what a part can do without (`StatusPart.shorter`).
-The mode, and a sandbox that is not fully on, stay to the last."""
+"""What a narrow terminal loses first: parts by name, or the optional text of a part (`StatusPart.shorter`).
+The mode, and a sandbox that is not fully on, are kept to the last."""
 SANDBOX_ON = "sandbox: on"
 FREE = ("offline", "local")
-"""Providers that take no money."""
+"""Providers without cost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What the bar shows, as values."""
+    """The values that the bar shows."""
 
     model: str = ""
     provider: str = ""
     """"offline", "local", "openrouter" or "custom"; empty while unknown."""
     cost_usd: Decimal | None = None
-    """Of the whole session; None where a price is unknown, or nothing was spent."""
+    """Of the whole session; None if a price is unknown, or nothing was spent."""
     known_usd: Decimal | None = None
     """Of its calls with a known price."""
     is_cost_estimate: bool = False
     is_unpriced: bool = False
-    """Whether something was spent at an unknown price."""
+    """Whether calls without a known price were made."""
     prompt_tokens: int = 0
     """Of the whole session."""
     cached_tokens: int | None = None
-    """Those of them that came from the provider's cache; None where it does not tell."""
+    """Prompt tokens that came from the provider's cache; None if it does not report them."""
     turn_out: int = 0
-    """Tokens that the model has written in this turn."""
+    """Tokens that the model has generated in this turn."""
     is_turn_estimate: bool = False
     context_used: int | None = None
     """Tokens in the model's window; None while unknown."""
@@ -70,7 +70,7 @@ class Figures:
     sandbox: str = ""
     """Its label ("sandbox: on"); empty while unknown."""
     is_away: bool = False
-    """Nobody is asked."""
+    """Whether the user is away, so that nothing is asked."""
     running_jobs: int = 0
     """Commands in the background."""
     folder: str = ""
@@ -84,12 +84,12 @@ class StatusPart:
     role: str = "plain"
     """Component class without its prefix."""
     shorter: tuple[str, str] | None = None
-    """The name in `DROP_ORDER` at which it gets shorter, and what it says then."""
+    """The name in `DROP_ORDER` at which the text gets shorter, and the shorter text."""
     spare: int = 0
-    """Cells kept for the "~" of an estimate: nothing goes and comes back with it."""
+    """Cells reserved for the "~" of an estimate: nothing disappears because of it."""
 
     def without(self, name: str) -> StatusPart | None:
-        """What is left of it when `name` has to go."""
+        """Return what is left of it when `name` is dropped."""
         if self.name == name:
             return None
         if self.shorter is not None and self.shorter[0] == name:
@@ -98,7 +98,7 @@ class StatusPart:
 
 
 def left_parts(figures: Figures) -> list[StatusPart]:
-    """What answers, how full its window is, and what it has cost."""
+    """Return the parts about the model, its context and the cost."""
     name = safe_line(figures.model)
     bare = name.rpartition("/")[2]
     parts = [
@@ -114,7 +114,7 @@ def left_parts(figures: Figures) -> list[StatusPart]:
 
 
 def context_part(figures: Figures) -> StatusPart:
-    """How full the model's window is: "12.4k/200k 6%", or the share alone."""
+    """Return how full the context window is: "12.4k/200k 6%", or only the percentage."""
     used, window = figures.context_used, figures.context_window
     if used is None:
         return StatusPart("context", "")
@@ -129,28 +129,28 @@ def context_part(figures: Figures) -> StatusPart:
 
 
 def cost_text(figures: Figures) -> str:
-    """Dollars; "offline" and "local" unless the answers came with a price; "?" where the price is unknown."""
+    """Return the cost; "offline" or "local" unless the answers had a price; "?" if the price is unknown."""
     if figures.cost_usd is None and not figures.is_unpriced and figures.provider not in FREE:
         return "$0.00" if figures.provider else ""
     return money(figures.cost_usd, figures.known_usd, figures.provider, is_estimate=figures.is_cost_estimate)
 
 
 def cache_text(figures: Figures) -> str:
-    """The share of what was sent that came from the provider's cache; empty where it does not tell."""
+    """Return the share of the prompt that came from the provider's cache; "" if it does not report that."""
     if figures.cached_tokens is None or not figures.prompt_tokens:
         return ""
     return f"cache {percent_text(figures.cached_tokens, figures.prompt_tokens)}"
 
 
 def out_text(figures: Figures) -> str:
-    """What this turn has made the model write."""
+    """Return the number of tokens that this turn has generated."""
     if not figures.turn_out:
         return ""
     return f"{'~' if figures.is_turn_estimate else ''}{tokens_text(figures.turn_out)} out"
 
 
 def right_parts(figures: Figures) -> list[StatusPart]:
-    """What it may do, and where."""
+    """Return the parts about permissions and place."""
     role = {"ask": "plain", "accept-edits": "accent", "plan": "primary", "auto": "warning", "yolo": "badge"}
     mode = f" {figures.mode} " if figures.mode == "yolo" else figures.mode
     parts = [
@@ -165,30 +165,33 @@ def right_parts(figures: Figures) -> list[StatusPart]:
 
 
 def jobs_text(count: int) -> str:
-    """ "1 job", "2 jobs"; empty while there is none."""
+    """Return "1 job", "2 jobs"; "" without any."""
     return f"{count} job{'s'[: count != 1]}" if count else ""
 
 
 def sandbox_part(label: str) -> StatusPart:
-    """The state of the sandbox: quiet while it is on, else a warning that gives way to nothing."""
+    """Return the state of the sandbox: plain text if it is on, otherwise a warning that is not dropped."""
     if label in ("", SANDBOX_ON):
         return StatusPart("sandbox on", safe_line(label))
     return StatusPart("sandbox", safe_line(label), "warning")
 
 
 def shorter_labels(label: str) -> list[str]:
-    """A sandbox's label in ever fewer words: without what to do, without why, the state alone."""
+    """Return shorter and shorter forms of a sandbox's label: without advice, without the reason, only the
+    state."""
     state, _, why = label.partition(" - ")
     reason = why.partition(". ")[0].partition(" (")[0]
     return list(dict.fromkeys([label, f"{state} - {reason}" if reason else state, state]))
 
 
 def fit(figures: Figures, width: int) -> tuple[list[StatusPart], list[StatusPart]]:
-    """The parts, left and right, that `width` cells have room for. A sandbox that is off is worded as fully
-    as there is room once everything else has its place."""
+    """Return the parts, left and right, that fit in `width` cells.
+
+    The state of a sandbox that is off is as detailed as the room left by everything else allows.
+    """
     labels = shorter_labels(safe_line(figures.sandbox))
     if figures.mode == "yolo" and len(labels) > 2:
-        del labels[0]  # it ends by saying that commands ask, which in this mode they don't
+        del labels[0]  # it ends by saying that commands ask, which is not true in this mode
     left, right = left_parts(figures), right_parts(replace(figures, sandbox=labels[-1]))
     for name in ("", *DROP_ORDER):
         left = [kept for part in left if (kept := part.without(name))]

@@ -1,4 +1,4 @@
-"""What the model has set out to do, above the activity line: a few quiet rows, or one."""
+"""The model's task list, above the activity line: a few rows, or one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip
 
 MAX_ROWS = 6
-"""Tasks that show; the others are counted in one row more."""
+"""Tasks shown; the others are counted in one more row."""
 
 TodoState: TypeAlias = Literal["pending", "in_progress", "completed"]
 SIGNS: dict[TodoState, str] = {"pending": "○", "in_progress": "●", "completed": "✓"}
@@ -23,7 +23,7 @@ SIGNS: dict[TodoState, str] = {"pending": "○", "in_progress": "●", "complete
 
 @dataclass(frozen=True, slots=True)
 class Todo:
-    """One task; its text is foreign."""
+    """One task. Its text is untrusted."""
 
     text: str
     state: TodoState = "pending"
@@ -31,12 +31,13 @@ class Todo:
 
     @property
     def doing(self) -> str:
-        """What is being done, while it is."""
+        """The text while it is in progress."""
         return safe_line(self.active_form or self.text)
 
 
 def window(todos: Sequence[Todo]) -> tuple[int, int]:
-    """The first and the end of the tasks that show: one that is done, then what is and comes next."""
+    """Return the first and the end of the tasks shown: the last completed one, then the current and the next
+    ones."""
     if len(todos) <= MAX_ROWS:
         return 0, len(todos)
     current = next((i for i, todo in enumerate(todos) if todo.state == "in_progress"), None)
@@ -47,7 +48,7 @@ def window(todos: Sequence[Todo]) -> tuple[int, int]:
 
 
 def summary(todos: Sequence[Todo], width: int) -> str:
-    """The list in one line: what it is at, as far as there is room, and how much of it is done."""
+    """Return the list in one line: the current task, clipped, and how many are done."""
     done = sum(todo.state == "completed" for todo in todos)
     at = next((todo for todo in todos if todo.state == "in_progress"), None) or next(
         (todo for todo in todos if todo.state == "pending"), todos[-1]
@@ -58,7 +59,7 @@ def summary(todos: Sequence[Todo], width: int) -> str:
 
 
 class TodoPanel(Widget):
-    """Draws the tasks; away while there are none, one line once the conversation has left them alone."""
+    """The tasks; hidden while there are none, one line once the model has stopped updating them."""
 
     DEFAULT_CSS = """
     TodoPanel {
@@ -79,12 +80,12 @@ class TodoPanel(Widget):
         super().__init__()
         self._todos: tuple[Todo, ...] = ()
         self.is_wanted = True
-        """Whether the person wants to see it."""
+        """Whether the user wants to see it."""
         self._is_folded = False
         self._is_at_work = False
-        """Whether the model has told of it in this turn."""
+        """Whether the model has updated the list in this turn."""
         self._is_held = False
-        """Whether the person has unfolded it."""
+        """Whether the user has unfolded it."""
 
     @property
     def todos(self) -> tuple[Todo, ...]:
@@ -92,28 +93,28 @@ class TodoPanel(Widget):
 
     @property
     def doing(self) -> str:
-        """What the model is at, by what it has told in this turn; "" where it has told nothing."""
+        """The task in progress, if the model has updated the list in this turn; otherwise ""."""
         if not self._is_at_work:
             return ""
         return next((todo.doing for todo in self._todos if todo.state == "in_progress"), "")
 
     def begin_turn(self) -> None:
-        """Nothing has been told of the list in the turn that begins."""
+        """Begin a turn, in which the list has not been updated yet."""
         self._is_at_work = False
 
     def end_turn(self) -> None:
-        """Fold a list that this turn has left alone: the conversation has gone on to something else."""
+        """Fold the list if this turn has not updated it: the conversation has moved on."""
         is_left = not self._is_at_work and not self._is_held
         self._fold(self._is_folded or is_left)
 
     def tell(self, todos: Sequence[Todo]) -> None:
-        """Put in what the model has told just now."""
+        """Show the list that the model has just updated."""
         self._is_at_work, self._is_held = True, False
         self._fold(False)
         self.show(todos)
 
     def show(self, todos: Sequence[Todo]) -> None:
-        """Put these tasks in; a layout only where their number of rows changes."""
+        """Show these tasks; cause a layout only if the number of rows changes."""
         if tuple(todos) == self._todos:
             return
         before, self._todos = self._row_count(), tuple(todos)
@@ -123,7 +124,7 @@ class TodoPanel(Widget):
         self._settle()
 
     def toggle(self) -> None:
-        """Show all of it, or nothing where all of it shows."""
+        """Show the whole list, or hide it if all of it shows."""
         self.is_wanted = self._is_folded or not self.is_wanted
         self._is_held = self.is_wanted
         self._fold(False)

@@ -1,4 +1,4 @@
-"""The block that a newcomer sees first."""
+"""The welcome block."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from forge_tui.widgets.welcome_text import ROOMY, WelcomeFacts, lines
 
 
 class Welcome(Widget):
-    """The block, shown until the first message."""
+    """The block shown until the first message."""
 
     DEFAULT_CSS = """
     Welcome {
@@ -39,7 +39,7 @@ class Welcome(Widget):
         self._window_rows = ROOMY
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        # The container's height changes by a row when the transcript comes: the examples would go with it.
+        # The container's height changes by a row when the transcript appears, and the examples would vanish.
         self._window_rows = viewport.height
         return len(lines(self.facts, width, viewport.height))
 

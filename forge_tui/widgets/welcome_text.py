@@ -20,20 +20,20 @@ IDLE_HINTS = "Enter send · Ctrl+J new line · / commands · F1 help"
 PLACEHOLDER = "Ask about this folder, or say what to change"
 MAX_EXAMPLES = 3
 MAX_NAMES = 200
-"""Of a folder that are looked at: its first frame must not wait for a large one."""
+"""Entries of a folder that are read: its first frame must not wait for a large one."""
 ROOMY = 21
-"""Rows of the terminal from which the whole block is shown, with its examples."""
+"""Rows of the terminal from which the whole block is shown, with examples."""
 _README = re.compile(r"readme(\.(md|rst|txt|org|adoc))?", re.IGNORECASE)
 _TESTS = re.compile(r"tests?|__tests__|\.rspec|test_.+\.py|.+_test\.(py|go)|.+\.(test|spec)\.[jt]sx?")
 _USUAL = ("README.md", "README.rst", "README", "tests", "test", ".git", "hello.py")
-"""Looked for by name where a folder has more than `MAX_NAMES`."""
+"""Looked for by name if a folder has more than `MAX_NAMES` entries."""
 _SANDBOXED = "on: commands write only here, and reach no network"
 _HEAD = 9
 """Cells of the first column."""
 
 
 class WelcomeFacts(NamedTuple):
-    """What the welcome names."""
+    """The values that the welcome block shows."""
 
     version: str
     model: str
@@ -47,7 +47,7 @@ class WelcomeFacts(NamedTuple):
 
 
 def examples(folder: Path) -> tuple[str, ...]:
-    """What to ask about this folder: only what is there, and what the offline model understands too."""
+    """Return questions about this folder that can be answered, by the offline model, too."""
     try:
         with os.scandir(folder) as entries:
             names = {entry.name for entry in islice(entries, MAX_NAMES)}
@@ -67,7 +67,8 @@ def examples(folder: Path) -> tuple[str, ...]:
 
 
 def lines(facts: WelcomeFacts, width: int, height: int = ROOMY) -> list[list[tuple[str, str]]]:
-    """The block as rows of (role, text), at most `width` cells each, for a terminal of `height` rows."""
+    """Return the rows of the block as (role, text), at most `width` cells each, for a terminal of `height`
+    rows."""
     room = width - _HEAD
     rows: list[list[tuple[str, str]]] = [
         [("brand", "Forge"), ("dim", f" {facts.version}  "), ("plain", "a coding assistant for this folder")],
@@ -92,7 +93,7 @@ def _row(head: str, text: str, role: str = "plain") -> list[tuple[str, str]]:
 
 
 def _mode(facts: WelcomeFacts) -> str:
-    """What runs without asking, in the words of the mode."""
+    """Return the mode, and what it runs without asking."""
     mode = facts.mode
     if facts.is_away and mode != "yolo":
         return f"{mode}, away: requests for approval are denied"
@@ -101,7 +102,7 @@ def _mode(facts: WelcomeFacts) -> str:
 
 
 def _sandbox(label: str, room: int) -> str:
-    """The state of the sandbox, with as much of the reason as there is room for."""
+    """Return the state of the sandbox, with as much of the reason as fits."""
     if not label:
         return "…"
     if label == SANDBOX_ON:

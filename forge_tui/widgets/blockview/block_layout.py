@@ -1,8 +1,8 @@
-"""Which rows of which blocks are on the screen. Knows blocks, rows and heights, but no widget.
+"""Which rows of which blocks a view shows. Depends on blocks, rows and heights, not on a widget.
 
-Only blocks that show are rendered; the heights of the others are estimates. What is at the top of the screen
-is held by its text, not by a line number: when a height above it turns out different, when its block grows or
-is cut in two, or when the width changes, the number changes and the view does not.
+Only visible blocks are rendered; the heights of the others are estimates. The top of the view is anchored to
+its text, not to a line number: when a height above it turns out different, when its block grows or is split,
+or when the width changes, the number changes and the view does not.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RenderKey: TypeAlias = tuple[int, int, int, TranscriptStyles]
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class TextPosition:
-    """A character of a logical line. A layout that holds it moves it with its text."""
+    """A character of a logical line. A layout that tracks it moves it with its text."""
 
     block: int
     line: int
@@ -35,7 +35,7 @@ class TextPosition:
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """For telling which of two comes first."""
+        """A sort key: the order of characters in the view."""
         return self.block, self.line, self.at
 
     def copy(self) -> TextPosition:
@@ -44,21 +44,21 @@ class TextPosition:
 
 @dataclass(slots=True, eq=False)
 class TopAnchor:
-    """What stands at the top of the screen, by its text."""
+    """The top of the view, identified by its text."""
 
     position: TextPosition
-    """The first character of the first row with text, or the end of the last one where none follows; its line
-    is NO_LINE where the block has no text."""
+    """The first character of the first row with text at or below the top, or the end of the last row above if
+    there is none; its line is NO_LINE if the block has no text."""
     above: int
     """Rows from the top to that row."""
     top: tuple[int, int]
-    """Block and row where that was found last."""
+    """Block and row where it was found last."""
     shape: object
-    """What the block's rows depended on then; None where they must be looked at again."""
+    """What the block's rows depended on then; None if it must be found again."""
 
 
 def anchor_at(rows: Sequence[Row], block: int, row: int, shape: object) -> TopAnchor:
-    """What row `row` of a block shows, to be found again by `row_of_anchor`."""
+    """Return an anchor to what row `row` of a block shows, for `row_of_anchor`."""
     around = chain(range(row, len(rows)), range(min(row, len(rows)) - 1, -1, -1))
     number = next((number for number in around if rows[number].line != NO_LINE), None)
     if number is None:
@@ -68,7 +68,7 @@ def anchor_at(rows: Sequence[Row], block: int, row: int, shape: object) -> TopAn
 
 
 def row_of_anchor(rows: Sequence[Row], anchor: TopAnchor) -> int:
-    """The row that now shows what was held."""
+    """Return the row that shows what was anchored."""
     if anchor.position.line == NO_LINE:
         return min(anchor.top[1], max(0, len(rows) - 1))
     row = row_of(rows, anchor.position.line, anchor.position.at) - anchor.above
@@ -76,7 +76,7 @@ def row_of_anchor(rows: Sequence[Row], anchor: TopAnchor) -> int:
 
 
 def row_of(rows: Sequence[Row], line: int, at: int) -> int:
-    """The row that shows character `at` of a logical line, or the nearest one before."""
+    """Return the row that shows character `at` of a logical line, or the nearest one before."""
     nearest, exact = 0, -1
     for number, row in enumerate(rows):
         for part in row.parts:
@@ -93,18 +93,19 @@ class _Entry:
 
 
 class RowCache:
-    """Bounded by rows, not by blocks."""
+    """The rows of the blocks rendered last. Bounded by rows, not by blocks; the least recently used are
+    dropped."""
 
     def __init__(self) -> None:
         self._entries: OrderedDict[Block, _Entry] = OrderedDict()
         self._rows = 0
 
     def __len__(self) -> int:
-        """Blocks that are kept."""
+        """Return the number of blocks kept."""
         return len(self._entries)
 
     def find(self, block: Block, key: RenderKey) -> RenderedBlock | None:
-        """Its rows, where they are known and still the same."""
+        """Return the block's rows if they are known for this key."""
         entry = self._entries.get(block)
         if entry is None or entry.key != key:
             return None
@@ -112,9 +113,9 @@ class RowCache:
         return entry.rendered
 
     def store(self, block: Block, key: RenderKey, new: RenderedBlock, least: int) -> None:
-        """Keeps new rows, with the old ones in them wherever they show the same: those are not painted again.
+        """Keep new rows; old rows that show the same replace them, so that they are not painted again.
 
-        So many blocks are kept at least, however long they are.
+        At least `least` blocks are kept, however long they are.
         """
         entry = self._entries.get(block)
         if entry is not None:
@@ -129,16 +130,18 @@ class RowCache:
             self._rows -= len(dropped.rendered.rows)
 
     def transfer(self, old: Block, blocks: Sequence[Block]) -> None:
-        """`blocks` stand in the place of `old`: its rows go on as far as the first of them shows the same."""
+        """Move the rows of `old` to the first of the blocks that replace it, to be reused by `store`."""
         entry = self._entries.pop(old, None)
         if entry is not None and blocks:
-            revision = entry.key[0] if blocks[0] is old else -1  # its own revision is not theirs
+            revision = (
+                entry.key[0] if blocks[0] is old else -1
+            )  # a revision of `old` says nothing about another block
             self._entries[blocks[0]] = _Entry((revision, *entry.key[1:]), entry.rendered)
         elif entry is not None:
             self._rows -= len(entry.rendered.rows)
 
     def height(self, block: Block) -> int | None:
-        """How many rows it had when it was looked at last; None where that is not known."""
+        """Return how many rows it had when it was rendered last; None if that is unknown."""
         entry = self._entries.get(block)
         return None if entry is None else len(entry.rendered.rows)
 
@@ -152,27 +155,27 @@ class Frame:
     """The rows that a view shows, and where they come from."""
 
     rows: Sequence[Row]
-    """From the top; fewer than the screen's height where the transcript is shorter."""
+    """From the top; fewer than the view's height if the content is shorter."""
     places: Sequence[tuple[int, int]]
     """Block and row of each."""
     offset: int
-    """Rows above the first one, as far as is known."""
+    """Rows above the first one, as far as known."""
     total: int
-    """Rows in all, as far as is known."""
+    """All rows, as far as known."""
 
 
 class Layout:
-    """The blocks, and the window onto them."""
+    """The blocks of a view, and the window onto them."""
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
         self.follows_end = True
-        """Whether the window stays at the end while the transcript grows."""
+        """Whether the window stays at the end while blocks are added."""
         self._heights = Heights()
         self._cache = RowCache()
         self._top = (0, 0)
         self._anchor: TopAnchor | None = None
-        """The text at the top; None when the person has moved since the last frame."""
+        """The text at the top; None if the window has moved since the last frame."""
         self._positions: WeakSet[TextPosition] = WeakSet()
         self._landmarks: list[int] = []
         self._width = 80
@@ -180,7 +183,7 @@ class Layout:
         self._styles: TranscriptStyles | None = None
 
     def configure(self, width: int, height: int, styles: TranscriptStyles) -> None:
-        """Sets the window's size in cells and the styles; what was rendered otherwise is redone when seen."""
+        """Set the window's size in cells and the styles; blocks are rendered again when they are shown."""
         self._width, self._height, self._styles = width, height, styles
 
     def append(self, block: Block) -> None:
@@ -190,10 +193,10 @@ class Layout:
         self._heights.append(block.estimate(self._width))
 
     def replace(self, index: int, blocks: Sequence[Block]) -> None:
-        """Puts `blocks` in the place of block `index`: the open part of an answer has become them."""
+        """Replace block `index` by `blocks`: the open part of an answer has been split."""
         self._cache.transfer(self.blocks[index], blocks)
         self.blocks[index : index + 1] = blocks
-        self._heights.truncate(index)  # an open part is near the end: what follows it is little
+        self._heights.truncate(index)  # an open part is near the end: few blocks follow it
         for block in self.blocks[index:]:
             self._heights.append(self._known_height(block))
         first = bisect_left(self._landmarks, index)
@@ -211,12 +214,12 @@ class Layout:
         self.follows_end = True
 
     def track(self, position: TextPosition) -> TextPosition:
-        """Moves this position with its text from now on, for as long as somebody else holds it."""
+        """Move this position with its text from now on, as long as the caller keeps a reference to it."""
         self._positions.add(position)
         return position
 
     def rendered(self, index: int) -> RenderedBlock:
-        """Block `index` as rows, its height now known."""
+        """Return the rows of block `index`; its height is known then."""
         assert self._styles is not None, "configure() comes first"
         block = self.blocks[index]
         key = (*self._shape(block), self._styles)
@@ -229,7 +232,7 @@ class Layout:
         return new
 
     def frame(self) -> Frame:
-        """What is to be shown now."""
+        """Return what is to be shown now."""
         if not self.blocks:
             return Frame((), (), 0, 0)
         places = self._from_end() if self.follows_end else self._from_top()
@@ -247,7 +250,7 @@ class Layout:
         return Frame(rows, places, self._heights.offset(self._top[0]) + self._top[1], self._heights.total)
 
     def scroll(self, delta: int) -> None:
-        """Moves the window by `delta` rows, exactly, whatever was estimated."""
+        """Move the window by exactly `delta` rows, whatever was estimated."""
         if not self.blocks:
             return
         self._find_anchor()
@@ -262,19 +265,21 @@ class Layout:
         self.move_to(block, max(0, row))
 
     def jump(self, offset: int) -> None:
-        """Moves the window to about `offset` rows from the beginning."""
+        """Move the window to about `offset` rows from the beginning."""
         if offset > 0 and offset >= self._heights.total - self._height:
-            self.move_to(max(0, len(self.blocks) - 1), 1 << 30)  # the end, though the sum be a guess
+            self.move_to(
+                max(0, len(self.blocks) - 1), 1 << 30
+            )  # the end exactly, although the total is an estimate
         else:
             self.move_to(*self._heights.find(offset))
 
     def move_to(self, block: int, row: int) -> None:
-        """Puts a row at the top, or as near to it as the end allows."""
+        """Show a row at the top, or as near to it as the end allows."""
         self._top, self._anchor = (block, row), None
         self.follow_if_at_end()
 
     def move_to_line(self, block: int, line: int, at: int) -> None:
-        """Brings a character into view: not at all where it shows already, else a third down."""
+        """Scroll a character into view, a third down the window; not at all if it is visible."""
         if not self.follows_end:
             self._find_anchor()
         row = row_of(self.rendered(block).rows, line, at)
@@ -284,7 +289,7 @@ class Layout:
             self.scroll(-(self._height // 3))
 
     def landmark(self, direction: int) -> int | None:
-        """The nearest block before (-1) or after (1) the top that the person may want to come back to."""
+        """Return the nearest landmark before (-1) or after (1) the top."""
         if direction > 0:
             index = bisect_left(self._landmarks, self._top[0])
             while index < len(self._landmarks) and self._landmark_place(index) <= self._top:
@@ -312,8 +317,8 @@ class Layout:
             self.follow_if_at_end()
 
     def can_remove_last(self, count: int) -> bool:
-        """Whether the last `count` blocks can go without a move of what shows: the end is followed, or there
-        are enough rows below the window."""
+        """Return whether the last `count` blocks can be removed without moving what shows: the end is
+        followed, or enough rows are below the window."""
         if self.follows_end or not self.blocks:
             return True
         self._find_anchor()
@@ -324,11 +329,11 @@ class Layout:
         return below >= self._height
 
     def stop_following(self) -> None:
-        """Holds what is at the top, though something below is about to change its height."""
+        """Keep the top where it is, although something below will change its height."""
         self.follows_end = False
 
     def scroll_to(self, block: int, row: int, y: int) -> None:
-        """Brings a row of a block to row `y` of the window, or as near as there are rows above it."""
+        """Show a row of a block at row `y` of the window, or as near as the rows above it allow."""
         self._top, self._anchor = (block, max(0, min(row, len(self.rendered(block).rows) - 1))), None
         self.scroll(-y)
 
@@ -341,7 +346,7 @@ class Layout:
         places = self._from_top()
         last = len(self.blocks) - 1
         while last > 0 and not self.rendered(last).rows:
-            last -= 1  # nothing of it shows
+            last -= 1  # a block of no rows, such as hidden reasoning
         self.follows_end = not places or places[-1] == (last, len(self.rendered(last).rows) - 1)
 
     def _from_end(self) -> list[tuple[int, int]]:
@@ -373,8 +378,10 @@ class Layout:
         return anchor
 
     def _find_anchor(self) -> None:
-        """Finds the text at the top again where its block has changed. It stays held by the same character,
-        so that a width and back again is no move."""
+        """Find the text at the top again if its block has changed.
+
+        It stays anchored to the same character: resizing to another width and back does not move the view.
+        """
         self._top = (min(self._top[0], len(self.blocks) - 1), self._top[1])
         anchor = self._anchor
         if anchor is None or anchor.shape == self._shape(self.blocks[self._top[0]]):
@@ -384,7 +391,7 @@ class Layout:
         anchor.shape = self._shape(self.blocks[block])
 
     def _move_positions(self, index: int, count: int) -> None:
-        """Block `index` has become `count` blocks: finds each position's text in them."""
+        """Find each position's text in the `count` blocks that have replaced block `index`."""
         for position in self._positions:
             if position.block > index:
                 position.block += count - 1

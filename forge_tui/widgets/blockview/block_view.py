@@ -1,6 +1,6 @@
-"""A scroll view over blocks: the transcript, and the diff viewer's pane.
+"""A scroll view over blocks: the transcript, and the pane of the diff viewer.
 
-It paints a `Layout`: only rows that changed are painted, and nothing is ever laid out. Textual's own ways are
+It paints a `Layout`: only rows that changed are painted, and there is never a layout. Textual's own ways are
 bypassed where they cost time per line of history: `virtual_size` and the scroll offset are set without their
 watchers (each would reflow the screen), and `render_lines` returns finished strips instead of passing each
 row through the styles cache.
@@ -39,7 +39,7 @@ _SCROLLBAR_S = 0.25
 
 
 class BlockView(ScrollView):
-    """A view of blocks that scrolls by wheel, bar and the methods below; it needs no focus."""
+    """A view of blocks, scrolled by the wheel, the bar and the methods below; it needs no focus."""
 
     DEFAULT_CSS = """
     BlockView {
@@ -52,16 +52,16 @@ class BlockView(ScrollView):
         scrollbar-color: $foreground 15%;
     }
     """
-    ALLOW_SELECT: ClassVar[bool] = False  # Textual's selecting; `Mouse` has our own
+    ALLOW_SELECT: ClassVar[bool] = False  # Textual's selection; `Mouse` has ours
     can_focus = False
 
     class SelectionMade(Message):
         """The mouse has made a new selection."""
 
     new_below: var[bool] = var(False)
-    """Whether blocks were added below what shows and have not been seen yet."""
+    """Whether blocks have been added below what shows, and not been seen yet."""
     find_status: var[str] = var("")
-    """ "3/17", "no match", or empty while nothing is searched for."""
+    """ "3/17", "no match", or empty if there is no search."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -100,14 +100,14 @@ class BlockView(ScrollView):
         self.move(lambda: self.model.jump(0))
 
     def page_up(self) -> None:
-        """Turn the page of a long output in view, else scroll by a screen."""
+        """Turn the page of a long output in view, otherwise scroll by a screen."""
         if (y := self._turn_page(-1)) is None:
             self.scroll_rows(-max(1, self.size.height - 2))
         else:
             self.scroll_rows(min(-1, y + 2 - self.size.height))
 
     def page_down(self) -> None:
-        """Turn the page of a long output in view, else scroll by a screen."""
+        """Turn the page of a long output in view, otherwise scroll by a screen."""
         if (y := self._turn_page(1)) is None:
             self.scroll_rows(max(1, self.size.height - 2))
         else:
@@ -118,7 +118,7 @@ class BlockView(ScrollView):
         self.move(lambda: self.model.scroll(delta))
 
     def landmark(self, direction: int) -> None:
-        """Scroll to the nearest landmark (a message of the user) before (-1) or after (1) the top; after the
+        """Scroll to the next landmark (a message of the user) before (-1) or after (1) the top; after the
         last one, to the end."""
 
         def go() -> None:
@@ -140,7 +140,7 @@ class BlockView(ScrollView):
     # Selecting
 
     def selected_text(self) -> str:
-        """Return the selected text as logical lines; "" when nothing is selected."""
+        """Return the selected text as logical lines; "" if nothing is selected."""
         return "" if self.selected is None else selecting.selected_text(self.model, self.selected)
 
     def select(self, selected: TextSelection | None) -> None:
@@ -158,7 +158,7 @@ class BlockView(ScrollView):
         """The index of the block under the pointer, or None."""
         if self.mouse.pointer is None or not self.is_mouse_over:
             return None
-        self.show()  # blocks added since the last frame may have moved others there
+        self.show()  # blocks added since the last frame may have moved another one there
         place = self.mouse.place_at(self.mouse.pointer[1])
         return None if place is None else place[0]
 
@@ -171,7 +171,7 @@ class BlockView(ScrollView):
         return self.toggle_at(y, lambda: self.model.blocks[block].fold_at(number))
 
     def toggle_at(self, y: int, act: Callable[[], bool]) -> bool:
-        """Fold or unfold something at row `y`, where its first row then stays; return whether it changed."""
+        """Fold or unfold something at row `y` and keep its first row there; return whether it changed."""
         block, number = self.frame.places[y]
         self.model.stop_following()
         has_changed = act()
@@ -183,7 +183,7 @@ class BlockView(ScrollView):
         return has_changed
 
     def _turn_page(self, direction: int) -> int | None:
-        """Turn the page that a row in view offers; return that row, or None where there is none."""
+        """Turn the page that a row in view offers; return that row, or None if there is none."""
         if not self._is_ready():
             return None
         self.show()
@@ -197,12 +197,12 @@ class BlockView(ScrollView):
     # Frame
 
     def show(self) -> None:
-        """Bring the screen up to date with the blocks; paint only the rows that differ."""
+        """Update the screen; paint only the rows that differ."""
         if self._is_ready():
             self._refresh_rows(self._changed_rows())
 
     def show_now(self) -> None:
-        """Like `show()`, without waiting for the screen's next tick."""
+        """Like `show()`, but without waiting for the screen's next tick."""
         if not self._is_ready():
             return
         changed = self._changed_rows()
@@ -214,14 +214,14 @@ class BlockView(ScrollView):
         internals.paint_now(self)
 
     def report_fault(self, error: Exception) -> None:
-        """Let the app end with an error from a callback of the event loop."""
+        """Let the app end with an error of an event loop callback."""
         internals.report_fault(self.app, error)
 
     def _is_ready(self) -> bool:
         return self.is_attached and self.size.width > 0 and self.size.height > 0
 
     def _changed_rows(self) -> list[int]:
-        """Bring the frame up to date; return the rows of the view that it changes."""
+        """Update the frame; return the rows of the view that change."""
         old = self.frame.rows
         self._update_frame()
         new = self.frame.rows
@@ -267,7 +267,7 @@ class BlockView(ScrollView):
 
     def _current_styles(self) -> TranscriptStyles:
         background = self.background_colors[1]
-        # App.get_css_variables() makes a new dict for every theme: its identity tells a change.
+        # App.get_css_variables() makes a new dict for every theme: its identity tells whether it changed.
         variables = self.app.theme_variables
         styles = self._block_styles
         if styles is None or self._variables is not variables or self._background != background:
@@ -300,7 +300,7 @@ class BlockView(ScrollView):
         return self._strip(y, self._text_width, styles).adjust_cell_length(self.size.width, styles.base)
 
     def _strips(self, rows: Iterable[int], styles: TranscriptStyles) -> list[tuple[int, Strip]]:
-        """Return rows of the view as painted beside the scroll bar."""
+        """Return rows of the view as they are painted beside the scroll bar."""
         width = self._text_width
         strips = [(y, self._strip(y, width, styles)) for y in rows]
         for line_filter in self.get_line_filters():
@@ -329,9 +329,9 @@ class BlockView(ScrollView):
     # Events
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Scroll a little way by exact rows, a long way to the estimated place.
+        """Scroll a short way by exact rows, a long way to the estimated position.
 
-        Both ends are reached exactly, although the sum of rows may be an estimate.
+        Both ends are reached exactly, although the total of rows may be an estimate.
         """
         if not self._is_ready():
             return
@@ -355,7 +355,7 @@ class BlockView(ScrollView):
             self._scrollbar_handle.cancel()
 
     def _on_scroll_to(self, message: ScrollTo) -> None:
-        """Scroll to an end where the bar is dragged there: its thumb takes more than its share of rows."""
+        """Scroll to an end if the bar is dragged there: its thumb covers more than its share of rows."""
         if not self.vertical_scrollbar.grabbed:
             return
         y = self.app.mouse_position.y - self.region.y
@@ -395,7 +395,7 @@ def _finished(segments: list[Segment], width: int, base: Style) -> Strip:
     used = sum(segment.cell_length for segment in segments)
     if used > width:
         return Strip(segments).adjust_cell_length(width).apply_style(base)
-    # Like the line above, but makes a single strip: each comes with half a dozen caches.
+    # Same result as the line above, but one Strip instead of three: each has half a dozen caches.
     styled = [Segment(text, base + style if style is not None else base) for text, style, _ in segments]
     if used < width:
         styled.append(Segment(" " * (width - used), base))

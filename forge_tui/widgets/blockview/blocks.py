@@ -1,4 +1,4 @@
-"""The kinds of blocks a transcript is made of. A block draws itself; it knows nothing of the screen."""
+"""Blocks, the parts of a view. A block draws itself, and depends on nothing of the screen."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from forge_tui.widgets.blockview.styles import TranscriptStyles
 
 MARGIN = " "
 TEXT_INDENT = 3
-"""Cells before text: the margin, a column for bars and signs, a blank."""
+"""Cells before text: the margin, a column for bars and signs, a space."""
 GUTTER = [Segment(" " * TEXT_INDENT)]
 
 _NO_LETTER = re.compile(r"[\W_]+")
 _UNWRAPPED = 100_000
-"""Cells of a canvas on which nothing is broken into rows."""
+"""Cells of a canvas on which no line is wrapped."""
 
 Level = Literal["info", "warning", "error"]
 
 
 class Block(ABC):
-    """One thing in the transcript."""
+    """One part of a view."""
 
     is_landmark: ClassVar[bool] = False
-    """Whether the person may want to come back to it: what they sent."""
+    """Whether it is a place to return to: a message of the user."""
 
     def __init__(self) -> None:
         self._changes = 0
@@ -48,7 +48,7 @@ class Block(ABC):
         self._changes += 1
 
     def render(self, width: int, styles: TranscriptStyles) -> RenderedBlock:
-        """The block's rows at `width` cells."""
+        """Return the block's rows at `width` cells."""
         canvas = Canvas(width - 1)
         canvas.gap(self.gap)
         self.draw(canvas, styles)
@@ -56,56 +56,60 @@ class Block(ABC):
 
     @abstractmethod
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
-        """Adds the rows to `canvas`."""
+        """Add the rows to `canvas`."""
 
     @abstractmethod
     def estimate(self, width: int) -> int:
-        """About how many rows it takes, without drawing it."""
+        """Return about how many rows it takes, without drawing it."""
 
     def toggle(self, row: int) -> bool:
-        """Folds or unfolds, after a click on `row`; whether anything changed."""
+        """Fold or unfold on a click on `row`; return whether anything changed."""
         return False
 
     def passages(self) -> Iterator[tuple[Passage, str]]:
-        """Its text for searching, in order, with what is folded where it folds; a logical line a line."""
+        """Yield its text for searching, in order, one logical line per line, with the passage that shows or
+        hides it."""
         yield Passage(self), self.find_text()
 
     def find_text(self) -> str:
-        """Its text for searching, where all of it shows or hides as one."""
+        """Return its text for searching, if all of it shows or hides together."""
         canvas = Canvas(_UNWRAPPED)
         self.draw(canvas, TranscriptStyles.bare())
         return "\n".join(canvas.rendered.lines)
 
     def may_hold(self, letters: str) -> bool:
-        """Whether a text with these `letters_of` can be in its passages: a look at the source, where the
-        text is dear."""
+        """Return whether its passages can contain a text with these `letters_of`.
+
+        A cheap look at the source, for blocks whose text is expensive to make.
+        """
         return True
 
     def lines_of(self, passage: Passage, rendered: RenderedBlock) -> range:
-        """The logical lines of a passage in what was rendered last; none where it is hidden."""
+        """Return the logical lines of a passage in what was rendered last; none if it is hidden."""
         return range(len(rendered.lines))
 
     def reveal(self, passage: Passage) -> bool:
-        """Unfolds as much as that passage needs to show; whether anything changed."""
+        """Unfold as much as the passage needs to show; return whether anything changed."""
         return False
 
     def end_reveal(self, *, is_kept: bool) -> None:  # noqa: B027 - most blocks fold nothing
-        """Folds again what `reveal` unfolded, or leaves it so for good."""
+        """Fold what `reveal` unfolded, or keep it unfolded."""
 
     def fold_at(self, row: int) -> bool:
-        """Folds or unfolds what can be at `row`; whether anything changed."""
+        """Fold or unfold what can be folded at `row`; return whether anything changed."""
         return self.toggle(row)
 
     def page_at(self, row: int) -> int:
-        """Whether `toggle` would show one page more there: 1 for the next, -1 for the one before, else 0."""
+        """Return the page that `toggle` would turn to there: 1 for the next, -1 for the previous, 0 for
+        none."""
         return 0
 
     def toggle_back(self) -> bool:
-        """Takes back what the last click did, where it was the first of two."""
+        """Undo the last click, which was the first of two; return whether anything changed."""
         return self.toggle(0)
 
     def row_to_keep(self, row: int) -> int:
-        """The row that is now to stand where `row` stood before it folded or unfolded."""
+        """Return the row that takes the position of `row` on the screen after folding or unfolding."""
         return row
 
 
@@ -114,7 +118,7 @@ class Passage:
     """A part of a block's text that shows or hides as one."""
 
     block: Block
-    """What it stands in: a block of the transcript, or one within it."""
+    """The block that contains it: a block of the view, or one within such a block."""
     number: int = 0
 
 
@@ -196,11 +200,11 @@ class NoticeBlock(LinesBlock):
 
 
 def letters_of(text: str) -> str:
-    """Its letters and digits, small: what is left of a text however it is marked up."""
+    """Return the letters and digits of `text` in lower case: what no markup changes."""
     return _NO_LETTER.sub("", text.lower())
 
 
 def estimate_rows(lines: list[str], width: int) -> int:
-    """About the rows that `lines` take in `width` cells."""
+    """Return the approximate number of rows that `lines` take in `width` cells."""
     room = max(8, width - TEXT_INDENT - 1)
     return sum(1 + len(line) // room for line in lines)

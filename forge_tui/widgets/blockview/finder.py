@@ -1,4 +1,4 @@
-"""Finding text in a view: which blocks hold it, the matches marked, one of them current."""
+"""Find in a view: which blocks contain the text, the matches marked, one of them current."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from forge_tui.widgets.blockview.block_view import BlockView
 
 _SLICE_S = 0.005
-"""How long the event loop is held at a time: less than a frame."""
+"""The longest time that the event loop is blocked: less than a frame."""
 _PAUSE_S = 0.002
 _PATIENCE_S = 0.05
 _FOLLOW_S = 0.5
-"""Between two searches of what has been added since."""
+"""Between two searches of added blocks."""
 _OPEN_BLOCKS = 64
 """Blocks from the end that may still change while a turn runs."""
 
@@ -38,29 +38,29 @@ class Finder:
     def __init__(self, view: BlockView) -> None:
         self.search = TextSearch(view.model)
         self.current: TextPosition | None = None
-        """The match that the view was moved to."""
+        """The match that was last scrolled to."""
         self._view = view
         self._origin: TopAnchor | None = None
-        """What was at the top when finding began; None for the end."""
+        """The top of the view when finding began; None for the end."""
         self._from = (0, 0, 0)
-        """Block, line and character of the end of what was in view then."""
+        """Block, line and character at the end of the view then."""
         self._passage: Passage | None = None
         """The passage of the current match."""
         self._unfolded: Block | None = None
-        """The block that was unfolded for the current match alone."""
+        """The block that was unfolded only for the current match."""
         self._slice_handle: asyncio.Handle | None = None
         self._follow_timer: Timer | None = None
 
     # Beginning and end
 
     def begin(self) -> None:
-        """Remember what is shown now: the view returns to it when nothing is kept."""
+        """Remember the current view, to return to it if no match is kept."""
         self._origin = self._view.model.top_anchor()
         if self._follow_timer is None:
             self._follow_timer = self._view.set_interval(_FOLLOW_S, self._follow)
 
     def end(self, *, is_kept: bool) -> None:
-        """Stop finding. The view stays at the match, or returns to where it was."""
+        """Stop finding. The view stays at the match (`is_kept`), or returns to where it was."""
         if self._follow_timer is not None:
             self._follow_timer.stop()
             self._follow_timer = None
@@ -85,7 +85,7 @@ class Finder:
         self._continue()
 
     def reset(self) -> None:
-        """Forget everything: the view was emptied."""
+        """Forget everything: the view has been emptied."""
         self._origin = self.current = self._passage = self._unfolded = None
         self.cancel()
         self.search.forget()
@@ -116,14 +116,14 @@ class Finder:
     # Searching
 
     def _continue(self) -> None:
-        """Search some more blocks, and schedule the next slice until all have been searched."""
+        """Search some more blocks; schedule the next slice unless all have been searched."""
         self._slice_handle = None
         try:
             self.search.step(_SLICE_S)
             if self.current is None and self.search.hits:
                 self._find_first()
             self._show_status()
-        except Exception as error:  # called by the event loop: no message handler would catch a bug of ours
+        except Exception as error:  # an event loop callback: no message handler would report a bug of ours
             self._view.report_fault(error)
             return
         if not self.search.is_done:
@@ -135,7 +135,8 @@ class Finder:
             self._view.refresh()
 
     def _find_first(self) -> None:
-        """Go to the nearest match above the end of the view; below it only when everything was searched."""
+        """Go to the nearest match above the end of the view; to one below it only after searching
+        everything."""
         hits, last = self.search.hits, self._from[0]
         for passage in reversed(list(self.search.passages(last))):
             for place in reversed(self._places(last, passage)):
@@ -156,7 +157,7 @@ class Finder:
         hits = self.search.hits
         if not hits:
             return
-        if self.current is None:  # all matches have been added since
+        if self.current is None:  # all matches are in blocks added since
             self._enter(hits[-1], -1)
             self._show_status()
             return
@@ -194,7 +195,7 @@ class Finder:
         if len(places) < self.search.passages(index)[passage] and block.reveal(passage):
             self._unfolded = block
             places = self._places(index, passage)
-        # A match in clipped text (a header's target) is only counted: its line is as near as one can get.
+        # A match in clipped text (a header's target) is counted only: go to its line.
         lines = block.lines_of(passage, self._view.model.rendered(index)) or range(1)
         nearest = places or [(lines[0], 0, 0), (lines[-1], 0, 0)]
         self._go_to(index, passage, nearest[-1 if direction < 0 else 0])
@@ -238,7 +239,7 @@ class Finder:
         self._view.find_status = status
 
     def _number(self, position: TextPosition) -> int:
-        """Return the number of the current match among all."""
+        """Return the number of the current match among all matches."""
         number, here = self.search.before(position.block), (position.line, position.at)
         for passage, count in self.search.passages(position.block).items():
             if passage == self._passage:
@@ -267,7 +268,7 @@ class Finder:
 
 
 class TextSearch:
-    """The blocks that hold a text, searched a slice at a time. A text in lower case is found in any case."""
+    """The blocks that contain a text, searched a slice at a time. A text in lower case matches any case."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
@@ -275,11 +276,11 @@ class TextSearch:
         self._letters = ""
         self.pattern: re.Pattern[str] | None = None
         self.hits: list[int] = []
-        """The indices of the blocks found to match so far, in order."""
+        """The indices of the blocks known to match, in order."""
         self.is_done = True
         self._counts: dict[int, int] = {}
         self._passages: dict[int, dict[Passage, int]] = {}
-        """By block: its passages that match, in order, with their match counts."""
+        """By block: its matching passages in order, with their numbers of matches."""
         self._remaining: Iterator[None] = iter(())
         self._seen: dict[int, tuple[Block, int]] = {}
         """What was searched, by index: the block and its revision."""
@@ -290,7 +291,8 @@ class TextSearch:
         return sum(self._counts.values())
 
     def passages(self, block: int) -> Mapping[Passage, int]:
-        """Return the passages of a block that match, also folded ones, in order, with their match counts."""
+        """Return the matching passages of a block, folded ones included, in order, with their numbers of
+        matches."""
         return self._passages.get(block, {})
 
     def before(self, block: int) -> int:

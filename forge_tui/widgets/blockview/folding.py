@@ -1,32 +1,32 @@
-"""Which cards and thoughts are unfolded: all of them at once in constant time, then each by itself again."""
+"""Folding of cards and reasoning: all of them at once in constant time, then each by itself again."""
 
 from __future__ import annotations
 
 
 class SharedFolding:
-    """What was last done to all cards and thoughts of a transcript."""
+    """The last command that folded or unfolded all blocks of a transcript."""
 
     def __init__(self) -> None:
         self.is_open = False
         self.round = 0
-        """Grows each time that all are folded or unfolded."""
+        """Incremented each time that all are folded or unfolded."""
         self.exceptions = 0
-        """How many are otherwise since."""
+        """How many have been folded or unfolded by themselves since."""
 
     def toggle_all(self) -> None:
-        """Unfolds all, or folds all when all are unfolded: what is usually open stays so."""
+        """Unfold all, or fold all if all are unfolded; blocks that are open by default stay open."""
         self.is_open = not self.is_open or self.exceptions > 0
         self.round += 1
         self.exceptions = 0
 
 
 class Fold:
-    """Whether one of them is unfolded. A new one is as it usually is, also when all the others are not."""
+    """Whether one block is unfolded. A new one has its default state, whatever was last done to all."""
 
     __slots__ = ("_all", "_is_open", "_is_usually_open", "_round")
 
     def __init__(self, everyone: SharedFolding | None = None, *, is_usually_open: bool = False) -> None:
-        """`everyone`: None for one that only folds by itself, within another."""
+        """`everyone`: the folding that it takes part in; None for a block within another one."""
         self._all = everyone
         self._is_usually_open = self._is_open = is_usually_open
         self._round = 0
@@ -45,22 +45,22 @@ class Fold:
         return self._is_open
 
     def set(self, is_open: bool) -> bool:
-        """Whether that changed anything."""
+        """Fold or unfold; return whether that changed anything."""
         if self.is_open == is_open:
             return False
         self._put(is_open)
         return True
 
     def set_default(self, *, is_usually_open: bool) -> None:
-        """Unfolds or folds it for good: that is how it usually is from now on."""
+        """Fold or unfold it, and make that its default."""
         self._put(is_usually_open, is_usually_open)
 
     def sibling(self) -> Fold:
-        """A new one that is folded and unfolded together with the same others."""
+        """Return a new one that takes part in the same folding."""
         return Fold(self._all)
 
     def detach(self) -> None:
-        """From now on it folds by itself: its card has gone into another."""
+        """Take no part in the common folding any more: the block has moved into another one."""
         is_open = self.is_open
         if self._all is not None:
             self._all.exceptions -= self._is_exception
@@ -68,7 +68,7 @@ class Fold:
 
     @property
     def _is_exception(self) -> bool:
-        """Whether it is otherwise than all were last made."""
+        """Whether its state differs from what was last done to all."""
         return self._all is not None and self.is_open != (self._all.is_open or self._is_usually_open)
 
     def _put(self, is_open: bool, is_usually_open: bool | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Row counts of many blocks: sums, search and change in logarithmic time (a Fenwick tree)."""
+"""Row counts of many blocks: sums, lookups and updates in logarithmic time (a Fenwick tree)."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Heights:
             at += at & -at
 
     def truncate(self, length: int) -> None:
-        """Forgets all but the first `length` heights; those behind are looked at one by one."""
+        """Remove all but the first `length` heights, in time linear in those removed."""
         self.total -= sum(self._heights[length:])
         del self._heights[length:]
         del self._tree[length + 1 :]
 
     def offset(self, index: int) -> int:
-        """Rows before block `index`."""
+        """Return the number of rows before block `index`."""
         rows = 0
         while index > 0:
             rows += self._tree[index]
@@ -54,7 +54,8 @@ class Heights:
         return rows
 
     def find(self, row: int) -> tuple[int, int]:
-        """The block that holds `row`, and the row's number in it; the nearest one where there is none."""
+        """Return the block that contains `row`, and the row's number in it; the nearest one if there is
+        none."""
         if not self._heights or row <= 0:
             return 0, 0
         if row >= self.total:

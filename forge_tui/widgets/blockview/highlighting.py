@@ -1,7 +1,7 @@
-"""Highlighting of code, in pieces: a long file costs per piece that is looked at, not per file.
+"""Syntax highlighting in pieces: a long file costs by the piece that shows, not by the file.
 
-Pygments is imported on first use; `warm()` does it ahead of time, off the event loop. Its `_TokenType` is the
-class of every kind of token, and has no public name.
+Pygments is imported on first use; `warm()` does it ahead of time, off the event loop. `_TokenType`, the class
+of all kinds of tokens, has no public name.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 CodeToken: TypeAlias = tuple[str, str]
 """Kind (a key of `TranscriptStyles.syntax`, or "") and text."""
 LexerState: TypeAlias = tuple[str, ...]
-"""Where a lexer stands between two pieces (inside a docstring, say)."""
+"""The state of a lexer between two pieces (inside a docstring, for example)."""
 
 START: LexerState = ("root",)
 LONGEST_LINE = 2_000
-"""Characters; longer lines are shown plain: some lexers take quadratic time on them."""
+"""Characters; longer lines are not highlighted: some lexers take quadratic time on them."""
 
 _KINDS: tuple[tuple[str, str], ...] = (
     ("Comment", "comment"),
@@ -51,7 +51,7 @@ _ALIASES = {"console": "bash", "shell": "bash", "py": "python", "jsonc": "json",
 
 
 def warm() -> None:
-    """Imports the lexers that answers use most."""
+    """Import the lexers that answers use most."""
     for language in ("python", "bash", "json", "javascript", "diff", "toml"):
         highlight("x = 1", language)
 
@@ -59,7 +59,8 @@ def warm() -> None:
 def highlight(
     text: str, language: str, state: LexerState = START
 ) -> tuple[list[list[CodeToken]], LexerState]:
-    """The tokens of each line of `text`, and the state to go on from; plain where the language is unknown."""
+    """Return the tokens of each line of `text`, and the state to continue from; plain if the language is
+    unknown."""
     lines = text.split("\n")
     lexer = _lexer(language.strip().lower())
     if lexer is None or any(len(line) > LONGEST_LINE for line in lines):
@@ -83,7 +84,7 @@ def language_of(path: str) -> str:
 
 
 def styled(tokens: list[CodeToken], syntax: Mapping[str, Style], under: Style) -> list[StyledSpan]:
-    """Tokens as spans, each over the style `under`."""
+    """Return tokens as spans, each over the style `under`."""
     return [(text, under + syntax[kind] if kind else under) for kind, text in tokens]
 
 
@@ -101,10 +102,11 @@ def _lexer(language: str) -> Lexer | None:
 
 
 def _tokens(lexer: Lexer, text: str, stack: list[str]) -> Iterator[tuple[_TokenType, str]]:
-    """Like `lexer.get_tokens_unprocessed`, but leaves the end state in `stack`.
+    """Yield what `lexer.get_tokens_unprocessed` yields, and leave the end state in `stack`.
 
-    Pygments 2.x keeps the compiled rules of a RegexLexer in `_tokens` and offers no way to learn the state it
-    ended in; a lexer of another kind, or one whose callbacks need more, starts each piece afresh.
+    Pygments 2.x keeps the compiled rules of a RegexLexer in `_tokens` and has no way to ask for the end
+    state. A lexer of another class, or one whose callbacks need more, starts each piece from its initial
+    state.
     """
     from pygments.lexer import ExtendedRegexLexer, LexerContext, RegexLexer
 
@@ -146,7 +148,7 @@ def _regex_tokens(lexer: Lexer, text: str, stack: list[str]) -> Iterator[tuple[_
 
 
 def _move(stack: list[str], new_state: tuple[str, ...] | int | str | None) -> None:
-    """Applies a rule's state change, as `RegexLexer.get_tokens_unprocessed` does."""
+    """Apply a rule's state change, as `RegexLexer.get_tokens_unprocessed` does."""
     if new_state is None:
         return
     if new_state == "#push":

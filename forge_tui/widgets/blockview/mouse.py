@@ -1,4 +1,4 @@
-"""The mouse over a view: the wheel, clicks that fold, and selecting, also past the edges."""
+"""The mouse in a view: the wheel, clicks that fold, and selecting, also beyond the edges."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 WHEEL_ROWS = 3
 _EDGE_S = 0.05
-"""Between two steps of scrolling while the pointer is held past an edge."""
+"""Between two steps of scrolling while the pointer is beyond an edge."""
 _FASTEST_ROWS = 8
 
 
@@ -26,9 +26,9 @@ class Mouse:
 
     def __init__(self, view: BlockView) -> None:
         self.pointer: tuple[int, int] | None = None
-        """The cell under the pointer, also outside of the view while something is dragged."""
+        """The cell under the pointer, also outside the view during a drag."""
         self.edge_timer: Timer | None = None
-        """Runs while the pointer is held past an edge."""
+        """Runs while the pointer is beyond an edge."""
         self._view = view
         self._pressed: TextPosition | None = None
         """The character under the button when it was pressed; None while it is up."""
@@ -44,7 +44,7 @@ class Mouse:
         self._has_left_first_row = False
 
     def reset(self) -> None:
-        """Forget the text that was pressed and clicked: the view is emptied."""
+        """Forget the text that was pressed and clicked: the view has been emptied."""
         if self._pressed is not None:
             self._view.release_mouse()
         self.stop_selecting()
@@ -136,10 +136,10 @@ class Mouse:
             x = 0 if y < 0 else x
         return selecting.position_at(self._view.model, block, number, max(0, x), behind=behind)
 
-    # Past the edges
+    # Beyond the edges
 
     def _scroll_past_edge(self) -> None:
-        """Keep scrolling while the pointer is held at the first row or above, or below the last one."""
+        """Scroll as long as the pointer is held at or above the first row, or below the last one."""
         if not self._edge_rows():
             self._stop_edge_timer()
         elif self.edge_timer is None:
@@ -147,7 +147,7 @@ class Mouse:
             self.edge_timer = self._view.set_interval(_EDGE_S, self._step_past_edge)
 
     def _edge_rows(self) -> int:
-        """Return the rows to scroll by: the more, the longer the pointer has been there."""
+        """Return the rows to scroll by: the longer the pointer has been there, the more."""
         assert self.pointer is not None
         y = self.pointer[1]
         speed = min(_FASTEST_ROWS, 1 + self._edge_steps // 20)

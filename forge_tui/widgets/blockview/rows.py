@@ -1,4 +1,4 @@
-"""What a block renders to: rows for the screen, and the logical lines that selection and copy work on."""
+"""Rows of the screen, made from the logical lines that selection and copying use; wrapping by cells."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ StyledSpan: TypeAlias = tuple[str, Style]
 
 _WIDE = "\u1100-\u115f\u2e80-\u9fff\ua000-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60"
 _WORDS = re.compile(rf"[{_WIDE}]\s*|[^\s{_WIDE}]+\s*|\s+")
-"""A word with the space after it; scripts written without spaces may break after each sign."""
+"""A word with the space after it; scripts written without spaces may break after each character."""
 Side: TypeAlias = Literal["", "old", "new"]
-"""Which version of a file a line belongs to; "" where it is no line of a diff, or one of both versions."""
+"""Which version of a file a line belongs to; "" for both, and outside of diffs."""
 NO_LINE = -1
-"""`Row.line` of a row that holds no text of its own (a gap, a rule)."""
+"""`Row.line` of a row without text of its own (a gap, a rule)."""
 _LEAST_ROOM = 16
-"""Cells for text that deep nesting leaves."""
+"""Cells that deep nesting leaves for text."""
 _TAB_CELLS = 4
 _INDENTS_KEPT = 2
-"""Indents that are kept however narrow it is."""
+"""Indents that are kept in any width."""
 
 
 def without_tabs(spans: Iterable[StyledSpan]) -> list[StyledSpan]:
-    """`spans` of one line with tabs as spaces up to the next multiple of 4 cells."""
+    """Return the `spans` of one line with its tabs expanded to multiples of 4 cells."""
     expanded: list[StyledSpan] = []
     column = 0
     for text, style in spans:
@@ -46,7 +46,7 @@ def without_tabs(spans: Iterable[StyledSpan]) -> list[StyledSpan]:
 
 
 def wrap_words(text: str, width: int) -> list[tuple[int, int]]:
-    """Character ranges of the rows that `text` takes in `width` cells, broken at spaces where there are any.
+    """Return the character ranges of the rows of `text` in `width` cells, broken at spaces where possible.
 
     The space at a break belongs to no row. There is always at least one range.
     """
@@ -74,7 +74,7 @@ def wrap_words(text: str, width: int) -> list[tuple[int, int]]:
 
 
 def slice_spans(spans: Sequence[StyledSpan], start: int, end: int) -> Iterator[Segment]:
-    """The part of `spans` between two character offsets, as segments."""
+    """Yield the part of `spans` between two character offsets, as segments."""
     at = 0
     for text, style in spans:
         stop = at + len(text)
@@ -101,11 +101,11 @@ class Row:
         """Characters of decoration before them."""
         self.side: Side = ""
         self.column = 0
-        """Characters before the column that it stands in."""
+        """Characters before the column that it is in."""
         self.beside: Row | None = None
-        """Another logical line that the same segments show in a column further right."""
+        """Another logical line that the same segments show, in a column further right."""
         self.final: Strip | None = None
-        """The row as painted: of the text's full width, base style laid under."""
+        """The row as painted: in full width, on the base style."""
 
     @property
     def parts(self) -> tuple[Row, ...]:
@@ -113,7 +113,7 @@ class Row:
         return (self,) if self.beside is None else (self, self.beside)
 
     def is_like(self, other: Row) -> bool:
-        """Whether both show the same; then the old one is kept, and its row is not painted again."""
+        """Return whether both show the same. Then the old one is kept, and not painted again."""
         return (
             self.line == other.line
             and self.start == other.start
@@ -124,7 +124,7 @@ class Row:
 
 
 def keep_rows(old: list[Row], new: list[Row]) -> None:
-    """Puts the old row wherever the new one shows the same: only what differs is painted again."""
+    """Replace new rows by old ones that show the same, so that only changed rows are painted."""
     for number, (before, after) in enumerate(zip(old, new, strict=False)):
         if after is not before and after.is_like(before):
             before.end = after.end
@@ -139,14 +139,14 @@ class RenderedBlock:
     lines: list[str] = field(default_factory=list)
     """Logical lines: unwrapped, without decoration."""
     leads: dict[int, str] = field(default_factory=dict)
-    """What a copy puts before a line that is copied from its start: a list's marker."""
+    """Text that a copy puts before a line copied from its start: a list's marker."""
     originals: dict[int, str] = field(default_factory=dict)
-    """What a copy gives for a whole line where the shown text differs (tabs)."""
+    """Text that a copy takes instead of a whole line, where the shown text differs (tabs)."""
     sides: dict[int, Side] = field(default_factory=dict)
-    """The lines that belong to one version of a file alone; a selection takes those of one side."""
+    """The lines that belong to one version of a file only; a selection takes those of one side."""
 
     def extend(self, other: RenderedBlock) -> None:
-        """Add rows and lines below; their line numbers must already be those that they have here."""
+        """Add rows and lines below, whose line numbers already count from the beginning of this block."""
         self.rows += other.rows
         self.lines += other.lines
         self.leads |= other.leads
@@ -154,7 +154,7 @@ class RenderedBlock:
         self.sides |= other.sides
 
     def added_since(self, rows: int, lines: int) -> RenderedBlock:
-        """Return what was added after so many rows and lines; the line numbers stay."""
+        """Return what was added after so many rows and lines; the line numbers do not change."""
         new = range(lines, len(self.lines))
         return RenderedBlock(
             self.rows[rows:],
@@ -167,21 +167,21 @@ class RenderedBlock:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One of two texts beside each other; without `spans` its place stays empty."""
+    """One of two texts side by side; empty without `spans`."""
 
     width: int
-    """Cells, its gutter included."""
+    """Cells, gutter included."""
     spans: Sequence[StyledSpan] | None = None
     first: Segment = Segment("")  # noqa: RUF009 - immutable
     rest: Segment = Segment("")  # noqa: RUF009
-    """Its gutter in the first row and in the others."""
+    """Its gutter in the first row and in the following ones."""
     fill: Style | None = None
     original: str | None = None
     side: Side = ""
 
 
 class _Prefix:
-    """Decoration before the rows of a nested part: once a marker, then blanks of the same width."""
+    """Decoration before the rows of a nested part: a marker once, then spaces of the same width."""
 
     def __init__(self, first: Sequence[Segment], rest: Sequence[Segment]) -> None:
         self._first: Sequence[Segment] | None = first
@@ -198,10 +198,10 @@ class Canvas:
     """Collects the rows of one block."""
 
     def __init__(self, width: int, gutter: Sequence[Segment] = (), measure: int | None = None) -> None:
-        """`measure`: cells beyond which text is wrapped though there is room; filled rows are not."""
+        """`measure`: the cells in which text is wrapped even if there are more; rows with a fill are not."""
         self.rendered = RenderedBlock()
         self.marks: list[tuple[int, object]] = []
-        """From which row on the rows belong to what: see `mark`."""
+        """The row that each mark of `mark` begins at."""
         self._width = width
         self._measure = measure or max(8, width)
         self._prefixes: list[_Prefix] = []
@@ -210,12 +210,12 @@ class Canvas:
 
     @property
     def width(self) -> int:
-        """Cells left for text beside the decoration."""
+        """Cells for text, without the decoration."""
         return max(8, self._width - sum(prefix.width for prefix in self._prefixes))
 
     @property
     def full_width(self) -> int:
-        """All cells, those of the decoration included."""
+        """All cells, decoration included."""
         return self._width
 
     @property
@@ -225,7 +225,7 @@ class Canvas:
 
     @property
     def position(self) -> object:
-        """What the rows that are added now depend on, besides what they show."""
+        """What the next rows depend on, besides what they show."""
         return (
             self._width,
             self._measure,
@@ -235,9 +235,9 @@ class Canvas:
 
     @contextmanager
     def indented(self, rest: Sequence[Segment], first: Sequence[Segment] | None = None) -> Iterator[None]:
-        """Rows added inside carry `rest` before them, the first of them `first`.
+        """Put `rest` before the rows added inside, `first` before the first of them.
 
-        Where hardly any room is left for text, it takes the place of the prefix around it instead.
+        If hardly any cells are left for text, it replaces the prefix around it instead.
         """
         prefix = _Prefix(rest if first is None else first, rest)
         room = self._width - sum(part.width for part in self._prefixes) - prefix.width
@@ -252,17 +252,17 @@ class Canvas:
                 self._prefixes.append(around)
 
     def mark(self, value: object) -> None:
-        """The rows from here on belong to `value`: what a click on them means."""
+        """Mark the rows from here on with `value`: the target of clicks, or a passage."""
         self.marks.append((len(self.rendered.rows), value))
 
     def gap(self, count: int = 1) -> None:
-        """Adds empty rows (with the decoration of the part they stand in)."""
+        """Add empty rows (with the decoration of the enclosing parts)."""
         for _ in range(count):
             segments = [segment for prefix in self._prefixes for segment in prefix.take()]
             self.rendered.rows.append(Row(segments, NO_LINE, 0, 0, 0))
 
     def adopt(self, other: Canvas) -> None:
-        """Add what another canvas has collected, decoration included; `other` must not be used afterwards."""
+        """Add what another canvas has collected, decoration included; do not use `other` afterwards."""
         rendered, offset = other.rendered, len(self.rendered.lines)
         for row in rendered.rows:
             for part in row.parts:
@@ -274,7 +274,7 @@ class Canvas:
         self.rendered.extend(rendered)
 
     def decoration(self, spans: Sequence[StyledSpan]) -> None:
-        """Adds a row that no selection touches."""
+        """Add a row that cannot be selected."""
         prefix = [segment for part in self._prefixes for segment in part.take()]
         body = [Segment(text, style) for text, style in spans]
         self.rendered.rows.append(Row(prefix + body, NO_LINE, 0, 0, 0))
@@ -290,10 +290,10 @@ class Canvas:
         hanging: int = 0,
         side: Side = "",
     ) -> None:
-        """Adds one logical line.
+        """Add one logical line.
 
-        `fill` paints the rows to the full width in that style; `lead` and `original` are for copying
-        (see `RenderedBlock`); `hanging` indents wrapped rows by that many cells.
+        `fill` paints its rows to the full width in that style; `lead` and `original` are for copying (see
+        `RenderedBlock`); `hanging` indents continuation rows by that many cells.
         """
         line, text = self._line(spans, original, side)
         if lead:
@@ -314,7 +314,7 @@ class Canvas:
             self.rendered.rows.append(row)
 
     def columns(self, left: Column, right: Column, between: Segment) -> None:
-        """Adds two logical lines beside each other, each wrapped (as code) in its column."""
+        """Add two logical lines side by side, each wrapped (as code) in its column."""
         columns = (left, right)
         cut = [self._wrapped_column(column) for column in columns]
         for number in range(max(len(ranges) for _, ranges in cut)):
@@ -345,7 +345,7 @@ class Canvas:
         return line, wrap_cells(text, max(2, column.width - cell_len(column.first.text)))
 
     def _line(self, spans: Sequence[StyledSpan], original: str | None, side: Side) -> tuple[int, str]:
-        """Notes a logical line; gives its index and text."""
+        """Add a logical line; return its index and text."""
         line = len(self.rendered.lines)
         text = "".join(part for part, _ in spans)
         self.rendered.lines.append(text)

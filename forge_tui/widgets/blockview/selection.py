@@ -19,20 +19,20 @@ from forge_tui.widgets.blockview.block_layout import Layout, TextPosition
 from forge_tui.widgets.blockview.rows import NO_LINE, RenderedBlock, Row, Side
 
 _WORD = re.compile(r"[\w./:@~+-]+|\S")
-"""What a double click takes: paths, addresses and names in one piece."""
+"""A double click selects paths, addresses and names as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextSelection:
-    """The text from one position to another, the later one's character not included."""
+    """The text between two positions, without the character at the later one."""
 
     anchor: TextPosition
-    """Where the selecting began."""
+    """Where the selection began."""
     head: TextPosition
 
     @property
     def ends(self) -> tuple[TextPosition, TextPosition]:
-        """Both positions, the first one first."""
+        """Both positions in order."""
         ordered = self.anchor.order <= self.head.order
         return (self.anchor, self.head) if ordered else (self.head, self.anchor)
 
@@ -41,7 +41,7 @@ class TextSelection:
         return self.anchor.order == self.head.order
 
     def span(self, block: int, line: int, length: int) -> tuple[int, int] | None:
-        """The selected characters of a line that has `length`, or None."""
+        """Return the selected range of a line of `length` characters, or None."""
         first, last = self.ends
         if not first.order[:2] <= (block, line) <= last.order[:2]:
             return None
@@ -51,8 +51,8 @@ class TextSelection:
 
 
 def position_at(layout: Layout, block: int, number: int, x: int, *, behind: bool = False) -> TextPosition:
-    """The character at cell `x` of a row, or the one behind it; where the row has no text of its own, the
-    nearest after it."""
+    """Return the character at cell `x` of a row, or the one after it (`behind`); in a row without text of its
+    own, the next one."""
     rendered = layout.rendered(block)
     row = rendered.rows[number]
     if row.line == NO_LINE:
@@ -64,18 +64,18 @@ def position_at(layout: Layout, block: int, number: int, x: int, *, behind: bool
     if behind:
         at += 1
         while at < part.end and not cell_len(rendered.lines[part.line][at]):
-            at += 1  # marks on the character before
+            at += 1  # combining marks of the character before
     return TextPosition(block, part.line, min(at, part.end))
 
 
 def end_of(layout: Layout, block: int) -> TextPosition:
-    """Behind the last character of a block."""
+    """Return the position after the last character of a block."""
     lines = layout.rendered(block).lines
     return TextPosition(block, max(0, len(lines) - 1), len(lines[-1]) if lines else 0)
 
 
 def side_of(layout: Layout, selection: TextSelection) -> Side:
-    """The version of a file whose lines a selection takes: the old one where it began in a line of it."""
+    """Return the version of a file that a selection copies: the old one if it began in a line of it."""
     if not layout.blocks:
         return "new"
     block = min(selection.anchor.block, len(layout.blocks) - 1)
@@ -83,7 +83,7 @@ def side_of(layout: Layout, selection: TextSelection) -> Side:
 
 
 def highlighted(row: Row, block: int, selection: TextSelection, side: Side, style: Style) -> list[Segment]:
-    """The row's segments with the selected characters in `style`; `side` as of `side_of`."""
+    """Return the row's segments with the selected characters in `style`; `side`: see `side_of`."""
     segments = row.segments
     for part in row.parts:
         span = None if part.line == NO_LINE else selection.span(block, part.line, part.end)
@@ -93,7 +93,7 @@ def highlighted(row: Row, block: int, selection: TextSelection, side: Side, styl
 
 
 def overlaid(segments: list[Segment], part: Row, start: int, end: int, style: Style) -> list[Segment]:
-    """A row's segments with these characters of one of its lines in `style`, as far as it shows them."""
+    """Return the row's segments with a range of characters of one of its lines in `style`."""
     first, last = max(start, part.start), min(end, part.end)
     if first >= last:
         return segments
@@ -102,7 +102,7 @@ def overlaid(segments: list[Segment], part: Row, start: int, end: int, style: St
 
 
 def selected_text(layout: Layout, selection: TextSelection) -> str:
-    """The selected text as logical lines: unwrapped, without decoration; a list keeps its markers."""
+    """Return the selected text as logical lines: unwrapped, without decoration, but with list markers."""
     if not layout.blocks or selection.is_empty:
         return ""
     first, last = selection.ends
@@ -117,7 +117,7 @@ def selected_text(layout: Layout, selection: TextSelection) -> str:
 
 
 def word_at(layout: Layout, position: TextPosition) -> TextSelection | None:
-    """The word at a character, or None where there is none."""
+    """Return the word at a character, or None."""
     lines = layout.rendered(position.block).lines
     for match in _WORD.finditer(lines[position.line] if position.line < len(lines) else ""):
         if match.start() <= position.at < match.end():
@@ -126,7 +126,7 @@ def word_at(layout: Layout, position: TextPosition) -> TextSelection | None:
 
 
 def line_at(layout: Layout, position: TextPosition) -> TextSelection:
-    """A whole logical line: a paragraph."""
+    """Return the whole logical line: a paragraph."""
     lines = layout.rendered(position.block).lines
     return _part_of_line(layout, position, 0, len(lines[position.line]) if position.line < len(lines) else 0)
 

@@ -21,15 +21,15 @@ _SYNTAX = {
     "added": ("diff-added", "success"),
     "removed": ("diff-removed", "error"),
 }
-"""Kind of code token → the theme variable of its colour, and what stands in where a theme lacks it."""
+"""Kind of code token → the theme variable of its colour, and its substitute in themes without it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TranscriptStyles:
-    """Every style a block may use. They carry no background but where a background is the point."""
+    """Every style that a block may use. Only those that fill an area have a background."""
 
     base: Style
-    """The widget's own colours, laid under every row."""
+    """The widget's own colours, under every row."""
     text: Style
     strong: Style
     emphasis: Style
@@ -61,16 +61,16 @@ class TranscriptStyles:
     @classmethod
     @cache
     def bare(cls) -> TranscriptStyles:
-        """No style anywhere: for what is drawn for its text alone."""
+        """Return a set without any style: for what is drawn for its text alone."""
         plain = Style.null()
         names = [field.name for field in fields(cls) if field.name != "syntax"]
         return cls(**dict.fromkeys(names, plain), syntax=dict.fromkeys(_SYNTAX, plain))
 
     @classmethod
     def from_theme(cls, variables: Mapping[str, str], background: Color) -> TranscriptStyles:
-        """The styles that `variables` (`App.theme_variables`) give on `background`.
+        """Return the styles of a theme with these variables (`App.theme_variables`) on `background`.
 
-        A theme without Forge's own variables works: each has a stand-in mixed from the standard ones.
+        A theme may lack Forge's own variables: each has a substitute, mixed from the standard ones.
         """
         palette = _Palette(variables, background)
         text = palette.style("foreground")
@@ -113,7 +113,7 @@ class TranscriptStyles:
 
 
 class _Palette:
-    """Turns theme variables into Rich styles, mixing what is missing from the standard ones."""
+    """Makes Rich styles from theme variables; mixes missing ones from the standard ones."""
 
     def __init__(self, variables: Mapping[str, str], background: Color) -> None:
         self._variables = variables
@@ -127,7 +127,8 @@ class _Palette:
         mix: tuple[str, float] | None = None,
         mix_background: tuple[str, float] | None = None,
     ) -> Style:
-        """The first of `names` the theme has (else `mix`) as the colour, `background` likewise."""
+        """Return a style in the first of the colours `names` that the theme has, else `mix`; `background`
+        likewise."""
         colour = self._first(names, mix) if names else None
         fill = self._first((background,), mix_background) if background else None
         return Style(

@@ -1,4 +1,4 @@
-"""One file's changes to read at leisure: hunks that keys go through, side by side or stacked, or raw text."""
+"""The changes to one file: hunks to step through, side by side or stacked, or the raw patch."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ from forge_tui.widgets.diff.drawing import DiffLayout, draw_stretches
 from forge_tui.widgets.diff.unified_diff import Patch, Stretch
 
 _BLOCK_LINES = 100
-"""Lines that are drawn at once; only blocks that show are."""
+"""Lines per block; only visible blocks are drawn."""
 _MARGIN = [Segment(" ")]
 _CONTEXT = 3
-"""Unchanged lines around a change; a longer stretch between two parts them for the keys."""
+"""Unchanged lines around a change; a longer stretch between two changes separates them for the keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingPosition:
-    """Where somebody reads."""
+    """Where the user is reading."""
 
     line: int
-    """On the new side, about."""
+    """A line of the new side, approximately."""
     is_at_hunk: bool
-    """Whether it is the beginning of the hunk that the keys are at."""
+    """Whether it is the beginning of the current hunk."""
 
 
 class HunkBlock(Block):
-    """Some lines of a hunk; the first ones of it under its heading."""
+    """Some lines of a hunk; the first ones under its heading."""
 
     def __init__(self, stretches: Sequence[Stretch], look: DiffLayout, heading: str | None = None) -> None:
         super().__init__()
         self.gap = 0
         self.is_current = False
         self.first = stretches[0].new_from
-        """Its first line's number on the new side."""
+        """The number of its first line on the new side."""
         self._stretches = stretches
         self._look = look
         self._heading = heading
 
     def mark(self, is_current: bool) -> None:
-        """Shows whether the keys are at this hunk."""
+        """Show whether this is the current hunk."""
         if is_current != self.is_current:
             self.is_current = is_current
             self.changed()
@@ -71,7 +71,7 @@ class HunkBlock(Block):
 
 
 class RawBlock(Block):
-    """Lines of a patch as they are."""
+    """Lines of a raw patch."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class RawBlock(Block):
 
 
 class MessageBlock(Block):
-    """Why there is nothing to see, in the middle of nothing."""
+    """A message instead of changes."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         super().__init__()
@@ -108,19 +108,19 @@ class MessageBlock(Block):
 
 
 class DiffPane(BlockView):
-    """The window that shows it. Keys come from the screen."""
+    """The pane of the diff viewer. The screen handles the keys."""
 
     DEFAULT_CSS = "DiffPane { width: 1fr; height: 1fr; }"
 
     def __init__(self) -> None:
         super().__init__()
         self._heads: list[int] = []
-        """The first block of each hunk."""
+        """The index of the first block of each hunk."""
         self._hunk = 0
 
     @property
     def place(self) -> ReadingPosition | None:
-        """What is looked at, to be found in another picture of the file; None where there are no lines."""
+        """The current position, to be found again in another view of the file; None without lines."""
         if not self._heads or not self.frame.places:
             return None
         is_at_hunk = self._is_current_visible()
@@ -137,7 +137,7 @@ class DiffPane(BlockView):
         place: ReadingPosition | None,
         is_last: bool = False,
     ) -> None:
-        """Shows these hunks, from the beginning, from a place on, or from the last hunk."""
+        """Show these hunks from the beginning, from a position, or from the last hunk."""
         look = DiffLayout.of(patch, language, is_split=is_split)
         self._clear()
         below = 1
@@ -147,7 +147,7 @@ class DiffPane(BlockView):
                 first = section[0].new_from
                 heading = None if number else _heading(first - below, hunk.heading)
                 if not heading and len(patch.hunks) == 1:
-                    heading = None  # with nothing to say, and nothing to tell it from
+                    heading = None  # an only hunk with nothing above it needs no heading
                 for part in _parts(section, look.is_split):
                     self.model.append(HunkBlock(part, look, heading))
                     heading = None
@@ -157,7 +157,7 @@ class DiffPane(BlockView):
         self._begin(place, is_last)
 
     def show_raw(self, text: str) -> None:
-        """Shows a patch as text."""
+        """Show a raw patch."""
         lines = safe_text(text).removesuffix("\n").split("\n")
         self._clear()
         for at in range(0, len(lines), _BLOCK_LINES):
@@ -165,18 +165,18 @@ class DiffPane(BlockView):
         self._begin(None, False)
 
     def show_words(self, *lines: str) -> None:
-        """Says something instead."""
+        """Show a message instead."""
         self._clear()
         self.model.append(MessageBlock([line for line in lines if line]))
         self._begin(None, False)
 
     def step(self, direction: int) -> bool:
-        """Goes to the next hunk (1) or the one before (-1); False where there is none."""
+        """Go to the next hunk (1) or the previous one (-1); return False if there is none."""
         wanted = self._hunk + direction
         if self._is_current_visible():
             if not 0 <= wanted < len(self._heads):
                 return False
-        else:  # somebody scrolled away: from what is at the top
+        else:  # the user has scrolled away: go on from the top of the view
             top = self.frame.places[0][0] if self.frame.places else 0
             passed = bisect_right(self._heads, top)
             wanted = min(passed, len(self._heads) - 1) if direction > 0 else max(0, passed - 1)
@@ -216,13 +216,14 @@ class DiffPane(BlockView):
 
 
 def _heading(hidden: int, heading: str) -> str:
-    """What lies above a hunk, and where it is."""
+    """Return the number of unchanged lines above a hunk, and its heading."""
     lines = f"{hidden:,} unchanged line{'s'[: hidden != 1]}" if hidden > 0 else ""
     return "  ".join(text for text in (lines, heading) if text)
 
 
 def _sections(stretches: Sequence[Stretch]) -> Iterator[list[Stretch]]:
-    """The changes of a hunk that long unchanged stretches part: of a whole file, what its hunks would be."""
+    """Yield the changes of a hunk that long unchanged stretches separate; in a whole file, what its hunks
+    would be."""
     section: list[Stretch] = []
     for stretch in stretches:
         if stretch.is_same and len(stretch) > 2 * _CONTEXT and any(not one.is_same for one in section):
@@ -236,7 +237,7 @@ def _sections(stretches: Sequence[Stretch]) -> Iterator[list[Stretch]]:
 
 
 def _parts(section: Sequence[Stretch], is_split: bool) -> Iterator[list[Stretch]]:
-    """A section in pieces that are quick to draw."""
+    """Yield a section in parts that are cheap to draw."""
     part: list[Stretch] = []
     for stretch in section:
         for piece in stretch.parts(_BLOCK_LINES, is_split=is_split):

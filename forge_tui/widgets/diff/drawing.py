@@ -1,6 +1,6 @@
-"""Stretches of a diff as rows: stacked, or side by side where there is room.
+"""Rows of a diff: stacked, or side by side if there is room.
 
-Colour is never alone: each changed line has its sign.
+Nothing is told by colour only: each changed line has its sign.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ OPEN_END = "no newline at end of file"
 
 
 def tokens_of(lines: Sequence[str], language: str) -> list[list[CodeToken]]:
-    """The tokens of each line, read as one piece of code."""
+    """Return the tokens of each line, lexed as one text."""
     plain: list[list[CodeToken]] = [[("", line)] for line in lines]
     if not language or not lines:
         return plain
     tokens, _ = highlight("\n".join(lines), language)
-    # A lexer may drop or change characters; then the line is shown plain, but it is shown.
+    # A lexer may drop or change characters; such a line is shown without highlighting.
     return [
         found if "".join(text for _, text in found) == line else whole
         for line, found, whole in zip(lines, [*tokens, *plain[len(tokens) :]], plain, strict=False)
@@ -41,10 +41,10 @@ def tokens_of(lines: Sequence[str], language: str) -> list[list[CodeToken]]:
 def code_spans(
     tokens: Sequence[CodeToken], changed: Ranges, under: Style, strong: Style, styles: TranscriptStyles
 ) -> Iterator[StyledSpan]:
-    """The spans of one line: `under` all of it, `strong` under the ranges that changed.
+    """Yield the spans of one line: `under` all of it, `strong` under the ranges that changed.
 
-    A language's colours are made for the plain ground: what stands on `strong`, and quiet comments on any
-    ground but that, are in the colour of text.
+    A language's colours are made for the normal background: text on `strong`, and comments on any other
+    background, are in the colour of text.
     """
     is_plain = under.bgcolor is None
     edges = [edge for span in changed for edge in span]
@@ -62,17 +62,17 @@ def code_spans(
 
 @dataclass(frozen=True, slots=True)
 class DiffLayout:
-    """How a file's lines are laid out."""
+    """The layout of a file's lines."""
 
     is_split: bool = False
     old_digits: int = 0
-    """Cells of the old line numbers; 0 where there is no old side, and so for the new."""
+    """Cells of the old line numbers; 0 without an old side. The same for the new ones."""
     new_digits: int = 0
     language: str = ""
 
     @classmethod
     def of(cls, patch: Patch, language: str = "", *, is_split: bool = False) -> DiffLayout:
-        """Side by side only where both sides hold something: a new file has no use for an empty column."""
+        """Return the layout; side by side only if both sides have lines: a new file needs no empty column."""
         old, new = patch.last_numbers
         has_old, has_new = patch.has_old, patch.has_new
         return cls(
@@ -91,9 +91,9 @@ def draw_patch(
     room: int,
     whole: Patch | None = None,
 ) -> int:
-    """Adds the first `room` lines (or rows of two) of `patch`; gives how many lines are left out.
+    """Add the first `room` lines (or rows of two) of `patch`; return how many lines are left out.
 
-    `whole`: what it is a part of; all its parts are laid out alike.
+    `whole`: the patch that it is a part of; all parts have the same layout.
     """
     look = DiffLayout.of(whole or patch, language, is_split=canvas.full_width >= SPLIT_FROM)
     hidden = len(patch)
@@ -120,7 +120,7 @@ def draw_gap(canvas: Canvas, styles: TranscriptStyles, look: DiffLayout) -> None
 def draw_stretches(
     stretches: Sequence[Stretch], canvas: Canvas, styles: TranscriptStyles, look: DiffLayout
 ) -> None:
-    """Adds the rows of these stretches of one hunk."""
+    """Add the rows of these stretches of one hunk."""
     painter = _Painter(canvas, styles, look)
     draw = painter.split if look.is_split else painter.stacked
     # Each side is lexed as one text, so that a string may extend over several stretches.
@@ -143,7 +143,7 @@ def draw_stretches(
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """What is drawn of one line on one side."""
+    """One line of one side, with its tokens and changed words."""
 
     number: int
     text: str
@@ -216,7 +216,7 @@ class _Painter:
         if cell is None:
             return Column(width)
         sign, fill, strong = self._colours(cell.side, is_same)
-        margin = " " if cell.side == "new" else ""  # off the bar between the columns
+        margin = " " if cell.side == "new" else ""  # apart from the bar between the columns
         gutter = f"{margin}{cell.number:>{digits}} {sign} "
         return Column(
             width,
@@ -262,7 +262,7 @@ def _cells(
     tokens: Iterator[list[CodeToken]],
     changed: Mapping[int, Ranges],
 ) -> list[_Cell]:
-    """Return the cells of one side of a stretch; take their tokens."""
+    """Return the cells of one side of a stretch; consume their tokens."""
     last = len(lines) - 1
     return [
         _Cell(first + at, line, next(tokens), side, changed.get(at, ()), is_open and at == last)
@@ -280,5 +280,5 @@ def _head(hunk: DiffHunk, room: int, is_split: bool) -> Iterator[Stretch]:
 
 
 def _rows(stretch: Stretch, is_split: bool) -> int:
-    """About the rows it takes, unwrapped."""
+    """Return the approximate number of rows, unwrapped."""
     return max(len(stretch.old), len(stretch.new)) if is_split else len(stretch)

@@ -1,4 +1,4 @@
-"""The files of a list of changes, one a row with its figures; draws only the rows that show."""
+"""The list of changed files, one per row with its counts. Only visible rows are drawn."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ _LETTERS = {
 
 
 def list_width(columns: int) -> int:
-    """Cells for the list on a screen of so many columns: names can be told apart, the diff has most of it."""
+    """Return the width of the list on a screen of so many columns: names are readable, and the diff has most
+    of it."""
     return min(46, max(28, columns // 4))
 
 
 def cut_path(path: str, room: int) -> str:
-    """`path` in so many cells, its last part whole where that fits."""
+    """Return `path` in `room` cells, with its last part whole if that fits."""
     head, slash, last = path.rpartition("/")
     if cell_len(path) <= room or not slash or cell_len(last) + 2 > room:
         return clip_middle(path, room)
@@ -40,7 +41,7 @@ def cut_path(path: str, room: int) -> str:
 
 
 class FileList(ScrollView):
-    """Keys come from the screen; a click chooses."""
+    """The files; the screen handles the keys, a click chooses one."""
 
     DEFAULT_CSS = """
     FileList {
@@ -78,18 +79,18 @@ class FileList(ScrollView):
         self._chosen = 0
 
     def show(self, files: Sequence[ChangedFile], counts: Mapping[str, Counts], chosen: int) -> None:
-        """Puts other files in."""
+        """Show other files."""
         self._files, self._counts = files, counts
         self.virtual_size = Size(1, len(files))
         self.choose(chosen)
 
     def show_counts(self, counts: Mapping[str, Counts]) -> None:
-        """Puts figures beside the files that show; the list stays where it was scrolled to."""
+        """Show the counts of the files; the scroll position does not change."""
         self._counts = counts
         self.refresh()
 
     def choose(self, index: int) -> None:
-        """Marks a row, and brings it into view."""
+        """Mark a row, and scroll it into view."""
         self._chosen = index
         self.scroll_to_region(Region(0, index, 1, 1), animate=False, force=True)
         self.refresh()
@@ -109,7 +110,7 @@ class FileList(ScrollView):
         name = safe_line(file.path)
         _, slash, last = name.rpartition("/")
         shown = cut_path(name, room)
-        # The last part is what one looks for; where it is whole, what leads to it is quiet.
+        # The last part identifies the file; if it is whole, the folders before it are muted.
         tail = last if slash and shown.endswith("/" + last) else shown
         segments = [
             Segment(f" {_LETTERS[file.status]} ", base + muted),

@@ -1,4 +1,5 @@
-"""A unified diff of one file as stretches of lines: unchanged ones, and those that gave way to others."""
+"""A unified diff of one file, parsed into stretches of lines: unchanged ones, and removed ones with their
+replacement."""
 
 from __future__ import annotations
 
@@ -11,12 +12,12 @@ from forge_core.sanitize import safe_line, safe_text
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
 _OPEN_END = "\\ No newline"
 _CHANGED_END = re.compile(r"^([+-]).*?(\r?)$", re.MULTILINE)
-"""The sign of a changed line, and whether it ends as Windows' lines do."""
+"""The sign of a changed line, and whether it ends with a carriage return."""
 
 
 @dataclass(slots=True, eq=False)
 class Stretch:
-    """Neighbouring lines that are the same on both sides, or that were taken out and put in at one place."""
+    """Adjacent lines that are the same on both sides, or that were removed and added at one place."""
 
     old_from: int
     new_from: int
@@ -24,7 +25,7 @@ class Stretch:
     old: Sequence[str]
     new: Sequence[str]
     is_same: bool
-    """Then `old` and `new` are one and the same."""
+    """If so, `old` and `new` are the same list."""
     old_is_open: bool = False
     new_is_open: bool = False
     """Whether the last line of that side ends without a newline."""
@@ -38,8 +39,8 @@ class Stretch:
         return list(self.new if self.is_same else [*self.old, *self.new])
 
     def parts(self, size: int, *, is_split: bool) -> Iterator[Stretch]:
-        """The stretch in pieces of about `size` lines: beside each other for a picture of two columns, else
-        all that was taken out before all that was put in."""
+        """Yield the stretch in pieces of about `size` lines: both sides in each piece for a view of two
+        columns, otherwise all that was removed before all that was added."""
         if len(self) <= size:
             yield self
         elif self.is_same or is_split:
@@ -52,13 +53,13 @@ class Stretch:
                 yield self._piece(range(len(self.old), len(self.old)), range(at, at + size))
 
     def head(self, size: int, *, is_split: bool) -> Stretch:
-        """Its first `size` lines, or rows of two columns."""
+        """Return its first `size` lines, or rows of two columns."""
         if self.is_same or is_split:
             return self._piece(range(size), range(size))
         return self._piece(range(size), range(max(0, size - len(self.old))))
 
     def cut(self, size: int) -> tuple[Stretch, Stretch]:
-        """An unchanged stretch in two, the first of `size` lines."""
+        """Split an unchanged stretch; the first part has `size` lines."""
         end = len(self.new)
         return self._piece(range(size), range(size)), self._piece(range(size, end), range(size, end))
 
@@ -77,10 +78,10 @@ class Stretch:
 
 @dataclass(slots=True, eq=False)
 class DiffHunk:
-    """Lines that stand together."""
+    """The lines of one hunk."""
 
     heading: str = ""
-    """The function or section it lies in, where the diff tells."""
+    """The function or section that it is in, if the diff says so."""
     stretches: list[Stretch] = field(default_factory=list)
 
     def __len__(self) -> int:
@@ -93,7 +94,7 @@ class Patch:
 
     hunks: list[DiffHunk] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
-    """What the diff says beside its lines: that the rest is not shown."""
+    """Messages of the diff beside its lines: that the rest is not shown."""
 
     def __len__(self) -> int:
         return sum(map(len, self.hunks))
@@ -119,7 +120,8 @@ class Patch:
 
 
 def read_patch(diff: str) -> Patch:
-    """What a unified diff says; lines before its first hunk are left out, a missing header counts as 1."""
+    """Parse a unified diff. Lines before the first hunk are ignored; a missing hunk header counts as line
+    1."""
     patch = Patch()
     reader = _Reader(patch)
     for line in safe_text(_plain_ends(diff)).removesuffix("\n").split("\n") if diff else ():
@@ -129,8 +131,10 @@ def read_patch(diff: str) -> Patch:
 
 
 def _plain_ends(diff: str) -> str:
-    """The diff with \\n after each line; where some changed lines end in \\r\\n and others do not, the \\r
-    shows, since it may be all that changed."""
+    """Return the diff with \\n after each line.
+
+    If some changed lines end in \\r\\n and others do not, the \\r is shown: it may be all that changed.
+    """
     if "\r\n" not in diff:
         return diff
     ends = {match[2] for match in _CHANGED_END.finditer(diff)}
@@ -138,7 +142,7 @@ def _plain_ends(diff: str) -> str:
 
 
 class _Reader:
-    """Takes the lines of a diff one by one."""
+    """Parses the lines of a diff one by one."""
 
     def __init__(self, patch: Patch) -> None:
         self._patch = patch
@@ -147,7 +151,7 @@ class _Reader:
         self._new: list[str] = []
         self._old_at = self._new_at = 1
         self._is_header = False
-        """Whether a file's own header goes on, up to the first hunk after it."""
+        """Whether the current line is in the header of a file, which ends at the next hunk."""
         self._open: set[str] = set()
         self._last = " "
 
@@ -162,7 +166,7 @@ class _Reader:
             self._take(self._old, "-", line[1:])
         elif line.startswith("+"):
             self._take(self._new, "+", line[1:])
-        else:  # git may leave out the blank of an empty line
+        else:  # git may omit the space of an empty line
             self._take(self._same, " ", line[1:])
 
     def close(self) -> None:
@@ -188,7 +192,7 @@ class _Reader:
 
     def _remark(self, line: str) -> None:
         if not line.startswith(_OPEN_END):
-            self._patch.remarks.append(" ".join(line[1:].split()))  # on one row, without tabs
+            self._patch.remarks.append(" ".join(line[1:].split()))  # in one row, without tabs
             return
         self._open |= {"-": {"old"}, "+": {"new"}, " ": {"old", "new"}}[self._last]
         if self._last == " ":

@@ -1,4 +1,4 @@
-"""Which line became which, and the words in them that differ."""
+"""Which old line became which new one, and the words in them that differ."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from forge_tui.widgets.diff.unified_diff import Stretch
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Character ranges of a line that differ from its counterpart."""
 RowPair: TypeAlias = "tuple[int | None, int | None]"
-"""The indices of an old and a new line that stand in one row of two columns."""
+"""The indices of an old and a new line in the same row of two columns."""
 
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 _LONGEST_COMPARED = 400
-"""Characters; the words of longer lines are not compared (quadratic at worst)."""
+"""Characters; the words of longer lines are not compared (quadratic in the worst case)."""
 _LEAST_ALIKE = 0.5
-"""Share in common below which two lines are not one line changed, but two lines."""
+"""The similarity below which two lines are not one changed line."""
 _LONGEST_RUN = 12
-"""Lines of a run that are compared with one another (each with each)."""
+"""Lines of a stretch that are compared, each with each."""
 
 
 def counterparts(stretch: Stretch) -> list[tuple[int, int]]:
-    """Each old line with the new line most like it, in order; the others stay single."""
+    """Return the pairs of an old line and the new line most similar to it, in order."""
     if stretch.is_same:
         return [(at, at) for at in range(len(stretch.old))]
     return list(_alike(stretch.old, stretch.new))
 
 
 def row_pairs(stretch: Stretch, alike: Sequence[tuple[int, int]]) -> Iterator[RowPair]:
-    """The rows of two columns: counterparts beside each other, what has none fills the rows between."""
+    """Yield the rows of two columns: counterparts side by side, the other lines in the rows between."""
     if stretch.is_same:
         yield from alike
         return
@@ -49,7 +49,7 @@ def row_pairs(stretch: Stretch, alike: Sequence[tuple[int, int]]) -> Iterator[Ro
 
 
 def changed_words(old: str, new: str) -> tuple[Ranges, Ranges]:
-    """The character ranges of `old` and of `new` that differ."""
+    """Return the character ranges of `old` and of `new` that differ."""
     before, after = _WORDS.findall(old), _WORDS.findall(new)
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     removed: list[tuple[int, int]] = []
@@ -87,7 +87,7 @@ def _add_range(ranges: list[tuple[int, int]], words: Sequence[str], first: int, 
 
 
 def _joined(text: str, ranges: Sequence[tuple[int, int]]) -> Ranges:
-    """Ranges with nothing but blanks between them as one: words that stand out, not confetti."""
+    """Return ranges with only blanks between them as one."""
     joined: list[tuple[int, int]] = []
     for start, end in ranges:
         if joined and not text[joined[-1][1] : start].strip():

@@ -1,4 +1,4 @@
-"""The end of the conversation as lines for the terminal's own screen, where it stays after Forge has left."""
+"""The end of the conversation as lines for the terminal's main screen, where it stays after Forge exits."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ _CODES = {
     "warning": "33",
     "error": "31",
 }
-"""Colours that are readable on most grounds: whether the terminal's is dark or light, nobody has told."""
+"""Colours readable on most backgrounds: whether the terminal is dark or light is not known."""
 
 
 def last_lines(layout: Layout, most: int, variables: Mapping[str, str], depth: Depth) -> list[str]:
-    """The last message and what followed it, at most `most` lines; empty where nobody has said anything.
+    """Return the last message of the user and what followed it, at most `most` lines; empty without a
+    message.
 
-    `variables`: the theme's, to know a colour's meaning by.
+    `variables`: those of the theme, which tell the meaning of a colour.
     """
     rows = _last_rows(layout, most)
     sgr = _MainScreen(variables, depth).sgr
@@ -54,7 +55,7 @@ def _text(row: Row) -> str:
 
 
 def _trimmed(row: Row) -> list[Segment]:
-    """The segments without the blanks at the end."""
+    """Return the segments without trailing blanks."""
     left = len(_text(row).rstrip())
     kept = []
     for segment in row.segments:
@@ -66,7 +67,7 @@ def _trimmed(row: Row) -> list[Segment]:
 
 
 class _MainScreen:
-    """Styles on a ground that is not ours: attributes, and a few plain colours where they mean something."""
+    """Styles on a background that is not ours: attributes, and a few plain colours that have a meaning."""
 
     def __init__(self, variables: Mapping[str, str], depth: Depth) -> None:
         self._plain = palette_codes(Palette(Depth.NONE, variables))

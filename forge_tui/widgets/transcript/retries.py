@@ -14,7 +14,8 @@ from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
 
 
 class DiscardedAnswer:
-    """The text of a call that breaks off is dimmed, and removed when the next attempt begins to answer."""
+    """The text of a model call that broke off: dimmed, then removed when the next attempt begins to
+    answer."""
 
     def __init__(self, layout: Layout, answers: list[AnswerText]) -> None:
         self._layout = layout
@@ -25,18 +26,18 @@ class DiscardedAnswer:
         self._void: list[AnswerText | ReasoningBlock] = []
 
     def call_started(self) -> None:
-        """The model is asked: for the same answer again after `discard`, else for another."""
+        """Begin a model call: the same one again after `discard`, otherwise another one."""
         if not self._is_repeated:
             self.remove()
         self._is_repeated = False
         self._current = []
 
     def add(self, part: AnswerText | ReasoningBlock) -> None:
-        """The current call has begun this."""
+        """Add a part that the current call has begun."""
         self._current.append(part)
 
     def discard(self) -> None:
-        """Dims what the current call has brought: the next call repeats it."""
+        """Dim the parts of the current call: the next call repeats it."""
         self._is_repeated = True
         for part in self._current:
             if isinstance(part, AnswerText):
@@ -45,25 +46,25 @@ class DiscardedAnswer:
         self._current = []
 
     def remove(self) -> None:
-        """Takes what was dimmed off the screen."""
+        """Remove the dimmed blocks."""
         if not self._void:
             return
         blocks = self._layout.blocks
         for index in range(len(blocks) - 1, -1, -1):
             if isinstance(blocks[index], UserBlock | ToolCard | ToolGroup) or not self._void:
-                break  # a step's text comes after what began it
+                break  # the blocks of a step come after what began it
             if any(_shows(blocks[index], part) for part in self._void):
                 self._layout.replace(index, [])
         self._answers[:] = [text for text in self._answers if not any(text is part for part in self._void)]
         self._void = []
 
     def turn_ended(self, *, is_resumable: bool) -> None:
-        """What is dimmed stays so, unless the turn is resumed and the answer begins again."""
+        """Keep the dimmed blocks dimmed, unless the turn is resumed and the answer begins again."""
         if not is_resumable:
             self.forget()
 
     def forget(self) -> None:
-        """What comes now belongs to another turn."""
+        """Forget the parts: another turn begins."""
         self._is_repeated = False
         self._current, self._void = [], []
 
@@ -73,7 +74,7 @@ def _shows(block: Block, part: AnswerText | ReasoningBlock) -> bool:
 
 
 class RetryStatus:
-    """Updates a notice in its place, from a request's first failure until its end is known."""
+    """The notice about a request's retries, updated from its first failure until its result is known."""
 
     def __init__(self, event: Retry) -> None:
         self.block = NoticeBlock("", "warning")
@@ -82,18 +83,18 @@ class RetryStatus:
         self._is_answer_repeated = False
         """Whether one of the retries was for an answer that broke off."""
         self._is_under_way = False
-        """Whether such an answer is coming again; it may break off once more."""
+        """Whether such an answer is being repeated; it may break off once more."""
         self.retry(event)
 
     def retry(self, event: Retry) -> None:
-        """It has failed, for the first time or once more."""
+        """Show that the request has failed, for the first time or again."""
         self._event = event
         self._is_answer_repeated = self._is_answer_repeated or event.discards_answer
         self._is_under_way = False
         self.tick(event.timestamp)
 
     def tick(self, now: float) -> bool:
-        """Moves the wait on; whether it shows."""
+        """Update the remaining wait; return whether the text changed."""
         event = self._event
         if self._is_under_way:
             return self._say(f"Retry {event.attempt} of {event.max_retries}.", "warning")
@@ -102,7 +103,8 @@ class RetryStatus:
         return self._say(f"Trying again {when}, retry {event.attempt} of {event.max_retries}.", "warning")
 
     def is_repeating(self, event: LLMStart | LLMChunk) -> bool:
-        """Whether `event` is of an answer that starts again: only its end tells how the retry went."""
+        """Return whether `event` belongs to a repeated answer: only its end tells whether the retry
+        succeeded."""
         if isinstance(event, LLMChunk) and self._is_under_way:
             return True
         is_start = isinstance(event, LLMStart)
@@ -116,13 +118,13 @@ class RetryStatus:
         self._say(f"Retry {self._event.attempt} went through.", "info")
 
     def failed(self, error: str) -> None:
-        """The turn has failed by it; `error` says why, and is shown below."""
+        """Show that the turn has failed; `error` says why, and is shown below."""
         count = self._event.attempt
         reason = "" if error.startswith(self._event.reason) else self._event.reason
         self._say(f"{count} {'retry' if count == 1 else 'retries'} failed.", "warning", reason)
 
     def stopped(self) -> None:
-        """The turn was over before it was known."""
+        """Show that the turn ended before the result was known."""
         self._say(f"Stopped at retry {self._event.attempt} of {self._event.max_retries}.", "info")
 
     def _say(self, text: str, level: Level, reason: str | None = None) -> bool:

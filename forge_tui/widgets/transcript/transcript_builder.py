@@ -1,4 +1,4 @@
-"""Turns the stream of events into blocks. Decides what is shown; knows nothing of rows and screens."""
+"""Turns the stream of events into blocks. Decides what is shown, independently of rows and screens."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _REASONS = {
     "length": "The answer was cut off at the model's output limit.",
     "refusal": "The model declined to answer.",
 }
-"""What the person is told where a turn did not simply end."""
+"""Notices for turns that did not simply complete."""
 RESUMABLE = "The turn is kept at this step. Press Enter or type /retry to go on from there."
 
 
@@ -49,24 +49,24 @@ class TranscriptBuilder:
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self.answers: list[AnswerText] = []
-        """What the model has written, one entry per stretch of text, the oldest first."""
+        """The model's answers, one per stretch of text, the oldest first."""
         self._answer: AnswerBuilder | None = None
         self._open: Block | None = None
-        """The answer's open block, when it is in the layout."""
+        """The answer's open block, if it is in the layout."""
         self._reasoning: ReasoningBlock | None = None
         self._retry: RetryStatus | None = None
-        """Of a request whose end is not known yet."""
+        """Of a request whose result is not known yet."""
         self.thinking: ThinkingSetting = "folded"
         self.calls = CallTracker(layout, self.add)
         self._discarded = DiscardedAnswer(layout, self.answers)
 
     @property
     def has_clock(self) -> bool:
-        """Whether something in it shows the time going by."""
+        """Whether something in it shows elapsed or remaining time."""
         return self._retry is not None or bool(self.calls.running)
 
     def apply(self, event: AgentEvent) -> None:
-        """Takes one event. Answer text only reaches the blocks with `flush()`."""
+        """Apply one event. Text of an answer reaches the blocks only with `flush()`."""
         if self._retry is not None:
             self._follow_retry(self._retry, event)
         match event:
@@ -119,7 +119,7 @@ class TranscriptBuilder:
                 pass
 
     def add(self, block: Block) -> None:
-        """Appends a block, closer to the one before where both are calls in a row."""
+        """Append a block; calls that follow one another have no gap between them."""
         previous = self._layout.blocks[-1] if self._layout.blocks else None
         if isinstance(block, ToolCard | ToolGroup) and isinstance(previous, ToolCard | ToolGroup):
             block.follow(previous)
@@ -128,41 +128,41 @@ class TranscriptBuilder:
         self._layout.append(block)
 
     def add_markdown(self, text: str) -> None:
-        """Appends Markdown that is complete."""
+        """Append complete Markdown."""
         answer = AnswerBuilder()
         answer.feed(text)
         self._append(answer.take(is_final=True)[0])
 
     def flush(self) -> None:
-        """Cuts what has come of the answer into blocks."""
+        """Move the received text of the answer into blocks."""
         if self._answer is not None:
             self._place(*self._answer.take())
 
     def finish_text(self, now: float) -> None:
-        """The model call is over: nothing of the answer or the reasoning is open any more."""
+        """End the answer and the reasoning: the model call is over."""
         self._finish_reasoning(now)
         if self._answer is not None:
             self._place(*self._answer.take(is_final=True))
             self._answer = self._open = None
 
     def tick(self, now: float) -> bool:
-        """Moves the running cards' times on; whether any shows."""
+        """Update the times of the running cards; return whether any text changed."""
         has_moved = self._retry is not None and self._retry.tick(now)
         return self.calls.tick(now) or has_moved
 
     def show_thinking(self, thinking: ThinkingSetting) -> None:
-        """Shows the reasoning, past and to come, in this way."""
+        """Set how reasoning is shown, past and future."""
         self.thinking = thinking
         for block in self._layout.blocks:
             if isinstance(block, ReasoningBlock | ToolGroup):
                 block.show_as(thinking)
 
     def begin_turn(self) -> None:
-        """The person has sent something: what comes now repeats no earlier model call."""
+        """Begin a turn: it repeats no earlier model call."""
         self._discarded.forget()
 
     def resume_turn(self) -> None:
-        """The turn that failed goes on at its failed model call, which is repeated."""
+        """Resume a failed turn, which repeats its failed model call."""
         self._discarded.discard()
 
     def clear(self) -> None:
@@ -172,7 +172,7 @@ class TranscriptBuilder:
         self.calls.clear()
 
     def _follow_retry(self, line: RetryStatus, event: AgentEvent) -> None:
-        """Says on the line of retries what `event` tells of them."""
+        """Update the notice about retries."""
         match event:
             case Retry():
                 line.retry(event)

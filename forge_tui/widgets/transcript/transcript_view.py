@@ -1,4 +1,4 @@
-"""The transcript widget: events in, rows out; a streaming answer is redrawn as often as that is cheap."""
+"""The transcript widget: applies events, and redraws a streaming answer as often as that is cheap."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from forge_tui.widgets.transcript.markdown import markdown_parser as parser
 from forge_tui.widgets.transcript.transcript_builder import TranscriptBuilder
 
 _TICK_S = 0.25
-"""Between two looks at the running cards' times."""
+"""Between two updates of the times of running cards."""
 
 
 class Transcript(BlockView):
-    """The conversation: what the person said, answers, reasoning, tool calls, notices."""
+    """The conversation: messages of the user, answers, reasoning, tool calls, notices."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class Transcript(BlockView):
     ) -> None:
         super().__init__()
         self.clock: Callable[[], float] = time.time
-        """What the times of running cards are told by; the events' time stamps are of the same clock."""
+        """The clock of running cards; the same clock as that of the events' timestamps."""
         self._builder = TranscriptBuilder(self.model)
         self._builder.show_thinking(thinking)
         self._flush_handle: asyncio.Handle | None = None
@@ -38,18 +38,18 @@ class Transcript(BlockView):
         self._ticker: Timer | None = None
 
     def apply(self, event: AgentEvent) -> None:
-        """Shows one event of a turn, within a frame's time."""
+        """Show one event of a turn, within the time of a frame."""
         self._builder.apply(event)
         self._schedule()
 
     def add_user(self, text: str) -> None:
-        """Shows what the person sent, and goes to the end."""
+        """Show a message of the user, and scroll to the end."""
         self.model.follows_end = True
         self._builder.begin_turn()
         self._add(UserBlock(text))
 
     def resume_turn(self) -> None:
-        """Goes to the end, where the turn that failed goes on; what had come of its answer is dimmed."""
+        """Scroll to the end, where a failed turn is resumed; the text of its failed call is dimmed."""
         self.model.follows_end = True
         self._builder.resume_turn()
         self.show()
@@ -58,35 +58,36 @@ class Transcript(BlockView):
         self._add(NoticeBlock(text, level))
 
     def add_text(self, text: str, title: str = "") -> None:
-        """Shows the output of a command as it is."""
+        """Show the output of a command as it is."""
         self._add(TextBlock(text, title))
 
     def add_markdown(self, text: str) -> None:
-        """Shows Markdown at once: help, a replayed answer."""
+        """Show complete Markdown: help, a replayed answer."""
         self._builder.add_markdown(text)
         self._grew()
 
     def pause_clock(self, call_id: str) -> None:
-        """From now on a call waits for the person, which is no time of its own."""
+        """Stop the time of a call that waits for the user."""
         self._builder.calls.pause_clock(call_id)
 
     def resume_clock(self, call_id: str) -> None:
-        """The person has answered: the call's time goes on where it stopped."""
+        """Continue the time of a call: the user has answered."""
         self._builder.calls.resume_clock(call_id, self.clock())
 
     @property
     def answers(self) -> list[AnswerText]:
-        """What the model has written: source and code of each stretch of text, the oldest first."""
+        """The model's answers, source and code, one per stretch of text, the oldest first."""
         return list(self._builder.answers)
 
     def clear_blocks(self) -> None:
-        """Empties the transcript."""
+        """Remove everything."""
         self._builder.clear()
         self.reset()
         self.show()
 
     def toggle_cards(self) -> None:
-        """Unfolds every card and thought, or folds them when all are unfolded; what is at the top stays."""
+        """Unfold every card and all reasoning, or fold them if all are unfolded; the top stays where it
+        is."""
 
         def toggle() -> None:
             self.model.stop_following()
@@ -96,9 +97,9 @@ class Transcript(BlockView):
         self.move(toggle)
 
     def toggle_raw(self, answer: AnswerText | None = None) -> bool:
-        """Shows an answer as it was written, or again as what it means; False where there is none.
+        """Show an answer as its source, or rendered again; return False if there is none.
 
-        Without `answer`: the one under the pointer, else the last one in view, else the last one.
+        Without `answer`: the one under the pointer, otherwise the last one in view, otherwise the last one.
         """
         chosen = answer or self._answer_meant()
         if chosen is None:
@@ -118,12 +119,12 @@ class Transcript(BlockView):
         return self._builder.thinking
 
     def show_thinking(self, thinking: ThinkingSetting) -> None:
-        """Shows the reasoning, past and to come, in this way."""
+        """Set how reasoning is shown, past and future."""
         self._builder.show_thinking(thinking)
         self.show()
 
     def _answer_meant(self) -> AnswerText | None:
-        self.show()  # an answer that is being cut may have fewer blocks than at the last frame
+        self.show()  # an answer that is being split may have fewer blocks than in the last frame
         pointed = self.pointed_block
         shown = [] if pointed is None else [pointed]
         shown += reversed([block for block, _ in self.frame.places])
@@ -134,7 +135,7 @@ class Transcript(BlockView):
 
     @staticmethod
     def warm() -> None:
-        """Imports the Markdown parser and the lexers; meant for a thread, after the first frame."""
+        """Import the Markdown parser and the lexers; to be called in a thread, after the first frame."""
         parser.warm()
 
     def on_mount(self) -> None:
@@ -154,7 +155,7 @@ class Transcript(BlockView):
         self.show()
 
     def _schedule(self) -> None:
-        """Flushes now where the last frame is paid for (the first of a burst), else when it will be."""
+        """Flush now if the last frame is paid for (the first of a burst), otherwise when it will be."""
         if self._flush_handle is not None:
             return
         loop = asyncio.get_running_loop()
@@ -172,7 +173,7 @@ class Transcript(BlockView):
                 if not self.model.follows_end:
                     self.new_below = True
                 self.show_now()
-        except Exception as error:  # called by the event loop: no message handler would catch a bug of ours
+        except Exception as error:  # an event loop callback: no message handler would report a bug of ours
             self.report_fault(error)
         if self._ticker is not None and self._builder.has_clock:
             self._ticker.resume()

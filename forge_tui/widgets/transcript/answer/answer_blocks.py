@@ -1,4 +1,4 @@
-"""The blocks an answer is made of: parts of Markdown, and pieces of fenced code."""
+"""The blocks of an answer: parts of Markdown, and pieces of fenced code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from forge_tui.widgets.transcript.markdown.markdown_parser import parse
 from forge_tui.widgets.transcript.markdown.markdown_rows import draw_code, draw_markdown
 
 _PROSE_WIDTH = 112
-"""Cells beyond which prose is no longer broken wider: long lines are hard to read."""
+"""The widest rows of prose: longer ones are hard to read."""
 _NOT_AS_WRITTEN = re.compile(r"[\[&<]")
 
 
@@ -31,11 +31,11 @@ class CodeText:
     language: str
     """As the model named it, or ""."""
     text: str
-    """Without the fence and without a line end at the end."""
+    """Without the fence and the newline at the end."""
 
 
 class AnswerText:
-    """The source of one answer. It grows while the answer streams; the answer's blocks point to it."""
+    """The source of one answer, which grows while the answer streams. The answer's blocks refer to it."""
 
     __slots__ = ("_parts", "is_discarded", "length", "toggles")
 
@@ -43,44 +43,44 @@ class AnswerText:
         self._parts = [source] if source else []
         self.length = len(source)
         self.toggles = 0
-        """How often it was turned from what it means to its source, or back."""
+        """How often the view was switched between rendered text and source."""
         self.is_discarded = False
-        """Whether the answer broke off and is asked for again: shown dimmed until the other begins."""
+        """Whether the answer broke off and is requested again: dimmed until the next attempt begins."""
 
     @property
     def appearance(self) -> int:
-        """Differs for each way of showing it."""
+        """A number for each way of showing it."""
         return self.toggles * 2 + self.is_discarded
 
     @property
     def is_raw(self) -> bool:
-        """Whether its blocks show the source instead of what it means."""
+        """Whether its blocks show the source."""
         return self.toggles % 2 > 0
 
     def toggle_raw(self) -> None:
-        """Shows the other of the two, in all its blocks at once."""
+        """Switch all its blocks between rendered text and source."""
         self.toggles += 1
 
     @property
     def source(self) -> str:
-        """The Markdown as it was written, sanitised."""
+        """The Markdown source, sanitised."""
         self.join()
         return self._parts[0] if self._parts else ""
 
     def append(self, text: str) -> None:
-        """Adds sanitised text."""
+        """Add sanitised text."""
         if text:
             self._parts.append(text)
             self.length += len(text)
 
     def join(self) -> None:
-        """Keeps what has come in one piece: each fragment by itself takes ten times its characters."""
+        """Join the fragments: each by itself takes ten times its characters."""
         if len(self._parts) > 1:
             self._parts = ["".join(self._parts)]
 
     @property
     def code_blocks(self) -> list[CodeText]:
-        """Every block of code, in order, also those in lists and quotes."""
+        """All blocks of code in order, also those in lists and quotes."""
         return [
             CodeText(safe_line(token.info.strip().partition(" ")[0]), token.content.removesuffix("\n"))
             for token in parse(self.source)
@@ -89,20 +89,20 @@ class AnswerText:
 
 
 class AnswerBlock(Block):
-    """A part of an answer, shown as what it means or, in the raw view, as it was written."""
+    """A part of an answer, rendered or, in the raw view, as its source."""
 
     def __init__(self, gap: int) -> None:
         self.answer = AnswerText()
-        """The answer it is a part of."""
+        """The answer that it is a part of."""
         super().__init__()
         self.gap = gap
         self.start = 0
         self.end: int | None = 0
-        """Its part of the answer's source; None: up to what has come."""
+        """Its part of the answer's source; None: up to the end of what has been received."""
 
     @property
     def revision(self) -> int:
-        """Grows too when the whole answer is turned or dimmed."""
+        """Incremented also when the whole answer changes its appearance."""
         return self._changes + (self.answer.appearance << 32)
 
     def assign(self, answer: AnswerText, start: int, end: int | None) -> None:
@@ -129,7 +129,7 @@ class AnswerBlock(Block):
         return canvas.rendered
 
     def raw_lines(self) -> list[str]:
-        """Its part of the source. Blank lines between two blocks belong to the second."""
+        """Return its lines of the source. Blank lines between two blocks belong to the second."""
         source = self.answer.source[self.start : self.end]
         if self.end is None or self.end == self.answer.length:
             source = source.rstrip("\n")
@@ -145,7 +145,7 @@ class AnswerBlock(Block):
 
     @abstractmethod
     def estimate_shown(self, width: int) -> int:
-        """About how many rows it takes outside the raw view."""
+        """Return the approximate number of rows outside the raw view."""
 
 
 class MarkdownBlock(AnswerBlock):
@@ -163,7 +163,7 @@ class MarkdownBlock(AnswerBlock):
         canvas.adopt(prose)
 
     def may_hold(self, letters: str) -> bool:
-        if self._letters is None:  # what a link or an entity shows is not simply a part of the source
+        if self._letters is None:  # what a link or an entity shows need not be in the source
             is_plain = not _NOT_AS_WRITTEN.search(self.source)
             self._letters = letters_of(self.source) if is_plain else ""
         return not self._letters or letters in self._letters
@@ -173,7 +173,7 @@ class MarkdownBlock(AnswerBlock):
 
 
 class CodeBlock(AnswerBlock):
-    """A piece of a fenced code block. A long fence is several pieces, each drawn on its own."""
+    """A piece of a fenced code block. A long fence consists of several pieces, drawn one by one."""
 
     def __init__(
         self,
@@ -190,33 +190,33 @@ class CodeBlock(AnswerBlock):
         self._language = language
         self._label = label
         self._containers = containers
-        """The quotes and list items it stands in."""
+        """The quotes and list items around it."""
         self._start = state
         self._lexed: list[list[code.CodeToken]] = []
         self._state = state
-        """The tokens of the first lines while the piece is open, and the state after them."""
+        """The tokens of the first lines while the piece is open, and the lexer's state after them."""
         self._is_open = True
 
     def add(self, line: str) -> None:
-        """Adds a complete line."""
+        """Add a complete line."""
         self.lines.append(line)
         self._partial = ""
         self.changed()
 
     def set_partial(self, text: str) -> None:
-        """The line that is still coming."""
+        """Set the unfinished line."""
         if text != self._partial:
             self._partial = text
             self.changed()
 
     def close(self) -> None:
-        """No more lines: highlighted once more as a whole, which mends what spanned lines."""
+        """Take no more lines; highlight them once more together, which corrects tokens that span lines."""
         self._is_open = False
         self._lexed = []
         self.changed()
 
     def next_piece(self) -> CodeBlock:
-        """The next piece of the same fence; this one is closed."""
+        """Close this piece; return the next one of the same fence."""
         self._lex_new_lines()
         state = self._state
         self.close()

@@ -1,9 +1,9 @@
-"""A streamed answer cut into blocks: what is finished is frozen, only the last open part is parsed again.
+"""A streamed answer as blocks: finished ones are frozen, only the last, open one is parsed again.
 
 CommonMark closes a top-level block when the next one begins, so everything but the last top-level block of
-the open tail is final. A block that stays open for long is cut (`answer_cut`), a long fence every few lines
-with the lexer's state carried over: the cost of a frame stays flat however long either grows. Only complete
-lines decide, so that the blocks are the same in whatever fragments the answer came.
+the open tail is final. A block that stays open for long is split (`answer_splitting`), a long fence every few
+lines, with the lexer's state carried over: the cost of a frame does not grow with either. Only complete lines
+decide, so the blocks do not depend on the fragments in which the answer arrived.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ if TYPE_CHECKING:
 _UNDECIDED = re.compile(
     r"(?:\A|(?<=\n))[ \t]*(?:> ?)*(?:[-=*_+#|~`:]+|\d{1,9}[.)]?|(?:`{3,}|~{3,})[^\n]*)?[ \t]*\Z"
 )
-"""A last line that may still become a list, a rule, a heading or a fence. It is shown when more has come, or
-`Title\\n-` would flash as a heading on its way to a list."""
+"""A last line that may still become a list, a rule, a heading or a fence. It is not shown until more has
+arrived: otherwise `Title\\n-` would flash as a heading on its way to a list."""
 _CODE_SPAN = re.compile(r"`[^`]*`")
 _ENDED_BY_BLANK = frozenset({"paragraph_open", "heading_open", "hr", "table_open", "blockquote_open"})
-"""Blocks that nothing can be added to after an empty line."""
+"""Blocks that an empty line ends for good."""
 _OPENING = re.compile(r"(?P<indent> {0,3})(?P<marks>`{3,}(?=[^`\n]*\n)|~{3,})[ \t]*(?P<info>[^\n]*)\n")
 _PIECE_LINES = 64
-"""Lines of a fence per block."""
+"""Lines per piece of a fence."""
 _PIECE_CHARS = 4_000
-"""And characters, beyond which a block takes no more lines."""
+"""Characters from which a piece takes no more lines."""
 _PART_CHARS = 1_000
-"""A line longer than this is shown in parts, so that it costs no more the longer it grows."""
+"""A longer line is split into parts, so that its cost does not grow with it."""
 
 
 class AnswerBuilder:
-    """Takes fragments; gives the blocks they make."""
+    """Builds the blocks of an answer from its fragments."""
 
     def __init__(self) -> None:
         self.text = AnswerText()
@@ -65,25 +65,25 @@ class AnswerBuilder:
         self._held = ""
         self._fence: Fence | None = None
         self._lead = WHOLE
-        """How the tail goes on inside what was cut."""
+        """How the tail continues a block that was split."""
         self._left: tuple[Container, ...] = ()
-        """What may still be open where a piece ended; the line that comes next tells."""
+        """The containers at the end of the last piece; the next line tells which of them continue."""
         self._gap = 1
         """Empty rows before the next block."""
         self._start = 0
         """Where the next block's part of `text` begins."""
         self._seen = ""
-        """The window that was parsed last, in vain."""
+        """The window parsed last, in which no block was final."""
         self._finished: list[AnswerBlock] = []
 
     def feed(self, fragment: str) -> None:
-        """Adds a fragment as it came; a carriage return at its end waits for what follows."""
+        """Add a fragment as it was received; a carriage return at its end waits for the next character."""
         text = self._held + fragment
         self._held = "\r" if text.endswith("\r") else ""
         self._take_in(text[: len(text) - len(self._held)])
 
     def take(self, is_final: bool = False) -> tuple[list[AnswerBlock], AnswerBlock | None]:
-        """The blocks finished since the last call, and the open one (None when there is none)."""
+        """Return the blocks finished since the last call, and the open one, or None."""
         if is_final:
             self._take_in(self._held)
             self._held = ""
@@ -103,7 +103,7 @@ class AnswerBuilder:
         self._tail += safe
 
     def _advance(self, is_final: bool) -> bool:
-        """Takes one step through the tail; whether another may follow."""
+        """Take one step through the tail; return whether another may follow."""
         if self._fence is not None:
             return self._take_code(self._fence, is_final)
         if self._left or self._lead == WHOLE:
@@ -133,7 +133,8 @@ class AnswerBuilder:
         return True
 
     def _settle(self, is_final: bool) -> bool:
-        """Steps over empty lines; where a piece ended in containers, finds which go on. False: not known."""
+        """Skip empty lines; after containers, find which of them continue. Return False if that is not known
+        yet."""
         lead, gap, blank = self._outlook()
         line_end = self._tail.find("\n", blank)
         rest = len(self._tail) - blank
@@ -147,7 +148,8 @@ class AnswerBuilder:
         return is_known
 
     def _outlook(self) -> tuple[Lead, int, int]:
-        """What the tail seems to go on in, the gap before it, and the characters of the empty lines."""
+        """Return how the tail seems to continue, the gap before it, and the length of its leading empty
+        lines."""
         blank = _blank_lines(self._tail)
         if not self._left:
             return self._lead, self._gap, blank
@@ -168,7 +170,7 @@ class AnswerBuilder:
         return Lead(containers, number=number), int(blank > 0 or not is_close), blank
 
     def _freeze(self, source: str, tokens: list[Token], is_all: bool) -> bool:
-        """Moves the top-level blocks that are final into blocks; whether there were any."""
+        """Finish the top-level blocks that are final; return whether there were any."""
         tops = [token for token in tokens if token.level == 0 and token.nesting >= 0 and token.map]
         starts = [token.map[0] for token in tops if token.map]
         starts[:1] = [0] if starts else []
@@ -189,7 +191,7 @@ class AnswerBuilder:
         return len(starts) > 1
 
     def _cut(self, source: str, tokens: list[Token], window: str) -> None:
-        """Moves the beginning of a block that does not end into a block of its own."""
+        """Finish the beginning of a block that does not end in the window."""
         cut = answer_cut.find_split_point(source, tokens, self._lead)
         lines = source.split("\n")
         if cut.is_fence:
@@ -220,7 +222,7 @@ class AnswerBuilder:
         return True
 
     def _finish(self, block: AnswerBlock, taken: int) -> None:
-        """Adds a finished block that ends after `taken` characters of the tail."""
+        """Add a finished block that ends after `taken` characters of the tail."""
         end = self.text.length - len(self._tail) + taken
         block.assign(self.text, self._start, end)
         self._start = end
@@ -246,8 +248,10 @@ class AnswerBuilder:
 
 
 def _balanced(source: str) -> str:
-    """`source` with the code span or the bold text closed that is still open at its end, so that marks do not
-    stand there until the closing ones arrive."""
+    """Return `source` with the code span or bold text closed that is open at its end.
+
+    Otherwise the marks would show until the closing ones arrive.
+    """
     paragraph = source[source.rfind("\n\n") + 1 :]
     if paragraph.count("`") % 2:
         has_begun = not source.endswith("`") or source.endswith("``")
@@ -258,7 +262,7 @@ def _balanced(source: str) -> str:
 
 
 def _blank_lines(text: str) -> int:
-    """The characters of the empty lines that `text` begins with."""
+    """Return the length of the empty lines at the beginning of `text`."""
     at = 0
     while (end := text.find("\n", at)) >= 0 and not text[at:end].strip():
         at = end + 1
@@ -266,7 +270,7 @@ def _blank_lines(text: str) -> int:
 
 
 def _line_start(text: str, line: int) -> int:
-    """The offset at which a line begins; the end of the text where there are fewer lines."""
+    """Return the offset at which a line begins; the end of the text if it has fewer lines."""
     at = 0
     for _ in range(line):
         at = text.find("\n", at) + 1
@@ -276,7 +280,7 @@ def _line_start(text: str, line: int) -> int:
 
 
 class Fence:
-    """An open fence: its complete lines go into pieces, the unfinished one is shown with them."""
+    """An open fence: its complete lines go into pieces, which show the unfinished line, too."""
 
     def __init__(self, opening: re.Match[str], gap: int, containers: tuple[Container, ...] = ()) -> None:
         marks, info = opening["marks"], safe_line(opening["info"].strip())
@@ -287,18 +291,18 @@ class Fence:
         language = info.split(maxsplit=1)[0] if info else ""
         self._containers = containers
         self._is_mid_line = False
-        """Whether a part of the line that comes is taken already."""
+        """Whether the beginning of the next line has been taken already."""
         self._piece_chars = 0
         self.piece = CodeBlock(language, language, gap=gap, containers=containers)
         self.is_closed = False
 
     @property
     def containers(self) -> tuple[Container, ...]:
-        """The quotes and list items it stands in."""
+        """The quotes and list items around it."""
         return self._containers
 
     def take(self, tail: str, is_final: bool, finish: Callable[[CodeBlock, int], None]) -> int:
-        """Moves what `tail` holds of the fence into pieces; gives the characters it took.
+        """Move what `tail` contains of the fence into pieces; return the number of characters taken.
 
         `finish` is called with each finished piece and the characters of `tail` taken up to its end.
         """
@@ -350,6 +354,7 @@ class Fence:
 
 
 def open_fence(text: str, gap: int, containers: tuple[Container, ...] = ()) -> tuple[Fence, int] | None:
-    """The fence that begins at the beginning of `text`, and the characters of its first line."""
+    """Return the fence at the beginning of `text`, and the length of its first line; None if there is
+    none."""
     opening = _OPENING.match(text)
     return None if opening is None else (Fence(opening, gap, containers), opening.end())

@@ -1,8 +1,9 @@
-"""Where a block that grows long is cut, so that what is open never costs more than a window of text.
+"""Where to split a block that grows long, so that the open part never costs more than a window of text.
 
-The cut depends on the window's text alone, never on how it came in fragments: the same answer gives the same
-pieces. A list is cut between items, a quote between the blocks in it, a table between rows, a paragraph at a
-line's or a sentence's end; an item or a quote that holds one long thing is cut inside that.
+The split point depends on the window's text only, not on the fragments in which it arrived: the same answer
+gives the same pieces. A list is split between items, a quote between the blocks in it, a table between rows,
+a paragraph at the end of a line or sentence; an item or a quote with one long block is split inside that
+block.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ if TYPE_CHECKING:
 
 WINDOW_LINES = 40
 WINDOW_CHARS = 6_000
-"""The window: the lines from the beginning of what is open. A block that is still open at its end is cut."""
+"""The window: the first lines of the open part. A block that is still open at its end is split."""
 _LONG_LINE = 1_000
-"""Characters of an unfinished line from which it is clear what kind of line it is."""
+"""Characters of an unfinished line from which its kind is certain."""
 _TRIED = 40
-"""Places that are looked at for a good cut in a paragraph."""
+"""Candidates for a split point that are tried in a paragraph."""
 _SENTENCE_END = re.compile(r"[.!?:;…]['\")\]]* |[。！？]")
 _SPACE = re.compile(r" ")
 _BLOCK_START = re.compile(r"[-+*>#|=~`\s\\]|\d{1,9}[.)]")
@@ -43,18 +44,18 @@ _JOINING = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u20
 
 @dataclass(frozen=True, slots=True)
 class SplitPoint:
-    """A place in the window's source, and how the rest goes on; at the end of the window that is open."""
+    """A position in the window's source, and how the rest continues the block."""
 
     line: int
     column: int
     lead: Lead
     gap: int
     is_fence: bool = False
-    """Whether nothing is cut off: a fence in `lead.containers` begins here."""
+    """Whether nothing is split off: a fence begins here, in `lead.containers`."""
 
 
 def window_of(tail: str, is_final: bool) -> tuple[str, bool]:
-    """The part of `tail` that is looked at, in whole lines, and whether it is a full window."""
+    """Return the beginning of `tail` that is parsed, in whole lines, and whether it is a full window."""
     at = -1
     for _ in range(WINDOW_LINES):
         at = tail.find("\n", at + 1, WINDOW_CHARS)
@@ -70,7 +71,7 @@ def window_of(tail: str, is_final: bool) -> tuple[str, bool]:
 
 
 def find_split_point(source: str, tokens: Sequence[Token], lead: Lead) -> SplitPoint:
-    """Where to cut the block that `source`, a full window, begins with and does not end."""
+    """Return where to split the first block of `source`, a full window in which it does not end."""
     return _Splitter(source, tokens, lead).find(0, len(tokens), 0, ())
 
 
@@ -84,7 +85,8 @@ class _Splitter:
         self._opening = spaced(self._lines[0])
 
     def find(self, first: int, last: int, level: int, inside: tuple[Container, ...]) -> SplitPoint:
-        """The cut in the blocks of one level: before the last one, or inside it when it is the only one."""
+        """Return the split point among the blocks of one level: before the last one, or inside it if it is
+        the only one."""
         blocks = self._starts(first, last, level)
         if not blocks:
             return self._in_text(inside)
@@ -120,7 +122,7 @@ class _Splitter:
         return self.find(items[-1] + 1, last, level + 1, (*inside, ListItem(item.marker, number)))
 
     def _number(self, item: int, inside: tuple[Container, ...]) -> int | None:
-        """Of a list's first item; one that goes on from an earlier piece is told by the lead."""
+        """Return the number of a list's first item; the lead knows that of a continued list."""
         info = self._tokens[item].info
         if not info:
             return None
@@ -140,7 +142,7 @@ class _Splitter:
         return SplitPoint(rows[-1], 0, Lead(inside, head=head, widths=widths), 0)
 
     def _in_text(self, inside: tuple[Container, ...]) -> SplitPoint:
-        """A cut between lines, or inside a single long one."""
+        """Return a split point between lines, or inside a single long line."""
         first = self._lead.added_lines
         for line in range(len(self._lines) - 1, max(first, len(self._lines) - _TRIED), -1):
             is_clear = not self._is_blank(line) and not self._is_blank(line - 1)
@@ -163,7 +165,7 @@ class _Splitter:
         ]
 
     def _end(self, at: int, last: int) -> int:
-        """The index of the token that closes the one at `at`."""
+        """Return the index of the token that closes the one at `at`."""
         level = self._tokens[at].level
         ends = (end for end in range(at + 1, last) if self._tokens[end].level == level)
         return next(ends, last)
@@ -173,7 +175,7 @@ class _Splitter:
 
 
 def natural_widths(source: str) -> tuple[int, ...]:
-    """The cells that each column of the table in `source` needs to show every cell in one row."""
+    """Return the widths that the columns of the table in `source` need for every cell to fit in one row."""
     widths: list[int] = []
     column = 0
     for token in parse(source):
@@ -189,7 +191,8 @@ def natural_widths(source: str) -> tuple[int, ...]:
 
 
 def _in_line(line: str) -> int:
-    """Where to cut a long line: after a sentence, else after a word, else where nothing is torn apart."""
+    """Return where to split a long line: after a sentence, otherwise after a word, otherwise between
+    graphemes."""
     for pattern in (_SENTENCE_END, _SPACE):
         places = [match.end() for match in pattern.finditer(line, len(line) // 2)]
         for at in places[: -_TRIED - 1 : -1]:
@@ -202,7 +205,7 @@ def _in_line(line: str) -> int:
 
 
 def _is_balanced(text: str) -> bool:
-    """Whether no code span, emphasis or link seems to be open at the end of `text`."""
+    """Return whether no code span, emphasis or link seems to be open at the end of `text`."""
     if text.count("`") % 2:
         return False
     bare = _CODE_SPAN.sub("", text)

@@ -1,4 +1,4 @@
-"""The running turn's calls: events in, cards out, grouped and nested."""
+"""The calls of the running turn: events are applied to cards, grouped and nested."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from forge_tui.widgets.transcript.calls.tool_card import ToolCard
 from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
 
 _ENDED_BY_A_CALL = frozenset({"loop", "denied"})
-"""Reasons to stop for which the last failed calls are to blame."""
+"""Reasons to stop for which the last failed calls are the cause."""
 
 
 class CallTracker:
-    """Places cards at the end of a layout, in a group, or within the call that they belong to."""
+    """Adds cards to the end of a layout, to a group, or to the call that made them."""
 
     def __init__(self, layout: Layout, add: Callable[[Block], None]) -> None:
         self._layout = layout
         self._add = add
         self.folding = SharedFolding()
-        """What all cards, and what else folds beside them, fold together with."""
+        """The folding of all cards and reasoning together."""
         self._cards: dict[str, ToolCard] = {}
         """The turn's calls by id."""
         self._running: dict[str, ToolCard] = {}
         self._waiting: set[str] = set()
-        """Calls that wait for the person."""
+        """Calls that wait for the user."""
         self._parents: dict[str, str] = {}
         self._failed: list[ToolCard] = []
-        """Those that failed since the model was last asked."""
+        """Calls that have failed since the last model call began."""
 
     @property
     def running(self) -> list[ToolCard]:
@@ -39,7 +39,7 @@ class CallTracker:
 
     def start(self, event: ToolStart) -> None:
         before = self._running.pop(event.call_id, None)
-        if before is not None:  # a second start of the same call: the first one's end will never come
+        if before is not None:  # a second start of the same call: the first one will never end
             before.interrupt()
         self._place(ToolCard(event, Fold(self.folding)), event)
 
@@ -71,7 +71,7 @@ class CallTracker:
             self._failed.append(card)
 
     def turn_continued(self) -> None:
-        """The model was asked again: what had failed did not end the turn."""
+        """Show failed calls as recovered: the model is called again, so they did not end the turn."""
         for card in self._failed:
             card.set_failure("recovered")
         self._failed.clear()
@@ -87,16 +87,16 @@ class CallTracker:
         self._forget()
 
     def tick(self, now: float) -> bool:
-        """Moves the running cards' times on; whether any shows."""
+        """Update the times of the running cards; return whether any text changed."""
         going = [card for call_id, card in self._running.items() if call_id not in self._waiting]
         return sum(card.tick(now) for card in going) > 0
 
     def pause_clock(self, call_id: str) -> None:
-        """The call waits for the person; it may not have begun here yet."""
+        """Stop the time of a call that waits for the user; its start may not have arrived yet."""
         self._waiting.add(call_id)
 
     def resume_clock(self, call_id: str, now: float) -> None:
-        """The person has answered: the card's time goes on where it stopped."""
+        """Continue the time of a call: the user has answered."""
         self._waiting.discard(call_id)
         if call_id in self._running:
             self._running[call_id].resume_clock(now)
@@ -156,14 +156,14 @@ class CallTracker:
         parent.changed()
 
     def _end_calls_of(self, call_id: str) -> None:
-        """A call's own calls do not outlive it, though their ends were lost."""
+        """End the calls that a call has made, whose own ends were lost."""
         for inner in [inner for inner in self._running if self._parents.get(inner) == call_id]:
             self._running.pop(inner).interrupt()
             self._end_calls_of(inner)
 
 
 def _thoughts_at_end(blocks: Sequence[Block]) -> list[ReasoningBlock]:
-    """The folded reasoning behind the last other block, the oldest first."""
+    """Return the folded reasoning after the last other block, the oldest first."""
     thoughts: list[ReasoningBlock] = []
     for block in reversed(blocks):
         if not isinstance(block, ReasoningBlock) or block.is_running or block.is_open:
@@ -173,8 +173,8 @@ def _thoughts_at_end(blocks: Sequence[Block]) -> list[ReasoningBlock]:
 
 
 def _group_for(last: Block | None, card: ToolCard) -> ToolGroup | None:
-    """The group that `card` belongs to: the one before it, or a new one with the card before it in it. What
-    the person has unfolded stays as it is."""
+    """Return the group for `card`: the preceding one, or a new one with the preceding card; None without
+    either. A card that the user has unfolded is not grouped."""
     if card.subject is None:
         return None
     if isinstance(last, ToolGroup):

@@ -1,4 +1,5 @@
-"""What a card of one tool call and a group of them share: folding, what a click means, the gap before."""
+"""The base of cards: a tool call, a group of calls, or reasoning. Folding, clicks, search and the gap
+before."""
 
 from __future__ import annotations
 
@@ -18,20 +19,22 @@ CardPart = Literal[
     "header", "text", "more_calls", "earlier_calls", "previous_page", "next_page", "fold", "new_page"
 ]
 _FORWARD, _BACKWARD = ("next_page", "more_calls"), ("previous_page", "earlier_calls")
-"""Parts that state for more of the body or of the calls."""
+"""Parts that turn the page of the body or of the calls."""
 HEADER, PREVIEW = 0, -1
-"""Numbers of passages: the header, and what shows of a folded body. A body's pages are counted from 1."""
+"""Numbers of passages: the header, and the visible part of a folded body. The pages of a body count from
+1."""
 _LATEST = 4
 """Blocks that show while the card is folded and runs; the others are counted."""
 _PAGE = 100
-"""Blocks that show at first where the card is unfolded."""
+"""Blocks on a page of an unfolded card."""
 _MOST_PAGES = 3
-"""Pages that show at once; beyond, the farthest one makes room."""
+"""Pages that show at the same time; beyond that, the farthest one is hidden."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnPart:
-    """What a part of a block added to a canvas, to be added at the same position again without drawing it."""
+    """What a part of a block added to a canvas, kept so that it can be added there again without drawing
+    it."""
 
     source: object
     """What it shows."""
@@ -61,39 +64,39 @@ def add_part(canvas: Canvas, part: DrawnPart) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ClickTarget:
-    """What the rows from some row on belong to."""
+    """The block and its part that rows belong to, from some row on."""
 
     block: CardBlock
     part: CardPart
 
 
 class CardBlock(Block):
-    """A block of a call, alone in the transcript or within another one."""
+    """A card, alone in the transcript or within another one."""
 
     def __init__(self, fold: Fold) -> None:
         self.fold = fold
         self.owner: CardBlock | None = None
-        """The block it stands in."""
+        """The card that contains it."""
         self.calls = CardList(self)
-        """The calls that state in it."""
+        """The cards in it."""
         self._gap = 1
         self._neighbour: CardBlock | None = None
         self._targets: list[tuple[int, ClickTarget]] = []
         self._clicked: ClickTarget | None = None
         self._passages: list[tuple[int, Passage]] = []
-        """From which row on what stands there that can be found."""
+        """The passages, each with its first row."""
         self._revealed: dict[CardBlock, _ShownState] = {}
-        """How what was unfolded for somebody who looks for something stood before."""
+        """The state of each block before it was unfolded for a match."""
         super().__init__()
 
     @property
     def revision(self) -> int:
-        """Grows too when all blocks are folded or unfolded at once."""
+        """Incremented also when all blocks are folded or unfolded at once."""
         return self._changes + (self.fold.round << 32)
 
     @property
     def gap(self) -> int:
-        """None after another call, unless that one has a body."""
+        """0 after another call, unless that one has a body."""
         return self._gap if self._neighbour is None else int(self._neighbour.has_body)
 
     @gap.setter
@@ -107,7 +110,7 @@ class CardBlock(Block):
     @property
     @abstractmethod
     def has_body(self) -> bool:
-        """Whether rows state below the header."""
+        """Whether there are rows below the header."""
 
     @property
     @abstractmethod
@@ -130,7 +133,7 @@ class CardBlock(Block):
             path.append(block)
             block = block.owner
         if path[-1:] != [self]:
-            return False  # it has gone into another block meanwhile
+            return False  # it has been moved into another block since
         before = self._changes
         for left in [left for left in self._revealed if left not in path]:
             left._restore(self._revealed.pop(left))
@@ -149,11 +152,11 @@ class CardBlock(Block):
             block._restore(state)
 
     def show_passage(self, number: int) -> None:
-        """Unfolds itself for what it says, not for what stands in it."""
+        """Unfold what hides a passage of its own text."""
 
     @property
     def pages_shown(self) -> range:
-        """Which pages of its body show where it is unfolded."""
+        """The pages of its body that show if it is unfolded."""
         return range(1)
 
     @pages_shown.setter
@@ -170,27 +173,27 @@ class CardBlock(Block):
             self.changed()
 
     def turn_page(self, part: CardPart) -> ClickTarget | None:
-        """Shows one page more, on or back; gives what it begins with."""
+        """Show the next or the previous page; return what it begins with."""
         block = self.calls.turn_page(is_on=part == "more_calls")
         return None if block is None else ClickTarget(block, "header")
 
     @abstractmethod
     def draw_header(self, canvas: Canvas, styles: TranscriptStyles) -> None:
-        """Adds the one row that says what it is."""
+        """Add the one row of the header."""
 
     @abstractmethod
     def draw_in_list(self, canvas: Canvas, styles: TranscriptStyles) -> None:
-        """Adds the rows it takes within another block."""
+        """Add the rows that it takes within another card."""
 
     def call_ended(self, call: CardBlock) -> None:
         """Called when a call within it has ended."""
 
     def follow(self, neighbour: CardBlock) -> None:
-        """Stands right behind another call's block."""
+        """Take the gap of a block right after another call."""
         self._neighbour = neighbour
 
     def take_gap_of(self, other: CardBlock) -> None:
-        """Stands where `other` stood."""
+        """Take the gap of the block that it replaces."""
         self._gap, self._neighbour = other._gap, other._neighbour
 
     def changed(self) -> None:
@@ -199,7 +202,7 @@ class CardBlock(Block):
             self.owner.changed()
 
     def set_open(self, is_open: bool) -> bool:
-        """Unfolds or folds; whether that changed anything."""
+        """Fold or unfold; return whether that changed anything."""
         if (is_open and not self.can_unfold) or not self.fold.set(is_open):
             return False
         self.changed()
@@ -214,8 +217,10 @@ class CardBlock(Block):
         return canvas.rendered
 
     def toggle(self, row: int) -> bool:
-        """A click: on a header it folds or unfolds, on a row that says so it turns the page; the text of
-        what is unfolded stays as it is."""
+        """Handle a click: on a header, fold or unfold; on a page row, turn the page.
+
+        Clicks on unfolded text do nothing.
+        """
         target = self._target_at(row)
         if target is None:
             return False
@@ -231,7 +236,7 @@ class CardBlock(Block):
         return block.set_open(not block.is_open)
 
     def fold_at(self, row: int) -> bool:
-        """Folds or unfolds the innermost block at `row` that can be."""
+        """Fold or unfold the innermost foldable block at `row`."""
         target = self._target_at(row)
         block: CardBlock | None = self if target is None else target.block
         while block is not None and not block.can_unfold:
@@ -247,7 +252,7 @@ class CardBlock(Block):
 
     def toggle_back(self) -> bool:
         held = self._clicked
-        if held is None or held.part != "header":  # a page that was turned stays turned
+        if held is None or held.part != "header":  # a turned page stays turned
             return False
         return held.block.set_open(not held.block.is_open)
 
@@ -270,17 +275,17 @@ class _ShownState:
 
 
 class CardList:
-    """What stands in a card between its header and its output."""
+    """The cards in a card, between its header and its output."""
 
     def __init__(self, owner: CardBlock) -> None:
         self._owner = owner
         self._blocks: list[CardBlock] = []
         self._first, self._end = 0, _PAGE
-        """Which blocks show."""
+        """The range of cards that show."""
         self._drawn: dict[CardBlock, DrawnPart] = {}
-        """Their rows: an event draws only the call again that it changes."""
+        """Their drawn rows: an event redraws only the card that it changes."""
         self.count = 0
-        """Calls; a group counts as many as it holds."""
+        """Number of calls; a group counts as many as it has."""
 
     @property
     def last(self) -> CardBlock | None:
@@ -291,16 +296,16 @@ class CardList:
         self._blocks.append(block)
 
     def replace_last(self, block: CardBlock) -> None:
-        """Puts a group in the place of its first call."""
+        """Replace a call by the group that it begins."""
         block.owner = self._owner
         self._blocks[-1] = block
 
     def passages(self) -> Iterator[tuple[Passage, str]]:
-        """What can be found in them, in order."""
+        """Yield the passages of the cards, in order."""
         return (passage for block in self._blocks for passage in block.passages())
 
     def show(self, block: CardBlock) -> bool:
-        """Shows the page with that block, and those around it; whether it did not show before."""
+        """Show the page with that block, and those around it; return whether it was hidden."""
         at = self._blocks.index(block)
         if self._first <= at < self._end:
             return False
@@ -310,7 +315,7 @@ class CardList:
 
     @property
     def shown(self) -> range:
-        """Which blocks show where the card is unfolded."""
+        """The range of cards that show if the card is unfolded."""
         return range(self._first, self._end)
 
     @shown.setter
@@ -318,7 +323,7 @@ class CardList:
         self._first, self._end = numbers.start, numbers.stop
 
     def turn_page(self, *, is_on: bool) -> CardBlock | None:
-        """Shows as many again, on or back; gives the first of them."""
+        """Show the next or the previous page; return its first card, seen from the old ones."""
         if is_on and self._end < len(self._blocks):
             self._end += _PAGE
             self._first = max(self._first, self._end - _MOST_PAGES * _PAGE)
@@ -330,7 +335,7 @@ class CardList:
         return None
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
-        """Adds the rows of the calls, in order."""
+        """Add the rows of the cards, in order."""
         if self._first:
             canvas.mark(ClickTarget(self._owner, "earlier_calls"))
             canvas.decoration([(f"… {self._first:,} before (PageUp)", styles.accent)])
@@ -347,7 +352,7 @@ class CardList:
             canvas.decoration([(f"… {more:,} more below (PageDown)", styles.accent)])
 
     def draw_latest(self, canvas: Canvas, styles: TranscriptStyles) -> None:
-        """Adds a row for each of the latest calls."""
+        """Add a row for each of the latest cards."""
         self._drawn.clear()
         if (more := len(self._blocks) - _LATEST) > 0:
             canvas.mark(ClickTarget(self._owner, "text"))

@@ -1,4 +1,4 @@
-"""What stands below a card's header: changes and output; a few rows of them, or all a page at a time."""
+"""The body of a card: changes and output; a few rows of them, or all, a page at a time."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _OPEN_TAIL_ROWS = 30
 _TAIL_CHARS = 4_000
 _FOLDED_DIFF_ROWS = 24
 _FOLD_ROW_FROM = 30
-"""Lines of an unfolded body from which on a row at its end folds it again."""
+"""Lines of an unfolded body from which its last row offers to fold it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Piece:
-    """So much of one hunk as a page can hold."""
+    """As much of one hunk as fits on a page."""
 
     file: int
     hunk: int
@@ -36,14 +36,14 @@ class _Piece:
 
 
 class CallChanges:
-    """One patch a file."""
+    """The changes that a call has made, one patch per file, in pieces."""
 
     def __init__(self, diffs: Sequence[FileDiff] = ()) -> None:
         self._files = [(diff, read_patch(diff.diff)) for diff in diffs]
         self._pieces = list(_pieces([patch for _, patch in self._files]))
 
     def __len__(self) -> int:
-        """Pieces."""
+        """Return the number of pieces."""
         return len(self._pieces)
 
     @property
@@ -51,17 +51,17 @@ class CallChanges:
         return sum(len(patch) for _, patch in self._files)
 
     def texts(self, first: int, end: int) -> Iterator[str]:
-        """The lines of the pieces from `first` up to `end`."""
+        """Yield the lines of the pieces from `first` up to `end`."""
         return (line for piece in self._pieces[first:end] for line in piece.stretch.lines)
 
     def sizes(self) -> Iterator[ItemSize]:
-        """How much each piece holds."""
+        """Yield the size of each piece."""
         for piece in self._pieces:
             chars = sum(map(len, piece.stretch.old)) + sum(map(len, piece.stretch.new))
             yield ItemSize(len(piece.stretch), chars)
 
     def draw_first(self, room: int, canvas: Canvas, styles: TranscriptStyles) -> int:
-        """Adds about the first `room` rows; gives how many lines are left out."""
+        """Add about the first `room` rows; return how many lines are left out."""
         hidden = 0
         for number, (diff, patch) in enumerate(self._files):
             if room <= 0:
@@ -74,7 +74,7 @@ class CallChanges:
         return hidden
 
     def draw(self, first: int, end: int, canvas: Canvas, styles: TranscriptStyles) -> None:
-        """Adds the pieces from `first` up to `end`, each file's under its name."""
+        """Add the pieces from `first` up to `end`, those of each file under its name."""
         shown = self._pieces[first:end]
         for number in dict.fromkeys(piece.file for piece in shown):
             pieces = [piece for piece in shown if piece.file == number]
@@ -92,7 +92,7 @@ class CallChanges:
             draw_patch(part, canvas, styles, language_of(diff.path), len(part), patch)
 
     def _begins_hunk(self, at: int, file: int) -> bool:
-        """Whether a piece is the first of another hunk of a file than the piece before it."""
+        """Return whether a piece begins another hunk of the same file."""
         before = self._pieces[at - 1] if at else None
         return before is not None and before.file == file and before.hunk != self._pieces[at].hunk
 
@@ -113,7 +113,7 @@ def _pieces(patches: Sequence[Patch]) -> Iterator[_Piece]:
 
 
 def beyond_changes(text: str, diffs: Sequence[FileDiff]) -> str:
-    """What a result says besides the changes, which are drawn already: the model reads them as text."""
+    """Return what a result says besides the changes, which are drawn already; the model gets both as text."""
     if not diffs:
         return text
     heads = tuple(f" {change.path}: +{change.added} −{change.removed}" for change in diffs)
@@ -130,16 +130,16 @@ def omission_row(omission: Omission) -> str:
 
 
 class CardBody:
-    """Text that comes while a call runs, then its result and the changes it made."""
+    """The output of a call while it runs, then its result and the changes that it made."""
 
     def __init__(self, preview_rows: int = 0) -> None:
-        """`preview_rows`: how many of the last lines of the result show while the card is folded."""
+        """`preview_rows`: the number of last lines of the result that show if the card is folded."""
         self.preview_rows = preview_rows
         self.is_wrapped = False
-        """Whether lines are wrapped while the card is folded, not cut at their end."""
+        """Whether lines of a folded card are wrapped instead of clipped."""
         self._is_live = True
         self._is_cut = False
-        """Whether a line was cut at its end where the card was drawn folded last."""
+        """Whether a line was clipped when the card was last drawn folded."""
         self._text = ""
         self._omission: Omission | None = None
         self._changes = CallChanges()
@@ -158,7 +158,7 @@ class CardBody:
         return has_all_lines and not self._is_cut
 
     def feed(self, text: str, *, again: bool = False) -> None:
-        """Adds sanitised live output, with `again` in the place of the last line; only its tail is kept."""
+        """Add sanitised live output, in place of the last line if `again`; only its tail is kept."""
         before = self._text[: self._text.rfind("\n") + 1] if again else self._text
         self._text = (before + text)[-_TAIL_CHARS:]
 
@@ -175,7 +175,7 @@ class CardBody:
         return self._text.count("\n") + 1 if self._text else 0
 
     def find_texts(self) -> Iterator[str]:
-        """What can be found in it, a page each."""
+        """Yield its text for searching, page by page."""
         if self._is_live:
             yield self._text
             return
@@ -187,7 +187,7 @@ class CardBody:
             yield "\n".join([*texts, *lines[max(0, items.start - changes) : max(0, items.stop - changes)]])
 
     def rows_when_folded(self) -> int:
-        """About how many rows show while it is folded."""
+        """Return the approximate number of rows that show if it is folded."""
         if self._is_live:
             return len(self._tail(_TAIL_ROWS))
         if len(self._changes):
@@ -195,17 +195,17 @@ class CardBody:
         return min(self.preview_rows, self.line_count)
 
     def turn_page(self, is_on: bool) -> bool:
-        """Shows one page more; whether there was one."""
+        """Show one page more; return whether there is one."""
         pages = self._paged()
         return pages.show_next() if is_on else pages.show_previous()
 
     def show_page(self, number: int) -> bool:
-        """Shows that page, counted from 0; whether it did not show before."""
+        """Show that page, counted from 0; return whether it was hidden."""
         return not self._is_live and self._paged().show(number)
 
     @property
     def pages_shown(self) -> range:
-        """The pages that show where it is unfolded."""
+        """The pages that show if it is unfolded."""
         return range(1) if self._pages is None else self._pages.numbers
 
     @pages_shown.setter
@@ -214,11 +214,11 @@ class CardBody:
             self._paged().numbers = numbers
 
     def reset_pages(self) -> None:
-        """Forgets how far it was read."""
+        """Return to the first page."""
         self._pages = None
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles, card: CardBlock, *, is_preview: bool) -> None:
-        """Adds its rows; `is_preview` where the card is folded."""
+        """Add its rows; `is_preview` if the card is folded."""
         canvas.mark(ClickTarget(card, "text"))
         if is_preview and not self._is_live:
             rows = self.preview_rows
@@ -267,7 +267,7 @@ class CardBody:
                 self._draw_cut(line, canvas, styles)
 
     def _more_than_rows(self, lines: Sequence[str]) -> int:
-        """How many more lines of output these rows stand for than they are: one may stand for many."""
+        """Return how many more lines of output these rows represent: an omission row represents many."""
         omission = self._omission
         return omission.lines - 1 if omission is not None and omission_row(omission) in lines else 0
 

@@ -1,4 +1,4 @@
-"""The one line at the top of a card: what was done, to what, what came of it, how long it took."""
+"""The header of a card: what was done, to what, with what result, and how long it took."""
 
 from __future__ import annotations
 
@@ -12,37 +12,38 @@ from forge_tui.widgets.blockview.rows import Canvas, StyledSpan
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 
 _TIME_WIDTHS = (8, 12)
-"""Cells at the end of the header where the time stands, below a minute and from there on: it can grow without
-moving anything."""
+"""Cells for the time at the end of the header, below a minute and from there on. They are reserved, so that a
+growing time moves nothing."""
 _LEAST_RESULT = 4
-"""Cells below which a result says nothing any more."""
+"""Cells below which a clipped result is not worth showing."""
 WORTH_TELLING_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class CardHeader:
-    """Safe words; the target is cut in its middle, the result at its end, the note not at all."""
+    """Texts of a header, safe to show. The target is clipped in the middle, the result at the end, the note
+    not at all."""
 
     verb: str
     target: str
     result: str
     time: str
     note: str = ""
-    """A quiet word behind the result."""
+    """Muted text after the result."""
     is_target_kept: bool = False
-    """Whether the result gives way to the target, not each to the other."""
+    """Whether the result is clipped before the target is."""
 
     def draw(
         self, canvas: Canvas, styles: TranscriptStyles, *, verb: Style, target: Style, result: Style
     ) -> None:
-        """Adds the row."""
+        """Add the row."""
         width = canvas.width
         time_width = next((cells for cells in _TIME_WIDTHS if len(self.time) < cells), len(self.time) + 1)
         verb_text = clip(self.verb, max(4, width - time_width - 5))
         room = max(0, width - cell_len(verb_text) - 1 - time_width)
         between = " · " if self.result else "  "
         note = between + self.note if self.note else ""
-        if room < 3 * cell_len(note):  # there are more important words
+        if room < 3 * cell_len(note):  # the other parts are more important
             note = ""
         room -= cell_len(note)
         wanted = cell_len(self.target)
@@ -69,10 +70,10 @@ class CardHeader:
 
 
 def time_so_far(elapsed_s: float) -> str:
-    """The time of a running call in whole seconds; nothing in the first one."""
+    """Return the time of a running call in whole seconds; "" in the first one."""
     return "" if elapsed_s < 1 else durations.time_so_far(elapsed_s)
 
 
 def time_taken(duration_s: float) -> str:
-    """The time of a call that has ended; nothing where it took hardly any."""
+    """Return the time of a call that has ended; "" if it took hardly any."""
     return durations.time_taken(duration_s) if duration_s >= WORTH_TELLING_S else ""

@@ -1,4 +1,4 @@
-"""A long text a page at a time: which lines show, and how many lie before and behind them."""
+"""Pages of a long text: which items show, and how many lines are before and after them."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import NamedTuple
 
 PAGE_LINES = 200
 PAGE_CHARS = 24_000
-"""A page is full at either; so it costs about the same to draw, whatever the lines are like."""
+"""A page ends at either limit, so that each costs about the same to draw."""
 MOST_PAGES = 3
-"""Pages that show at once; beyond, the farthest one makes room."""
+"""Pages that show at the same time; beyond that, the farthest one is hidden."""
 _LONGEST_LINE = 8_000
 
 
 class ItemSize(NamedTuple):
-    """How much one item holds."""
+    """The size of one item."""
 
     lines: int
     chars: int
 
 
 class Pages:
-    """A window onto numbered items: the first page of them, then one more at either end."""
+    """A window onto numbered items: first one page of them, then one more at either end."""
 
     def __init__(self, sizes: Iterable[ItemSize | tuple[int, int]]) -> None:
         sizes = list(sizes)
@@ -47,12 +47,12 @@ class Pages:
 
     @property
     def end(self) -> int:
-        """The item behind the last that shows."""
+        """The item after the last one that shows."""
         return self._starts[self._end] if self._end < len(self._starts) else self.count
 
     @property
     def lines(self) -> int:
-        """Of all items."""
+        """Lines of all items."""
         return self._lines[-1]
 
     @property
@@ -73,16 +73,16 @@ class Pages:
         self._first, self._end, self._new_from = numbers.start, numbers.stop, 0
 
     def items(self, number: int) -> range:
-        """What stands on one page."""
+        """Return the items on a page."""
         is_last = number + 1 >= len(self._starts)
         return range(self._starts[number], self.count if is_last else self._starts[number + 1])
 
     def __len__(self) -> int:
-        """Pages, shown or not."""
+        """Return the number of pages, shown or not."""
         return len(self._starts)
 
     def parts(self) -> list[tuple[int, range, bool]]:
-        """What shows, page by page; True where what the last step brought begins."""
+        """Return the items that show, page by page; True for those that the last step has added."""
         parts: list[tuple[int, range, bool]] = []
         for number in self.numbers:
             items = self.items(number)
@@ -93,14 +93,14 @@ class Pages:
         return parts
 
     def show(self, number: int) -> bool:
-        """Shows a page, with those around it; whether it did not show before."""
+        """Show a page, with those around it; return whether it was hidden."""
         if number in self.numbers or number >= len(self):
             return False
         self.numbers = range(max(0, number - 1), min(len(self), number + 2))
         return True
 
     def show_next(self) -> bool:
-        """Shows the next page as well; whether there was one."""
+        """Show the next page as well; return whether there is one."""
         if self.end >= self.count:
             return False
         self._new_from = self.end
@@ -109,7 +109,7 @@ class Pages:
         return True
 
     def show_previous(self) -> bool:
-        """Shows the page before as well; whether there was one."""
+        """Show the previous page as well; return whether there is one."""
         if not self._first:
             return False
         self._new_from = self.first - 1
@@ -119,7 +119,7 @@ class Pages:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of `text`; an endless one in pieces."""
+    """Return the lines of `text`; very long ones in pieces."""
     lines = text.split("\n")
     if max(map(len, lines)) <= _LONGEST_LINE:
         return lines

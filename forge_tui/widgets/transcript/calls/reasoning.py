@@ -1,4 +1,5 @@
-"""The model's reasoning: a live tail while it comes, one line when it has ended, all of it on a click."""
+"""The model's reasoning: its last lines while it streams, one line when it has ended, all of it on a
+click."""
 
 from __future__ import annotations
 
@@ -15,9 +16,9 @@ from forge_tui.widgets.transcript.calls.card_block import CardBlock, ClickTarget
 
 _TAIL_ROWS = 4
 _WORTH_TELLING_S = 0.05
-"""Less would read as no time at all."""
+"""Shorter durations would be rounded to zero."""
 _LONG_LINE = 4_000
-"""Characters of a line that is still coming beyond which its beginning is no longer wrapped again."""
+"""Characters of an unfinished line beyond which its beginning is not wrapped again."""
 
 
 class ReasoningBlock(CardBlock):
@@ -26,7 +27,7 @@ class ReasoningBlock(CardBlock):
     def __init__(
         self, started: float, thinking: ThinkingSetting = "folded", everyone: SharedFolding | None = None
     ) -> None:
-        """`everyone`: what it is folded and unfolded together with."""
+        """`everyone`: the folding that it takes part in."""
         super().__init__(Fold(everyone, is_usually_open=thinking != "folded"))
         self._parts: list[str] = []
         self._length = 0
@@ -34,7 +35,7 @@ class ReasoningBlock(CardBlock):
         self._duration_s: float | None = None
         self._thinking: ThinkingSetting = thinking
         self._grown: _Growing | None = None
-        """What is drawn of a text that shows in full while it comes."""
+        """The rows of text that shows in full while it streams."""
 
     @property
     def is_running(self) -> bool:
@@ -63,7 +64,7 @@ class ReasoningBlock(CardBlock):
         return self._duration_s or 0.0
 
     def feed(self, text: str) -> None:
-        """Adds sanitised text."""
+        """Add sanitised text."""
         self._parts.append(text)
         self._length += len(text)
         self.changed()
@@ -72,13 +73,15 @@ class ReasoningBlock(CardBlock):
         if self.is_running:
             self._duration_s = max(0.0, now - self._started)
             self._grown = None
-            self._text()  # kept in one piece: each fragment by itself takes ten times its characters
+            self._text()  # joined: each fragment by itself takes ten times its characters
             self.changed()
 
     def show_as(self, thinking: ThinkingSetting) -> None:
-        """Shows it in this way, whatever was folded or unfolded by hand."""
+        """Set how it is shown, whatever the user has folded or unfolded."""
         self._thinking = thinking
-        self.fold.set_default(is_usually_open=thinking != "folded")  # a hidden one is nothing to unfold
+        self.fold.set_default(
+            is_usually_open=thinking != "folded"
+        )  # there is nothing to unfold if it is hidden
         self.changed()
 
     def find_text(self) -> str:
@@ -140,7 +143,7 @@ class ReasoningBlock(CardBlock):
         return f"Thought {took} (~{count} tokens)"
 
     def _draw_tail(self, canvas: Canvas, style: Style) -> None:
-        # Only what can show is wrapped: the cost of a frame stays flat however long the model thinks.
+        # Only the part that can show is wrapped: the cost of a frame does not grow with the text.
         tail = self._text()[-canvas.width * (_TAIL_ROWS + 2) :].rstrip()
         below = Canvas(canvas.width)
         for line in tail.split("\n"):
@@ -162,7 +165,7 @@ def _quiet(styles: TranscriptStyles) -> Style:
 
 
 class _Growing:
-    """Text that only grows, wrapped once; the line that is still coming is wrapped again."""
+    """Text that only grows, wrapped once; only the unfinished line is wrapped again."""
 
     def __init__(self, width: int, style: Style, lines_above: int) -> None:
         self.key = (width, style, lines_above)
@@ -170,7 +173,7 @@ class _Growing:
         self._taken = 0
 
     def take(self, text: str) -> RenderedBlock:
-        """All rows of `text`, which begins as it did the last time."""
+        """Return all rows of `text`, which must begin with the text of the last call."""
         while (cut := self._end_of_line(text)) > self._taken:
             self._add(text[self._taken : cut].removesuffix("\n"), self._canvas)
             self._taken = cut
@@ -190,7 +193,7 @@ class _Growing:
         canvas.text([(line.expandtabs(4), self.key[1])])
 
     def _end_of_line(self, text: str) -> int:
-        """Where the part ends that will not change any more."""
+        """Return the end of the part that will not change any more."""
         end = text.find("\n", self._taken) + 1
         if end or len(text) - self._taken <= _LONG_LINE:
             return end

@@ -1,4 +1,4 @@
-"""A tool call: one header line, a live tail while it runs, what came of it, folded."""
+"""A tool call: one header line, live output while it runs, and its result, folded."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _STATES: Mapping[ToolOutcome, CardState] = {
     "interrupted": "interrupted",
 }
 Failure = Literal["fresh", "recovered", "final"]
-"""What became of the turn after a call had failed: not known yet, it went on, it ended by it."""
+"""What happened to the turn after a call had failed: unknown yet, it continued, or it ended."""
 
 _REFUSED = "not allowed"
 _REASON_LINES = 8
-"""The most that show of the user's reason while the card is folded."""
+"""The most lines of the user's reason that show if the card is folded."""
 
 
 class ToolCard(CardBlock):
@@ -61,9 +61,9 @@ class ToolCard(CardBlock):
         self._summary = ""
         self._refusal = _REFUSED
         self._reason: str | None = None
-        """Why the user refused it, empty without a reason; None where they did not."""
+        """Why the user denied it, "" without a reason; None if the user did not deny it."""
         self._is_said_in_header = False
-        """Whether the header says all of the result."""
+        """Whether the header contains the whole result."""
         self._body = CardBody(start.preview_rows)
 
     @property
@@ -79,14 +79,13 @@ class ToolCard(CardBlock):
         return bool(self.calls.count) or not (self._body.is_empty or self._shows_all_when_folded())
 
     def progress(self, text: str) -> None:
-        """Adds live output; what begins with \\r, in the place of the last line. What comes after the end is
-        not shown."""
+        """Add live output; a text that begins with \\r replaces the last line. Ignored after the end."""
         if self.is_running:
             self._body.feed(safe_text(text.removeprefix("\r")), again=text.startswith("\r"))
             self.changed()
 
     def tick(self, now: float) -> bool:
-        """Moves the time on; whether it shows."""
+        """Update the time; return whether its text changed."""
         before = self._time()
         self.elapsed_s = max(0.0, now - self.started)
         if self._time() == before:
@@ -95,11 +94,11 @@ class ToolCard(CardBlock):
         return True
 
     def resume_clock(self, now: float) -> None:
-        """Lets the time go on from where it stood."""
+        """Continue the time from where it stopped."""
         self.started = now - self.elapsed_s
 
     def finish(self, end: ToolEnd) -> None:
-        """Shows how it ended; a second end is not heard."""
+        """Show how it ended; ignore a second end."""
         if self.state not in ("running", "denied"):
             return
         outcome = end.outcome or ("done" if end.success else "failed")
@@ -111,27 +110,27 @@ class ToolCard(CardBlock):
         self._close()
 
     def deny(self, why: str = "") -> None:
-        """It may not run; `why` names what decided it: a rule, the mode, a guard."""
+        """Show that it was denied; `why` names the rule, mode or guard that decided."""
         if self.is_running:
             self.state = "denied"
             self._refusal = f"{_REFUSED}: {safe_line(why)}" if why else _REFUSED
             self.changed()
 
     def refuse(self, reason: str) -> None:
-        """The user did not allow it, for the reason that they gave, if any."""
+        """Show that the user denied it, with the reason given, if any."""
         if self.is_running:
             self._reason = safe_text(reason).strip()
             self._body.preview_rows, self._body.is_wrapped = _REASON_LINES, True
             self.deny()
 
     def interrupt(self) -> None:
-        """The turn ended without this call's end."""
+        """Show that the turn ended without this call's end."""
         if self.is_running:
             self.state = "interrupted"
         self._close()
 
     def set_failure(self, failure: Failure) -> None:
-        """Tells what became of the turn after this call had failed."""
+        """Set what happened to the turn after this call had failed."""
         if self.failure != failure:
             self.failure = failure
             self.changed()
@@ -194,7 +193,7 @@ class ToolCard(CardBlock):
                     self._body.draw(canvas, styles, self, is_preview=True)
 
     def _colours(self, styles: TranscriptStyles) -> tuple[Style, Style, Style, Style]:
-        """The styles of sign, verb, target and result."""
+        """Return the styles of sign, verb, target and result."""
         has_failed = self.state in ("failed", "denied")
         strong, quiet = styles.text + styles.strong, styles.muted
         if self.state == "interrupted" or (has_failed and self.failure == "recovered"):
@@ -206,7 +205,7 @@ class ToolCard(CardBlock):
 
     def _result(self) -> str:
         words = {"denied": self._refusal, "interrupted": "interrupted"}.get(self.state, self._summary)
-        if self._reason and self.owner is not None:  # in a list there is only the header
+        if self._reason and self.owner is not None:  # in a list only the header shows
             words = f"{words}: {safe_line(self._reason)}"
         if not self.calls.count:
             return words
@@ -219,7 +218,7 @@ class ToolCard(CardBlock):
         return time_taken(self.elapsed_s) if self.state in ("done", "failed", "background") else ""
 
     def _summarised(self, end: ToolEnd, outcome: ToolOutcome) -> str:
-        """A few words; what never ran says only that."""
+        """Return a few words about the result; only why, for a call that never ran."""
         summary = safe_line(end.summary)
         if outcome == "unknown_tool":
             self._verb, self._target = "Unknown tool", safe_line(self._name)
@@ -232,7 +231,8 @@ class ToolCard(CardBlock):
         return self._said(summary)
 
     def _said(self, summary: str) -> str:
-        """What it says beyond the target: the header names the job, the file or "2 files" already."""
+        """Return `summary` without the target (a job, a file, "2 files"), which the header contains
+        already."""
         if not self._target:
             return summary
         told = summary.removeprefix(f"{self._target}: ").removeprefix(f"{self._target!r} ")
@@ -240,7 +240,7 @@ class ToolCard(CardBlock):
         return "" if summary == self._target else told
 
     def _told(self, end: ToolEnd) -> str:
-        """What the person is shown of the result."""
+        """Return the text of the result for the user."""
         if self._reason is not None:  # the result is worded for the model
             return self._reason
         if end.display:
@@ -278,7 +278,7 @@ class ToolCard(CardBlock):
 
 
 def without_part(text: str, part: str) -> str:
-    """`text` without the last place where `part` is whole lines of it."""
+    """Return `text` without the last occurrence of `part` as whole lines."""
     framed = f"\n{text}\n"
     at = framed.rfind(f"\n{part}\n")
     if at < 0:

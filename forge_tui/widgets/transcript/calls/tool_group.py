@@ -1,4 +1,4 @@
-"""Reads and searches in a row as one card: what was looked at, counted; unfolded, each call by itself."""
+"""Consecutive reads and searches as one card: the targets counted; unfolded, each call by itself."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from forge_tui.widgets.transcript.calls.reasoning import ReasoningBlock
 from forge_tui.widgets.transcript.calls.tool_card import SIGNS, CardState, ToolCard
 
 _FAILED_ROWS = 3
-"""Failed calls that show while the group is folded; the others are counted."""
+"""Failed calls that show if the group is folded; the others are counted."""
 _NAMES = 24
-"""Targets that are named behind the counts, as far as there is room."""
+"""Targets whose names are listed after the counts, as far as there is room."""
 
 
 class ToolGroup(CardBlock):
-    """Two calls or more that only look, with nothing but folded reasoning between them."""
+    """Two or more calls that only read, with nothing but folded reasoning between them."""
 
     def __init__(self, first: ToolCard, fold: Fold) -> None:
         super().__init__(fold)
         self._seen: dict[tuple[str, str], _Seen] = {}
-        """What was looked at, by verb and noun."""
+        """The targets by verb and noun."""
         self._names: dict[str, int] = {}
-        """How many calls that have not failed stand behind each of the first names."""
+        """The number of calls that have not failed, for each of the first names."""
         self._thoughts: list[ReasoningBlock] = []
         self._thought_s = 0.0
         self._is_open_for_thoughts = False
@@ -58,7 +58,7 @@ class ToolGroup(CardBlock):
         return True
 
     def add(self, card: ToolCard) -> None:
-        """Takes one more call in."""
+        """Add one more call."""
         assert card.subject is not None, "only calls that look are grouped"
         card.fold.detach()
         self.calls.append(card)
@@ -74,7 +74,7 @@ class ToolGroup(CardBlock):
         self.changed()
 
     def add_reasoning(self, reasoning: ReasoningBlock) -> None:
-        """Takes in what was thought between two calls."""
+        """Add the reasoning between two calls."""
         reasoning.fold.detach()
         self.calls.append(reasoning)
         self._thoughts.append(reasoning)
@@ -82,7 +82,7 @@ class ToolGroup(CardBlock):
         self.changed()
 
     def show_as(self, thinking: ThinkingSetting) -> None:
-        """Shows the reasoning in it in this way."""
+        """Set how the reasoning in it is shown."""
         for thought in self._thoughts:
             thought.show_as(thinking)
         if self._thoughts and thinking == "full":
@@ -140,14 +140,16 @@ class ToolGroup(CardBlock):
         return "denied" if all(card.state == "denied" for card in self._failed) else "failed"
 
     def _counts(self) -> str:
-        """ "Read 4 files, searched 2 patterns", in the order in which they began. What failed does not count,
-        unless all did: then the sign before it says so."""
+        """Return, for example, "Read 4 files, searched 2 patterns", in the order in which they began.
+
+        Failed calls do not count, unless all have failed: then the sign before the text says so.
+        """
         parts = [_counted(way, seen.count) for way, seen in self._seen.items() if seen.count]
         tried = [_counted(way, len(seen.targets)) for way, seen in self._seen.items()]
         return _sentence(", ".join(parts or tried))
 
     def _result(self) -> str:
-        """What it looks at now; afterwards, what it has looked at."""
+        """Return the current target; after the end, all targets."""
         if self._running:
             last = next(reversed(self._running))
             return "" if last.subject is None else safe_line(last.subject.name)
@@ -155,7 +157,7 @@ class ToolGroup(CardBlock):
         return ", ".join(names or filter(None, self._names))
 
     def _note(self) -> str:
-        """For how long the model thought between the calls."""
+        """Return how long the model reasoned between the calls."""
         is_told = self._thought_s >= WORTH_TELLING_S and not self._thoughts[-1].is_hidden
         return f"thought {durations.time_taken(self._thought_s)}" if is_told else ""
 
@@ -167,7 +169,7 @@ class ToolGroup(CardBlock):
         return time_taken(self._busy_s)
 
     def _note_end(self, card: ToolCard) -> None:
-        """Adds the time in which none of the others ran, and the call to those that failed."""
+        """Add the time in which none of the others ran; note whether the call failed."""
         end = card.started + card.elapsed_s
         self._busy_s += max(0.0, end - max(card.started, self._busy_until))
         self._busy_until = max(self._busy_until, end)
@@ -191,11 +193,11 @@ class ToolGroup(CardBlock):
 
 
 class _Seen:
-    """What was looked at in one way, counted."""
+    """The targets of one kind of call, counted."""
 
     def __init__(self) -> None:
         self.targets: dict[str, int] = {}
-        """How many calls that have not failed look at each."""
+        """The number of calls for each that have not failed."""
         self.count = 0
         """Targets with such a call."""
 
@@ -214,7 +216,7 @@ def _way(subject: Subject) -> tuple[str, str]:
 
 
 def _counted(way: tuple[str, str], count: int) -> str:
-    """ "read 4 files"."""
+    """Return, for example, "read 4 files"."""
     verb, noun = way
     return safe_line(f"{verb} {count:,} {noun}{'s'[: count != 1]}")
 

@@ -1,4 +1,5 @@
-"""The quotes and list items that a line of Markdown stands in (CommonMark 0.31, "Container blocks")."""
+"""The containers of a line of Markdown, quotes and list items (CommonMark 0.31, "Container blocks"), and how
+the rest of a split block continues them."""
 
 from __future__ import annotations
 
@@ -16,40 +17,40 @@ Container: TypeAlias = "BlockQuote | ListItem"
 @dataclass(frozen=True, slots=True)
 class BlockQuote:
     marker: str = "> "
-    """As it stands in the source."""
+    """As written in the source."""
 
     @property
     def shown_width(self) -> int:
-        """Cells that its bar takes on the screen."""
+        """Cells of its bar on the screen."""
         return 2
 
 
 @dataclass(frozen=True, slots=True)
 class ListItem:
     marker: str
-    """As it stands in the source, with the blanks around it: what belongs to the item is indented as far."""
+    """As written in the source, with the blanks around it: the item's content is indented by its length."""
     number: int | None = None
     """None for a bullet."""
 
     @property
     def shown_width(self) -> int:
-        """Cells that its marker takes on the screen."""
+        """Cells of its marker on the screen."""
         return 2 if self.number is None else len(str(self.number)) + 2
 
 
 def markers(containers: Sequence[Container]) -> str:
-    """What opens `containers` at the beginning of a line."""
+    """Return the beginning of a line that opens `containers`."""
     return "".join(container.marker for container in containers)
 
 
 def open_quote(text: str) -> BlockQuote | None:
-    """The quote that `text` begins with."""
+    """Return the quote at the beginning of `text`, or None."""
     match = _QUOTE.match(text)
     return None if match is None else BlockQuote(match.group())
 
 
 def open_item(text: str) -> ListItem | None:
-    """The list item that `text` begins with."""
+    """Return the list item at the beginning of `text`, or None."""
     match = _ITEM.match(text)
     if match is None:
         return None
@@ -58,7 +59,7 @@ def open_item(text: str) -> ListItem | None:
 
 
 def spaced(line: str) -> str:
-    """`line` with the tabs before its text as spaces."""
+    """Return `line` with the tabs before its text expanded."""
     leading = _LEADING.match(line)
     assert leading is not None
     if "\t" not in leading.group():
@@ -67,7 +68,7 @@ def spaced(line: str) -> str:
 
 
 def enter(line: str, containers: Sequence[Container]) -> tuple[int, str]:
-    """How many of `containers` the line goes on in, from the outermost; and what it says inside them."""
+    """Return how many of `containers`, from the outermost, the line continues, and its text inside them."""
     if not containers:
         return 0, line
     rest = spaced(line)
@@ -87,22 +88,22 @@ def enter(line: str, containers: Sequence[Container]) -> tuple[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """What stands before the rest of a block that was cut."""
+    """The context of the rest of a block that was split."""
 
     containers: tuple[Container, ...] = ()
-    """The quotes and list items it is in. Their markers are parsed again and not shown again."""
+    """The quotes and list items around it. Their markers are parsed again, but not shown again."""
     is_mid_line: bool = False
-    """Whether the cut went through a line, so that the rest has no markers to take off."""
+    """Whether the split was inside a line, so that the rest begins without markers."""
     head: str = ""
-    """A table's header and the line under it, parsed again for the rows that follow and not shown again."""
+    """A table's header and delimiter row, parsed again for the rows that follow, but not shown again."""
     widths: tuple[int, ...] = ()
-    """The cells that the table's columns would like to have: its pieces share them."""
+    """The natural widths of the table's columns, common to all its pieces."""
     number: int | None = None
-    """Of the list item that comes first."""
+    """The number of the first list item."""
 
     @property
     def hidden_items(self) -> int:
-        """List markers at the beginning that are not shown."""
+        """The number of list markers at the beginning that are not shown."""
         return sum(isinstance(container, ListItem) for container in self.containers)
 
     @property
@@ -110,7 +111,7 @@ class Lead:
         return self.head.count("\n")
 
     def source(self, rest: str) -> str:
-        """`rest` (raw, from the cut on) as Markdown that can be parsed by itself."""
+        """Return `rest` (from the split point on, as received) as Markdown that can be parsed by itself."""
         if self.head:
             return self.head + rest
         if not self.containers:
@@ -121,4 +122,4 @@ class Lead:
 
 
 WHOLE = Lead()
-"""Of a block that begins by itself."""
+"""The lead of a block that is not the rest of another one."""

@@ -16,18 +16,19 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _SCHEMES = ("http://", "https://", "mailto:")
-"""Only these become links that the terminal may open; any other target is shown as text."""
+"""Only these become links that the terminal may open; other targets are shown as text."""
 _LONGEST_LINK = 2_000
-"""Characters; longer targets are shown, but some terminals choke on them as links."""
+"""Characters; longer targets are shown, but not linked: some terminals fail on them."""
 _ADDRESS = re.compile(
     r"(?<![\w/@.])https?://[^\s<>\"`|\\^{}\u3000-\u3020\uff01-\uff1f\u2400-\u2426]+", re.IGNORECASE
 )
 _AFTER = re.compile(r"[.,;:!?'*_~]+\Z")
-"""What belongs to the sentence around an address rather than to it."""
+"""Punctuation after an address that belongs to the sentence."""
 
 
 def inline_lines(tokens: Sequence[Token], styles: TranscriptStyles, under: Style) -> list[list[StyledSpan]]:
-    """The lines of an inline token's children: a line end in the source is one here, as models mean it."""
+    """Return the lines of an inline token's children. A newline in the source is one here, as models intend
+    it."""
     return _Inline(styles, under).run(tokens)
 
 
@@ -71,7 +72,7 @@ class _Inline:
                 self._add_text(token.content)
 
     def _add_text(self, text: str) -> None:
-        """Adds text, the web addresses in it as links."""
+        """Add text, with its web addresses as links."""
         if self._targets or "://" not in text:
             self._add(text, self._stack[-1])
             return
@@ -84,7 +85,7 @@ class _Inline:
         self._add(text[at:], self._stack[-1])
 
     def _add(self, text: str, style: Style) -> None:
-        # Entities (&#27;) are decoded by the parser: what was safe in the source may not be safe here.
+        # The parser decodes entities (&#27;): what was safe in the source may not be safe here.
         text = safe_line(text)
         if text:
             self.lines[-1].append((text, style))
@@ -106,7 +107,7 @@ class _Inline:
             self.lines[-1].append((f" ({target})", self._stack[-1] + self._styles.muted + _opening(target)))
 
     def _image(self, token: Token) -> None:
-        """An image's description and target: a terminal shows no picture."""
+        """Add an image's description and target."""
         target = safe_line(str(token.attrs.get("src", "")))
         style = self._stack[-1] + self._styles.muted
         self._add(f"[image: {token.content}]" if token.content else "[image]", style)
@@ -115,7 +116,7 @@ class _Inline:
 
 
 def _opening(target: str) -> Style:
-    """The style that lets the terminal open `target`; none for what is no address on the web."""
+    """Return the style that lets the terminal open `target`; a null style if it is not a web address."""
     if not target.lower().startswith(_SCHEMES) or len(target) > _LONGEST_LINK:
         return Style.null()
     if target.isascii():
@@ -126,7 +127,7 @@ def _opening(target: str) -> Style:
 
 
 def _trimmed(address: str) -> str:
-    """An address found in text without the sentence's own signs and brackets after it."""
+    """Return an address found in text without the punctuation and brackets of the sentence around it."""
     while True:
         shorter = _AFTER.sub("", address)
         for opening, closing in ("()", "[]"):
@@ -138,7 +139,7 @@ def _trimmed(address: str) -> str:
 
 
 def _is_same(target: str, shown: str) -> bool:
-    """Whether a link's text says already where it leads."""
+    """Return whether the text of a link shows its target already."""
     from urllib.parse import unquote
 
     return shown in (target, target.removeprefix("mailto:"), unquote(target))

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 _DEEPEST = 64
-"""Levels of nesting (a list is two) that are understood; what is deeper is shown as typed."""
+"""Levels of nesting (a list has two) that are parsed; a deeper source is shown as typed."""
 _MOST_BRACKETS = 400
-"""Opening brackets in a piece beyond which none is taken for a link: looking for their ends is quadratic."""
+"""Opening brackets in a piece beyond which there are no links: finding their ends is quadratic."""
 _MATH_CLOSINGS = {"$$": "$$", "\\[": "\\]"}
 _INLINE_MATH = re.compile(
     r"\$\$(?=\S)[^$]{1,2000}?\$\$|\\\([^\n]{1,2000}?\\\)|\\\[[^\n]{1,2000}?\\\]"
@@ -34,19 +34,19 @@ _INLINE_MATH = re.compile(
 
 
 def warm() -> None:
-    """Imports the parser and the lexers."""
+    """Import the parser and the lexers, and build the parsers."""
     parse("warm *up*")
     outline("warm up")
     code.warm()
 
 
 def parse(source: str) -> list[Token]:
-    """The block tokens of sanitised Markdown, with what stands in their lines."""
+    """Return the tokens of sanitised Markdown, inline ones included."""
     return _parsed(_parser(source.count("[") <= _MOST_BRACKETS), source)
 
 
 def outline(source: str) -> list[Token]:
-    """The block tokens alone: a tenth of the cost where only the places of blocks matter."""
+    """Return the block tokens only: a tenth of the cost if only the positions of blocks matter."""
     return _parsed(_outline_parser(), source)
 
 
@@ -63,7 +63,7 @@ def _parser(has_links: bool) -> MarkdownIt:
 
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": _DEEPEST})
     parser.enable(["table", "strikethrough"])
-    parser.disable("reference")  # a definition would vanish, and a piece cannot know those of another
+    parser.disable("reference")  # a definition would vanish, and a piece cannot know those in another one
     parser.block.ruler.before(
         "fence", "math_block", _math_block, {"alt": ["paragraph", "reference", "blockquote", "list"]}
     )
@@ -81,7 +81,7 @@ def _outline_parser() -> MarkdownIt:
 
 
 def _as_typed(source: str) -> list[Token]:
-    """One token that shows `source` as it is: the parser drops what is nested too deep."""
+    """Return one token that shows `source` as it is: the parser would drop what is nested too deep."""
     from markdown_it.token import Token
 
     lines = source.count("\n") + (not source.endswith("\n"))
@@ -115,7 +115,7 @@ def _line(state: StateBlock, line: int) -> str:
 
 
 def _is_inside(state: StateBlock, line: int) -> bool:
-    """Whether the formula may go on here: an empty line or the end of its container ends it."""
+    """Return whether the formula may continue here: an empty line or the end of its container ends it."""
     return not state.isEmpty(line) and state.sCount[line] >= state.blkIndent
 
 

@@ -1,7 +1,7 @@
-"""Markdown tokens to rows: headings, lists, quotes, tables, rules, code, with inline styles.
+"""Rows of Markdown: headings, lists, quotes, tables, rules and code, with inline styles.
 
-Space between the blocks of a list follows the source: an empty line there is one here. So the rows of a list
-do not depend on what comes later, as they would by CommonMark's loose and tight lists.
+Blank rows between the blocks of a list follow the source, not CommonMark's loose and tight lists: there, the
+rows at the beginning of a list would depend on what follows.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 _BOXES = {"[ ]": "☐ ", "[x]": "☑ ", "[X]": "☑ "}
 _BULLETS = ("• ", "◦ ", "▪ ")
-"""By depth, over and over."""
+"""By depth, repeated."""
 
 
 def draw_markdown(source: str, canvas: Canvas, styles: TranscriptStyles, lead: Lead = WHOLE) -> None:
-    """Adds the rows of `source` (sanitised) to `canvas`."""
+    """Add the rows of `source` (sanitised) to `canvas`."""
     MarkdownRows(source, parse(source), canvas, styles, lead).draw()
 
 
 class MarkdownRows:
-    """Walks block tokens once."""
+    """Draws the block tokens of one piece, in one pass."""
 
     def __init__(
         self, source: str, tokens: Sequence[Token], canvas: Canvas, styles: TranscriptStyles, lead: Lead
@@ -60,8 +60,8 @@ class MarkdownRows:
         self._blocks("")
 
     def _blocks(self, until: str, by_source: bool = False) -> None:
-        """Draws blocks up to the token type `until`, with a row between two; `by_source`: only where the
-        source has an empty line."""
+        """Draw blocks up to the token type `until`, with a blank row between two; with `by_source`, only
+        where the source has one."""
         is_first = True
         while self._at < len(self._tokens) and self._tokens[self._at].type != until:
             token = self._tokens[self._at]
@@ -93,7 +93,8 @@ class MarkdownRows:
                     self._canvas.text([(line.expandtabs(4), self._under)], original=line)
 
     def _inline(self, under: Style, lead: str = "") -> int:
-        """Draws the inline token that follows, and steps over it and its closing token; its widest line."""
+        """Draw the next token, an inline one, and skip its closing token; return the width of its widest
+        line."""
         token = self._tokens[self._at]
         self._at += 2
         widest = 0
@@ -103,7 +104,8 @@ class MarkdownRows:
         return widest
 
     def _heading(self, level: int) -> None:
-        """The first level is underlined, the second coloured, the third bold, the others quieter."""
+        """Draw a heading: the first level underlined, the second coloured, the third bold, the others
+        muted."""
         styles = self._styles
         if level <= 2:
             widest = self._inline(self._under + styles.heading)
@@ -177,7 +179,7 @@ class MarkdownRows:
             self._blocks("list_item_close", by_source=True)
 
     def _take_box(self) -> str:
-        """The box of a task-list item, its source marker removed from the item's text; "" for any other."""
+        """Remove a task-list item's marker from its text and return its box; "" for any other item."""
         if self._at + 1 >= len(self._tokens) or self._tokens[self._at].type != "paragraph_open":
             return ""
         inline = self._tokens[self._at + 1]
@@ -197,7 +199,7 @@ class MarkdownRows:
 
     def _table(self) -> None:
         table = Table(has_header=not self._lead.head, natural=self._lead.widths)
-        self._lead = Lead()  # only the first table goes on from an earlier piece
+        self._lead = Lead()  # only the first table continues one of an earlier piece
         row: list[list[tuple[str, Style]]] = []
         in_header = True
         while (token := self._tokens[self._at]).type != "table_close":
@@ -232,7 +234,7 @@ def _align(token: Token) -> Align:
 def draw_code(
     lines: Sequence[list[code.CodeToken]], canvas: Canvas, styles: TranscriptStyles, label: str = ""
 ) -> None:
-    """Adds highlighted lines on the code background, under a label where there is one."""
+    """Add highlighted lines on the code background, under a label if there is one."""
     with canvas.indented([Segment(" ", styles.code)]):
         if label:
             canvas.decoration(_label(label, canvas.width, styles))

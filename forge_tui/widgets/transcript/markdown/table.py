@@ -1,4 +1,4 @@
-"""Markdown tables as aligned columns that fit the width: cells wrap before the table breaks out."""
+"""Markdown tables in aligned columns that fit the width: cells are wrapped before the table is given up."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Cell: TypeAlias = list[StyledSpan]
 Align: TypeAlias = Literal["left", "center", "right"]
 
 _BETWEEN = 3
-"""Cells between two columns: a rule with a blank on either side."""
+"""Cells between two columns: a rule with a space on either side."""
 _NARROWEST = 10
-"""Cells below which a column is no longer readable."""
+"""A narrower column is unreadable."""
 
 
 @dataclass(slots=True)
@@ -25,13 +25,13 @@ class Table:
     rows: list[list[Cell]] = field(default_factory=list)
     aligns: list[Align] = field(default_factory=list)
     has_header: bool = True
-    """False for the rows that go on below an earlier piece."""
+    """False for rows that continue a table of an earlier piece."""
     natural: Sequence[int] = ()
-    """The cells each column would like to have, where an earlier piece has settled that."""
+    """The natural widths of the columns, if an earlier piece has determined them."""
 
 
 def draw_table(table: Table, canvas: Canvas, styles: TranscriptStyles) -> None:
-    """Adds the table to `canvas`; where even narrow columns do not fit, as one record per row."""
+    """Add the table to `canvas`; as one record per row if even narrow columns do not fit."""
     count = len(table.header)
     natural = list(table.natural) or _natural_widths(table)
     widths = _column_widths(natural, canvas.width - _BETWEEN * (count - 1))
@@ -44,7 +44,7 @@ def draw_table(table: Table, canvas: Canvas, styles: TranscriptStyles) -> None:
         canvas.decoration(rule)
     for number, row in enumerate(table.rows):
         if widths != natural and (number or not table.has_header):
-            canvas.decoration(rule)  # where cells wrap, rows would run into one another
+            canvas.decoration(rule)  # wrapped rows need a separator
         _draw_row(row, widths, table.aligns, canvas, styles)
 
 
@@ -56,7 +56,7 @@ def _natural_widths(table: Table) -> list[int]:
 
 
 def _column_widths(natural: Sequence[int], room: int) -> list[int] | None:
-    """Each column's width, the widest ones giving way first; None where it cannot be done."""
+    """Return each column's width, shrinking the widest ones first; None if they cannot fit."""
     columns = range(len(natural))
     widths = list(natural)
     excess = sum(widths) - room
@@ -91,7 +91,7 @@ def _draw_row(
             if at:
                 spans.append((" │ ", styles.faint))
             spans.extend(_aligned(cell, width, aligns[at] if at < len(aligns) else "left", styles))
-        canvas.text(spans, wrap=lambda text, _: [(0, len(text.rstrip()))])  # cut to columns already
+        canvas.text(spans, wrap=lambda text, _: [(0, len(text.rstrip()))])  # split into columns already
 
 
 def _wrap(cell: Cell, width: int) -> list[Cell]:
