@@ -93,6 +93,7 @@ def like_ascii(word: str) -> frozenset[str]:
         return frozenset()
     folding = {c for c in others if c in "ǀǃ" or _folds_to_ascii(c) or "SMALL CAPITAL" in _name(c)}
     passing = others & _LETTERS
+    # Beside Latin letters, any letter that can be mistaken; alone, only if all letters of the word can.
     if any(c.isascii() and c.isalnum() for c in word):
         passing |= {c for c in others if not _OWN_SCRIPT.match(_name(c))}
     elif passing | folding != others:

@@ -120,6 +120,7 @@ class RowCache:
         entry = self._entries.get(block)
         if entry is not None:
             self._rows -= len(entry.rendered.rows)
+            # Same width and styles: only then can an old row look the same, which saves painting it.
             if entry.key[2:] == key[2:]:
                 keep_rows(entry.rendered.rows, new.rows)
         self._entries[block] = _Entry(key, new)
@@ -133,9 +134,8 @@ class RowCache:
         """Move the rows of `old` to the first of the blocks that replace it, to be reused by `store`."""
         entry = self._entries.pop(old, None)
         if entry is not None and blocks:
-            revision = (
-                entry.key[0] if blocks[0] is old else -1
-            )  # a revision of `old` says nothing about another block
+            # The revision of `old` means nothing for another block.
+            revision = entry.key[0] if blocks[0] is old else -1
             self._entries[blocks[0]] = _Entry((revision, *entry.key[1:]), entry.rendered)
         elif entry is not None:
             self._rows -= len(entry.rendered.rows)
@@ -196,6 +196,7 @@ class Layout:
         """Replace block `index` by `blocks`: the open part of an answer has been split."""
         self._cache.transfer(self.blocks[index], blocks)
         self.blocks[index : index + 1] = blocks
+        # An open part is near the end: few blocks follow it. Elsewhere this would be linear in what follows.
         self._heights.truncate(index)  # an open part is near the end: few blocks follow it
         for block in self.blocks[index:]:
             self._heights.append(self._known_height(block))
@@ -241,6 +242,7 @@ class Layout:
             if self._anchor is None or self._anchor.top != self._top:
                 self._anchor = None
                 self._anchor = self._anchor_at_top()
+        # Only the rows that show are listed: a block of 100,000 rows costs no more than one of 100.
         rows: list[Row] = []
         last, of_block = -1, rows
         for block, row in places:
@@ -256,6 +258,7 @@ class Layout:
         self._find_anchor()
         block, row = self._top
         row += delta
+        # Blocks on the way are rendered, so that the step is exact; the cost grows with `delta`.
         while row < 0 and block > 0:
             block -= 1
             row += len(self.rendered(block).rows)
@@ -266,10 +269,10 @@ class Layout:
 
     def jump(self, offset: int) -> None:
         """Move the window to about `offset` rows from the beginning."""
+        # A long way goes by estimates, in logarithmic time: nothing on the way is rendered.
         if offset > 0 and offset >= self._heights.total - self._height:
-            self.move_to(
-                max(0, len(self.blocks) - 1), 1 << 30
-            )  # the end exactly, although the total is an estimate
+            # The end exactly, although the total is an estimate.
+            self.move_to(max(0, len(self.blocks) - 1), 1 << 30)
         else:
             self.move_to(*self._heights.find(offset))
 
@@ -343,6 +346,7 @@ class Layout:
             self.follows_end = True
             return
         self.follows_end = False
+        # A window at the end has the last visible row of the last block that has any.
         places = self._from_top()
         last = len(self.blocks) - 1
         while last > 0 and not self.rendered(last).rows:
@@ -392,6 +396,7 @@ class Layout:
 
     def _move_positions(self, index: int, count: int) -> None:
         """Find each position's text in the `count` blocks that have replaced block `index`."""
+        # Invariant: a position's line is counted from its block's first line; each piece takes its lines off.
         for position in self._positions:
             if position.block > index:
                 position.block += count - 1

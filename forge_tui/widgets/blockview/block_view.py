@@ -249,9 +249,11 @@ class BlockView(ScrollView):
     def _update_frame(self) -> None:
         self._configure()
         self.frame = frame = self.model.frame()
+        # Without the watchers, which would reflow the whole screen for each new row.
         self.set_reactive(Widget.virtual_size, Size(self._painted[0].width, frame.total))
         self.set_reactive(Widget.scroll_y, float(frame.offset))
         self.set_reactive(Widget.scroll_target_y, float(frame.offset))
+        # The scroll bar follows at most every 0.25 s.
         if self._scrollbar_handle is None:
             loop = asyncio.get_running_loop()
             self._scrollbar_handle = loop.call_later(_SCROLLBAR_S, self._move_scrollbar)
@@ -337,6 +339,7 @@ class BlockView(ScrollView):
             return
         row = round(new_value)
         delta = row - self.frame.offset
+        # Up to two screens away, rows are exact; farther away, rendering all on the way would take too long.
         is_inside = 0 < row < self.frame.total - self.size.height
         self._configure()
         if not delta or (is_inside and abs(delta) <= 2 * self.size.height):

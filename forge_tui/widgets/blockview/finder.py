@@ -167,6 +167,7 @@ class Finder:
     def _step_from(self, position: TextPosition, direction: int) -> None:
         block, passages = position.block, list(self.search.passages(position.block))
         at = -1 if direction > 0 else len(passages)
+        # First within the current passage, then in the next passage of the block, then in the next block.
         if self._passage in passages:
             here = (position.line, position.at)
             places = self._places(block, self._passage)
@@ -309,10 +310,12 @@ class TextSearch:
             and needle.startswith(self.needle)
             and not (was_case_sensitive and flags)
         )
+        # A longer text can only match where the shorter one did, unless it ignores case and that one did not.
         blocks = self.hits if is_narrower else range(len(self._layout.blocks))
         self.needle = needle
         self._letters = letters_of(needle) if needle.isascii() else ""
         self.pattern = re.compile(re.escape(needle), flags) if needle else None
+        # Upwards from the view, then from the end: the nearest match is found first.
         below = bisect_left(blocks, start + 1)
         order = chain(reversed(blocks[:below]), reversed(blocks[below:]))
         self._remaining = self._search_blocks(order) if needle else iter(())
@@ -340,6 +343,7 @@ class TextSearch:
         if not self.is_done or self.pattern is None:
             return False
         blocks = self._layout.blocks
+        # Removed blocks, too, so that their matches are dropped.
         last = max(max(self._seen, default=-1), len(blocks) - 1)
         changed = [
             index
@@ -367,6 +371,7 @@ class TextSearch:
     def spans(self, line: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Yield the start and end of each match that touches these characters of a line."""
         if self.pattern is not None:
+            # A match may begin before the row, or end after it, by all but one character.
             reach = len(self.needle) - 1
             for match in self.pattern.finditer(line, max(0, start - reach), min(len(line), end + reach)):
                 yield match.span()
@@ -403,6 +408,7 @@ class TextSearch:
         if known is not None and known[0] == revision:
             yield from known[1]
             return
+        # Cached only when complete: the caller may stop in between.
         texts: list[tuple[Passage, str]] = []
         for passage in block.passages():
             texts.append(passage)

@@ -40,6 +40,7 @@ class Fold:
 
     @property
     def is_open(self) -> bool:
+        # All blocks were folded or unfolded after this one: no block had to be visited for that.
         if self._all is not None and self._all.round != self._round:
             return self._all.is_open or self._is_usually_open
         return self._is_open

@@ -19,6 +19,7 @@ class Heights:
 
     def append(self, height: int) -> None:
         self._heights.append(height)
+        # Node `at` sums the `at & -at` heights that end at it (Fenwick, 1994).
         at = len(self._heights)
         below = at - (at & -at)
         node, child = height, at - 1
@@ -60,6 +61,7 @@ class Heights:
             return 0, 0
         if row >= self.total:
             return len(self._heights) - 1, max(0, self._heights[-1] - 1)
+        # Descend from the largest power of two. Invariant: `row` is relative to the beginning of block `at`.
         at, step = 0, 1 << (len(self._heights).bit_length() - 1)
         while step:
             child = at + step

@@ -1,7 +1,7 @@
 """Syntax highlighting in pieces: a long file costs by the piece that shows, not by the file.
 
-Pygments is imported on first use; `warm()` does it ahead of time, off the event loop. `_TokenType`, the class
-of all kinds of tokens, has no public name.
+Pygments is imported on first use; `warm_up()` does it ahead of time, off the event loop. `_TokenType`, the
+class of all kinds of tokens, has no public name.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
 _ALIASES = {"console": "bash", "shell": "bash", "py": "python", "jsonc": "json", "tsx": "typescript"}
 
 
-def warm() -> None:
+def warm_up() -> None:
     """Import the lexers that answers use most."""
     for language in ("python", "bash", "json", "javascript", "diff", "toml"):
         highlight("x = 1", language)
@@ -127,6 +127,7 @@ def _regex_tokens(lexer: Lexer, text: str, stack: list[str]) -> Iterator[tuple[_
     rules = lexer._tokens
     at = 0
     while at < len(text):
+        # The same loop as in RegexLexer, which keeps its state in a local variable.
         for matches, action, new_state in rules[stack[-1]]:
             match = matches(text, at)
             if match is None:

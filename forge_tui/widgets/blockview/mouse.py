@@ -112,6 +112,7 @@ class Mouse:
         """Select from where the button went down to this cell, both cells included."""
         if self._pressed is None or self._pressed_behind is None or not self._view.model.blocks:
             return
+        # Both end cells are included: backwards, the selection begins after the pressed character.
         head = self._position_at(x, y)
         if head.order >= self._pressed.order:
             chosen = TextSelection(

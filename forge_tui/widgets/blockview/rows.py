@@ -58,10 +58,12 @@ def wrap_words(text: str, width: int) -> list[tuple[int, int]]:
     for match in _WORDS.finditer(text):
         word = match.group()
         bare = cell_len(word.rstrip())
+        # The word does not fit: it begins the next row.
         if column + bare > width and (column or end > start):
             rows.append((start, end))
             start, column = match.start(), 0
         if bare > width:
+            # Wider than a row: break it by cells; what is left of it begins the next row.
             *full, last = wrap_cells(word.rstrip(), width)
             rows.extend((match.start() + a, match.start() + b) for a, b in full)
             start, column = match.start() + last[0], cell_len(word.rstrip()[last[0] : last[1]])
@@ -241,6 +243,7 @@ class Canvas:
         """
         prefix = _Prefix(rest if first is None else first, rest)
         room = self._width - sum(part.width for part in self._prefixes) - prefix.width
+        # Otherwise a list of 20 levels would leave 8 cells for its text, and overflow.
         is_deep = len(self._prefixes) > _INDENTS_KEPT and room < _LEAST_ROOM
         around = self._prefixes.pop() if is_deep else None
         self._prefixes.append(prefix)
@@ -319,6 +322,7 @@ class Canvas:
         cut = [self._wrapped_column(column) for column in columns]
         for number in range(max(len(ranges) for _, ranges in cut)):
             segments = [segment for part in self._prefixes for segment in part.take()]
+            # The first part is the row itself; a second one is `beside` it and has the same segments.
             parts: list[Row] = []
             for column, (line, ranges) in zip(columns, cut, strict=True):
                 if column is right:

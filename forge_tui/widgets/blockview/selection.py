@@ -58,6 +58,7 @@ def position_at(layout: Layout, block: int, number: int, x: int, *, behind: bool
     if row.line == NO_LINE:
         after = next((later for later in rendered.rows[number:] if later.line != NO_LINE), None)
         return end_of(layout, block) if after is None else TextPosition(block, after.line, after.start)
+    # Cells to characters: a wide character takes two cells, a combining mark none.
     before = len(crop("".join(segment.text for segment in row.segments), x))
     part = row if row.beside is None or before < row.beside.column else row.beside
     at = max(part.start, part.start + before - part.skip)
@@ -97,6 +98,7 @@ def overlaid(segments: list[Segment], part: Row, start: int, end: int, style: St
     first, last = max(start, part.start), min(end, part.end)
     if first >= last:
         return segments
+    # From characters of the logical line to characters of the row, decoration included.
     shift = part.skip - part.start
     return list(_overlaid(segments, first + shift, last + shift, style))
 

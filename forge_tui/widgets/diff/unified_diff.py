@@ -185,6 +185,7 @@ class _Reader:
             self._end_change()
         else:
             self._end_same()
+            # Removed lines after added ones begin another change.
             if sign == "-" and self._new:
                 self._end_change()
         lines.append(text)

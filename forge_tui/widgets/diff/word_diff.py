@@ -64,6 +64,8 @@ def changed_words(old: str, new: str) -> tuple[Ranges, Ranges]:
 def _alike(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:
     first = 0
     for number, line in enumerate(old[:_LONGEST_RUN]):
+        # At most 12 × 12 comparisons per stretch. Pairs stay in order: the search goes on after the last
+        # match.
         ratios = [_alikeness(line, other) for other in new[first : first + _LONGEST_RUN]]
         best = max(range(len(ratios)), key=lambda at: ratios[at], default=-1)
         if best >= 0 and ratios[best] >= _LEAST_ALIKE:
@@ -75,6 +77,7 @@ def _alikeness(old: str, new: str) -> float:
     if max(len(old), len(new)) > _LONGEST_COMPARED:
         return 0.0
     matcher = SequenceMatcher(None, _WORDS.findall(old.strip()), _WORDS.findall(new.strip()), autojunk=False)
+    # Upper bounds first: they are linear, the ratio is quadratic.
     if matcher.real_quick_ratio() < _LEAST_ALIKE or matcher.quick_ratio() < _LEAST_ALIKE:
         return 0.0
     return matcher.ratio()

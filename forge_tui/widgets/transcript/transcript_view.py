@@ -14,7 +14,7 @@ from forge_tui.widgets.blockview.block_view import BlockView
 from forge_tui.widgets.blockview.blocks import Block, Level, NoticeBlock, TextBlock, UserBlock
 from forge_tui.widgets.pacing import FramePacer
 from forge_tui.widgets.transcript.answer.answer_blocks import AnswerBlock, AnswerText
-from forge_tui.widgets.transcript.markdown import markdown_parser as parser
+from forge_tui.widgets.transcript.markdown import markdown_parser
 from forge_tui.widgets.transcript.transcript_builder import TranscriptBuilder
 
 _TICK_S = 0.25
@@ -136,7 +136,7 @@ class Transcript(BlockView):
     @staticmethod
     def warm() -> None:
         """Import the Markdown parser and the lexers; to be called in a thread, after the first frame."""
-        parser.warm()
+        markdown_parser.warm_up()
 
     def on_mount(self) -> None:
         self._ticker = self.set_interval(_TICK_S, self._tick, pause=True)

@@ -11,7 +11,7 @@ from rich.segment import Segment
 
 from forge_core.sanitize import safe_line
 from forge_core.text_width import wrap_cells
-from forge_tui.widgets.blockview import highlighting as code
+from forge_tui.widgets.blockview import highlighting
 from forge_tui.widgets.blockview.blocks import GUTTER, TEXT_INDENT, Block, estimate_rows, letters_of
 from forge_tui.widgets.blockview.rows import Canvas, RenderedBlock, without_tabs
 from forge_tui.widgets.blockview.styles import TranscriptStyles
@@ -179,7 +179,7 @@ class CodeBlock(AnswerBlock):
         self,
         language: str,
         label: str = "",
-        state: code.LexerState = code.START,
+        state: highlighting.LexerState = highlighting.START,
         gap: int = 1,
         containers: Sequence[Container] = (),
     ) -> None:
@@ -192,7 +192,7 @@ class CodeBlock(AnswerBlock):
         self._containers = containers
         """The quotes and list items around it."""
         self._start = state
-        self._lexed: list[list[code.CodeToken]] = []
+        self._lexed: list[list[highlighting.CodeToken]] = []
         self._state = state
         """The tokens of the first lines while the piece is open, and the lexer's state after them."""
         self._is_open = True
@@ -243,16 +243,16 @@ class CodeBlock(AnswerBlock):
             for container in self._containers
         ]
 
-    def _tokens(self) -> list[list[code.CodeToken]]:
+    def _tokens(self) -> list[list[highlighting.CodeToken]]:
         if not self._is_open:
-            return code.highlight("\n".join(self.lines), self._language, self._start)[0]
+            return highlighting.highlight("\n".join(self.lines), self._language, self._start)[0]
         self._lex_new_lines()
         if not self._partial:
             return self._lexed
-        return [*self._lexed, *code.highlight(self._partial, self._language, self._state)[0]]
+        return [*self._lexed, *highlighting.highlight(self._partial, self._language, self._state)[0]]
 
     def _lex_new_lines(self) -> None:
         new = self.lines[len(self._lexed) :]
         if new and self._is_open:
-            tokens, self._state = code.highlight("\n".join(new), self._language, self._state)
+            tokens, self._state = highlighting.highlight("\n".join(new), self._language, self._state)
             self._lexed += tokens

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from forge_core.sanitize import safe_line, safe_text
-from forge_tui.widgets.transcript.answer import answer_splitting as answer_cut
+from forge_tui.widgets.transcript.answer import answer_splitting
 from forge_tui.widgets.transcript.answer.answer_blocks import (
     AnswerBlock,
     AnswerText,
@@ -113,7 +113,8 @@ class AnswerBuilder:
                 self._fence, taken = opened
                 self._drop(taken)
                 return True
-        window, is_full = answer_cut.window_of(self._tail, is_final)
+        # Parsed again with each complete line, but never more than a window; see `answer_splitting`.
+        window, is_full = answer_splitting.window_of(self._tail, is_final)
         if not window.strip() or (window == self._seen and not is_full and not is_final):
             return False
         self._seen = window
@@ -138,7 +139,7 @@ class AnswerBuilder:
         lead, gap, blank = self._outlook()
         line_end = self._tail.find("\n", blank)
         rest = len(self._tail) - blank
-        is_known = line_end >= 0 or rest >= answer_cut.WINDOW_CHARS or (is_final and rest > 0)
+        is_known = line_end >= 0 or rest >= answer_splitting.WINDOW_CHARS or (is_final and rest > 0)
         if not self._left:
             self._drop(blank)
             return rest > 0
@@ -173,14 +174,18 @@ class AnswerBuilder:
         """Finish the top-level blocks that are final; return whether there were any."""
         tops = [token for token in tokens if token.level == 0 and token.nesting >= 0 and token.map]
         starts = [token.map[0] for token in tops if token.map]
+        # The first block also takes leading lines that have no token.
         starts[:1] = [0] if starts else []
         lines = source.split("\n")
         count = len(lines) - (not lines[-1])
         fences = [start for start, token in zip(starts, tops, strict=True) if token.type == "fence" and start]
+        # A fence that follows other blocks is streamed line by line: finish what is before it, and stop
+        # there.
         if fences:
             starts = starts[: starts.index(fences[0]) + 1]
         elif tops and (is_all or (not lines[count - 1].strip() and tops[-1].type in _ENDED_BY_BLANK)):
             starts.append(count)
+        # Lines of the source that are not in the tail: a table's repeated head.
         offset = self._lead.added_lines
         for start, end in pairwise(starts):
             piece = "\n".join(lines[start:end]).rstrip()
@@ -192,16 +197,17 @@ class AnswerBuilder:
 
     def _cut(self, source: str, tokens: list[Token], window: str) -> None:
         """Finish the beginning of a block that does not end in the window."""
-        cut = answer_cut.find_split_point(source, tokens, self._lead)
+        cut = answer_splitting.find_split_point(source, tokens, self._lead)
         lines = source.split("\n")
         if cut.is_fence:
             if self._open_fence_inside(lines[0], cut.lead.containers):
                 return
-            cut = answer_cut.SplitPoint(0, len(lines[0]), Lead(is_mid_line=True), 1)
+            cut = answer_splitting.SplitPoint(0, len(lines[0]), Lead(is_mid_line=True), 1)
         added = self._lead.added_lines
         taken = _line_start(window, cut.line - added)
         kept = "\n".join(lines[: cut.line])
         if cut.column:
+            # The source's first line may have markers in front that the tail does not have.
             raw_line = window[taken:].partition("\n")[0]
             taken += max(1, cut.column - len(lines[cut.line]) + len(raw_line))
             kept = "\n".join([*lines[: cut.line], lines[cut.line][: cut.column]])
@@ -311,6 +317,7 @@ class Fence:
             end = tail.find("\n", at)
             is_complete = end >= 0 or is_final
             stop = end if end >= 0 else len(tail)
+            # Take a part of a long line, complete or not: its cost must not grow with its length.
             if stop - at > 2 * _PART_CHARS:
                 stop = after = at + _PART_CHARS
             elif is_complete:

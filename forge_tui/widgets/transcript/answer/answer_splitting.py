@@ -94,6 +94,7 @@ class _Splitter:
         token = self._tokens[at]
         start = token.map[0] if token.map else 0
         if start > 0:
+            # Blocks of an item follow without a gap unless the source has an empty line.
             is_apart = self._is_blank(start - 1) or not (inside and isinstance(inside[-1], ListItem))
             return SplitPoint(start, 0, Lead(inside), int(is_apart))
         end = self._end(at, last)
@@ -145,6 +146,7 @@ class _Splitter:
         """Return a split point between lines, or inside a single long line."""
         first = self._lead.added_lines
         for line in range(len(self._lines) - 1, max(first, len(self._lines) - _TRIED), -1):
+            # Not beside an empty line, and not inside a code span, emphasis or a link.
             is_clear = not self._is_blank(line) and not self._is_blank(line - 1)
             if is_clear and _is_balanced("\n".join(self._lines[first:line])):
                 return SplitPoint(line, 0, Lead(inside), 0)
@@ -199,6 +201,7 @@ def _in_line(line: str) -> int:
             if at < len(line) and not _BLOCK_START.match(line, at) and _is_balanced(line[:at]):
                 return at
     at = line.rfind(" ", len(line) // 2, len(line) - 1) + 1 or len(line) - 1
+    # Never between a character and its combining marks or joiners.
     while at > 1 and _JOINING.match(line[at - 1 : at] if line[at - 1] == "\u200d" else line[at]):
         at -= 1
     return at

@@ -135,6 +135,7 @@ class CardBlock(Block):
         if path[-1:] != [self]:
             return False  # it has been moved into another block since
         before = self._changes
+        # Restore blocks that the last match needed and this one does not; remember the state of the others.
         for left in [left for left in self._revealed if left not in path]:
             left._restore(self._revealed.pop(left))
         for block in path:
@@ -343,6 +344,8 @@ class CardList:
         for block in self._blocks[self._first : self._end]:
             source, part = (block.revision, styles), before.get(block)
             if part is None or part.source != source or part.position != canvas.position:
+                # Only changed cards are drawn; 300 cards would otherwise be drawn for every event of one of
+                # them.
                 part = draw_part(canvas, source, partial(block.draw_in_list, canvas, styles))
             else:
                 add_part(canvas, part)

@@ -79,9 +79,8 @@ class ReasoningBlock(CardBlock):
     def show_as(self, thinking: ThinkingSetting) -> None:
         """Set how it is shown, whatever the user has folded or unfolded."""
         self._thinking = thinking
-        self.fold.set_default(
-            is_usually_open=thinking != "folded"
-        )  # there is nothing to unfold if it is hidden
+        # Hidden reasoning is open by default, so that it does not count as something to unfold.
+        self.fold.set_default(is_usually_open=thinking != "folded")
         self.changed()
 
     def find_text(self) -> str:
@@ -177,6 +176,7 @@ class _Growing:
         while (cut := self._end_of_line(text)) > self._taken:
             self._add(text[self._taken : cut].removesuffix("\n"), self._canvas)
             self._taken = cut
+        # Rows of complete lines are reused; the unfinished line is wrapped on a canvas of its own.
         done = self._canvas.rendered
         coming = self._new_canvas(len(done.lines))
         if rest := text[self._taken :]:

@@ -170,6 +170,7 @@ class ToolGroup(CardBlock):
 
     def _note_end(self, card: ToolCard) -> None:
         """Add the time in which none of the others ran; note whether the call failed."""
+        # Calls may overlap: only time after the end of the last one counts.
         end = card.started + card.elapsed_s
         self._busy_s += max(0.0, end - max(card.started, self._busy_until))
         self._busy_until = max(self._busy_until, end)

@@ -1,6 +1,6 @@
 """The Markdown parser: CommonMark with tables, strikethrough and formulas.
 
-markdown-it is imported, and its parsers are built, on first use; `warm()` does both ahead of time, off the
+markdown-it is imported, and its parsers are built, on first use; `warm_up()` does both ahead of time, off the
 event loop.
 
 Formulas stay as they were typed, where the parser's escapes would remove backslashes: `$$…$$` and `\\[…\\]`
@@ -13,7 +13,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from forge_tui.widgets.blockview import highlighting as code
+from forge_tui.widgets.blockview import highlighting
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -33,11 +33,11 @@ _INLINE_MATH = re.compile(
 )
 
 
-def warm() -> None:
+def warm_up() -> None:
     """Import the parser and the lexers, and build the parsers."""
     parse("warm *up*")
     outline("warm up")
-    code.warm()
+    highlighting.warm_up()
 
 
 def parse(source: str) -> list[Token]:
@@ -75,6 +75,7 @@ def _parser(has_links: bool) -> MarkdownIt:
 
 @lru_cache(maxsize=1)
 def _outline_parser() -> MarkdownIt:
+    # A parser of its own: ruler settings are per instance, and `_parser` caches its instances.
     parser = _parser.__wrapped__(True)
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
@@ -102,6 +103,7 @@ def _math_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         line += 1
         while line < end and _is_inside(state, line) and not _line(state, line).rstrip().endswith(closing):
             line += 1
+        # A formula that is not closed ends with the last line of its paragraph.
         line -= not (line < end and _is_inside(state, line))
     state.line = line + 1
     token = state.push("math_block", "", 0)

@@ -14,7 +14,7 @@ from rich.style import Style
 
 from forge_core.sanitize import safe_line, safe_text
 from forge_core.text_width import cell_len, clip, wrap_cells
-from forge_tui.widgets.blockview import highlighting as code
+from forge_tui.widgets.blockview import highlighting
 from forge_tui.widgets.blockview.rows import Canvas, without_tabs
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.transcript.markdown.containers import WHOLE, Lead, ListItem
@@ -127,7 +127,7 @@ class MarkdownRows:
 
     def _code(self, token: Token) -> None:
         language = safe_line(token.info.split(maxsplit=1)[0]) if token.info.strip() else ""
-        lines, _ = code.highlight(safe_text(token.content).removesuffix("\n"), language)
+        lines, _ = highlighting.highlight(safe_text(token.content).removesuffix("\n"), language)
         draw_code(lines, self._canvas, self._styles, language)
 
     # Lists
@@ -232,14 +232,14 @@ def _align(token: Token) -> Align:
 
 
 def draw_code(
-    lines: Sequence[list[code.CodeToken]], canvas: Canvas, styles: TranscriptStyles, label: str = ""
+    lines: Sequence[list[highlighting.CodeToken]], canvas: Canvas, styles: TranscriptStyles, label: str = ""
 ) -> None:
     """Add highlighted lines on the code background, under a label if there is one."""
     with canvas.indented([Segment(" ", styles.code)]):
         if label:
             canvas.decoration(_label(label, canvas.width, styles))
         for tokens in lines:
-            spans = code.styled(tokens, styles.syntax, styles.code)
+            spans = highlighting.styled(tokens, styles.syntax, styles.code)
             original = "".join(text for text, _ in spans)
             canvas.text(without_tabs(spans), wrap=wrap_cells, fill=styles.code, original=original)
 

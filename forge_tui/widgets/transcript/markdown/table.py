@@ -64,6 +64,8 @@ def _column_widths(natural: Sequence[int], room: int) -> list[int] | None:
         return widths
     if room < sum(min(_NARROWEST, width) for width in widths):
         return None
+    # Shrink all widest columns down to the next width at a time: a column never gets narrower than one that
+    # was narrower before.
     while excess > 0:
         widest = max(widths)
         second = max((width for width in widths if width < widest), default=_NARROWEST)
