@@ -1,10 +1,11 @@
-"""The entries of a git index, read without running git.
+"""The entries of a git index and the ids of blobs, without running git.
 
 Source: git's Documentation/gitformat-index.txt, https://git-scm.com/docs/index-format.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -58,6 +59,11 @@ def parse_index(data: bytes, id_bytes: int = 20) -> Iterator[IndexEntry]:
         object_id = data[offset + _ID_OFFSET : offset + end_of_id]
         yield IndexEntry(os.fsdecode(name), object_id, mode, (flags & _STAGE) >> 12)
         previous, offset = name, following
+
+
+def blob_id(data: bytes, algorithm: str = "sha1") -> bytes:
+    """Return the id of the blob that git makes of `data`; `algorithm` is sha1 or sha256."""
+    return hashlib.new(algorithm, b"blob %d\0" % len(data) + data, usedforsecurity=False).digest()
 
 
 def index_version(data: bytes) -> int:

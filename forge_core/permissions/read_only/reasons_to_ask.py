@@ -7,7 +7,6 @@ by itself, nothing that shows what other programs do, and no program that the pr
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -21,7 +20,7 @@ from forge_core.permissions.read_only.arguments import parse_arguments
 from forge_core.permissions.read_only.commands import folders_before, git_runs
 from forge_core.permissions.read_only.word_paths import names_secret, paths_in
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand
-from forge_core.workspace.git_index import index_version, parse_index
+from forge_core.workspace.git_index import blob_id, index_version, parse_index
 
 _INSTALLED = re.compile(r"/(?:usr|bin|sbin|opt|nix|snap|System|Library)/")
 _MAY_BE_SECRET = re.compile(
@@ -135,7 +134,7 @@ def _differs(path: Path, blob: bytes) -> bool:
         data = path.read_bytes()
     except FileNotFoundError:
         return False
-    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).digest() != blob
+    return blob_id(data) != blob
 
 
 def sandboxed_reason(command: SimpleCommand, reading: Reading, root: Path, *, is_strict: bool = False) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 from forge_core.permissions.path_info import is_secret
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.sandbox.path_checks import is_there
+from forge_core.workspace.git_index import blob_id
 
 MAX_ENTRIES = 20_000
 """About 20 ms the first time, then a stat for each folder. Nearer folders come first, so what is missed in a
@@ -33,7 +33,7 @@ _SETTLED_NS = 100_000_000
 
 
 @dataclass(slots=True)
-class Found:
+class SurveyResult:
     """What a survey found, nearest first."""
 
     secrets: list[Path] = field(default_factory=list)
@@ -62,9 +62,9 @@ class Survey:
         self._root = root
         self._known: dict[str, _Folder] = {}
 
-    def look(self) -> Found:
+    def look(self) -> SurveyResult:
         """Go level by level and never into a folder through a link."""
-        found = Found()
+        found = SurveyResult()
         known: dict[str, _Folder] = {}
         waiting = deque([(str(self._root), 0)])
         left = MAX_ENTRIES
@@ -170,12 +170,10 @@ def tracked_secrets(root: Path, paths: Sequence[Path]) -> dict[Path, bool]:
 
 
 def _blob_id(path: Path, digits: int) -> str:
-    """git's name for the file's bytes; empty when it can't be read or is large."""
+    """Return the id of the blob that git makes of the file; empty when it is unreadable or large."""
     try:
         if path.stat().st_size > _MAX_COMPARED_BYTES:
             return ""
-        data = path.read_bytes()
+        return blob_id(path.read_bytes(), "sha256" if digits == 64 else "sha1").hex()
     except OSError:
         return ""
-    algorithm = hashlib.sha256 if digits == 64 else hashlib.sha1
-    return algorithm(b"blob %d\0" % len(data) + data).hexdigest()

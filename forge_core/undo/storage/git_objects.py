@@ -8,7 +8,6 @@ names.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import subprocess
@@ -16,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from forge_core.workspace.git import hardened_git_args
-from forge_core.workspace.git_index import parse_index
+from forge_core.workspace.git_index import blob_id, parse_index
 from forge_core.workspace.repository import Repository, find_repository, read_small
 
 _MAX_INDEX_BYTES = 64 * 1024 * 1024
@@ -94,9 +93,7 @@ class GitObjects:
 
     def object_id(self, data: bytes) -> str:
         """Return the id of a blob of these bytes."""
-        return hashlib.new(
-            self._algorithm, b"blob %d\0" % len(data) + data, usedforsecurity=False
-        ).hexdigest()
+        return blob_id(data, self._algorithm).hex()
 
     def read(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
         """Yield the ids and bytes of the objects with these sizes; objects that no longer exist are left
