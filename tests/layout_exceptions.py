@@ -27,7 +27,6 @@ NOT_YET_UNIQUE = {
     "Item",
     "Key",
     "Line",
-    "Match",
     "Notice",
     "Place",
 }

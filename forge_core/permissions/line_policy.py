@@ -24,7 +24,7 @@ from forge_core.permissions.read_only.commands import (
 from forge_core.permissions.read_only.reasons_to_ask import sandboxed_reason, unmasked_reason
 from forge_core.permissions.read_only.word_paths import paths_in
 from forge_core.permissions.rules.command_rules import (
-    Match,
+    RuleMatch,
     clear_match_cache,
     covers,
     is_exactly,
@@ -70,8 +70,9 @@ class CommandVerdict:
     rule: str = ""
     by: By = "policy"
     notes: tuple[str, ...] = ()
-    """What was found on the way: wrappers taken off, files written, where it stands."""
+    """Findings: the wrappers, the files that it writes, whether it is in a substitution."""
     words: tuple[str, ...] = ()
+    """What the program gets, unquoted, without wrappers."""
     is_named: bool = False
     """A rule names it, rather than a list or a mode."""
 
@@ -93,6 +94,7 @@ class LineVerdict:
     asking: tuple[SimpleCommand, ...] = ()
     """The commands that nothing allows yet."""
     problem: str = ""
+    """Why the line could not be parsed; empty when it was."""
 
 
 _Parts: TypeAlias = tuple[CommandVerdict, ...]
@@ -120,7 +122,7 @@ def decide_line(line: str, context: DecisionContext) -> LineVerdict:
 
 def _denied(reading: Reading, context: DecisionContext, parts: _Parts) -> LineVerdict | None:
     for rule in _rules_of(context, "deny"):
-        if meets(rule, reading, context.root) is Match.YES:
+        if meets(rule, reading, context.root) is RuleMatch.YES:
             part = next((one for one in parts if one.rule == str(rule)), None)
             return LineVerdict(
                 Decision.DENY, f"the deny rule {rule} covers it", str(rule), "rule", deciding=part
@@ -160,7 +162,7 @@ def _confirmed_each_time(reading: Reading, context: DecisionContext, parts: _Par
 
 def _ask_ruled(reading: Reading, context: DecisionContext, parts: _Parts) -> LineVerdict | None:
     for rule in _rules_of(context, "ask"):
-        if meets(rule, reading, context.root) is Match.YES:
+        if meets(rule, reading, context.root) is RuleMatch.YES:
             part = next((one for one in parts if one.rule == str(rule)), None)
             return LineVerdict(
                 Decision.ASK,
@@ -218,7 +220,7 @@ def _broken_grant(reading: Reading, context: DecisionContext) -> tuple[str, str]
 def _unclear(reading: Reading, context: DecisionContext) -> LineVerdict | None:
     for kind in ("deny", "ask"):
         for rule in _rules_of(context, kind):
-            if meets(rule, reading, context.root) is Match.MAYBE:
+            if meets(rule, reading, context.root) is RuleMatch.MAYBE:
                 reason = f"{_UNKNOWN}, and the {kind} rule {rule} might cover it"
                 return LineVerdict(Decision.ASK, reason, str(rule), "rule")
     kept = [rule for rule in _path_rules(context) if rule.tool != "edit"]

@@ -10,7 +10,6 @@ from forge_core.approval import Effect, ToolKind
 from forge_core.config.project_state import Scripts
 from forge_core.config.settings import PermissionMode
 from forge_core.errors import ConfigError
-from forge_core.permissions.explain import Explanation, explain_verdict
 from forge_core.permissions.line_policy import DecisionContext, LineVerdict, decide_line
 from forge_core.permissions.path_info import PathInfo, locate, real_path
 from forge_core.permissions.rules.command_rules import prefix_of
@@ -173,9 +172,9 @@ class PermissionPolicy:
         )
         return replace(verdict, real_paths=tuple(one.real for one in places))
 
-    def explain(self, command: str) -> Explanation:
+    def explain(self, command: str) -> LineVerdict:
         """Return how a bash line would be decided, with each of its commands."""
-        return explain_verdict(command, decide_line(command, self._context(SHELL_TOOL, needs_network=False)))
+        return decide_line(command, self._context(SHELL_TOOL, needs_network=False))
 
     def _context(self, tool_name: str, *, needs_network: bool) -> DecisionContext:
         return DecisionContext(

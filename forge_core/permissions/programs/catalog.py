@@ -395,9 +395,6 @@ def _named() -> Iterator[tuple[str, Program]]:
     return ((name, one) for one in _RECORDS for name in one.names.split())
 
 
-PROGRAMS = dict(_named())
-
-
 def _having(*traits: Trait) -> frozenset[str]:
     return frozenset(name for name, one in _named() if not set(traits).isdisjoint(one.traits))
 

@@ -32,7 +32,7 @@ from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_lin
 from forge_core.permissions.shell.words import Word
 
 
-class Match(IntEnum):
+class RuleMatch(IntEnum):
     NO = 0
     MAYBE = 1
     """What the command runs cannot be determined; it may be this."""
@@ -47,25 +47,25 @@ _CAN_RUN = re.compile(
 _WORD = re.compile(r"[^\s'\"();,|&<>`{}\[\]]+")
 
 
-def meets(rule: Rule, reading: Reading, folder: Path) -> Match:
+def meets(rule: Rule, reading: Reading, folder: Path) -> RuleMatch:
     """Return whether a deny or ask rule's command is anywhere in the line: behind wrappers, in
     substitutions, in texts that are run in turn, quoted in whatever way. Links to programs are looked up
     in `folder`."""
     if rule.pattern is None:
-        return Match.YES
+        return RuleMatch.YES
     matches = _matches(rule.pattern, reading.line, folder)
     if not matches:
-        return Match.YES if reading.line.strip() == rule.pattern.removeprefix("=") else Match.NO
-    worst = min(max(found, default=Match.NO) for found in matches)
+        return RuleMatch.YES if reading.line.strip() == rule.pattern.removeprefix("=") else RuleMatch.NO
+    worst = min(max(found, default=RuleMatch.NO) for found in matches)
     is_unsure = reading.problem or may_rename_programs(reading)
-    return Match.MAYBE if worst is Match.NO and is_unsure else worst
+    return RuleMatch.MAYBE if worst is RuleMatch.NO and is_unsure else worst
 
 
 def is_met_by(rule: Rule, reading: Reading, number: int, folder: Path) -> bool:
     """Return whether the command of that number in the line is what a deny or ask rule names."""
     if rule.pattern is None:
         return True
-    return any(found[number] is Match.YES for found in _matches(rule.pattern, reading.line, folder))
+    return any(found[number] is RuleMatch.YES for found in _matches(rule.pattern, reading.line, folder))
 
 
 def clear_match_cache() -> None:
@@ -75,7 +75,7 @@ def clear_match_cache() -> None:
 
 
 @lru_cache(maxsize=64)
-def _matches(pattern: str, line: str, folder: Path) -> tuple[tuple[Match, ...], ...]:
+def _matches(pattern: str, line: str, folder: Path) -> tuple[tuple[RuleMatch, ...], ...]:
     """For each command that the pattern names, how each command of the line meets it."""
     reading = read_line(line)
     return tuple(
@@ -157,19 +157,19 @@ def _split(prefix: str) -> tuple[str, ...]:
     return found[0].written if len(found) == 1 and found[0].written else tuple(prefix.split())
 
 
-def _in_command(wanted: tuple[str, ...], command: SimpleCommand, reading: Reading, folder: Path) -> Match:
+def _in_command(wanted: tuple[str, ...], command: SimpleCommand, reading: Reading, folder: Path) -> RuleMatch:
     is_fed = not FEEDERS.isdisjoint(command.wrappers)
-    best = Match.NO
+    best = RuleMatch.NO
     named = list(other_names(command, reading, folder))
     renamed = ([Word(word) for word in words] for words in named if words is not None)
     for words in (*_places(command), *renamed):
         best = max(best, _at(wanted, words, is_fed=is_fed))
-        if best is Match.YES:
+        if best is RuleMatch.YES:
             return best
-    if best is Match.NO and (
+    if best is RuleMatch.NO and (
         command.is_opaque or None in named or _runs_text(command) or may_be_git(wanted, command, reading)
     ):
-        return Match.MAYBE
+        return RuleMatch.MAYBE
     return best
 
 
@@ -195,18 +195,18 @@ def _places(command: SimpleCommand) -> Iterator[Sequence[Word]]:
             yield from (words[start:] for start in range(min(len(words), 60)))
 
 
-def _at(wanted: tuple[str, ...], words: Sequence[Word], *, is_fed: bool) -> Match:
+def _at(wanted: tuple[str, ...], words: Sequence[Word], *, is_fed: bool) -> RuleMatch:
     """Return whether the command that begins here is the wanted one."""
     if not words:
-        return Match.NO
+        return RuleMatch.NO
     program, name = words[0], wanted[0].rpartition("/")[2].casefold()
     found = program.text.rpartition("/")[2].casefold()
     if program.is_dynamic:
-        best = Match.MAYBE
+        best = RuleMatch.MAYBE
     elif found == name or (program.has_glob and fnmatchcase(name, found)) or fnmatchcase(found, name):
-        best = Match.YES
+        best = RuleMatch.YES
     else:
-        return Match.NO
+        return RuleMatch.NO
     return min(best, _rest(wanted[1:], _without_own_options(found, words[1:]), is_fed=is_fed))
 
 
@@ -215,9 +215,9 @@ def _without_own_options(program: str, words: Sequence[Word]) -> Sequence[Word]:
     return words[subcommand_index([word.text for word in words]) :] if program == "git" else words
 
 
-def _rest(wanted: Sequence[str], words: Sequence[Word], *, is_fed: bool) -> Match:
+def _rest(wanted: Sequence[str], words: Sequence[Word], *, is_fed: bool) -> RuleMatch:
     """Return whether the wanted words stand there in order, options in between aside; options anywhere."""
-    best = Match.YES
+    best = RuleMatch.YES
     at, is_value = 0, False
     for want in wanted:
         if want.startswith("-") and len(want) > 1:
@@ -225,11 +225,11 @@ def _rest(wanted: Sequence[str], words: Sequence[Word], *, is_fed: bool) -> Matc
             continue
         while True:
             if at >= len(words):
-                return min(best, Match.MAYBE) if is_fed else Match.NO
+                return min(best, RuleMatch.MAYBE) if is_fed else RuleMatch.NO
             word = words[at]
             at += 1
             if word.is_dynamic:
-                return Match.MAYBE
+                return RuleMatch.MAYBE
             if (
                 word.text == want
                 or (word.has_glob and fnmatchcase(want, word.text))
@@ -238,34 +238,34 @@ def _rest(wanted: Sequence[str], words: Sequence[Word], *, is_fed: bool) -> Matc
                 is_value = False
                 break
             if not word.text.startswith("-") and not is_value:
-                return Match.NO
+                return RuleMatch.NO
             is_value = word.text.startswith("-")
     return best
 
 
-def _option(want: str, words: Sequence[Word]) -> Match:
+def _option(want: str, words: Sequence[Word]) -> RuleMatch:
     if any(word.is_dynamic for word in words):
-        return Match.MAYBE
+        return RuleMatch.MAYBE
     texts = [word.text for word in words]
     if want.startswith("--"):
         short = next((key for key, value in _LONG.items() if value == want), "")
         name = want.partition("=")[0]
         return (
-            Match.YES
+            RuleMatch.YES
             if any(
                 text == want
                 or (len(text) > 3 and name.startswith(text.partition("=")[0]) and text.startswith("--"))
                 or (short and re.match(rf"-\w*{short[1]}", text))
                 for text in texts
             )
-            else Match.NO
+            else RuleMatch.NO
         )
     letters = set(want[1:])
     given = {letter for text in texts if re.match(r"-\w", text) for letter in text[1:]}
     given |= {
         short[1] for short, long in _LONG.items() for text in texts if len(text) > 3 and long.startswith(text)
     }
-    return Match.YES if want in texts or letters <= given else Match.NO
+    return RuleMatch.YES if want in texts or letters <= given else RuleMatch.NO
 
 
 def _runs_text(command: SimpleCommand) -> bool:

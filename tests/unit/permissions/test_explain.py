@@ -1,4 +1,4 @@
-"""How a line is decided, told part by part."""
+"""How a line and each of its commands are decided."""
 
 from pathlib import Path
 
@@ -6,12 +6,12 @@ from forge_core.permissions import Decision, PermissionPolicy
 from forge_core.permissions.explain import as_text
 
 
-def test_each_command_is_told_with_its_own_decision_and_the_one_that_decides(tmp_path: Path) -> None:
+def test_each_command_is_listed_with_its_own_decision_and_the_one_that_decides(tmp_path: Path) -> None:
     policy = PermissionPolicy(tmp_path, allow=["bash(git status:*)"], deny=["bash(rm:*)"], sandbox="full")
     found = policy.explain("git status && echo \"$(sudo 'rm' -f x)\" | tee log")
-    assert (found.decision, found.rule, found.is_parsed) == (Decision.DENY, "bash(rm:*)", True)
-    told = [(part.text, part.decision, part.rule) for part in found.parts]
-    assert told == [
+    assert (found.decision, found.rule, found.problem) == (Decision.DENY, "bash(rm:*)", "")
+    listed = [(part.text, part.decision, part.rule) for part in found.parts]
+    assert listed == [
         ("git status", Decision.ALLOW, "bash(git status:*)"),
         ("echo \"$(sudo 'rm' -f x)\"", Decision.ALLOW, ""),
         ("sudo 'rm' -f x", Decision.DENY, "bash(rm:*)"),
@@ -24,7 +24,8 @@ def test_each_command_is_told_with_its_own_decision_and_the_one_that_decides(tmp
 
 def test_a_line_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     found = PermissionPolicy(tmp_path, sandbox="full").explain("git status 'x")
-    assert (found.decision, found.is_parsed) == (Decision.ASK, False)
+    assert found.decision is Decision.ASK
+    assert found.problem
     assert "could not be parsed" in found.reason
     assert found.problem in as_text(found)
 

@@ -4,7 +4,7 @@ import pytest
 
 from forge_core.errors import ConfigError
 from forge_core.permissions.guard.destruction import is_destructive
-from forge_core.permissions.rules.command_rules import Match, covers, is_exactly, meets
+from forge_core.permissions.rules.command_rules import RuleMatch, covers, is_exactly, meets
 from forge_core.permissions.rules.grants import session_pattern
 from forge_core.permissions.rules.rule import Rule, parse_rule
 from forge_core.permissions.shell.syntax import read_line
@@ -21,7 +21,7 @@ def allows_command(rule: Rule, command: str, root: Path, *, is_granted: bool = F
 
 
 def denies_command(rule: Rule, command: str) -> bool:
-    return meets(rule, read_line(command), Path("/nowhere")) is Match.YES
+    return meets(rule, read_line(command), Path("/nowhere")) is RuleMatch.YES
 
 
 @pytest.mark.parametrize(
