@@ -20,7 +20,7 @@ from forge_core.config.project_state import (
 from forge_core.config.save import forget_project_rule, save_project_rule
 from forge_core.config.settings import PermissionMode
 from forge_core.errors import ConfigError
-from forge_core.permissions.sandbox.state import SandboxKind, SandboxState
+from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
 

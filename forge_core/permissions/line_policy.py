@@ -14,7 +14,7 @@ from forge_core.config.settings import PermissionMode
 from forge_core.permissions.guard.catastrophe import Confirmation, catastrophic_reason, required_confirmation
 from forge_core.permissions.guard.destruction import is_destructive
 from forge_core.permissions.path_info import locate
-from forge_core.permissions.read_only.commands import (
+from forge_core.permissions.read_only.read_only_commands import (
     folders_before,
     git_runs,
     is_glue,
@@ -35,7 +35,7 @@ from forge_core.permissions.rules.denied_files import denied_file_rule
 from forge_core.permissions.rules.named_scripts import named_scripts
 from forge_core.permissions.rules.rule import NETWORK, SHELL_TOOL, Rule, denies_paths
 from forge_core.permissions.rules.rule_book import Origin, RuleBook
-from forge_core.permissions.sandbox.state import SandboxStrength
+from forge_core.permissions.sandbox.sandbox_state import SandboxStrength
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
 from forge_core.permissions.verdict import By, Decision
 

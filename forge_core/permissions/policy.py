@@ -35,7 +35,7 @@ from forge_core.permissions.rules.rule import (
     rule_for_paths,
 )
 from forge_core.permissions.rules.rule_book import Kind, RuleBook, RuleEntry
-from forge_core.permissions.sandbox.state import SandboxStrength
+from forge_core.permissions.sandbox.sandbox_state import SandboxStrength
 from forge_core.permissions.verdict import Decision, Policy, Verdict
 
 TYPE_CHECKING = False

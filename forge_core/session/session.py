@@ -19,7 +19,7 @@ from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.agent.event_queue import EventQueue, ObservedQueue
 from forge_core.langchain.callbacks import TokenTrackingCallback
 from forge_core.permissions.policy import PermissionPolicy
-from forge_core.permissions.sandbox.state import SandboxState
+from forge_core.permissions.sandbox.sandbox_state import SandboxState
 from forge_core.result import AgentResult
 from forge_core.session.billing import SessionBilling, SessionSpending
 from forge_core.session.changes import Source, changes_of

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from forge_core.approval import ReplyT, Responder, UserRequest
 from forge_core.langchain.agent.run_control import RunClock
 from forge_core.permissions.policy import PermissionPolicy
-from forge_core.permissions.sandbox.state import SandboxKind, SandboxState
+from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from forge_core.tools.base import ExecutionContext
 from forge_core.tools.builtin.todo import TodoList
 from forge_core.tools.shell.job_table import JobTable

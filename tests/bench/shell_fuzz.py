@@ -15,7 +15,7 @@ from pathlib import Path
 from forge_core.approval import Effect
 from forge_core.config.settings import PermissionMode
 from forge_core.permissions import Decision, PermissionPolicy
-from forge_core.permissions.sandbox.state import SandboxStrength
+from forge_core.permissions.sandbox.sandbox_state import SandboxStrength
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
 from forge_core.tools.base import ToolUse
 from tests.bench.shell_canaries import REAL, Run, run_lines

@@ -22,8 +22,8 @@ from random import Random
 
 from forge_core.approval import Effect
 from forge_core.permissions import Decision, PermissionPolicy
-from forge_core.permissions.programs.catalog import READERS, VERSIONS
-from forge_core.permissions.programs.git import READ_ONLY_ARGUMENTS
+from forge_core.permissions.programs.git_command_line import READ_ONLY_ARGUMENTS
+from forge_core.permissions.programs.program_catalog import READERS, VERSIONS
 from forge_core.tools.base import ToolUse
 from tests.bench.shell_canaries import wall
 

@@ -11,7 +11,7 @@ from forge_core.approval import Effect, ToolKind
 from forge_core.config.models import ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_core.permissions.policy import Decision, PermissionPolicy
-from forge_core.permissions.sandbox.state import SandboxKind, SandboxState
+from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from forge_core.text_width import cell_len
 from forge_core.tools.base import ToolUse
 from forge_tui.first_frame import FirstFrame

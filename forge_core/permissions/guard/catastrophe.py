@@ -24,7 +24,7 @@ from forge_core.permissions.guard.destruction import (
     rewrites_a_remote,
 )
 from forge_core.permissions.guard.valuable_paths import absolute, is_history, is_whole_folder, valuable_at
-from forge_core.permissions.programs.catalog import (
+from forge_core.permissions.programs.program_catalog import (
     DELETERS,
     DEVICE_WRITERS,
     FORMATTERS,

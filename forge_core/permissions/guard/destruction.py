@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from forge_core.permissions.programs.catalog import (
+from forge_core.permissions.programs.git_command_line import option_values, subcommand
+from forge_core.permissions.programs.program_catalog import (
     DELETERS,
     DESTRUCTIVE,
     DESTRUCTIVE_WORDS,
@@ -14,7 +15,6 @@ from forge_core.permissions.programs.catalog import (
     NETWORK_PROGRAMS,
     OVERWRITERS,
 )
-from forge_core.permissions.programs.git import option_values, subcommand
 from forge_core.permissions.shell.syntax import read_line
 
 _RECURSIVE = re.compile(r"-\w*[rR]\w*|--r(?:e(?:c(?:u(?:r(?:s(?:i(?:ve?)?)?)?)?)?)?)?")

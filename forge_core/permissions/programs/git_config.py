@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from forge_core.permissions.programs.git import OWN_SUBCOMMANDS, subcommand
+from forge_core.permissions.programs.git_command_line import OWN_SUBCOMMANDS, subcommand
 
 _MAX_BYTES = 200_000
 _MAX_FOLDERS = 40

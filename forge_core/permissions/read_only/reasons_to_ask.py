@@ -13,11 +13,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from forge_core.permissions.path_info import is_secret, locate, real_path
-from forge_core.permissions.programs.catalog import LISTINGS, READERS, READS_FOLDERS, RECURSIVE, VERSIONS
-from forge_core.permissions.programs.git import SHOWS_FILES
+from forge_core.permissions.programs.git_command_line import SHOWS_FILES
 from forge_core.permissions.programs.git_config import index_files
-from forge_core.permissions.read_only.arguments import parse_arguments
-from forge_core.permissions.read_only.commands import folders_before, git_runs
+from forge_core.permissions.programs.program_catalog import (
+    LISTINGS,
+    READERS,
+    READS_FOLDERS,
+    RECURSIVE,
+    VERSIONS,
+)
+from forge_core.permissions.read_only.argument_matching import parse_arguments
+from forge_core.permissions.read_only.read_only_commands import folders_before, git_runs
 from forge_core.permissions.read_only.word_paths import names_secret, paths_in
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand
 from forge_core.workspace.git_index import blob_id, index_version, parse_index

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from forge_core.permissions.path_info import is_secret, locate
-from forge_core.permissions.shell.words import Word
+from forge_core.permissions.shell.shell_words import Word
 
 _MAX_FILES = 2_000
 _MAX_WILD = 2

@@ -10,16 +10,16 @@ from functools import lru_cache
 from pathlib import Path
 
 from forge_core.permissions.path_info import is_secret
-from forge_core.permissions.programs.catalog import (
+from forge_core.permissions.programs.git_command_line import subcommand_index
+from forge_core.permissions.programs.program_catalog import (
     FEEDERS,
     INTERPRETERS,
     NEVER_RUN,
     SCRIPT_RUNNERS,
     WITH_SUBCOMMANDS,
 )
-from forge_core.permissions.programs.git import subcommand_index
 from forge_core.permissions.programs.runners import runner_of
-from forge_core.permissions.read_only.commands import is_harmlessly_wrapped, writes_nothing
+from forge_core.permissions.read_only.read_only_commands import is_harmlessly_wrapped, writes_nothing
 from forge_core.permissions.rules.extra_arguments import is_harmless, is_risky
 from forge_core.permissions.rules.program_names import (
     clear_caches,
@@ -28,8 +28,8 @@ from forge_core.permissions.rules.program_names import (
     other_names,
 )
 from forge_core.permissions.rules.rule import Rule
+from forge_core.permissions.shell.shell_words import Word
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
-from forge_core.permissions.shell.words import Word
 
 
 class RuleMatch(IntEnum):

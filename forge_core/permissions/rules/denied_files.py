@@ -11,12 +11,12 @@ from itertools import islice
 from pathlib import Path
 
 from forge_core.permissions.path_info import locate
-from forge_core.permissions.programs.catalog import ARCHIVERS, FD_RUNNERS, FIND_RUNNERS
-from forge_core.permissions.read_only.commands import folders_before
+from forge_core.permissions.programs.program_catalog import ARCHIVERS, FD_RUNNERS, FIND_RUNNERS
+from forge_core.permissions.read_only.read_only_commands import folders_before
 from forge_core.permissions.read_only.word_paths import paths_in
 from forge_core.permissions.rules.rule import Rule, denies_paths
+from forge_core.permissions.shell.shell_words import Word
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand
-from forge_core.permissions.shell.words import Word
 
 _MAX_FILES = 1_000
 """Of a glob or a folder so many are looked at; more of them may hold any file."""

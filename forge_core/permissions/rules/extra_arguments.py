@@ -12,18 +12,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from forge_core.permissions.path_info import is_secret, locate
-from forge_core.permissions.programs.catalog import (
+from forge_core.permissions.programs.git_command_line import RUNS_GPG
+from forge_core.permissions.programs.program_catalog import (
     HARMLESS_TO_ALL,
     LONG_OPTIONS_WITH_ONE_DASH,
     ONLY_INSIDE,
     RISKY_OPTIONS,
     RUNNING_WORDS,
 )
-from forge_core.permissions.programs.git import RUNS_GPG
 from forge_core.permissions.programs.runners import runner_of
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.read_only.word_paths import names_secret, paths_in
-from forge_core.permissions.shell.words import Word
+from forge_core.permissions.shell.shell_words import Word
 
 _RUNS_OR_WRITES = table(
     "--output --output-file --output-dir --output-directory --exec --exec-batch --ext-diff --textconv"

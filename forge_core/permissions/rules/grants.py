@@ -11,7 +11,7 @@ from pathlib import Path
 
 from forge_core.errors import ConfigError
 from forge_core.permissions.path_info import PathInfo
-from forge_core.permissions.programs.catalog import GRANTABLE
+from forge_core.permissions.programs.program_catalog import GRANTABLE
 from forge_core.permissions.programs.runners import runner_of
 from forge_core.permissions.rules.command_rules import covers, prefix_of
 from forge_core.permissions.rules.extra_arguments import is_harmless

@@ -24,7 +24,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 from forge_core.config.project_state import ABSENT, Scripts
-from forge_core.permissions.programs.catalog import (
+from forge_core.permissions.programs.program_catalog import (
     CHECKERS,
     DECLARERS,
     FEEDERS,
@@ -35,11 +35,11 @@ from forge_core.permissions.programs.catalog import (
     SHELLS,
     WITH_SHORT_CONFIG_OPTIONS,
 )
-from forge_core.permissions.read_only.commands import folders_before, may_change_folder
+from forge_core.permissions.read_only.read_only_commands import folders_before, may_change_folder
 from forge_core.permissions.read_only.word_paths import paths_in
 from forge_core.permissions.rules.program_names import may_rename_programs, searched_folders
+from forge_core.permissions.shell.shell_words import Word
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
-from forge_core.permissions.shell.words import Word
 
 MAX_LINE = 8_000
 """Characters of a line that can be allowed for good."""

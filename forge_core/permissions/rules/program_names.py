@@ -9,10 +9,15 @@ from functools import lru_cache
 from pathlib import Path
 
 from forge_core.permissions.path_info import real_path
-from forge_core.permissions.programs.catalog import DECLARERS, FILE_NAMERS, MULTICALL
-from forge_core.permissions.programs.git import OWN_SUBCOMMANDS, REMOTE_WRITERS, option_values, subcommand
+from forge_core.permissions.programs.git_command_line import (
+    OWN_SUBCOMMANDS,
+    REMOTE_WRITERS,
+    option_values,
+    subcommand,
+)
 from forge_core.permissions.programs.git_config import aliases_in
-from forge_core.permissions.read_only.commands import folders_before
+from forge_core.permissions.programs.program_catalog import DECLARERS, FILE_NAMERS, MULTICALL
+from forge_core.permissions.read_only.read_only_commands import folders_before
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand
 
 _STEERS_GIT = re.compile(r"(?:GIT_|HOME=|XDG_CONFIG_HOME=)")

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from forge_core.permissions.sandbox.sandbox import Launch as Launch
     from forge_core.permissions.sandbox.sandbox import Sandbox as Sandbox
     from forge_core.permissions.sandbox.sandbox import clear_leftovers as clear_leftovers
-    from forge_core.permissions.sandbox.state import SandboxKind as SandboxKind
-    from forge_core.permissions.sandbox.state import SandboxState as SandboxState
+    from forge_core.permissions.sandbox.sandbox_state import SandboxKind as SandboxKind
+    from forge_core.permissions.sandbox.sandbox_state import SandboxState as SandboxState
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
@@ -20,8 +20,8 @@ __getattr__, __dir__ = lazy_exports(
         "Launch": "forge_core.permissions.sandbox.sandbox",
         "MountedPaths": "forge_core.permissions.sandbox.placeholders",
         "Sandbox": "forge_core.permissions.sandbox.sandbox",
-        "SandboxKind": "forge_core.permissions.sandbox.state",
-        "SandboxState": "forge_core.permissions.sandbox.state",
+        "SandboxKind": "forge_core.permissions.sandbox.sandbox_state",
+        "SandboxState": "forge_core.permissions.sandbox.sandbox_state",
         "clear_leftovers": "forge_core.permissions.sandbox.sandbox",
         "probe": "forge_core.permissions.sandbox.probing",
         "probe_now": "forge_core.permissions.sandbox.probing",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.sandbox.path_checks import is_folder, is_there
-from forge_core.permissions.sandbox.state import SandboxState
+from forge_core.permissions.sandbox.sandbox_state import SandboxState
 
 _NAMESPACES = (
     "--die-with-parent",

@@ -21,8 +21,8 @@ from forge_core.permissions.sandbox import seatbelt
 from forge_core.permissions.sandbox.bubblewrap import find_bwrap
 from forge_core.permissions.sandbox.path_checks import is_folder, is_there
 from forge_core.permissions.sandbox.sandbox import Sandbox
+from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxSetting, SandboxState
 from forge_core.permissions.sandbox.seccomp import machine
-from forge_core.permissions.sandbox.state import SandboxKind, SandboxSetting, SandboxState
 
 _TIMEOUT_S = 5.0
 """A run takes about 30 ms; this is for a bwrap that hangs."""

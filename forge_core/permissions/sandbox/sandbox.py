@@ -16,11 +16,11 @@ from pathlib import Path
 from forge_core.errors import WorkspaceError
 from forge_core.permissions.sandbox.bubblewrap import options
 from forge_core.permissions.sandbox.hidden import home_folders, listening_sockets, secrets_outside
-from forge_core.permissions.sandbox.layout import Masks, Scene, environment_inside, mounts
+from forge_core.permissions.sandbox.mount_layout import LayoutInputs, Masks, environment_inside, mounts
 from forge_core.permissions.sandbox.path_checks import is_there, open_anchored
 from forge_core.permissions.sandbox.placeholders import MountedPaths, Placeholders
 from forge_core.permissions.sandbox.protected import protection
-from forge_core.permissions.sandbox.state import SandboxKind, SandboxState
+from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from forge_core.permissions.sandbox.survey import Survey, tracked_secrets
 
 _PATIENCE_S = 1.0
@@ -159,7 +159,7 @@ class Sandbox:
         stack.enter_context(self._counted())
         sync = self._placeholders.join()
         stack.callback(os.close, sync)
-        scene = self._scene(Path(os.path.realpath(folder)), environment, read_only=read_only)
+        inputs = self._layout_inputs(Path(os.path.realpath(folder)), environment, read_only=read_only)
         can_scope = network and landlock_abi() >= SCOPE_ABI and not _is_setuid(self.state.program)
         program = seccomp_filter(platform.machine(), local_pairs_only=network and not can_scope)
         filter_fd = None if program is None else self._memory(stack, "seccomp", program)
@@ -173,18 +173,20 @@ class Sandbox:
             return [f"{how}-fd", str(anchors[-1]), str(path)]
 
         settings = options(
-            self.state, mounts(scene, hold), scene.folder, network=network, seccomp=filter_fd, sync=sync
+            self.state, mounts(inputs, hold), inputs.folder, network=network, seccomp=filter_fd, sync=sync
         )
         settings_fd = self._memory(stack, "options", settings)
         command: tuple[str, ...] = (self.state.program, "--args", str(settings_fd), "--", *argv)
         if can_scope:
             command = without_abstract_sockets(command)
         passed = [one for one in (sync, filter_fd, settings_fd, *anchors) if one is not None]
-        return Launch(command, environment_inside(scene), tuple(passed))
+        return Launch(command, environment_inside(inputs), tuple(passed))
 
-    def _scene(self, folder: Path, environment: Mapping[str, str], *, read_only: bool) -> Scene:
+    def _layout_inputs(
+        self, folder: Path, environment: Mapping[str, str], *, read_only: bool
+    ) -> LayoutInputs:
         homes = home_folders(environment)
-        found = self._survey.look()
+        found = self._survey.scan()
         tracked = self._tracked_among(found.secrets)
         kept = [path for path in found.secrets if not tracked.get(path)]
         with self._placeholders.mounted.settled():
@@ -192,7 +194,7 @@ class Sandbox:
             others = (*held.pinned, *held.read_only, *kept)
             standing = self._placeholders.put_up({} if read_only else held.missing, others)
         noted = [path for path in kept if path.name.startswith(".") and path not in tracked]
-        return Scene(
+        return LayoutInputs(
             self._root,
             folder,
             homes,
@@ -241,11 +243,11 @@ class Sandbox:
     def _seated(
         self, argv: Sequence[str], environment: Mapping[str, str], *, network: bool, read_only: bool
     ) -> Launch:
-        from forge_core.permissions.sandbox.layout import HOST_SOCKETS
+        from forge_core.permissions.sandbox.mount_layout import HOST_SOCKETS
         from forge_core.permissions.sandbox.seatbelt import SECRETS_AT_HOME, Bounds, confined
 
         homes = home_folders(environment)
-        found = self._survey.look()
+        found = self._survey.scan()
         held = protection(self._root, found.repositories, homes)
         tracked = self._tracked_among(found.secrets)
         temporary = self._own_temporary()

@@ -62,7 +62,7 @@ class Survey:
         self._root = root
         self._known: dict[str, _Folder] = {}
 
-    def look(self) -> SurveyResult:
+    def scan(self) -> SurveyResult:
         """Go level by level and never into a folder through a link."""
         found = SurveyResult()
         known: dict[str, _Folder] = {}

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 
-from forge_core.permissions.programs.catalog import FEEDERS, RUNS_INPUT
+from forge_core.permissions.programs.program_catalog import FEEDERS, RUNS_INPUT
 from forge_core.permissions.shell.parser import MAX_NODES
+from forge_core.permissions.shell.shell_words import Pieces, Word, ansi_c, in_double_quotes, plain, readings
 from forge_core.permissions.shell.tree import BareCommand, Tree, read_tree
-from forge_core.permissions.shell.words import Pieces, Word, ansi_c, in_double_quotes, plain, readings
 from forge_core.permissions.shell.wrappers import Unwrapped, literals, unwrap
 
 _MAX_DEPTH = 6

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.shell.parser import MAX_NODES, REDIRECTS, SUBEXPRESSIONS, WORDS, parsed
-from forge_core.permissions.shell.words import (
+from forge_core.permissions.shell.shell_words import (
     QUOTED_NOTHING,
     Hole,
     Piece,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 
-from forge_core.permissions.programs.catalog import (
+from forge_core.permissions.programs.program_catalog import (
     FD_RUNNERS,
     FIND_RUNNERS,
     INPUT_FEEDERS,
@@ -18,7 +18,7 @@ from forge_core.permissions.programs.catalog import (
     WRAPPERS,
     Wrapper,
 )
-from forge_core.permissions.shell.words import Word
+from forge_core.permissions.shell.shell_words import Word
 
 _LOADER = re.compile(r"ld-linux.*|ld-musl.*|ld\.so.*|ld64\.so.*")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)

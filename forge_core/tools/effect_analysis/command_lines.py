@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
-from forge_core.permissions.programs.catalog import FEEDERS, HARMLESS_WRAPPERS, SCRIPT_RUNNERS
+from forge_core.permissions.programs.program_catalog import FEEDERS, HARMLESS_WRAPPERS, SCRIPT_RUNNERS
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.shell.syntax import SimpleCommand, read_line
 from forge_core.tools.effect_analysis.claim_builder import ClaimBuilder, has_glob

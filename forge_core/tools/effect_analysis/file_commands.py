@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from forge_core.permissions.programs.git import option_values, subcommand
+from forge_core.permissions.programs.git_command_line import option_values, subcommand
 from forge_core.permissions.shell.syntax import SimpleCommand
 from forge_core.tools.effect_analysis.claim_builder import ClaimBuilder, has_glob
 from forge_core.tools.effect_analysis.command_words import operands, sed_words

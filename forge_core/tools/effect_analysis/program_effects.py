@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from forge_core.permissions.programs.catalog import DECLARERS, GLUE
-from forge_core.permissions.programs.catalog import READERS as READ_ONLY_PROGRAMS
+from forge_core.permissions.programs.program_catalog import DECLARERS, GLUE
+from forge_core.permissions.programs.program_catalog import READERS as READ_ONLY_PROGRAMS
 from forge_core.permissions.programs.word_sets import table
 from forge_core.undo.expected_effects import FileEffect
 

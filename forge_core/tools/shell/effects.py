@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from forge_core.permissions.read_only.commands import is_read_only
+from forge_core.permissions.read_only.read_only_commands import is_read_only
 from forge_core.tools.base import ExecutionContext
 from forge_core.tools.editing.text import sha256
 from forge_core.tools.effect_analysis.command_lines import expected_effects

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from forge_core.permissions.path_info import is_secret
 from forge_core.permissions.programs.argument_spec import ArgumentSpec
-from forge_core.permissions.shell.words import Word
+from forge_core.permissions.shell.shell_words import Word
 
 _KINDS = {
     "N": re.compile(r"[-+]?\d{1,12}[a-zA-Z]{0,3}"),

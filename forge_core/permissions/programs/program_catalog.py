@@ -1,8 +1,8 @@
 """What Forge knows about each program, in one record for the parser, the guard, the rules and plain reading.
 
 To teach Forge a program, add or extend its record. The tables below the records are made from them, one for
-each question; nothing else names programs, apart from what only one program has (git in `git.py`, the
-expressions of find and test where they are read).
+each question; nothing else names programs, apart from what only one program has (git in
+`git_command_line.py`, the expressions of find and test where they are read).
 """
 
 from __future__ import annotations

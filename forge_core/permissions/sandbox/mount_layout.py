@@ -1,4 +1,4 @@
-"""What a sandboxed command sees of the file system, in the order in which bubblewrap lays it: later wins."""
+"""The mounts that a sandboxed command sees, in the order of bubblewrap's arguments: later ones win."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.sandbox.path_checks import is_folder, is_own_folder, is_there
 from forge_core.permissions.sandbox.protected import Protection
 
-VEILS = ("/tmp", "/var/tmp", "/run", "/var/run", "/mnt/wslg")
+PRIVATE_FOLDERS = ("/tmp", "/var/tmp", "/run", "/var/run", "/mnt/wslg")
 """Replaced by empty private folders: other programs' temporary files, and the sockets of every service."""
 _SHOWN_THROUGH = (
     "/run/current-system",
@@ -53,7 +53,7 @@ class Masks:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class LayoutInputs:
     """Everything the layout depends on; all paths are real ones."""
 
     root: Path
@@ -72,39 +72,39 @@ class Scene:
         return sorted({self.root, *self.extra_writable, *self.protection.writable}, key=_depth)
 
 
-def mounts(scene: Scene, hold: Callable[[str, Path], list[str]]) -> list[str]:
+def mounts(inputs: LayoutInputs, hold: Callable[[str, Path], list[str]]) -> list[str]:
     """Return the arguments for bubblewrap that build the view upon a read-only root with its own /dev and
     /proc.
 
     `hold` gives those for what lies where commands may write: it gets "--bind" or "--ro-bind" and the path.
     """
-    writable = scene.writable
-    veils = [Path(one) for one in VEILS if is_own_folder(Path(one))]
+    writable = inputs.writable
+    private = [Path(one) for one in PRIVATE_FOLDERS if is_own_folder(Path(one))]
     arguments: list[str] = []
-    for veil in veils:
-        arguments += ["--tmpfs", str(veil)]
-    covered = [*veils, Path("/dev")]
-    for path in _shown_again(scene, covered):
+    for folder in private:
+        arguments += ["--tmpfs", str(folder)]
+    covered = [*private, Path("/dev")]
+    for path in _shown_again(inputs, covered):
         arguments += ["--ro-bind", str(path), str(path)]
     inside: list[str] = []
-    for path, part in [*_caches(scene.homes), *_hidden(scene, covered)]:
+    for path, part in [*_caches(inputs.homes), *_hidden(inputs, covered)]:
         (inside if _is_in_any(path, writable) else arguments).extend(part)
-    how = "--ro-bind" if scene.is_read_only else "--bind"
+    how = "--ro-bind" if inputs.is_read_only else "--bind"
     for path in writable:
         arguments += [how, str(path), str(path)]
-    held = [(path, how) for path in scene.protection.pinned]
-    held += [(path, "--ro-bind") for path in (*scene.protection.read_only, *scene.standing)]
+    held = [(path, how) for path in inputs.protection.pinned]
+    held += [(path, "--ro-bind") for path in (*inputs.protection.read_only, *inputs.standing)]
     for path, how in sorted(dict.fromkeys(held), key=lambda one: (_depth(one[0]), str(one[0]), one[1])):
         arguments += hold(how, path)
     return arguments + inside
 
 
-def environment_inside(scene: Scene) -> dict[str, str]:
+def environment_inside(inputs: LayoutInputs) -> dict[str, str]:
     """Return the variables of the command, with temporary and cache folders that it can write to, and
     without those that lead to sockets of the host."""
-    inside = {name: value for name, value in scene.environment.items() if name not in HOST_SOCKETS}
+    inside = {name: value for name, value in inputs.environment.items() if name not in HOST_SOCKETS}
     for name in ("TMPDIR", "TMP", "TEMP"):
-        if name in inside and not _is_in_any(Path(os.path.realpath(inside[name])), scene.writable):
+        if name in inside and not _is_in_any(Path(os.path.realpath(inside[name])), inputs.writable):
             inside[name] = "/tmp"
     home = Path(os.path.realpath(inside.get("HOME", "/")))
     if not is_folder(home / ".cache"):
@@ -112,27 +112,29 @@ def environment_inside(scene: Scene) -> dict[str, str]:
     if not is_folder(home / ".npm"):
         inside.setdefault("npm_config_cache", "/tmp/.npm")
     if "PWD" in inside:
-        inside["PWD"] = str(scene.folder)
+        inside["PWD"] = str(inputs.folder)
     return inside
 
 
-def _shown_again(scene: Scene, veils: Sequence[Path]) -> list[Path]:
-    """Return what lies under a veil and is needed all the same, read-only: the home, the folder the
+def _shown_again(inputs: LayoutInputs, private: Sequence[Path]) -> list[Path]:
+    """Return what a private folder covers and is needed nevertheless, read-only: the home, the folder the
     command starts in, the programs on PATH, the active virtual environment, name resolution."""
-    wanted = [*scene.homes, scene.folder]
-    named = [scene.environment.get("VIRTUAL_ENV", ""), *scene.environment.get("PATH", "").split(os.pathsep)]
+    wanted = [*inputs.homes, inputs.folder]
+    named = [inputs.environment.get("VIRTUAL_ENV", ""), *inputs.environment.get("PATH", "").split(os.pathsep)]
     wanted += [_real(one) for one in named if one.startswith("/")]
     wanted += [Path(one) for one in _SHOWN_THROUGH]
     wanted += [Path(os.path.realpath(one)) for one in _RESOLVER]
-    veiled = {one for one in wanted if _is_in_any(one, veils) and not _is_in_any(one, scene.writable)}
-    return sorted((one for one in veiled if one not in veils and is_there(one)), key=_depth)
+    covered_paths = {
+        one for one in wanted if _is_in_any(one, private) and not _is_in_any(one, inputs.writable)
+    }
+    return sorted((one for one in covered_paths if one not in private and is_there(one)), key=_depth)
 
 
-def _hidden(scene: Scene, veils: Sequence[Path]) -> Iterable[tuple[Path, list[str]]]:
-    masks = scene.masks
-    reachable = [*scene.homes, scene.folder, *scene.writable]
+def _hidden(inputs: LayoutInputs, private: Sequence[Path]) -> Iterable[tuple[Path, list[str]]]:
+    masks = inputs.masks
+    reachable = [*inputs.homes, inputs.folder, *inputs.writable]
     for path in masks.hidden:
-        if _is_in_any(path, veils) and not _is_in_any(path, reachable):
+        if _is_in_any(path, private) and not _is_in_any(path, reachable):
             continue
         if is_folder(path):
             yield path, ["--perms", "0555", "--tmpfs", str(path)]

@@ -12,16 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from forge_core.permissions.path_info import locate, real_path
-from forge_core.permissions.programs.catalog import (
-    GLUE,
-    HARMLESS_WRAPPERS,
-    LISTINGS,
-    PRINTERS,
-    READERS,
-    SEARCHES,
-    VERSIONS,
-)
-from forge_core.permissions.programs.git import (
+from forge_core.permissions.programs.git_command_line import (
     CHANGING,
     LISTING_OPTIONS,
     PATHLESS,
@@ -30,11 +21,20 @@ from forge_core.permissions.programs.git import (
     option_values,
 )
 from forge_core.permissions.programs.git_config import running_setting
+from forge_core.permissions.programs.program_catalog import (
+    GLUE,
+    HARMLESS_WRAPPERS,
+    LISTINGS,
+    PRINTERS,
+    READERS,
+    SEARCHES,
+    VERSIONS,
+)
 from forge_core.permissions.programs.word_sets import table
-from forge_core.permissions.read_only.arguments import ParsedArguments, parse_arguments
+from forge_core.permissions.read_only.argument_matching import ParsedArguments, parse_arguments
 from forge_core.permissions.read_only.word_paths import glob_stays, holds_secret, paths_in
+from forge_core.permissions.shell.shell_words import Word
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
-from forge_core.permissions.shell.words import Word
 
 _WRAPPED = re.compile(
     r"(?:(?:!|command|time(?: -p)?|nice(?: -n ?-?\d+| --adjustment=-?\d+| -\d+)?"
