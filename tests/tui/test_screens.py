@@ -54,8 +54,8 @@ async def test_help_scrolls_where_it_does_not_fit(config: ForgeConfig) -> None:
         await pilot.press("f1")
         await until(pilot, lambda: "Commands" in shown(app))
         assert "When Forge asks" not in shown(app)
-        await press_until(pilot, "pagedown", lambda: "Scroll what is asked about" in shown(app))
-        assert "Scroll what is asked about" in shown(app)
+        await press_until(pilot, "pagedown", lambda: "Scroll the request" in shown(app))
+        assert "Scroll the request" in shown(app)
 
 
 async def open_palette(app: ChatApp, pilot) -> None:  # type: ignore[no-untyped-def]
