@@ -164,7 +164,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         from forge_tui.terminal import clipboard
 
         route = await clipboard.copy(text, self._environment.clipboard(), self._write)
-        note, is_long = clipboard.told(text, route)
+        note, is_long = clipboard.copy_note(text, route)
         self.chat.activity.note(note, 6.0 if is_long else NOTE_S)
 
     async def on_block_view_selection_made(self) -> None:

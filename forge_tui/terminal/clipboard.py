@@ -1,7 +1,8 @@
-"""How text gets into the clipboard of the person's own machine, and what they are told about it.
+"""Copying text to the clipboard of the user's machine.
 
-Here a program does it; over SSH only the terminal can (OSC 52), and whether it did is not known: many
-terminals refuse, cut long texts off or have it switched off, and tmux and screen stand between.
+On the local machine a program copies. Over SSH only the terminal can (OSC 52), and it does not report whether
+it did: many terminals refuse, truncate long texts or have it disabled, and tmux and screen filter the
+sequence.
 """
 
 from __future__ import annotations
@@ -16,35 +17,35 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Which: TypeAlias = Callable[[str], str | None]
-"""A program's path by its name, as `shutil.which` gives it."""
+"""Returns the path of a program, as `shutil.which` does."""
 
 TIMEOUT_S = 2.0
 SAFE_BYTES = 74_000
-"""Longer texts are more than some terminals take: xterm's buffer holds 100 KB of base64."""
+"""Some terminals accept no more: the buffer of xterm holds 100 KB of base64."""
 _SCREEN_PIECE = 76
-"""Characters of base64 per control string: GNU screen cuts long ones off."""
+"""Characters of base64 per control string: GNU screen truncates long ones."""
 _OBEDIENT = ("xterm-kitty", "xterm-ghostty", "foot", "alacritty", "wezterm", "contour", "rio")
-"""Values of TERM whose terminals take a clipboard text unless told otherwise."""
+"""Values of TERM whose terminals accept clipboard text by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The way to the clipboard."""
+    """A way to reach the clipboard."""
 
     kind: Literal["tool", "tmux", "screen", "terminal", "none"]
     command: tuple[str, ...] = ()
     """A program that reads the text from its standard input."""
     primary: tuple[str, ...] = ()
-    """The same for what the middle mouse button pastes; empty where there is no such thing."""
+    """The same for the primary selection, which the middle button pastes; empty if there is none."""
     encoding: str = "utf-8"
     is_obeyed: bool = False
-    """Whether the terminal is known to take it."""
+    """Whether the terminal is known to accept the text."""
 
 
 def find_route(
     environment: Mapping[str, str], which: Which = shutil.which, system: str = sys.platform
 ) -> Route:
-    """The best way there is; over SSH never a program, since its clipboard would be the other machine's."""
+    """Return the best route; over SSH never a program, whose clipboard would be the remote machine's."""
     is_remote = any(environment.get(name) for name in ("SSH_TTY", "SSH_CONNECTION", "SSH_CLIENT"))
     if not is_remote and (tool := _tool(environment, which, system)) is not None:
         return tool
@@ -77,11 +78,13 @@ def _tool(environment: Mapping[str, str], which: Which, system: str) -> Route | 
 
 def _absolute(which: Which, name: str) -> str | None:
     path = which(name)
-    return path if path is not None and path.startswith("/") else None  # never one of the folder's own
+    return (
+        path if path is not None and path.startswith("/") else None
+    )  # never a program of the current folder
 
 
 def sequence(text: str, kind: str) -> str:
-    """The control sequence that asks the terminal to take `text`, also from inside tmux or screen."""
+    """Return the control sequence that makes the terminal copy `text`, also from inside tmux or screen."""
     encoded = base64.b64encode(text.encode("utf-8", "replace")).decode("ascii")
     if kind == "screen":
         pieces = (encoded[at : at + _SCREEN_PIECE] for at in range(0, max(1, len(encoded)), _SCREEN_PIECE))
@@ -91,8 +94,10 @@ def sequence(text: str, kind: str) -> str:
 
 
 async def run(command: Sequence[str], data: bytes) -> bool:
-    """Feeds `data` to a program; whether it ended well in time. One that goes on, as xclip does to hold the
-    text, has ended for us."""
+    """Pass `data` to a program; return whether it exited with 0 in time.
+
+    A process that it leaves behind, as xclip does to hold the text, does not count.
+    """
     try:
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -109,7 +114,7 @@ async def run(command: Sequence[str], data: bytes) -> bool:
     except (TimeoutError, OSError):
         return False
     finally:
-        if process.returncode is None:  # too slow, or something else is to be copied by now
+        if process.returncode is None:  # too slow, or cancelled by the next copy
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
@@ -117,7 +122,7 @@ async def run(command: Sequence[str], data: bytes) -> bool:
 
 
 async def copy(text: str, route: Route, write: Callable[[str], None]) -> Route:
-    """Puts `text` into the clipboard; gives the way that it took. `write` writes to the terminal."""
+    """Copy `text` and return the route that was used. `write` writes to the terminal."""
     if route.command and await run(route.command, text.encode(route.encoding, "replace")):
         return route
     if route.kind == "tool":
@@ -128,19 +133,19 @@ async def copy(text: str, route: Route, write: Callable[[str], None]) -> Route:
 
 
 async def copy_primary(text: str, route: Route) -> bool:
-    """Puts `text` where the middle mouse button pastes from; whether there is such a place."""
+    """Copy `text` to the primary selection; return whether there is one."""
     return bool(route.primary) and await run(route.primary, text.encode("utf-8", "replace"))
 
 
-def told(text: str, route: Route) -> tuple[str, bool]:
-    """What the person is told after `copy` gave `route`, and whether it is more than a word of success."""
+def copy_note(text: str, route: Route) -> tuple[str, bool]:
+    """Return the note about a copy by `route`, and whether it says more than that it succeeded."""
     count = f"{len(text):,} character{'s'[: len(text) != 1]}"
     if route.kind == "none":
         return "Not copied: this terminal has no clipboard. F9, then select with the mouse", True
     if route.kind == "tool":
         return f"Copied {count}", False
     if len(text.encode("utf-8", "replace")) > SAFE_BYTES and route.kind != "tmux":
-        return f"Sent {count} to the terminal; many take no more than {SAFE_BYTES:,}", True
+        return f"Sent {count} to the terminal; many accept no more than {SAFE_BYTES:,}", True
     if route.kind == "tmux" and route.command:
         return f"Copied {count} to tmux, and through it to the terminal", False
     if route.is_obeyed:

@@ -1,11 +1,11 @@
-"""How many colours the terminal shows, and which of them stand in for a theme's. Standard library only.
+"""The colour depth of the terminal, and a theme in fewer colours than it has. Standard library only.
 
-Rich picks the nearest colour for each one alone: of 16, every dark ground becomes black, and text can vanish
-on its background. Here text and background are chosen together, and by what a colour is for.
+Rich picks the nearest colour for each one alone: of 16, every dark background becomes black, and text can
+vanish on it. Here text and background are chosen together, and by what a colour is for.
 
-Of 256 colours only the upper 240 are used: the first 16 are each person's own. What the 16 look like is
-therefore guessed from three common palettes, and a text must be readable in all of them.
-Contrast as WCAG 2.2 defines it; distance in OKLab (Björn Ottosson, 2020).
+Of 256 colours only the upper 240 are used: users change the first 16. How those 16 look is therefore taken
+from three common palettes, and text must be readable in all of them. Contrast as WCAG 2.2 defines it;
+distance in OKLab (Björn Ottosson, 2020).
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import TypeAlias
 Rgb: TypeAlias = tuple[int, int, int]
 
 READABLE = 4.5
-"""The contrast that text keeps, where the theme has as much."""
+"""The contrast that text keeps, if the theme has as much."""
 READABLE_IN_16 = 3.9
-"""The same in 16 colours, where grey on white and blue on black come to no more."""
+"""The same in 16 colours, where grey on white and blue on black reach no more."""
 _TINT = 0.03
-"""Chroma from which a colour is no grey."""
+"""Chroma from which a colour is not a grey."""
 _SAME_HUE, _LIKE_HUE = 0.55, 0.9
 """Radians."""
 _LOUD = 1.28
-"""A background with that contrast to the ground is no mere shade: it marks something."""
+"""A background with this contrast to the theme's background marks something."""
 _DIFFS = ("added", "removed")
 _QUIET_TEXT = ("forge-muted", "forge-faint", "syntax-comment")
 
@@ -57,10 +57,10 @@ _PALETTE_256: tuple[Rgb, ...] = (
 
 
 class Depth(IntEnum):
-    """What a terminal can show."""
+    """The number of colours that a terminal can show."""
 
     NONE = 0
-    """The person wants no colour: bold, dim, underline and reverse remain."""
+    """The user wants no colour: bold, dim, underline and reverse remain."""
     SIXTEEN = 16
     EIGHT_BIT = 256
     TRUE = 1 << 24
@@ -70,8 +70,10 @@ _FORCED = {"0": Depth.NONE, "false": Depth.NONE, "1": Depth.SIXTEEN, "2": Depth.
 
 
 def detect(environ: Mapping[str, str]) -> Depth:
-    """What the environment says of the terminal: NO_COLOR (no-color.org: not empty) before FORCE_COLOR
-    (0 to 3, as Node has it) before COLORTERM before TERM."""
+    """Return the depth that the environment indicates.
+
+    In this order: NO_COLOR (no-color.org: if not empty), FORCE_COLOR (0 to 3, as in Node), COLORTERM, TERM.
+    """
     if environ.get("NO_COLOR"):
         return Depth.NONE
     forced = _FORCED.get(environ.get("FORCE_COLOR", "").lower())
@@ -79,7 +81,7 @@ def detect(environ: Mapping[str, str]) -> Depth:
         return forced
     term = environ.get("TERM", "").lower()
     if environ.get("STY") or (term.split("-")[0] == "screen" and not environ.get("TMUX")):
-        # GNU screen 4 takes a true colour for a row of other attributes; COLORTERM is the outer terminal's.
+        # GNU screen 4 reads a true colour as several other attributes; COLORTERM is the outer terminal's.
         return Depth.EIGHT_BIT
     if environ.get("COLORTERM", "").lower() in ("truecolor", "24bit"):
         return Depth.TRUE
@@ -89,22 +91,22 @@ def detect(environ: Mapping[str, str]) -> Depth:
 
 
 def contrast(one: Rgb, other: Rgb) -> float:
-    """1 to 21."""
+    """Return the contrast ratio, 1 to 21."""
     light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
 
 def contrast_of(one: int, other: int, depth: Depth) -> float:
-    """The contrast of two colours of a palette, by number; of 16, in the worst of the common palettes."""
+    """Return the contrast of two colours of a palette; of 16, in the worst of the common palettes."""
     if depth is Depth.SIXTEEN:
         return min(contrast(palette[one], palette[other]) for palette in _PALETTES_16)
     return contrast(_PALETTE_256[one], _PALETTE_256[other])
 
 
 def nearest(colour: Rgb, depth: Depth, is_fit: Callable[[int], bool] = lambda _: True) -> int:
-    """The number of the colour most like `colour` among those that fit; black or white where none does."""
+    """Return the number of the most similar colour that is fit; black or white if none is."""
     numbers = [number for number in _numbers(depth) if is_fit(number)]
-    if depth is Depth.SIXTEEN:  # a grey stays a grey and a green a green, where one fits
+    if depth is Depth.SIXTEEN:  # keep greys grey and hues similar, if one is fit
         greys = [number for number in numbers if not is_tint(_PALETTE_256[number])]
         numbers = [number for number in numbers if _is_like(colour, number)] or greys or numbers
     hues_count = depth is Depth.SIXTEEN and is_tint(colour)
@@ -117,13 +119,13 @@ def nearest(colour: Rgb, depth: Depth, is_fit: Callable[[int], bool] = lambda _:
 
 
 def is_tint(colour: Rgb) -> bool:
-    """Whether it is no grey."""
+    """Return whether the colour is not a grey."""
     _, a, b = _lab(colour)
     return a * a + b * b > _TINT * _TINT
 
 
 def nearest_tint(colour: Rgb, depth: Depth, taken: Sequence[int]) -> int:
-    """The nearest colour of about the same hue that is no grey and not `taken`."""
+    """Return the nearest colour of a similar hue that is not a grey and not in `taken`."""
 
     def is_fit(number: int) -> bool:
         other = _PALETTE_256[number]
@@ -140,12 +142,12 @@ def _is_like(colour: Rgb, number: int) -> bool:
 
 
 def ground(colour: Rgb, depth: Depth) -> int:
-    """What stands for a theme's background: of 16 colours plain black or white."""
+    """Return the colour for a theme's background: of 16, black or white."""
     return _extreme(colour, depth) if depth is Depth.SIXTEEN else nearest(colour, depth)
 
 
 def parse_rgb(text: str | None) -> Rgb | None:
-    """The channels of "#rrggbb", or None."""
+    """Return the channels of "#rrggbb", or None."""
     if text is None or len(text) != 7 or not text.startswith("#"):
         return None
     try:
@@ -155,7 +157,7 @@ def parse_rgb(text: str | None) -> Rgb | None:
 
 
 def codes(number: int, depth: Depth, *, is_background: bool) -> str:
-    """The SGR parameters that choose a colour of the palette."""
+    """Return the SGR parameters that select a colour of the palette."""
     if depth is Depth.SIXTEEN:
         return str((30 if number < 8 else 82) + number + 10 * is_background)
     return f"{48 if is_background else 38};5;{number}"
@@ -199,17 +201,17 @@ def _distance(one: Rgb, other: Rgb) -> float:
 
 
 def _hues_apart(one: Rgb, other: Rgb) -> float:
-    """Radians, 0 to π."""
+    """Return the difference of the hues in radians, 0 to π."""
     hues = [atan2(b, a) for _, a, b in (_lab(one), _lab(other))]
     apart = abs(hues[0] - hues[1])
     return min(apart, tau - apart)
 
 
 class Palette:
-    """The sequences for colours, in one theme at one depth."""
+    """The control sequences for the colours of a theme at one depth."""
 
     def __init__(self, depth: Depth, variables: Mapping[str, str]) -> None:
-        """`variables`: the theme's, by name; those that are not "#rrggbb" do not count."""
+        """`variables` are the theme's, by name; those that are not "#rrggbb" are ignored."""
         self._depth = depth
         self._named = {name: rgb for name, text in variables.items() if (rgb := parse_rgb(text))}
         self._back = self._named.get("background", (0, 0, 0))
@@ -220,7 +222,7 @@ class Palette:
         self._quiet = {self._named[name] for name in _QUIET_TEXT if name in self._named}
 
     def parameters(self, text: Rgb | None, background: Rgb | None, attributes: Sequence[str] = ()) -> str:
-        """The parameters between ESC [ and m, after those of bold and its kin; None leaves a colour out."""
+        """Return the parameters between ESC [ and m: the attributes, then the colours that are not None."""
         sgr = list(attributes)
         if self._depth is Depth.NONE:
             return ";".join(sgr + self._without_colour(text, background, sgr))
@@ -236,12 +238,12 @@ class Palette:
         return ";".join(sgr)
 
     def pair(self, text: Rgb, background: Rgb) -> tuple[int, int]:
-        """The numbers of the colours that stand for `text` on `background`."""
+        """Return the numbers of the colours for `text` on `background`."""
         behind = self._background(background)
         if self._depth is Depth.SIXTEEN and behind == self._ground:
             text = self._named.get(f"diff-{self._sign_of(background, text)}", text)
             if not is_tint(text) and contrast(text, self._back) >= contrast(self._fore, self._back):
-                return (15 if self._ground == 0 else 0), behind  # which leaves a grey for what is muted
+                return (15 if self._ground == 0 else 0), behind  # leaves a grey for muted text
         most = READABLE_IN_16 if self._depth is Depth.SIXTEEN else READABLE
         needed = min(most, contrast(text, background))
         best = nearest(text, self._depth, lambda n: contrast_of(n, behind, self._depth) >= needed)
@@ -251,7 +253,10 @@ class Palette:
         return best, behind
 
     def _sign_of(self, background: Rgb, text: Rgb) -> str:
-        """Of 16 colours none is left for the ground of a changed line: its plain text tells what it is."""
+        """Return the sign of a changed line, or "".
+
+        Of 16 colours none is left for its background, so the colour of its text shows the sign.
+        """
         named = (sign for sign in _DIFFS if background == self._named.get(f"diff-{sign}-background"))
         return next(named, "") if text == self._fore else ""
 
@@ -276,7 +281,7 @@ class Palette:
         return nearest(colour, self._depth, is_apart)
 
     def _diff_backgrounds(self) -> dict[Rgb, int]:
-        """Colour → number for the lines and words that changed: never two alike, never a grey."""
+        """Map the backgrounds of changed lines and words to numbers: all different, none a grey."""
         marks: dict[Rgb, int] = {}
         for name in ("background", "strong"):
             for sign in _DIFFS:

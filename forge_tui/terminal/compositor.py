@@ -1,14 +1,13 @@
-"""Textual's compositor, asking only those widgets for their rows that can show in what is painted.
+"""A compositor that renders only the widgets that overlap the dirty regions.
 
-Textual's own asks every widget on the screen for all of its rows at every repaint, however small: the
-screen itself, the containers, the composer, the scroll bar. That was half the cost of a frame of an answer.
+Textual's own renders all rows of every visible widget at every repaint, however small: the screen itself, the
+containers, the composer, the scroll bar. That was half the cost of a frame of an answer.
 
-Relies on these of Textual 8.2.8's `Compositor`: `render_partial_update` copies and clears `_dirty_regions`;
-`_get_renders` is asked once per update and yields from the front to the back; `visible_widgets`, which is
-another object once anything has been laid out, and in the order from the front to the back. And on
-`Screen._compositor`, made in `Screen.__init__`, and `Screen._layout_required`. Beside what is painted an
-update holds pieces that not all layers were asked for: the output stage leaves them alone, which Textual's
-own output would not.
+Relies on these parts of Textual 8.2.8's `Compositor`: `render_partial_update` copies and clears
+`_dirty_regions`; `_get_renders` is called once per update and yields from front to back; `visible_widgets` is
+a new object after each layout, in the order from front to back. And on `Screen._compositor`, made in
+`Screen.__init__`, and `Screen._layout_required`. Outside the dirty regions an update contains pieces for
+which not all layers were rendered: `RowDiffOutput` ignores them, Textual's own output would not.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from forge_tui.terminal.output import RowDiffOutput
 
 
 class DirtyRegionScreen(Screen[ScreenResultType]):
-    """A screen that is painted by a `DirtyRegionCompositor`, where the output stage is on."""
+    """A screen with a `DirtyRegionCompositor`, if `RowDiffOutput` is enabled."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,11 +33,11 @@ class DirtyRegionScreen(Screen[ScreenResultType]):
             self._compositor = DirtyRegionCompositor()
 
     def paint_rows(self, widget: Widget, rows: Sequence[tuple[int, Strip]]) -> bool:
-        """Paints rows of a widget at once, past the compositor; False where that cannot be: something covers
-        it, a layout is due, or the output stage is off.
+        """Paint rows of a widget at once, bypassing the compositor.
 
-        A row has its place in the widget and begins at its left side. Nothing marks it as painted: the widget
-        must give the same to the compositor.
+        Return False if that is impossible: something covers the widget, a layout is due, or `RowDiffOutput`
+        is disabled. A row is its index in the widget and a strip that begins at the left edge. The compositor
+        does not learn of it: the widget must render the same rows for it.
         """
         app, compositor = self.app, self._compositor
         if (
@@ -73,12 +72,12 @@ def pass_over_outdated(event: events.Resize, screen: Screen[ScreenResultType]) -
 
 
 class DirtyRegionCompositor(Compositor):
-    """See above."""
+    """Renders what the dirty regions need."""
 
     def __init__(self) -> None:
         super().__init__()
         self._painted: list[Region] | None = None
-        """What a partial update is to paint."""
+        """The regions of the current partial update."""
         self._uncovered: tuple[object, Widget, int, Region | None] | None = None
         """The last answer of `uncovered`, with what it depends on."""
 
@@ -90,7 +89,7 @@ class DirtyRegionCompositor(Compositor):
             self._painted = None
 
     def uncovered(self, widget: Widget, width: int) -> Region | None:
-        """Where a widget is on the screen, if nothing cuts it nor covers its first `width` columns."""
+        """Return the region of a widget; None if it is clipped, or its first `width` columns are covered."""
         visible = self.visible_widgets
         known = self._uncovered
         if known is not None and known[0] is visible and known[1:3] == (widget, width):

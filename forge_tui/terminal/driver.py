@@ -1,4 +1,4 @@
-"""Textual's Linux driver, taking over from the launcher without a flicker and leaving nothing behind."""
+"""Textual's Linux driver: takes over from the launcher without flicker, and restores the terminal."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _ALTERNATE_SCREEN = "\x1b[?1049h"
 _MOUSE_PIXELS_OFF = "\x1b[?1016l"
 _READ_BYTES = 65536
 _LAST_LOOK_S = 0.1
-"""How long what the terminal still answers may take, once the app has ended."""
+"""How long to read the terminal's last replies after the app has ended."""
 _MOST_WAITING = 4
-"""Frames that may wait for the terminal: more than a busy machine holds up, less than an eye notices."""
+"""Frames that may wait for the terminal: more than a busy machine delays, fewer than a user notices."""
 _LONGEST_HOLD_S = 3.0
-"""Keys are held back no longer than that, whether something has the focus or not."""
+"""Keys are held no longer than this, even if nothing has the focus."""
 
 
-class _Ending(threading.Event):
-    """Tells the input thread to end, and wakes it: to look every now and then would make leaving slower."""
+class _ExitEvent(threading.Event):
+    """Tells the input thread to end, and wakes it: polling would make leaving slower."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class _Ending(threading.Event):
 
 
 class ForgeDriver(LinuxDriver):
-    """Relies on these of Textual 8.2.8's `LinuxDriver`: `write`, `process_message` (called by the input
+    """Relies on these parts of Textual 8.2.8's `LinuxDriver`: `write`, `process_message` (called by the input
     thread), `run_input_thread`, `exit_event`, `start_application_mode` (writes ?1049h, reads the tty's
     settings into `attrs_before`), `stop_application_mode` (sets them back), `suspend_application_mode`,
     `resume_application_mode`, `_auto_restart` (False while another program has the terminal),
@@ -74,32 +74,32 @@ class ForgeDriver(LinuxDriver):
         size: tuple[int, int] | None = None,
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
-        # Textual writes to standard error, which somebody may send elsewhere: the screen is not for there.
+        # Textual writes to standard error, which may be redirected to a file.
         error = sys.__stderr__ if os.isatty(2) else None
         fd, encoding = (2, error.encoding) if error else (1, "utf-8")
         self._output = TerminalFile(fd, encoding, self._all_written)
         self._file = self._output  # type: ignore[assignment]  # as much of a text file as the writer thread uses
-        self.exit_event: _Ending = _Ending()
+        self.exit_event: _ExitEvent = _ExitEvent()
         self._handed_on = 0
-        """Writes that were left to the writer thread."""
+        """Writes that were passed to the writer thread."""
         self._is_screen_on = False
         self._has_started = self._is_running = False
-        """Whether the modes have been on, and whether they are and the threads at work."""
+        """Whether the terminal modes have been set once, and whether they are set and the threads run now."""
         self._is_to_stop = self._is_to_start = False
-        """What SIGTSTP or SIGCONT has asked for and is not done."""
+        """What SIGTSTP or SIGCONT requires and has not been done yet."""
         self._is_stopping = False
-        """Whether the terminal is given back to stop, and not to another program."""
+        """Whether the terminal is released to stop the process, and not for another program."""
         self._when_written: Callable[[], None] | None = None
         signals.on_stop(self._stopped_or_continued)
         self._typed = b""
         """What was typed before there was a driver."""
         self._held: list[Message] | None = []
-        """Keys that came before anything could take them; None once they have been let through."""
+        """Keys that came before anything had the focus; None once they have been released."""
         self._hold_lock = threading.Lock()
         self._hold_until = time.monotonic() + _LONGEST_HOLD_S
 
     def write(self, data: str) -> None:
-        # The launcher has switched to the alternate screen: some terminals clear it when told again.
+        # The launcher has switched to the alternate screen: some terminals clear it if that is repeated.
         if self._is_screen_on and _ALTERNATE_SCREEN in data:
             self._is_screen_on = False
             data = data.replace(_ALTERNATE_SCREEN, "")
@@ -108,11 +108,13 @@ class ForgeDriver(LinuxDriver):
             left = self._output.write_now(data)
         if left:
             self._handed_on += 1
-            super().write(left)  # type: ignore[arg-type]  # the thread hands it to our file as it is
+            super().write(left)  # type: ignore[arg-type]  # the thread passes it to our file unchanged
 
     def is_behind(self, then: Callable[[], None]) -> bool:
-        """Whether the terminal takes its output so slowly that a frame more would only wait in line. If so,
-        `then` is called on the loop once all is written."""
+        """Return whether another frame would only wait in the queue, because the terminal is slow.
+
+        If so, `then` is called on the loop once everything is written.
+        """
         queue = self._writer_thread._queue if self._writer_thread is not None else None
         if queue is None or queue.qsize() < _MOST_WAITING:
             return False
@@ -123,14 +125,14 @@ class ForgeDriver(LinuxDriver):
         return True
 
     def _all_written(self) -> None:
-        """Called by the writer thread when nothing waits."""
+        """Called by the writer thread when its queue is empty."""
         then, self._when_written = self._when_written, None
         if then is not None:
             with contextlib.suppress(RuntimeError):  # the app has ended
                 self._loop.call_soon_threadsafe(then)
 
     def process_message(self, message: Message) -> None:
-        """Holds keys until `release_keys()`: Textual drops those that come while nothing has the focus."""
+        """Hold keys until `release_keys()`: Textual drops those that come while nothing has the focus."""
         if isinstance(message, events.Key | events.Paste):
             with self._hold_lock:
                 if self._held is not None and time.monotonic() < self._hold_until:
@@ -140,19 +142,21 @@ class ForgeDriver(LinuxDriver):
         super().process_message(message)
 
     def send_message(self, message: Message) -> None:
-        # Textual makes a task of it, and a future that nobody waits for.
+        # Textual would create a task for it, and a future that nothing awaits.
         self._loop.call_soon_threadsafe(self._app.post_message, message)
 
     def release_keys(self) -> None:
-        """Lets held keys through, in order. Called when something has the focus."""
+        """Deliver held keys, in order. Called when something has the focus."""
         with self._hold_lock:
             held, self._held = self._held, None
             for message in held or ():
                 super().process_message(message)
 
     def lend_mouse(self, *, is_lent: bool) -> None:
-        """Gives the mouse to the terminal, so that it selects as in a shell, or takes it back. It stays so
-        over a suspension: Textual switches reporting on and off only while `_mouse` is set."""
+        """Release the mouse, so that the terminal selects text as in a shell, or capture it again.
+
+        A suspension does not change it: Textual switches reporting on and off only while `_mouse` is set.
+        """
         if is_lent and self._mouse:
             self.write(_MOUSE_PIXELS_OFF)
             self._disable_mouse_support()
@@ -164,8 +168,10 @@ class ForgeDriver(LinuxDriver):
                 self._enable_mouse_pixels()
 
     def run_input_thread(self) -> None:
-        """Reads the tty until `exit_event` is set, then once more: what the terminal still answers is not for
-        the shell. Textual's own loop, with our reader of the bytes."""
+        """Read the tty until `exit_event` is set, then once more: the shell must not get late replies.
+
+        As Textual's own loop, with `TerminalInput` as the parser.
+        """
         terminal = TerminalInput(debug=self._debug)
         typed, self._typed = self._typed, b""
         self._process(terminal.feed(typed))
@@ -181,7 +187,7 @@ class ForgeDriver(LinuxDriver):
                 if any(key.fd == self.fileno for key, _ in ready):
                     data = os.read(self.fileno, _READ_BYTES)
                     if not data:
-                        return  # the terminal is gone
+                        return  # the terminal has been closed
                     self._process(terminal.feed(data))
                 self._process(terminal.tick())
 
@@ -199,7 +205,7 @@ class ForgeDriver(LinuxDriver):
         self._typed = self._show_typed(taken.text) + taken.rest
         super().start_application_mode()  # type: ignore[no-untyped-call]
         if self._writer_thread is not None:
-            # Textual would wait for room in it, on the loop: no key would count then.
+            # With a limit Textual would block the loop until there is room, and no key would be handled.
             self._writer_thread._queue.maxsize = 0
         self._is_screen_on = False
         self._has_started = self._is_running = True
@@ -208,7 +214,7 @@ class ForgeDriver(LinuxDriver):
             self.attrs_before = original
 
     def _show_typed(self, text: str) -> bytes:
-        """Gives the app the text that shows already, for its first frame; what it does not take are keys."""
+        """Pass the app the text that is already shown; return it as keys if the app does not accept text."""
         take_text = getattr(self._app, "take_typed_text", None)
         if take_text is None:
             return text.encode()
@@ -216,26 +222,26 @@ class ForgeDriver(LinuxDriver):
         return b""
 
     def stop_application_mode(self) -> None:
-        self.write(_MOUSE_PIXELS_OFF)  # which Textual leaves on
+        self.write(_MOUSE_PIXELS_OFF)  # Textual leaves it on
         super().stop_application_mode()
         self._is_running = False
         if not (self._app._exit or self._is_stopping):
-            signals.pause()  # another program has the terminal: Ctrl-C is meant for it
+            signals.pause()  # another program has the terminal: Ctrl+C is meant for it
         launcher.left()
 
     def close(self) -> None:
-        """Stop the writer thread. Called at the end and whenever another program gets the terminal."""
+        """Stop the writer thread. Called at the end, and whenever another program gets the terminal."""
         try:
             super().close()
         finally:
             self._output.release()
 
     def _give_back(self) -> None:
-        self._output.close()  # else the writer thread might still switch something on
+        self._output.close()  # otherwise the writer thread might still set a mode
         launcher.restore()
 
     def disable_input(self) -> None:
-        """As Textual does it; it would leave SIGWINCH without a handler."""
+        """Stop reading input. As in Textual, which would leave SIGWINCH without a handler."""
         if self.exit_event.is_set():
             return
         signal.signal(signal.SIGWINCH, signals.ignore)
@@ -248,8 +254,11 @@ class ForgeDriver(LinuxDriver):
             termios.tcflush(self.fileno, termios.TCIFLUSH)
 
     def _stopped_or_continued(self, number: int) -> None:
-        """SIGTSTP or SIGCONT has come; in any thread. What they ask for takes locks that the main
-        thread may hold, so the loop does it, unless another program has the terminal: then it waits too."""
+        """Handle SIGTSTP or SIGCONT; called in any thread.
+
+        Stopping and starting take locks that the main thread may hold, so the loop does both. While another
+        program has the terminal, this process only stops.
+        """
         self._is_to_stop = number == signal.SIGTSTP
         self._is_to_start = not self._is_to_stop
         if self._auto_restart:
@@ -259,9 +268,11 @@ class ForgeDriver(LinuxDriver):
             os.kill(os.getpid(), signal.SIGSTOP)
 
     def _stop_or_start(self) -> None:
-        """Stops with the terminal given back, or starts again after a stop. Nothing runs twice: what SIGSTOP
-        has stopped without a word is switched off first, and a terminal that hangs up, with which the kernel
-        sends SIGCONT too, is left alone."""
+        """Release the terminal and stop the process, or resume after a stop.
+
+        The modes are switched off first also if SIGSTOP has stopped the process without notice. A hang-up,
+        with which the kernel sends SIGCONT too, changes nothing.
+        """
         if signals.is_ending() or self._app._exit or not (self._is_to_stop or self._is_to_start):
             return
         if self._is_running:
@@ -270,7 +281,7 @@ class ForgeDriver(LinuxDriver):
             self._is_stopping = False
             self._must_signal_resume = True
         signals.take()
-        if self._is_to_stop:  # else it was told to go on meanwhile
+        if self._is_to_stop:  # otherwise SIGCONT has come meanwhile
             self._is_to_stop = False
             os.kill(os.getpid(), signal.SIGSTOP)
         if self._is_to_start:

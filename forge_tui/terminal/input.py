@@ -1,12 +1,12 @@
-"""What the terminal sends, cut into whole keys, pastes and answers before Textual's parser sees it.
+"""Splits the terminal's input into complete keys, pastes and replies before Textual's parser sees it.
 
-Textual 8.2.8's `XTermParser` types whatever it cannot read: an ESC inside a paste, or an answer of the
-terminal that it does not know, becomes keys, and keys send messages and approve commands. Here a paste is
-taken out as one event, answers that are no keys are dropped, and Textual gets only whole sequences.
-Grammar: ECMA-48 5.4 (control sequences) and 5.6 (control strings), and xterm's ctlseqs.
+Textual 8.2.8's `XTermParser` turns whatever it cannot parse into keys: an ESC inside a paste, or a reply of
+the terminal that it does not know; and keys send messages and approve commands. Here a paste becomes one
+event, replies are dropped, and Textual gets only complete sequences. Grammar: ECMA-48 5.4 (control sequences)
+and 5.6 (control strings), and xterm's ctlseqs.
 
-Relied on, of `textual._xterm_parser`: `XTermParser.feed`, and that feeding "" ends it and issues what it has
-not understood as keys.
+Relies on these parts of `textual._xterm_parser`: `XTermParser.feed`, and that feeding "" ends it and emits
+what it has not understood as keys.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from textual.message import Message
 from forge_core.sanitize import safe_text
 
 PASTE_SILENCE_S = 2.0
-"""A paste whose end does not come is over after that long without a byte."""
+"""A paste without an end marker is over after this long without a byte."""
 PASTE_LIMIT = 50_000_000
-"""Characters after which an unfinished paste is handed over in parts."""
+"""Characters after which an unfinished paste is delivered in parts."""
 REPLY_SILENCE_S = 1.0
-"""So long the rest of an answer may take; a slow line cuts anywhere."""
+"""How long the rest of a reply may take: a slow connection splits it anywhere."""
 
 _ESC = "\x1b"
 _STRING_END = "\x1b\\"
 _PASTE_END = "\x1b[201~"
 _LONGEST_KNOWN = 32
-"""Textual's parser gives up behind that many characters of a sequence, and types them."""
+"""Textual's parser gives up after this many characters of a sequence, and emits them as keys."""
 _SHORTEST_REST = 8
-"""After a paste that stalled, more characters than that at once are its rest and not a key."""
+"""After a stalled paste, more characters than this at once are its rest and not a key."""
 
 _TOKEN = re.compile(
     r"(?P<text>[^\x1b]+)"
@@ -64,40 +64,40 @@ class _State(Enum):
     GROUND = auto()
     PASTE = auto()
     STRING = auto()
-    """In an answer that is dropped."""
+    """In a reply that is dropped."""
 
 
 class TerminalInput:
-    """Bytes in, messages out, in order. For one thread: `feed` what was read, then `tick`."""
+    """Turns bytes into messages, in order. Not thread-safe: call `feed` with what was read, then `tick`."""
 
     def __init__(self, *, debug: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
         self._parser = XTermParser(debug)
-        """Keeps the mouse's position; always between two sequences."""
+        """Keeps the position of the mouse; is fed complete sequences only."""
         self._clock = clock
         self._decode = getincrementaldecoder("utf-8")("replace").decode
         self._state = _State.GROUND
         self._held = ""
-        """The start of something whose rest has not come."""
+        """An incomplete sequence."""
         self._pasted: list[str] = []
         self._pasted_size = 0
         self._is_paste_stalled = False
-        """A paste was given up and its end has not come: what follows may be its rest."""
+        """Whether a paste timed out without its end marker: what follows may be its rest."""
         self._due: float | None = None
         self._messages: list[Message] = []
 
     @property
     def wait_s(self) -> float | None:
-        """Seconds until `tick` has something to do, None when it has not."""
+        """Seconds until `tick` has something to do; None if it has nothing."""
         return None if self._due is None else max(0.0, self._due - self._clock())
 
     def feed(self, data: bytes) -> list[Message]:
-        """What these bytes complete."""
+        """Return the messages that these bytes complete."""
         if new := self._decode(data):
             self._take(new)
         return self._flush()
 
     def tick(self) -> list[Message]:
-        """What is now certain because nothing more has come: Escape, Alt+[, a paste without an end."""
+        """Return what is certain because nothing more has come: Escape, Alt+[, a stalled paste."""
         if self._due is not None and self._clock() >= self._due:
             self._give_up()
         return self._flush()
@@ -125,7 +125,7 @@ class TerminalInput:
         self._due = None if silence_s is None else self._clock() + silence_s
 
     def _take_token(self, text: str, at: int) -> int:
-        """Reads one token at `at`; where the next one begins."""
+        """Handle the token at `at`; return where the next one begins."""
         token = _TOKEN.match(text, at)
         if token is None:
             self._held = text[at:]
@@ -160,7 +160,7 @@ class TerminalInput:
         return len(text)
 
     def _skip_string(self, text: str, at: int) -> int:
-        """Any control character ends a string, so that Enter, Ctrl+C and Escape get through a broken one."""
+        """Skip a control string up to any control character: Enter, Ctrl+C and Escape pass a broken one."""
         stop = _STRING_STOP.search(text, at)
         if stop is None:
             return len(text)
@@ -174,7 +174,7 @@ class TerminalInput:
         return end + (text[end] in "\x07\x9c")
 
     def _allowed_silence(self) -> float | None:
-        """Seconds for which the rest of what has begun is waited for."""
+        """Return how many seconds to wait for the rest of what has begun."""
         if self._state is _State.PASTE:
             return PASTE_SILENCE_S
         if self._state is _State.STRING or self._is_cut_sequence():
@@ -182,7 +182,7 @@ class TerminalInput:
         return constants.ESCAPE_DELAY if self._held else None
 
     def _is_cut_sequence(self) -> bool:
-        """Whether a control sequence has begun. "ESC [" alone is Alt+[, too."""
+        """Return whether a control sequence is incomplete. "ESC [" alone may also be Alt+[."""
         return len(self._held) > 2 and self._held.startswith("\x1b[")
 
     def _give_up(self) -> None:
@@ -209,24 +209,24 @@ class TerminalInput:
     def _parse(self, text: str) -> None:
         try:
             self._messages += self._parser.feed(text)
-        except (ValueError, ArithmeticError):  # a mouse on a screen that says it has 0 pixels
+        except (ValueError, ArithmeticError):  # a mouse report of a terminal that claims to have 0 pixels
             self._parser = XTermParser()
 
 
 @lru_cache(maxsize=512)
 def _is_known(sequence: str) -> bool:
-    """Whether Textual's parser makes something else of it than typed characters."""
+    """Return whether Textual's parser makes anything but typed characters of the sequence."""
     if len(sequence) > _LONGEST_KNOWN:
         return False
     parser = XTermParser()
     try:
         list(parser.feed(sequence))
-    except (ValueError, OverflowError):  # a key with a code that is no character
+    except (ValueError, OverflowError):  # a key code that is not a character
         return False
     return not list(parser.feed(""))
 
 
 def _as_keys(text: str) -> list[Message]:
-    """What Textual makes of it when nothing follows."""
+    """Return what Textual makes of the text if nothing follows."""
     parser = XTermParser()
     return [*parser.feed(text), *parser.feed("")]

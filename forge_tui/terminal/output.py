@@ -1,9 +1,9 @@
-"""The output stage: writes to the terminal only what differs from what it shows, and scrolls what has moved.
+"""The output stage: writes only the difference to the last frame, and scrolls rows that have moved.
 
 Textual's compositor paints every row of a view that scrolls. Here each frame is compared with the last one:
 rows that moved are scrolled by the terminal (a scroll region and line feeds or reverse indexes, which every
-terminal since the VT100 has); of the rest only the characters that differ are written. While a terminal takes
-nothing, as behind a slow line, frames are left out, and what is to be seen then is painted when it goes on.
+terminal since the VT100 has); of the rest only the characters that differ are written. While the terminal
+accepts nothing, as on a slow connection, frames are skipped, and the current state is painted afterwards.
 
 Private parts of Textual 8.2.8 that this file relies on, all of them checked by `tests/tui/test_output.py`:
 `App._display` (overridden), `_batch_count`, `_running`, `_closed`, `_driver`, `_sync_available`,
@@ -41,11 +41,11 @@ _SYSTEMS = {
     Depth.EIGHT_BIT: ColorSystem.EIGHT_BIT,
     Depth.TRUE: ColorSystem.TRUECOLOR,
 }
-"""For what Textual writes itself."""
+"""For the output that Textual writes itself."""
 
 
 class RowDiffOutput(App[None]):
-    """A mixin for apps, named before `App` in the bases. FORGE_OUTPUT=textual switches it off."""
+    """A mixin for apps; precedes `App` in the bases. FORGE_OUTPUT=textual disables it."""
 
     row_diff_enabled: bool = os.environ.get("FORGE_OUTPUT", "") != "textual"
 
@@ -53,7 +53,7 @@ class RowDiffOutput(App[None]):
     _model_key: object = None
     _keys_released = False
     _has_left_out = False
-    """Whether frames were not written because the terminal was behind; the last one always is."""
+    """Whether frames have been skipped because the terminal was behind; the last one is always written."""
 
     _palette_key: object = None
     _sgr: Sgr = staticmethod(true_colour)
@@ -64,21 +64,21 @@ class RowDiffOutput(App[None]):
         self.console._color_system = _SYSTEMS.get(self.depth)
         self.no_color = self.depth is Depth.NONE  # Textual counts an empty NO_COLOR too
         if self.row_diff_enabled:
-            # Textual's way passes every row of every frame through a filter; here a style is looked up.
+            # Textual's filters process every row of every frame; here each style is looked up once.
             self._filters = [one for one in self._filters if not isinstance(one, Monochrome | NoColor)]
 
     def get_driver_class(self) -> type[Driver]:
         return ForgeDriver
 
     def forget_screen(self) -> None:
-        """The next frame is written in full: something else may have drawn on the terminal."""
+        """Write the next frame in full: something else may have drawn on the terminal."""
         self._model = None
 
     def on_resize(self, event: events.Resize) -> None:
-        # Terminals reflow or cut what they show; nothing is known any more.
+        # Terminals reflow or truncate what they show.
         self.forget_screen()
         if self.screen._size == event.size:
-            # There and back before a layout: Textual sees no change and would paint nothing.
+            # Resized twice before a layout: Textual sees no change and would paint nothing.
             self.call_later(self.screen.refresh)
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
@@ -94,14 +94,14 @@ class RowDiffOutput(App[None]):
             return
         try:
             self._write_frame(driver, _pieces(renderable))
-        except Exception as error:  # as in App._display: a fault while rendering ends the app, with its story
+        except Exception as error:  # as in App._display: a bug while rendering ends the app
             self._model = None
             self._handle_exception(error)
         finally:
             self.post_display_hook()
 
     def paint_pieces(self, pieces: Sequence[Piece]) -> bool:
-        """Brings pieces of the screen onto the terminal; False where Textual has to do it."""
+        """Write pieces of the screen to the terminal; return False if Textual must do it."""
         driver = self._driver
         if not self._writes(driver):
             return False
@@ -109,7 +109,7 @@ class RowDiffOutput(App[None]):
         return True
 
     def _writes(self, driver: Driver | None) -> TypeGuard[Driver]:
-        """Whether frames are compared and written here, and not by Textual."""
+        """Return whether frames are written here, and not by Textual."""
         return (
             driver is not None
             and self.row_diff_enabled
@@ -139,13 +139,13 @@ class RowDiffOutput(App[None]):
         driver.flush()
 
     def _catch_up(self) -> None:
-        """The terminal has taken all: paints what was left out while it was busy."""
+        """Paint what was skipped, once the terminal has accepted everything."""
         self._has_left_out = False
         if self._running and not self._closed:
             self.screen.refresh()
 
     def style_codes(self) -> Sgr:
-        """How styles are written: as they are, or by a palette of the theme in fewer colours."""
+        """Return how styles are written: in their own colours, or in a palette of fewer."""
         if self.depth is not Depth.TRUE and self._palette_key is not self.theme_variables:
             # App.get_css_variables() makes a new dict for every theme: its identity tells a change.
             self._palette_key = self.theme_variables
@@ -154,7 +154,7 @@ class RowDiffOutput(App[None]):
 
 
 def _pieces(update: ChopsUpdate | LayoutUpdate) -> list[Piece]:
-    """What an update wants on the screen, as whole strips with their places."""
+    """Return the content of an update as whole strips with their positions."""
     pieces: list[Piece] = []
     if isinstance(update, LayoutUpdate):
         for y, strips in enumerate(update.strips, update.region.y):

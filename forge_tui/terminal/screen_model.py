@@ -1,4 +1,4 @@
-"""What the terminal shows, as strips by row and column, and the least to write to make it show another.
+"""A model of what the terminal shows, and the least output that changes it to the next frame.
 
 Private parts that it reads: Textual's `Strip._segments`; Rich's `Style._ansi`, `_link`, `_link_id`,
 `_attributes`, `_set_attributes`, `_color` and `_bgcolor`.
@@ -33,27 +33,27 @@ _UNSURE = re.compile(
     "[^\x00-\x7f]*[\u200d\ufe0e\ufe0f\u20e3\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff][^\x00-\x7f]*"
     "(?:(?<=\u200d)[\x00-\x7f])?"
 )
-"""Joined, flagged and coloured emoji: from terminal to terminal they take one to eight cells. What stands
-behind a joiner has no cell for Rich, and is part of it, whatever it is."""
+"""Emoji with joiners, flags and skin tones: they take one to eight cells, depending on the terminal. For
+Rich the character after a joiner has no cell, and belongs to the emoji, whatever it is."""
 _FEWEST_MOVED = 3
-"""Rows that must have moved together before the terminal is told to scroll."""
+"""Rows that must have moved together for a scroll."""
 _MOST_PLACES = 4
-"""Of a text that stands in many rows, that many are considered as the place it moved from."""
+"""Of a text that many rows contain, this many are considered as its origin."""
 _KEPT = 1024
-"""Styles: more than one screen has. Each link is another one, and a long session has any number of them."""
+"""Cached styles: more than one screen has. Each link is another style, so a long session has many."""
 
 
 class ScreenModel:
-    """One screen of `width` by `height` cells, of which nothing is known at first."""
+    """A screen of `width` by `height` cells, of which nothing is known at first."""
 
     def __init__(self, width: int, height: int) -> None:
         self._width = width
         self._rows: list[_RowPieces] = [{} for _ in range(height)]
 
     def update(self, pieces: Sequence[Piece], sgr: Sgr) -> str:
-        """The sequences that bring `pieces` onto the screen; afterwards they are what it shows.
+        """Return the control sequences that show `pieces`, and update the model.
 
-        The cursor ends anywhere. Nothing is written for what is there already.
+        The position of the cursor afterwards is undefined.
         """
         wanted: dict[int, _RowPieces] = {}
         for y, x, strip in pieces:
@@ -86,7 +86,7 @@ class ScreenModel:
             is_unsure = not is_simple(strip.text) and _UNSURE.search(strip.text) is not None
             output.append(render(segments, sgr, x + offset if is_unsure else None))
             if not is_simple(strip.text):
-                # A terminal may disagree on the width of such text and run into the next piece.
+                # A terminal may disagree on the width of such text and overwrite the next piece.
                 following = x + strip.cell_length
                 if following not in wanted and following in row:
                     output.append(f"\x1b[{y + 1};{following + 1}H")
@@ -95,7 +95,7 @@ class ScreenModel:
                     row.pop(following, None)
 
     def _find_move(self, wanted: dict[int, _RowPieces]) -> tuple[int, int, int] | None:
-        """By how many rows content went up (down: negative), and the region to scroll: first and last row."""
+        """Return by how many rows content moved up (negative: down), and the first and last row to scroll."""
         before: dict[int, str] = {}
         after: dict[int, str] = {}
         places: dict[str, list[int]] = {}
@@ -128,7 +128,7 @@ class ScreenModel:
         return delta, first, last
 
     def _scroll(self, wanted: dict[int, _RowPieces], delta: int, first: int, last: int) -> str:
-        """Scrolls a region, and adds to `wanted` what must be put back where it was not meant to move."""
+        """Scroll a region; add to `wanted` what must be restored because it should not have moved."""
         for y in range(first, last + 1):
             kept = dict(self._rows[y])
             for x, strip in wanted.get(y, {}).items():
@@ -150,14 +150,14 @@ class ScreenModel:
 
 
 def _region(before: dict[int, str], after: dict[int, str], delta: int) -> tuple[int, int]:
-    """The rows to scroll: the longest stretch of rows that show what stood `delta` rows further down."""
+    """Return the longest run of rows that show what was `delta` rows further down."""
     moved = {y for y, text in after.items() if before.get(y + delta) == text}
     best = (0, -1)
     for start in sorted(moved):
         if start - 1 in moved:
             continue
         end = start
-        while end + 1 in moved or end + 2 in moved:  # one row in between may have changed as well
+        while end + 1 in moved or end + 2 in moved:  # one row in between may have changed too
             end += 1
         if end - start > best[1] - best[0]:
             best = (start, end)
@@ -165,8 +165,10 @@ def _region(before: dict[int, str], after: dict[int, str], delta: int) -> tuple[
 
 
 def difference(old: Strip | None, new: Strip) -> tuple[int, Sequence[Segment]] | None:
-    """The cell from which `new` differs from `old` (of the same length) and the segments from there to where
-    it no longer does; None when they look the same."""
+    """Return the first cell in which `new` differs from `old`, and the segments up to the last one.
+
+    Both have the same length; None if they look the same.
+    """
     segments = new._segments
     if old is None:
         return 0, segments
@@ -189,7 +191,7 @@ def _reversed(segment: Segment) -> Segment:
 
 
 def _common(a: Sequence[Segment], b: Sequence[Segment]) -> int:
-    """How many cells at the beginning look the same, however they are cut into segments."""
+    """Return how many cells at the start look the same, however they are split into segments."""
     count = i = j = at_a = at_b = 0
     while i < len(a) and j < len(b):
         text_a, text_b = a[i].text, b[j].text
@@ -212,17 +214,17 @@ def _common_text(a: str, b: str) -> int:
 
 @lru_cache(maxsize=4096)
 def is_simple(text: str) -> bool:
-    """Whether every character takes one cell by itself, so that characters can be counted as cells."""
+    """Return whether every character takes exactly one cell."""
     return text.isascii() or all(character_width(character) == 1 for character in text)
 
 
 def true_colour(style: Style) -> str:
-    """A style's own colours."""
+    """Return the parameters for a style in its own colours."""
     return style._ansi if style._ansi is not None else Strip.render_ansi(style, ColorSystem.TRUECOLOR)
 
 
 def palette_codes(palette: Palette) -> Sgr:
-    """Return how styles are written in a palette. Each style is looked up once."""
+    """Return the function that writes styles in a palette. It computes each style once."""
 
     @lru_cache(maxsize=_KEPT)
     def sgr(style: Style) -> str:
@@ -242,9 +244,9 @@ def rgb(colour: Color | None) -> Rgb | None:
 
 
 def render(segments: Sequence[Segment], sgr: Sgr, column: int | None = None) -> str:
-    """Text with its styles; like `Strip.render`, with no reset between segments of one style.
+    """Return text with its styles; like `Strip.render`, without a reset between segments of one style.
 
-    With the `column` where it begins, what follows an emoji of unsure width is put in its place.
+    With the `column` where it begins, the cursor is set after each emoji of uncertain width.
     """
     parts: list[str] = []
     current = ""
@@ -271,7 +273,7 @@ def render(segments: Sequence[Segment], sgr: Sgr, column: int | None = None) -> 
 
 
 def _placed(text: str, column: int) -> str:
-    """The text with the cursor put right behind each emoji of unsure width, on cells that are blank."""
+    """Return the text; emoji of uncertain width are drawn over blanks, and the cursor is set after them."""
     parts: list[str] = []
     end = 0
     for match in _UNSURE.finditer(text):
@@ -284,6 +286,6 @@ def _placed(text: str, column: int) -> str:
 
 
 def _forget(row: _RowPieces, start: int, end: int) -> None:
-    """Drops whatever is known of the columns from `start` to `end`."""
+    """Forget the content of the columns from `start` to `end`."""
     for x in [x for x, strip in row.items() if x < end and x + strip.cell_length > start]:
         del row[x]

@@ -1,4 +1,4 @@
-"""Writes to the terminal that neither lose a part nor fail when it is gone. Standard library only."""
+"""Complete writes to the terminal, which do not fail when it has been closed. Standard library only."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import weakref
 from collections.abc import Callable
 
 _CLOSE_S = 0.2
-"""How long a terminal that takes no output may hold up the end."""
+"""How long a terminal that accepts no output may delay the exit."""
 
 
 def write_all(fd: int, data: bytes) -> bool:
-    """Writes all of it; False where the terminal is gone.
+    """Write all of the data; return False if the terminal has been closed.
 
-    Another program on the same terminal may have made it non-blocking: then this waits for room.
+    Another program may have made the terminal non-blocking: then this waits until it is writable.
     """
     while data:
         try:
@@ -28,11 +28,11 @@ def write_all(fd: int, data: bytes) -> bool:
 
 
 class TerminalFile:
-    """What Textual's writer thread writes to. A terminal that is gone takes everything: the thread would die
-    of it, and the app wait for ever for room in the thread's queue.
+    """The file that Textual's writer thread writes to.
 
-    `write_now` writes without that thread what the terminal takes at once: handing a frame to another thread
-    takes longer than writing it. It has a descriptor of its own, which `release` and `close` close.
+    Writes to a closed terminal are discarded: an exception would end the thread, and the app would wait
+    forever for room in its queue. `write_now` bypasses the thread, since passing it a frame takes longer than
+    writing the frame. It uses a descriptor of its own, which `release` and `close` close.
     """
 
     def __init__(self, fd: int, encoding: str, all_written: Callable[[], None] = lambda: None) -> None:
@@ -42,17 +42,17 @@ class TerminalFile:
         self._is_gone = False
         self._writing = threading.Lock()
         self._direct = threading.Lock()
-        """Held while the second descriptor is opened, written to or closed; never for long."""
+        """Held briefly while the second descriptor is opened, written to or closed."""
         self._direct_fd: int | None = None
         self._closing_direct: Callable[[], object] | None = None
         self._has_tried = False
         self.written = 0
-        """Writes by the thread that are over."""
+        """Completed writes of the thread."""
 
     def write_now(self, text: str) -> str | bytes:
-        """Writes what the terminal takes without waiting; what is left over.
+        """Write what the terminal accepts without waiting; return the rest.
 
-        Only while the thread has nothing to write: else the order is lost.
+        Call it only while the thread has nothing to write: otherwise the order is lost.
         """
         with self._direct:
             if self._is_gone:
@@ -96,11 +96,11 @@ class TerminalFile:
         return len(text)
 
     def flush(self) -> None:
-        """All is written already, and nothing more waits for it."""
+        """Report that everything has been written."""
         self._all_written()
 
     def close(self) -> None:
-        """From now on it takes everything and writes nothing. What is being written may take a moment."""
+        """Discard all further writes. Waits a moment for a write that is in progress."""
         self._is_gone = True
         if self._direct.acquire(timeout=_CLOSE_S):
             self._close_direct()
@@ -110,7 +110,7 @@ class TerminalFile:
 
 
 def _nonblocking(fd: int) -> int | None:
-    """The terminal opened once more: the flag O_NONBLOCK belongs to the open file, which others share."""
+    """Open the terminal again: O_NONBLOCK belongs to the open file, which other programs share."""
     try:
         return os.open(os.ttyname(fd), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
     except OSError:

@@ -1,8 +1,7 @@
-"""The first frame, painted before anything heavy is imported, and the way back to the terminal as it was.
+"""Paints the first frame before anything heavy is imported, and restores the terminal at the end.
 
-Standard library only. `paint()` shows the frame and what is typed into it; Textual takes over from there
-(`driver.py`), with every key in its place. `restore()` undoes whatever is left of either, however the program
-ends.
+Standard library only. `paint()` shows the frame and what is typed into it, until `driver.py` takes over with
+all keys in order. `restore()` undoes the changes of both, however the program ends.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from forge_tui.terminal.first_paint.skeleton import MakeSkeleton
 from forge_tui.terminal.first_paint.type_ahead import TypeAhead
 from forge_tui.terminal.terminal_file import write_all
 
-_ENTER = "\x1b[?1049h\x1b[?25l\x1b[?2004h"  # a paste that comes now is told apart from keys
+_ENTER = "\x1b[?1049h\x1b[?25l\x1b[?2004h"  # bracketed paste: an early paste must not count as keys
 _LEAVE_MODES = (
     "\x1b[?2026l"  # an unfinished synchronized frame
     "\x1b[r"  # a scroll region
@@ -40,35 +39,35 @@ _LEAVE_SCREEN = "\x1b[?1049l\x1b[?25h"
 
 
 class Handover(NamedTuple):
-    """What the launcher leaves to the driver."""
+    """The state that the driver takes over from the launcher."""
 
     is_painted: bool = False
     """Whether the alternate screen is on and shows the frame."""
     text: str = ""
-    """What was typed and shows in the frame's line."""
+    """The typed text that the frame shows."""
     rest: bytes = b""
-    """What was typed after it."""
+    """The input after that text."""
 
 
 class _Terminal:
-    """What has been changed on the terminal."""
+    """The changes made to the terminal."""
 
     def __init__(self) -> None:
         self.attributes: list[object] | None = None
-        """The tty's settings before us."""
+        """The original settings of the tty."""
         self.is_ours = False
         """Whether the alternate screen and other modes are on."""
         self.type_ahead: TypeAhead | None = None
-        """Reads the keys, until somebody takes over."""
+        """Reads the keys until the driver takes over."""
 
 
 _terminal = _Terminal()
 
 
 def paint(make: MakeSkeleton) -> None:
-    """Shows the first frame, and in its line what is typed from now on.
+    """Show the first frame, and in its input line what is typed from now on.
 
-    Without a terminal on both ends nothing happens.
+    Does nothing unless standard input and output are terminals.
     """
     if not (os.isatty(0) and os.isatty(1)):
         return
@@ -85,7 +84,7 @@ def paint(make: MakeSkeleton) -> None:
 
 
 def restore() -> None:
-    """Gives the terminal back as it was found. Does so once; later calls change nothing."""
+    """Restore the terminal to its original state. Later calls do nothing."""
     _end_type_ahead()
     if _terminal.is_ours:
         _terminal.is_ours = False
@@ -97,7 +96,7 @@ def restore() -> None:
 
 
 def take_over() -> Handover:
-    """The driver starts and owns the modes and the keys from now on."""
+    """Pass the terminal modes and the keys to the driver."""
     if _terminal.attributes is None and os.isatty(0):
         _terminal.attributes = termios.tcgetattr(0)
         atexit.register(restore)
@@ -106,12 +105,12 @@ def take_over() -> Handover:
 
 
 def left() -> None:
-    """The driver has switched all modes off itself."""
+    """Record that the driver has reset all modes."""
     _terminal.is_ours = False
 
 
 def attributes() -> list[object] | None:
-    """The tty's settings before `paint()`, or None where it did nothing."""
+    """Return the settings of the tty before `paint()`; None if it did nothing."""
     return _terminal.attributes
 
 
@@ -125,12 +124,12 @@ def _end_type_ahead() -> Handover:
 
 
 def _keep_keys() -> int:
-    """No echo, no line editing, no signals from keys. TCSANOW: `tty.setraw` throws away what was typed.
+    """Disable echo, line editing and signals from keys; return how many bytes were typed before that.
 
-    The number of bytes that wait already and have line feeds where Enter was pressed.
+    In those bytes Enter is a line feed. TCSANOW, since `tty.setraw` discards pending input.
     """
     waiting = array.array("i", [0])
-    fcntl.ioctl(0, termios.FIONREAD, waiting)  # of whole lines: what is no line yet has no Enter
+    fcntl.ioctl(0, termios.FIONREAD, waiting)  # counts complete lines: an incomplete one contains no Enter
     settings = termios.tcgetattr(0)
     settings[3] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN | termios.ISIG)
     settings[0] &= ~(termios.IXON | termios.IXOFF | termios.ICRNL | termios.INLCR | termios.IGNCR)
@@ -140,6 +139,5 @@ def _keep_keys() -> int:
 
 
 def _write(data: str) -> None:
-    """Straight to the terminal, past `sys.stdout`, whose lock another thread may hold. One that has gone away
-    is no reason to fail."""
+    """Write to the terminal, bypassing `sys.stdout`, whose lock another thread may hold."""
     write_all(1 if os.isatty(1) else 2, data.encode(errors="replace"))

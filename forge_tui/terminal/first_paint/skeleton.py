@@ -1,6 +1,7 @@
-"""A screen to paint without Textual, with one line that can be typed into; standard library only.
+"""A screen that is painted without Textual, with one input line. Standard library only.
 
-Named tuples and not data classes: those take a millisecond each to make, and the first frame waits for them.
+Named tuples instead of dataclasses: creating a dataclass takes a millisecond, which would delay the first
+frame.
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ from typing import NamedTuple, TypeAlias
 from forge_core.text_width import cell_len
 
 MakeSkeleton: TypeAlias = "Callable[[int, int], Skeleton]"
-"""Width and height of the terminal → what to show on it."""
+"""Returns the screen for the width and height of the terminal."""
 
 
 class Line(NamedTuple):
-    """Where typed text shows."""
+    """The input line."""
 
     row: int
     column: int
     width: int
-    """In cells, the cursor's included. Row and column count from 0."""
+    """In cells, including the cursor's. Row and column count from 0."""
     placeholder: str
     text_sgr: str
     placeholder_sgr: str
@@ -28,11 +29,11 @@ class Line(NamedTuple):
 
     @property
     def room(self) -> int:
-        """The cells that text may take: the cursor stands behind it."""
+        """The cells that text may take: the cursor follows it."""
         return self.width - 1
 
     def painted(self, text: str) -> str:
-        """The sequences that show `text` with the cursor behind it; the placeholder where there is none."""
+        """Return the sequences that show `text`, or the placeholder if it is empty, and the cursor."""
         under, after = (" ", "") if text else (self.placeholder[:1] or " ", self.placeholder[1:])
         cells = cell_len(text)
         gap = " " * (self.width - cells - cell_len(under + after))
@@ -44,14 +45,14 @@ class Line(NamedTuple):
 
 
 class Skeleton(NamedTuple):
-    """Every row of a screen."""
+    """All rows of a screen."""
 
     rows: tuple[str, ...]
-    """With their colours, as wide as the screen."""
+    """Including colours, each as wide as the screen."""
     line: Line | None = None
-    """None where there is no room for one."""
+    """None if there is no room."""
 
     def painted(self, text: str | None) -> str:
-        """The sequences that draw all of it, whatever the screen shows; for None with an empty line."""
+        """Return the sequences that draw the whole screen; for None with an empty input line."""
         rows = "".join(f"\x1b[{number};1H{row}" for number, row in enumerate(self.rows, 1))
         return f"{rows}\x1b[0m" + (self.line.painted(text) if self.line and text is not None else "")

@@ -1,6 +1,7 @@
-"""Reads the terminal while the app is still being imported, so that what is typed shows at once.
+"""Reads the terminal while the app is still being imported, so that typed text shows at once.
 
-Standard library only. Nothing that is read gets lost: `stop()` hands it over.
+Standard library only, but for the widths of characters beyond ASCII. `stop()` returns everything that was
+read.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from forge_tui.terminal.first_paint.skeleton import MakeSkeleton, Skeleton
 
 _READ_BYTES = 65536
 _STOP_S = 1.0
-"""How long a terminal that takes no output may hold up the end of it."""
+"""How long a terminal that accepts no output may delay the end."""
 _INTERRUPT = b"\x03"
 _TWICE_S = 2.0
-"""Ctrl+C again within this time leaves, as in the app."""
+"""Ctrl+C again within this time leaves Forge, as in the app."""
 _PASTE_START, _PASTE_END = b"\x1b[200~", b"\x1b[201~"
 _WORD_EDGE = r"(?<=\W)(?=\w)|(?<=\w)(?=\W)"
 """As Textual's TextArea has it."""
 _IDEOGRAPHIC_SPACE = "\u3000"
-"""Every Japanese keyboard writes it, and `str.isprintable` denies it."""
+"""Japanese keyboards write it, but for `str.isprintable` it is not printable."""
 
 
 class TypeAhead:
@@ -41,7 +42,7 @@ class TypeAhead:
         self._skeleton = Skeleton(())
         self._line = TypedLine(0)
         self._cooked = 0
-        """Bytes to come that the tty had translated before it was told not to."""
+        """Bytes still to be read that came before the settings of the tty were changed."""
         self._interrupted_at = float("-inf")
         self._has_ended = False
         self._wake_in, self._wake_out = os.pipe()
@@ -49,24 +50,23 @@ class TypeAhead:
         self._thread = threading.Thread(target=self._run, name="forge-type-ahead", daemon=True)
 
     def start(self, opening: str, cooked: int = 0) -> None:
-        """Paints, after the sequences `opening`, and reads from now on. In the first `cooked` bytes Enter
-        arrives as a line feed."""
+        """Write `opening`, paint, and start reading. In the first `cooked` bytes Enter is a line feed."""
         self._cooked = cooked
         self._line = TypedLine(self._paint(opening))
         self._thread.start()
 
     def resized(self) -> None:
-        """The terminal has another size. For a signal's handler: the thread does the work."""
+        """Repaint for the new size. For a signal handler: the thread does the work."""
         self._wake()
 
     def stop(self) -> tuple[str, bytes]:
-        """Ends reading and drawing. The text that shows, and the bytes that came after it."""
+        """Stop reading and painting; return the text that shows and the bytes after it."""
         if not self._has_ended:
             self._has_ended = True
             self._wake()
             with contextlib.suppress(RuntimeError):  # a signal came before the thread was started
                 self._thread.join(_STOP_S)
-            if not self._thread.is_alive():  # else it needs them to notice
+            if not self._thread.is_alive():  # a running thread still needs them
                 os.close(self._wake_in)
                 os.close(self._wake_out)
         typed = self._line.text, self._line.rest
@@ -74,7 +74,7 @@ class TypeAhead:
         return typed
 
     def _wake(self) -> None:
-        with contextlib.suppress(BlockingIOError):  # it has not even taken the last call
+        with contextlib.suppress(BlockingIOError):  # the pipe is full: the thread will wake
             os.write(self._wake_out, b"!")
 
     def _run(self) -> None:
@@ -88,7 +88,7 @@ class TypeAhead:
                 return
 
     def _read(self) -> bool:
-        """Takes what was typed; whether more may come."""
+        """Read what was typed; return whether more may come."""
         try:
             data = os.read(self._fd, _READ_BYTES)
         except OSError:
@@ -108,7 +108,7 @@ class TypeAhead:
         return bool(data)
 
     def _interrupted(self, data: bytes) -> None:
-        """Ctrl+C: the app will see to the first one; the second must not wait for it."""
+        """Handle Ctrl+C: the first is left to the app, the second must not wait for it."""
         rest = self._line.rest
         if rest.rfind(_PASTE_START) > rest.rfind(_PASTE_END):
             return
@@ -122,17 +122,17 @@ class TypeAhead:
         self._line.resize(self._paint())
 
     def _paint(self, opening: str = "") -> int:
-        """Draws everything for the size that the terminal has; the room for text."""
+        """Paint everything for the current size; return the room for text."""
         self._skeleton = self._make(*terminal_size())
         room = self._skeleton.line.room if self._skeleton.line else 0
-        # Text that needs more than one row is for the app to show.
+        # Text that needs more than one row is left to the app.
         text = self._line.text if cell_len(self._line.text) <= room else None
         self._write(opening + self._skeleton.painted(text))
         return room
 
 
 def terminal_size() -> tuple[int, int]:
-    """Width and height as Textual takes them to be: a terminal may not know, and the environment decides."""
+    """Return width and height as Textual determines them: the environment takes precedence."""
     try:
         size: tuple[int, int] = os.get_terminal_size(1)
     except OSError:
@@ -146,19 +146,21 @@ def _whole(text: str) -> int:
 
 
 class TypedLine:
-    """One line of text with the cursor at its end. It closes at the first key that does more than write or
-    delete there; from then on bytes are only kept."""
+    """A line of text with the cursor at its end.
+
+    It closes at the first key that does more than insert or delete there; further bytes are only kept.
+    """
 
     def __init__(self, room: int) -> None:
-        """`room` is the width in cells that text may take; 0 for a line that shows nothing."""
+        """`room` is the width in cells that text may take; 0 if nothing is shown."""
         self._room = room
         self.text = ""
         self.rest = b""
-        """Bytes that come after the text, in order."""
+        """The bytes after the text."""
         self.is_open = room > 0
 
     def feed(self, data: bytes) -> None:
-        """Takes bytes as they were read; a character may be cut anywhere."""
+        """Process bytes as they were read; a character may be split."""
         self.rest += data
         while self.is_open and self.rest:
             size = _size(self.rest)
@@ -174,14 +176,14 @@ class TypedLine:
             self.text, self.rest = text, self.rest[size:]
 
     def resize(self, room: int) -> bool:
-        """There is more or less room now; whether the text still fits. If not, the line closes."""
+        """Change the room; return whether the text still fits. If not, the line closes."""
         self._room = room
         fits = cell_len(self.text) <= room
         self.is_open = self.is_open and fits and room > 0
         return fits
 
     def _after(self, character: str) -> str | None:
-        """The text once this has been typed; None where that is not known here."""
+        """Return the text after this character; None if only the app knows."""
         match character:
             case "\x7f":  # Backspace
                 return self.text[:-1]
@@ -195,13 +197,13 @@ class TypedLine:
 
 
 def _is_plain(character: str, before: str) -> bool:
-    """Whether it is text to the app and shows alike in all terminals: not what joins or colours emoji."""
+    """Return whether all terminals show the character alike: not if it joins or colours emoji."""
     if not (character.isprintable() or character == _IDEOGRAPHIC_SPACE):
         return False
     return bool(cell_len(character)) or (bool(before) and bool(combining(character)))
 
 
 def _size(data: bytes) -> int:
-    """How many bytes the first character takes."""
+    """Return how many bytes the first character takes."""
     lead = data[0]
     return 1 if lead < 0xC0 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
