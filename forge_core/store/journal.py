@@ -1,9 +1,9 @@
-"""The session's record on disk: append-only JSON lines, written by a thread of its own.
+"""The journal of a session: append-only JSON lines, written by a separate thread.
 
-One file a session, 0600 in a 0700 folder. Every line is one record `{"v", "type", "timestamp", "data"}`:
-`session` first, then `user`, `retry` (the turn before goes on at the model call that failed), `message`,
-`reset` and the events of `forge_core.events`. Chunks are joined: one record per 250 ms or finished block.
-What matters is fsynced (`DURABLE`), so a kill -9 costs at most the record in flight.
+One file per session, 0600 in a 0700 folder. Every line is one record `{"v", "type", "timestamp", "data"}`:
+`session` first, then `user`, `retry` (the previous turn continues with the model call that failed),
+`message`, `reset` and the events of `forge_core.events`. Chunks are joined: one record per 250 ms or finished
+block. Important records are fsynced (`DURABLE`), so a kill -9 costs at most the record being written.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ DURABLE = frozenset(
 )
 _SESSION_ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
 CHUNK_WINDOW_S = 0.25
-"""Chunks younger than this wait to be joined with the next."""
+"""Chunks within this time are joined."""
 RETRY_S = 0.5
-"""How long a full disk is left alone before the next attempt."""
+"""The delay between attempts to write to a full disk."""
 
 
 def new_session_id(now: float | None = None) -> str:
-    """A name that sorts by time and does not repeat: `20261120-190000-3fa2b1`."""
+    """Return a unique id that sorts by time: `20261120-190000-3fa2b1`."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now))
     return f"{stamp}-{secrets.token_hex(3)}"
 
 
 def journal_path(state_dir: Path, session_id: str) -> Path:
-    """The journal of a session.
+    """Return the path of a session's journal.
 
     Raises:
-        ValueError: `session_id` is not one that `new_session_id` makes (it becomes part of a path).
+        ValueError: `session_id` has another form than `new_session_id` returns (it becomes part of a path).
     """
     if not _SESSION_ID.fullmatch(session_id):
         raise ValueError(f"{session_id!r} is not a session's id")
@@ -62,20 +62,21 @@ def journal_path(state_dir: Path, session_id: str) -> Path:
 
 
 def outputs_dir(state_dir: Path, session_id: str) -> Path:
-    """The folder for tool outputs that were too long for the model."""
+    """Return the folder for tool outputs that are too long for the model."""
     return journal_path(state_dir, session_id).with_suffix("") / "outputs"
 
 
 def undo_dir(state_dir: Path, session_id: str) -> Path:
-    """The folder for what files were before the session changed them."""
+    """Return the folder for the undo data of a session."""
     return journal_path(state_dir, session_id).with_suffix("") / "undo"
 
 
 class Journal:
-    """Takes records without blocking and writes them in order.
+    """Accepts records without blocking and writes them in order.
 
-    `on_trouble` is called from the writer's thread with a sentence for the person when writing fails, once
-    per spell of trouble; what could not be written waits in memory and is written as soon as there is room.
+    When writing fails, `on_trouble` is called from the writer's thread with a message for the user, once
+    until writing succeeds again. Records that could not be written are kept in memory and written as soon as
+    possible.
     """
 
     def __init__(self, path: Path, on_trouble: Callable[[str], None] | None = None) -> None:
@@ -87,7 +88,7 @@ class Journal:
         self._failed: str | None = None
 
     def event(self, event: AgentEvent) -> None:
-        """Records an event. Chunks wait for their neighbours."""
+        """Record an event. Chunks wait to be joined with the next ones."""
         if isinstance(event, LLMChunk):
             if event.kind != "tool_args":
                 self._join(event)
@@ -96,12 +97,12 @@ class Journal:
         self._put(event.as_record())
 
     def record(self, kind: str, data: dict[str, Any]) -> None:
-        """Records something that is no event."""
+        """Record something other than an event."""
         self._flush_chunks()
         self._put({"v": SCHEMA_VERSION, "type": kind, "timestamp": time.time(), "data": data})
 
     def close(self, timeout_s: float = 2.0) -> None:
-        """Writes what is left and ends the thread."""
+        """Write the remaining records and end the thread."""
         self._flush_chunks()
         if self._thread is not None:
             self._queue.put(None)
@@ -150,12 +151,12 @@ class Journal:
                     pending.pop(0)
                 self._failed = None
             except OSError as error:
-                self._tell(error)
+                self._report(error)
                 if is_closing:
                     break
         file.close()
 
-    def _tell(self, error: OSError) -> None:
+    def _report(self, error: OSError) -> None:
         if self._failed is None and self._on_trouble is not None:
             reason = error.strerror or str(error)
             self._on_trouble(
@@ -165,7 +166,7 @@ class Journal:
 
 
 class _AppendOnly:
-    """A file that only grows by whole lines: a short write is taken back before the next attempt."""
+    """A file that grows by whole lines only: a partial write is truncated before the next attempt."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -198,7 +199,7 @@ class _AppendOnly:
 
 
 def _repair_tail(fd: int) -> None:
-    """Cuts a torn last line, so that the next record starts on a line of its own."""
+    """Truncate a torn last line, so that the next record starts on a line of its own."""
     size = os.fstat(fd).st_size
     if size == 0 or os.pread(fd, 1, size - 1) == b"\n":
         return
@@ -215,14 +216,14 @@ def _repair_tail(fd: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class JournalContent:
-    """What a journal holds; `damaged` counts the lines that were skipped."""
+    """The records of a journal; `damaged` counts the lines that were skipped."""
 
     records: list[dict[str, Any]]
     damaged: int
 
 
 def read_journal(path: Path) -> JournalContent:
-    """All whole records of a journal. A torn or broken line is skipped and counted.
+    """Return all complete records of a journal. A torn or invalid line is skipped and counted.
 
     Raises:
         JournalError: the file cannot be read.

@@ -1,4 +1,4 @@
-"""Forge's own log: a rotating file that only its owner can read. It never goes to the screen."""
+"""Forge's own log: a rotating file that only its owner can read. Nothing of it is written to the screen."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ def log_path(state_dir: Path) -> Path:
 
 
 def open_log(path: Path, level: str, name: str) -> logging.Logger:
-    """A logger that writes to `path` from `level` ("debug" … "error") on; the file is made at the first line.
+    """Return a logger that writes to `path` from `level` ("debug" … "error") on; the first line creates the
+    file.
 
-    The logger belongs to the caller alone (`name` must be its own): nothing propagates to other handlers.
+    The logger is not registered globally: nothing propagates to other handlers.
     """
     logger = logging.Logger(name, level.upper())
     handler = _PrivateFile(path)
@@ -32,12 +33,12 @@ def open_log(path: Path, level: str, name: str) -> logging.Logger:
 def close_log(logger: logging.Logger) -> None:
     for handler in list(logger.handlers):
         logger.removeHandler(handler)
-        with contextlib.suppress(OSError):  # a full disk: the last lines still waited to be written
+        with contextlib.suppress(OSError):  # a full disk: the last lines cannot be flushed
             handler.close()
 
 
 class _PrivateFile(RotatingFileHandler):
-    """Makes its folder 0700 and its file 0600; a disk that refuses costs log lines and nothing else."""
+    """Creates its folder 0700 and its file 0600; a full disk costs log lines and nothing else."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(

@@ -1,9 +1,9 @@
-"""Opens a folder below another one without following a single link on the way.
+"""Opens a folder below another one without following any link in the path.
 
-A path that was resolved and then judged may lead elsewhere a moment later, when somebody puts a link in the
-place of one of its folders. So whoever writes opens the folder here, from the real path that was judged, and
-does the rest relative to the descriptor. Linux does it in one call, openat2(2) with RESOLVE_BENEATH; where
-that is missing each folder is opened from the one before it, with O_NOFOLLOW.
+A path that was resolved and then checked may lead elsewhere a moment later, when one of its folders is
+replaced by a link. So code that writes opens the folder here, from the real path that was checked, and does
+the rest relative to the descriptor. Linux does it in one call, openat2(2) with RESOLVE_BENEATH; where that is
+missing each folder is opened from its parent, with O_NOFOLLOW.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ OpenAt2 = Callable[[int, str], int]
 
 @contextmanager
 def opened_folder(folder: Path, base: Path, *, make: bool = False) -> Iterator[int]:
-    """A descriptor of `folder` for calls with `dir_fd`. Both are real paths, `folder` is `base` or below it.
+    """Open `folder` for calls with `dir_fd`. Both are real paths, `folder` is `base` or below it.
 
-    With `make`, missing folders are made. Raises OSError, NotADirectoryError or one with ELOOP when a link
-    has come into the way.
+    With `make`, missing folders are created. Raises OSError: NotADirectoryError, or one with ELOOP, when a
+    folder in the path has become a link.
     """
     descriptor = open_folder(folder, base, make=make)
     try:
@@ -40,7 +40,7 @@ def opened_folder(folder: Path, base: Path, *, make: bool = False) -> Iterator[i
 
 
 def open_folder(folder: Path, base: Path, *, make: bool = False) -> int:
-    """The descriptor behind `opened_folder`, which the caller closes."""
+    """Return a descriptor as `opened_folder` does; the caller closes it."""
     parts = folder.relative_to(base).parts
     if ".." in parts:
         raise OSError(errno.EXDEV, "leads out of its base", str(folder))
@@ -64,7 +64,7 @@ def open_folder(folder: Path, base: Path, *, make: bool = False) -> int:
 
 
 def walk(start: int, parts: tuple[str, ...], *, make: bool = False) -> int:
-    """Goes down from the folder of descriptor `start`, one folder at a time."""
+    """Open the folders of `parts` one after the other, starting from the descriptor `start`."""
     here = os.dup(start)
     try:
         for part in parts:
@@ -84,14 +84,15 @@ def _step(here: int, part: str, make: bool) -> int:
     except FileNotFoundError:
         if not make:
             raise
-    with suppress(FileExistsError):  # somebody else has just made it
+    with suppress(FileExistsError):  # another process has just created it
         os.mkdir(part, dir_fd=here)
     return os.open(part, flags, dir_fd=here)
 
 
 @cache
 def openat2() -> OpenAt2 | None:
-    """Opens a folder below a descriptor by openat2(2); None where the system has no such call."""
+    """Return a function that opens a folder below a descriptor by openat2(2); None where it is not
+    available."""
     if sys.platform != "linux":
         return None
     import ctypes

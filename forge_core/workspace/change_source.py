@@ -1,4 +1,4 @@
-"""What has changed in files: a list first, then each file's diff when somebody looks at it."""
+"""Changes of files: a list first, then the diff of each file when it is shown."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from enum import StrEnum
 from typing import Protocol
 
 REST_LEFT_OUT = "\\ The rest of the change is not shown"
-"""The last line of a patch that was cut."""
+"""The last line of a patch that was truncated."""
 
 
 class ChangeStatus(StrEnum):
-    """What happened to a file."""
+    """The kind of a file's change."""
 
     ADDED = "added"
     UNTRACKED = "untracked"
@@ -24,14 +24,14 @@ class ChangeStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """One file of a list of changes. Its names are foreign text, bytes that are no UTF-8 as surrogates."""
+    """One file of a list of changes. Its names are untrusted text; invalid UTF-8 is kept as surrogates."""
 
     path: str
     status: ChangeStatus
     old_path: str = ""
-    """What it was called before, where that differs."""
+    """The previous path, where it differs."""
     note: str = ""
-    """A word beside its lines: that its mode changed, that it is a submodule."""
+    """An additional note: a changed mode, a submodule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ class ChangeList:
     title: str
     files: tuple[ChangedFile, ...] = ()
     remark: str = ""
-    """Why there are none, or what the list leaves out."""
+    """Why there are no files, or what the list leaves out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Lines that came and went; None where a file has no lines (binary)."""
+    """Numbers of added and removed lines; None for a binary file."""
 
     added: int | None
     removed: int | None
@@ -57,26 +57,27 @@ class FilePatch:
     """The change of one file."""
 
     text: str = ""
-    """A unified diff with its header, as git writes it; foreign text."""
+    """A unified diff with its header, as git writes it; untrusted text."""
     remark: str = ""
     """Why there are no lines to show: binary, only renamed, empty."""
 
 
 class ChangeSource(Protocol):
-    """Where changes are read from. Nothing here writes. Names are those of the latest `read`."""
+    """Where changes are read from; nothing is written. Paths refer to the latest `read`."""
 
     async def read(self) -> ChangeList:
-        """The files; never raises for what a repository or disk brings, but says it in the remark."""
+        """Return the changed files. Problems of a repository or disk are reported in the remark, never
+        raised."""
 
     def counts(self, files: Sequence[ChangedFile]) -> AsyncIterator[Mapping[str, Counts]]:
-        """The lines that came and went, by path, in batches as they are counted."""
+        """Yield the numbers of added and removed lines by path, in batches as they are counted."""
 
     async def patch(self, file: ChangedFile, *, is_whole: bool = False) -> FilePatch:
-        """The diff of one file; `is_whole` gives its unchanged lines too."""
+        """Return the diff of one file; with `is_whole`, all unchanged lines are included."""
 
 
 def header(path: str, old_path: str = "", *, kind: str = "") -> str:
-    """The lines before a patch's first hunk, as git writes them; `kind` is "new" or "deleted"."""
+    """Return the lines before a patch's first hunk, as git writes them; `kind` is "new" or "deleted"."""
     old, new = quoted(f"a/{old_path or path}"), quoted(f"b/{path}")
     lines = [f"diff --git {old} {new}"]
     if kind:
@@ -91,7 +92,8 @@ def header(path: str, old_path: str = "", *, kind: str = "") -> str:
 
 
 def quoted(path: str) -> str:
-    """A name for a diff's header, as git writes it: odd ones in quotes, so that none can pass for a line."""
+    """Return a path for a diff's header as git writes it: unusual ones quoted, so that none can imitate a
+    line."""
     if path.isprintable() and '"' not in path and "\\" not in path:
         return path
     parts = (_escaped(byte) for character in path for byte in _bytes_of(character))
@@ -99,8 +101,8 @@ def quoted(path: str) -> str:
 
 
 def _bytes_of(character: str) -> bytes:
-    """What stands in the file system for it; half of a surrogate pair, which nothing there can be, as UTF-8
-    would have it."""
+    """Return the bytes of a character in the file system; a lone half of a surrogate pair, which cannot occur
+    there, is encoded like any other character."""
     if "\udc80" <= character <= "\udcff":
         return character.encode("utf-8", "surrogateescape")
     return character.encode("utf-8", "surrogatepass")

@@ -1,9 +1,9 @@
-"""What Forge itself asks of git: the branch without a process, and calls that run nothing a repository names.
+"""Calls of git by Forge itself, which run nothing that a repository names, and the current branch.
 
 `git status` and `git diff` execute programs that a repository's config and attributes name (core.fsmonitor,
-diff.external, textconv, clean filters, pagers, hooks). Each of our own calls goes through `run_git`, which
-turns them off. What the *model* runs in a shell is its own business, but for lines that plainly only read and
-so run unasked: they get `reading_variables`.
+diff.external, textconv, clean filters, pagers, hooks). Each call by Forge goes through `run_git`, which turns
+them off. Commands of the model run as they are, except for lines that plainly only read and so run without a
+prompt: they get `reading_variables`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CHUNK_BYTES = 256 * 1024
 _KEPT_VARIABLES = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR")
 _DIFF_COMMANDS = frozenset({"diff", "log", "show", "diff-tree", "diff-files", "diff-index", "whatchanged"})
 _SUBMODULE_COMMANDS = _DIFF_COMMANDS | {"status"}
-"""A submodule has a config of its own, and may insist on being looked into."""
+"""A submodule has a config of its own, which may make git inspect it."""
 _PROGRAM_KEYS = re.compile(
     r"(?:filter|diff|merge)\..+\.(?:clean|smudge|process|textconv|command|driver)", re.IGNORECASE | re.DOTALL
 )
@@ -62,14 +62,14 @@ _GUARDS = {
 
 @dataclass(frozen=True, slots=True)
 class GitOutput:
-    """How a call of git ended."""
+    """The result of a call of git."""
 
     returncode: int
     raw: bytes
-    """What it wrote, as it is: names need not be UTF-8."""
+    """Its output, undecoded: names need not be UTF-8."""
     stderr: str
     is_cut: bool = False
-    """Whether there was more than the caller takes."""
+    """Whether the output was larger than the caller accepts."""
 
     @property
     def stdout(self) -> str:
@@ -77,8 +77,11 @@ class GitOutput:
 
 
 def branch(path: Path) -> str | None:
-    """The branch checked out where `path` lies, a short commit id when HEAD is detached, None without a
-    repository. Reads HEAD only, so it costs microseconds and works on an unborn branch too."""
+    """Return the branch checked out at `path`, a short commit id when HEAD is detached, None without a
+    repository.
+
+    Only HEAD is read, which takes microseconds and works on an unborn branch too.
+    """
     repository = find_repository(path)
     head = read_small(repository.git_dir / "HEAD") if repository else None
     if not head:
@@ -92,17 +95,17 @@ def branch(path: Path) -> str | None:
 
 
 def hardened_git_args() -> list[str]:
-    """The `-c` options that keep git from running what a repository's config names."""
+    """Return the `-c` options that keep git from running programs that a repository's config names."""
     return [part for setting in _SETTINGS for part in ("-c", setting)]
 
 
 async def run_git(
     folder: Path, *arguments: str, timeout_s: float = 10.0, max_bytes: int | None = None
 ) -> GitOutput:
-    """Runs git in `folder` with hooks, filters, helpers, pagers, prompts and the network off.
+    """Run git in `folder` with hooks, filters, helpers, pagers, prompts and the network turned off.
 
-    Once it has written `max_bytes` it is stopped. Raises WorkspaceError when git is missing or takes longer
-    than `timeout_s`.
+    It is stopped after `max_bytes` of output. Raises WorkspaceError when git is missing or takes longer than
+    `timeout_s`.
     """
     names = await _call(folder, ["config", "--name-only", "--null", "--list"], {}, timeout_s)
     command = list(arguments)
@@ -114,26 +117,31 @@ async def run_git(
 
 
 async def reading_variables(folder: Path, timeout_s: float = 5.0) -> dict[str, str]:
-    """Variables under which git, called to read in `folder`, runs no hook, filter, helper, pager or transport
-    that a repository's config names. Drivers in the person's own config stay theirs, and those of other
-    repositories (`git -C`) may keep filters of their own."""
+    """Return variables under which git, reading in `folder`, runs no program that the repository's config
+    names.
+
+    These are hooks, filters, helpers, pagers and transports. Drivers in the user's own config are kept, and
+    other repositories (`git -C`) may keep filters of their own.
+    """
     settings = [tuple(line.split("=", 1)) for line in _SETTINGS if not line.startswith(_EXTERNAL_DIFF)]
     try:
         listed = ["config", "--name-only", "--null", "--show-scope", "--list"]
-        told = (await _call(folder, listed, {}, timeout_s)).stdout.split("\0")
+        listed_scopes = (await _call(folder, listed, {}, timeout_s)).stdout.split("\0")
     except WorkspaceError:
         return {}  # without git nothing of git runs
     brought = [
-        name for scope, name in zip(told[::2], told[1::2], strict=False) if scope in ("local", "worktree")
+        name
+        for scope, name in zip(listed_scopes[::2], listed_scopes[1::2], strict=False)
+        if scope in ("local", "worktree")
     ]
-    # Emptied, it makes git fail instead of doing without: so only where there is one to be kept from running.
+    # Set to nothing it makes git fail instead of ignoring it: so only where the repository sets one.
     settings += [(name, "") for name in brought if name.lower() == _EXTERNAL_DIFF]
     return _GUARDS | _as_variables([*settings, *_emptied(brought)])
 
 
 def _disarmed(names: list[str]) -> dict[str, str]:
-    """Variables that set to nothing every key of `names` that holds a program. Not by `-c`: a key may hold an
-    equals sign, and git would cut it there."""
+    """Return variables that empty every key of `names` that holds a program. With `-c` git would split a key
+    that contains an equals sign."""
     return _as_variables(_emptied(names))
 
 
@@ -161,7 +169,7 @@ async def _call(
         process = await asyncio.create_subprocess_exec(
             *("git", *hardened_git_args(), *arguments),
             cwd=folder,
-            env=_environment() | variables,
+            env=hardened_environment() | variables,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -199,6 +207,7 @@ async def _output(process: asyncio.subprocess.Process, max_bytes: int | None) ->
     return b"".join(parts), await stderr
 
 
-def _environment() -> dict[str, str]:
+def hardened_environment() -> dict[str, str]:
+    """Return the environment for a call of git: no prompts, pagers, locks or network."""
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     return kept | _GUARDS | {"TERM": "dumb"}

@@ -27,7 +27,7 @@ class IndexEntry(NamedTuple):
     object_id: bytes
     mode: int
     stage: int
-    """0, or the side of a conflict that the entry is from."""
+    """0, or the side of a merge conflict."""
 
     @property
     def is_regular(self) -> bool:
@@ -47,12 +47,12 @@ def parse_index(data: bytes, id_bytes: int = 20) -> Iterator[IndexEntry]:
         mode = int.from_bytes(data[offset + _MODE_OFFSET : offset + _MODE_OFFSET + 4], "big")
         flags = int.from_bytes(data[offset + end_of_id : offset + end_of_id + 2], "big")
         start = offset + end_of_id + (4 if flags & _EXTENDED else 2)
-        if version == 4:  # a name is the former one, cut by so many bytes, and what follows
+        if version == 4:  # the previous name without its last `cut` bytes, then new bytes
             cut, start = _variable_int(data, start)
             stop = data.index(b"\0", start)
             name = previous[: len(previous) - cut] + data[start:stop]
             following = stop + 1
-        else:  # NULs fill an entry up to a multiple of eight bytes
+        else:  # NULs pad an entry to a multiple of eight bytes
             stop = data.index(b"\0", start)
             name = data[start:stop]
             following = offset + (stop - offset + 8) // 8 * 8
@@ -71,7 +71,7 @@ def index_version(data: bytes) -> int:
 
 
 def _variable_int(data: bytes, offset: int) -> tuple[int, int]:
-    """Return the number at `offset`, and the offset behind it."""
+    """Return the number at `offset`, and the offset after it."""
     byte = data[offset]
     value = byte & 0x7F
     while byte & 0x80:

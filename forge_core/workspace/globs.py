@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 
 MAX_ALTERNATIVES = 64
-"""Braces may multiply to at most this many patterns; what is beyond is taken literally."""
+"""Braces expand to at most this many patterns; further braces are literal."""
 
 _POSIX = {
     "alpha": "a-zA-Z",
@@ -27,16 +27,17 @@ _POSIX = {
 
 @lru_cache(maxsize=1024)
 def compile_glob(pattern: str, *, braces: bool = True, any_depth: bool = False) -> re.Pattern[str]:
-    """A regular expression for `fullmatch` against a path with forward slashes and without a leading `./`.
+    """Return a regular expression for `fullmatch` with a path with forward slashes and without a leading
+    `./`.
 
-    With `any_depth`, a pattern that has no slash matches the last segment wherever it lies, as in .gitignore.
+    With `any_depth`, a pattern without a slash matches the last segment at any depth, as in .gitignore.
     """
     patterns = expand_braces(pattern) if braces else [pattern]
     return re.compile("|".join(f"(?:{_translate(one, any_depth)})" for one in patterns), re.DOTALL)
 
 
 def expand_braces(pattern: str) -> list[str]:
-    """The patterns that `{a,b}` stands for; unbalanced braces are literal."""
+    """Return the expansions of `{a,b}`; unbalanced braces are literal."""
     done: list[str] = []
     todo = [pattern]
     while todo:
@@ -89,6 +90,8 @@ def _translate(pattern: str, any_depth: bool) -> str:
         return "/".join(groups[0])
     head = "".join(segment + "/" for segment in groups[0])
     inner = ("".join(segment + "/" for segment in group) for group in groups[1:-1])
+    # An atomic group never gives up its first match: the leftmost match of an inner group leaves the most
+    # room for the rest, so backtracking into it could not succeed either.
     middle = "".join(f"(?>(?:[^/]+/)*?{group})" for group in inner)
     tail = "(?:[^/]+/)*" + "/".join(groups[-1]) if groups[-1] else ".+"
     return head + middle + tail
@@ -103,7 +106,7 @@ def _segment(segment: str) -> str:
 
 
 def _chunks(segment: str) -> list[str]:
-    """The regular expressions between the stars of one segment."""
+    """Return the regular expressions between the stars of one segment."""
     chunks = [""]
     index = 0
     while index < len(segment):
@@ -125,7 +128,7 @@ def _chunks(segment: str) -> list[str]:
 
 
 def _character_class(segment: str, start: int) -> tuple[str, int]:
-    """The class that opens just before `start`, and the index after it; a lone bracket is literal."""
+    """Return the class that opens just before `start`, and the index after it; a lone bracket is literal."""
     index = start
     negated = segment[index : index + 1] in ("!", "^")
     index += negated

@@ -1,8 +1,8 @@
-"""What git would ignore under a folder, and a walk that never descends into it.
+"""What git ignores below a folder, and a walk that leaves it out.
 
-Own rules rather than a library: a folder is pruned when it is met, so only the last segment of each entry is
-tested, mostly by one dictionary look-up (50,000 files in well under a second), and no pattern can be made to
-backtrack for hours. Compared with `git check-ignore` in the tests.
+Implemented here instead of by a library: an ignored folder is never entered, so only the last segment of each
+path is tested, mostly by one dictionary look-up (50,000 files in well under a second), and no pattern can
+backtrack for hours. The tests compare it with `git check-ignore`.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class _Line:
     ignores: bool
     folders_only: bool
     expression: re.Pattern[str] | None = None
-    """For `fullmatch` on the path relative to the .gitignore's folder; None where a dictionary knows it."""
+    """For `fullmatch` with the path relative to the .gitignore's folder; None for lines in a dictionary."""
 
 
 @dataclass(slots=True)
 class PatternFile:
-    """The lines of one .gitignore; the last that matches decides."""
+    """The lines of one .gitignore; the last matching line decides."""
 
     names: dict[str, list[_Line]] = field(default_factory=dict)
     paths: dict[str, list[_Line]] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class PatternFile:
     """By the text after the last dot, for lines such as `*.pyc`."""
     others: list[_Line] = field(default_factory=list)
     last_names: set[str] = field(default_factory=set)
-    """Every name that a line of `names` or `paths` can speak of."""
+    """Every last name that a line of `names` or `paths` can match."""
 
     @classmethod
     def parse(cls, text: str) -> PatternFile:
@@ -68,7 +68,7 @@ class PatternFile:
         return patterns
 
     def verdict(self, path: str, name: str, is_folder: bool) -> bool | None:
-        """Whether `path` (relative to the file's folder) is ignored; None when no line speaks of it."""
+        """Return whether `path` (relative to the file's folder) is ignored; None when no line matches."""
         best: _Line | None = None
         for lines in (
             self.names.get(name, ()),
@@ -112,21 +112,23 @@ class PatternFile:
 
 
 class _Chain:
-    """The pattern files that speak of a folder's entries, the nearest first; shared with folders below that
-    have none of their own. Most entries cost two look-ups."""
+    """The pattern files that apply to a folder's entries, the nearest first.
+
+    Folders without a .gitignore share the chain of their parent. Most entries cost two look-ups.
+    """
 
     __slots__ = ("_has_others", "_names", "_suffixes", "files")
 
     def __init__(self, files: list[tuple[PatternFile, int]]) -> None:
         self.files = files
-        """Each with how much of a path from the repository's top it leaves out."""
+        """Each with the length of its folder's prefix in a path from the repository's top."""
         self._names = frozenset().union(*(patterns.last_names for patterns, _ in files), (".git",))
         self._suffixes = frozenset().union(*(patterns.suffixes for patterns, _ in files))
         self._has_others = any(patterns.others for patterns, _ in files)
 
     def ignores(self, prefix: str, name: str, is_folder: bool) -> bool:
-        """Whether the entry `name` of the folder `prefix` (from the top, with a slash at its end) is ignored,
-        given that the folder is not."""
+        """Return whether the entry `name` of the folder `prefix` (from the top, with a final slash) is
+        ignored, given that the folder is not."""
         if not self._has_others and name not in self._names and name.rpartition(".")[2] not in self._suffixes:
             return False
         if name == ".git":
@@ -156,16 +158,16 @@ class IgnoreRules:
         self._excludes = PatternFile.parse(excludes) if excludes else None
 
     def is_ignored(self, path: str, is_folder: bool) -> bool:
-        """Whether `path` (relative to the root, forward slashes) or a folder above it is ignored."""
+        """Return whether `path` (relative to the root, forward slashes) or one of its parents is ignored."""
         return self._is_ignored_folder(path.rpartition("/")[0]) or self.is_ignored_itself(path, is_folder)
 
     def is_ignored_itself(self, path: str, is_folder: bool) -> bool:
-        """The same for the entry alone, given that no folder above it is ignored."""
+        """Return whether the entry itself is ignored, given that none of its parents is."""
         folder, slash, name = path.rpartition("/")
         return self._chain(folder).ignores(self._prefix + folder + slash, name, is_folder)
 
     def in_folder(self, folder: str) -> Callable[[str, bool], bool]:
-        """`is_ignored_itself` for the entries of one folder ("" for the root), by their bare name."""
+        """Return `is_ignored_itself` for the entries of one folder ("" for the root), by their last name."""
         prefix = self._prefix + (folder + "/" if folder else "")
         return partial(self._chain(folder).ignores, prefix)
 
@@ -182,7 +184,7 @@ class IgnoreRules:
         return known
 
     def _make_chain(self, full: str) -> _Chain:
-        """The chain of a folder, given from the top."""
+        """Return the chain of a folder, given relative to the top."""
         known = self._from_top.get(full)
         if known is not None:
             return known
@@ -208,10 +210,10 @@ def walk(
     start: str = "",
     stop: Callable[[], bool] | None = None,
 ) -> Iterator[WalkEntry]:
-    """Every entry below `root` that is not ignored, folders before what is in them, names in order.
+    """Yield every entry below `root` that is not ignored, each folder before its entries, names in order.
 
-    Symbolic links are given but never followed; unreadable folders are passed over. `start` begins at a
-    folder below the root, with the root's rules. Ends early when `stop()` says so.
+    Symbolic links are yielded but never followed; unreadable folders are skipped. `start` is a folder below
+    the root where the walk starts, with the root's rules. The walk ends early when `stop()` returns True.
     """
     rules = rules or IgnoreRules(root)
     stack: list[Iterator[WalkEntry]] = [iter(_entries(rules, start))]
@@ -258,5 +260,5 @@ def _without_trailing_blanks(line: str) -> str:
 
 
 def _has_open_class(pattern: str) -> bool:
-    """Whether a `[` is never closed: git then matches nothing."""
+    """Return whether a `[` is never closed: git then matches nothing."""
     return "[" in re.sub(r"\\.|\[[!^]?\]?(?:\[:[a-z]+:\]|\\.|[^\]\\])*\]", "", pattern)

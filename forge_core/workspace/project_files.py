@@ -1,4 +1,4 @@
-"""The files by which a project speaks to coding assistants: found, and read without being led astray."""
+"""Instruction files for coding assistants, read without following links out of the project."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ INSTRUCTION_FILES = (
     ".cursorrules",
     ".github/copilot-instructions.md",
 )
-"""Relative to the folder; those that exist are all read, in this order."""
+"""Relative to the folder; all that exist are read, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectFile:
-    """One of these files, or its head."""
+    """An instruction file, or its first part."""
 
     path: str
     """Relative to the folder."""
@@ -30,9 +30,9 @@ class ProjectFile:
 
 
 def find_instructions(root: Path) -> tuple[str, ...]:
-    """Which of the instruction files `root` holds, one once: CLAUDE.md is often a link to AGENTS.md.
+    """Return the instruction files in `root`, each real file once: CLAUDE.md is often a link to AGENTS.md.
 
-    A link that leads out of the folder, and what is no regular file, does not count.
+    Links that lead out of the folder, and entries that are not regular files, are left out.
     """
     found: dict[str, str] = {}
     for name in INSTRUCTION_FILES:
@@ -43,7 +43,7 @@ def find_instructions(root: Path) -> tuple[str, ...]:
 
 
 def read_project_file(root: Path, name: str, limit: int) -> ProjectFile | None:
-    """The file's first `limit` bytes as text; None when it is not there, or not a regular file inside."""
+    """Return the file's first `limit` bytes as text; None when it is not a regular file inside `root`."""
     real = _inside(root, name)
     if real is None:
         return None
@@ -64,7 +64,7 @@ def read_project_file(root: Path, name: str, limit: int) -> ProjectFile | None:
 
 
 def _inside(root: Path, name: str) -> str | None:
-    """The real path of a regular file that lies inside `root`, or None."""
+    """Return the real path of a regular file inside `root`, or None."""
     try:
         real = Path(os.path.realpath(root / name))
         inside = real.is_relative_to(os.path.realpath(root))

@@ -1,4 +1,4 @@
-"""Where the git repository around a folder lies, found without running git."""
+"""Finds the git repository around a folder, without running git."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ class Repository:
     top: Path
     """The folder that holds `.git`."""
     git_dir: Path
-    """HEAD and index lie here; of a linked worktree its own directory."""
+    """The directory of HEAD and the index; a linked worktree has its own."""
     common_dir: Path
-    """Config, refs and info/exclude lie here; the same as `git_dir` but in a linked worktree."""
+    """The directory of config, refs and info/exclude; the same as `git_dir` except in a linked worktree."""
 
 
 def find_repository(path: Path) -> Repository | None:
-    """The repository that `path` lies in, or None. Reads at most two small files a parent folder."""
+    """Return the repository that contains `path`, or None. Reads at most two small files per parent
+    folder."""
     start = Path(os.path.normpath(path.absolute()))
     for folder in (start, *start.parents):
         git_dir = _git_dir(folder / ".git")
@@ -35,9 +36,9 @@ def find_repository(path: Path) -> Repository | None:
 
 
 def read_small(path: Path | str) -> str | None:
-    """The text of a small regular file; None when it is missing, something else, or over 64 KB.
+    """Return the text of a small regular file; None when it is missing, not a regular file, or over 64 KB.
 
-    Never blocks on a FIFO: a hostile repository may hold one under any name.
+    Never blocks on a FIFO: a hostile repository may contain one under any name.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

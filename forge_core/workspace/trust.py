@@ -1,8 +1,8 @@
-"""Whether the person trusts a folder: what in it would act or instruct, and what they have decided.
+"""Trust in a folder: what in it would configure Forge or instruct the model, and the user's decision.
 
-What comes with a repository may be an attack: rules that allow everything, instructions that ask for keys. So
-none of it counts before the person has said yes; the answer is kept in their own state by the folder's real
-path, where the repository cannot reach it.
+A repository may be hostile: its rules may allow everything, its instructions ask for keys. So none of it
+applies before the user has agreed; the decision is stored in the user's state by the folder's real path,
+where the repository cannot change it.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ _MAX_ENTRIES = 6
 
 @dataclass(frozen=True, slots=True)
 class TrustQuestion:
-    """What the person is asked about a folder."""
+    """The question whether the user trusts a folder."""
 
     folder: Path
     findings: tuple[str, ...]
-    """What would act or instruct, one line each; safe to show."""
+    """What would configure Forge or instruct the model, one line each; safe to display."""
 
 
 class TrustStore:
-    """The decisions, in the user's state."""
+    """The user's decisions, stored in the state folder."""
 
     def __init__(self, state_dir: Path) -> None:
         self._state_dir = state_dir
 
     def decision(self, root: Path) -> bool | None:
-        """What was decided about `root`; None: nothing yet."""
+        """Return the decision about `root`; None when there is none yet."""
         return read_project_state(self._state_dir, root)[0].trusted
 
     def is_trusted(self, root: Path) -> bool:
         return bool(self.decision(root))
 
     def decide(self, root: Path, trusted: bool) -> None:
-        """Keeps the decision. Raises ConfigError when it cannot be kept."""
+        """Store the decision. Raises ConfigError when that fails."""
 
         def change(state: ProjectState) -> ProjectState:
             return replace(state, trusted=trusted)
@@ -56,13 +56,13 @@ class TrustStore:
 
 
 def is_trusted(config: ForgeConfig) -> bool:
-    """Whether the session's folder is trusted now: since the start, or by a decision made meanwhile."""
+    """Return whether the session's folder is trusted: since the start, or by a decision made since."""
     decided = TrustStore(config.state_dir).decision(config.working_dir)
     return bool(decided) or (config.is_trusted and decided is not False)
 
 
 def trust_question(config: ForgeConfig) -> TrustQuestion | None:
-    """What to ask when the session starts; None when it was decided, or nothing there would act."""
+    """Return the question for the start of a session; None when it is decided or there is nothing to ask."""
     if config.is_trusted or TrustStore(config.state_dir).decision(config.working_dir) is not None:
         return None
     findings = what_would_act(config.working_dir)
@@ -70,8 +70,10 @@ def trust_question(config: ForgeConfig) -> TrustQuestion | None:
 
 
 def what_would_act(root: Path) -> tuple[str, ...]:
-    """What in the folder would steer Forge or instruct the model if it were trusted, one line each. Runs
-    nothing, follows no link out of the folder."""
+    """Return what would configure Forge or instruct the model if the folder were trusted, one line each.
+
+    Runs nothing, and follows no link out of the folder.
+    """
     return (*_settings(root), *_entries(root), *_instructions(root))
 
 
@@ -80,11 +82,11 @@ def _settings(root: Path) -> tuple[str, ...]:
     steering = [name for name in settings if SETTINGS[name].project != "always"]
     if not steering:
         return ()
-    parts = [_told(name, settings[name]) for name in steering]
+    parts = [_setting_text(name, settings[name]) for name in steering]
     return (safe_line(f"{PROJECT_FILE} sets {', '.join(parts)}"),)
 
 
-def _told(name: str, value: object) -> str:
+def _setting_text(name: str, value: object) -> str:
     if isinstance(value, tuple):
         shown = ", ".join(map(str, value[:3])) + (f" and {len(value) - 3} more" if len(value) > 3 else "")
         return f"{name}: {shown[:160]}"
@@ -92,7 +94,7 @@ def _told(name: str, value: object) -> str:
 
 
 def _entries(root: Path) -> tuple[str, ...]:
-    """Anything else in .forge: what this version does not know, a later one may."""
+    """Return all other entries of .forge: a later version may use what this one does not know."""
     try:
         with os.scandir(root / _FOLDER) as scan:
             names = sorted(entry.name for entry in islice(scan, 1000) if entry.name not in _HARMLESS)

@@ -1,4 +1,4 @@
-"""Files that git does not know yet, read without following a link or waiting for a FIFO."""
+"""Untracked files, read without following a link or blocking on a FIFO."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from forge_core.workspace.beneath import opened_folder
 from forge_core.workspace.change_source import REST_LEFT_OUT, Counts, FilePatch, header
 
 _MAX_COUNTED_BYTES = 4 * 1024 * 1024
-"""Larger files are counted when they are looked at."""
+"""The lines of larger files are counted when they are shown."""
 _SNIFFED = 8_000
-"""Bytes in which a NUL means binary, as in git."""
+"""A NUL in so many first bytes means binary, as in git."""
 
 
 def count_lines(top: Path, names: Sequence[str]) -> Mapping[str, Counts]:
-    """The lines of each file; those that can't be read are left out."""
+    """Return the number of lines of each file; unreadable files are left out."""
     counts: dict[str, Counts] = {}
     for name in names:
         try:
@@ -33,7 +33,7 @@ def count_lines(top: Path, names: Sequence[str]) -> Mapping[str, Counts]:
 
 
 def untracked_patch(top: Path, name: str, max_bytes: int) -> FilePatch:
-    """All of a file as lines that came."""
+    """Return a patch that adds the whole file."""
     if name.endswith("/"):
         return FilePatch(remark="A repository of its own: git lists nothing below it.")
     try:
@@ -61,7 +61,8 @@ def untracked_patch(top: Path, name: str, max_bytes: int) -> FilePatch:
 
 
 def _content(top: Path, name: str, max_bytes: int) -> tuple[bytes, bool]:
-    """Up to `max_bytes` + 1 bytes of a file, or what a link says. Raises OSError."""
+    """Return up to `max_bytes` + 1 bytes of a file or the target of a link, and whether it is a link. Raises
+    OSError."""
     folder = (top / name).parent
     with opened_folder(folder, top) as parent:
         last = os.path.basename(name)  # noqa: PTH119 - Path would drop a final dot
@@ -69,7 +70,7 @@ def _content(top: Path, name: str, max_bytes: int) -> tuple[bytes, bool]:
         if stat.S_ISLNK(status.st_mode):
             return os.fsencode(os.readlink(last, dir_fd=parent)), True
         if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "it is no plain file")
+            raise OSError(errno.EINVAL, "it is not a regular file")
         descriptor = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent)
         with os.fdopen(descriptor, "rb") as file:
             return file.read(max_bytes + 1), False

@@ -1,4 +1,4 @@
-"""The working tree against HEAD, read through git with everything off that a repository could make it run."""
+"""Changes of the working tree against HEAD, read by hardened calls of git."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from forge_core.workspace.repository import Repository, find_repository
 from forge_core.workspace.untracked import count_lines, untracked_patch
 
 MAX_PATCH_BYTES = 24 * 1024 * 1024
-"""Of one file; what is beyond is left out, and that is said."""
+"""The size at which the patch of one file is truncated, with a remark."""
 MAX_UNTRACKED = 20_000
-"""Untracked files that are listed; the rest is counted."""
+"""Number of untracked files that are listed; the rest is only counted."""
 _TIMEOUT_S = 30.0
 _WHOLE_FILE = 100_000_000
-"""Lines of context that no file has."""
+"""More lines of context than any file has."""
 _BATCH = 200
-"""Untracked files that are counted at once."""
+"""Number of untracked files whose lines are counted in one batch."""
 _SUBMODULE = "160000"
 _LINK = "120000"
 _OPTIONS = (
-    # What a repository's config could change about the form of the output.
+    # Override settings of the repository that would change the format of the output.
     "--no-color",
     "--no-relative",
     "--submodule=short",
-    "--ignore-submodules=dirty",  # a submodule's commit is told without looking into its files
+    "--ignore-submodules=dirty",  # shows a submodule's commit without reading its files
     "--find-renames",
     "--inter-hunk-context=0",
     "--src-prefix=a/",
@@ -95,7 +95,7 @@ class WorkTreeChanges:
             try:
                 answer = await self._diff("--numstat", "-z")
             except WorkspaceError:
-                return  # the list stands without figures
+                return  # the list is shown without numbers
             yield dict(_numstat(answer.raw))
         names = [file.path for file in files if file.status is ChangeStatus.UNTRACKED]
         for at in range(0, len(names), _BATCH):
@@ -117,7 +117,7 @@ class WorkTreeChanges:
         return await asyncio.to_thread(_read, answer, file)
 
     async def _find_base(self) -> str:
-        """HEAD, or the empty tree where nothing is committed yet."""
+        """Return HEAD, or the id of the empty tree where nothing is committed yet."""
         head = await self._git("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
         if not head.returncode:
             return "HEAD"
@@ -144,7 +144,7 @@ class WorkTreeChanges:
 
 
 def _raw_entries(raw: bytes, conflicts: Set[str]) -> Iterator[ChangedFile]:
-    """The entries of `git diff --raw -z`."""
+    """Parse the output of `git diff --raw -z`."""
     fields = iter(raw.split(b"\0"))
     for head in fields:
         words = head.decode("ascii", "replace").removeprefix(":").split(" ")
@@ -169,7 +169,7 @@ def _note(old_mode: str, new_mode: str, letter: str) -> str:
     if _SUBMODULE in (old_mode, new_mode):
         return "submodule"
     if letter[:1] == "T":
-        return "became a link" if new_mode == _LINK else "is no link any more"
+        return "became a link" if new_mode == _LINK else "no longer a link"
     if letter[:1] in "MR" and old_mode != new_mode:
         return f"mode {old_mode[-3:]} → {new_mode[-3:]}"
     return "link" if new_mode == _LINK else ""
@@ -182,7 +182,7 @@ def _untracked(name: str) -> ChangedFile:
 
 
 def _numstat(raw: bytes) -> Iterator[tuple[str, Counts]]:
-    """The entries of `git diff --numstat -z`; of a rename both names follow in fields of their own."""
+    """Parse the output of `git diff --numstat -z`; both names of a rename follow in separate fields."""
     fields = iter(raw.split(b"\0"))
     for field in fields:
         added, _, rest = field.partition(b"\t")
@@ -215,7 +215,7 @@ def _read(answer: GitOutput, file: ChangedFile) -> FilePatch:
         return FilePatch(text, "In conflict: deleted on one side.")
     if file.status in (ChangeStatus.ADDED, ChangeStatus.DELETED):
         return FilePatch(text, "An empty file.")
-    return FilePatch(text, "It is the same again. Press r to read the list anew.")
+    return FilePatch(text, "It is unchanged again. Press r to reload the list.")
 
 
 def _complaint(answer: GitOutput) -> str:

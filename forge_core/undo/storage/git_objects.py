@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from forge_core.workspace.git import hardened_git_args
+from forge_core.workspace.git import hardened_environment, hardened_git_args
 from forge_core.workspace.git_index import blob_id, parse_index
 from forge_core.workspace.repository import Repository, find_repository, read_small
 
@@ -22,7 +22,6 @@ _MAX_INDEX_BYTES = 64 * 1024 * 1024
 _TIMEOUT_S = 20.0
 _READ_BYTES = 32 * 1024 * 1024
 """Per call of `cat-file`, so that memory stays bounded."""
-_VARIABLES = ("PATH", "HOME", "LANG", "TMPDIR")
 
 
 class GitObjects:
@@ -139,7 +138,7 @@ class GitObjects:
             done = subprocess.run(
                 ["git", *hardened_git_args(), *arguments],
                 cwd=self._root,
-                env=_environment(),
+                env=hardened_environment(),
                 input=stdin,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -150,11 +149,6 @@ class GitObjects:
         except (OSError, subprocess.SubprocessError):
             return None
         return done.stdout
-
-
-def _environment() -> dict[str, str]:
-    kept = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
-    return kept | {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
 
 
 def _lines(ids: Collection[str]) -> bytes:
