@@ -1,4 +1,4 @@
-"""What a command has done to files: those that the model had read, and those that undo cannot bring back."""
+"""The effects of a command on files: those that the model has read, and those that undo cannot restore."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ _Stamp = tuple[int, int, int]
 
 
 class EffectsWatch:
-    """Looks at files before a command and after it; not at all where the command is known only to read."""
+    """Compares files before and after a command, unless the command is known only to read."""
 
     def __init__(self, command: str, context: ExecutionContext) -> None:
         self._context = context
         self._command = command
         self.may_write = not is_read_only(command, context.root)
-        """False: it plainly only reads. Then the sandbox holds it to that: a second wall behind the list."""
+        """False for a command that plainly only reads. The sandbox then makes the workspace read-only as
+        well."""
         self._stamps: dict[str, _Stamp | None] = {}
         self._before: object = None
         self._expected: ExpectedEffects | None = None
@@ -34,7 +35,7 @@ class EffectsWatch:
         self._is_open = False
 
     async def begin(self) -> None:
-        """Before the command runs."""
+        """Note the state of files before the command runs."""
         if not self.may_write:
             return
         self._is_open = True
@@ -45,25 +46,30 @@ class EffectsWatch:
             self._before = await self._context.before_images.before_command(self._expected, self._before)
 
     async def so_far(self) -> list[str]:
-        """What has happened since the beginning or the last call, in a note each for the model. It goes on
-        watching, unless it has ended: then as a job, which the user works beside."""
+        """Return notes for the model about what has changed since the start or the last call.
+
+        Watching continues unless it has ended; from now on the command is a job, which runs while the user
+        works.
+        """
         async with self._lock:
             if self._expected is not None:
                 self._expected = replace(self._expected, is_job=True)
-            notes = await self._looked(goes_on=True)
+            notes = await self._notes(goes_on=True)
             if self._is_open:
                 await self.begin()
             return notes
 
     async def end(self, exit_status: int | None = None) -> list[str]:
-        """The last look: what has happened since the one before. `exit_status` is that of the shell, where
-        it is known."""
+        """Return notes about what has changed since the last call, and stop watching.
+
+        `exit_status` is that of the shell, where it is known.
+        """
         async with self._lock:
-            notes = await self._looked(exit_status=exit_status)
+            notes = await self._notes(exit_status=exit_status)
             self._is_open = False
             return notes
 
-    async def _looked(self, *, goes_on: bool = False, exit_status: int | None = None) -> list[str]:
+    async def _notes(self, *, goes_on: bool = False, exit_status: int | None = None) -> list[str]:
         if not self._is_open:
             return []
         notes: list[str] = []
@@ -83,7 +89,7 @@ class EffectsWatch:
 
 
 def _expected(command: str, root: Path) -> ExpectedEffects:
-    """What the line may do; nothing where what it runs can't be read, as a folder that may not be entered."""
+    """Return the expected effects of the line; none where a script or folder cannot be read."""
     try:
         return expected_effects(command, root)
     except (OSError, ValueError, RecursionError):
@@ -108,7 +114,8 @@ def _stamp(path: str) -> _Stamp | None:
 
 
 def _changed(before: dict[str, _Stamp | None], context: ExecutionContext) -> list[str]:
-    """The files that the model has read and that no longer hold what it saw, since the command began."""
+    """Return the files whose content is no longer what the model has read, as far as the command changed
+    them."""
     names: list[str] = []
     for path, stamp in before.items():
         now = _stamp(path)
@@ -122,7 +129,7 @@ def _changed(before: dict[str, _Stamp | None], context: ExecutionContext) -> lis
 
 
 def _hash(path: str) -> str:
-    """Empty when it cannot be read (any more)."""
+    """Return the hash of a file; empty when it cannot be read."""
     try:
         return sha256(Path(path).read_bytes())
     except OSError:
