@@ -53,7 +53,7 @@ async def test_undo_lists_each_file_and_redo_brings_them_back(table: tuple[Forge
     assert (ws.root / "c.py").read_text() == "mine"
 
 
-async def test_what_the_model_had_read_is_forgotten_and_it_is_told(
+async def test_what_the_model_had_read_is_forgotten_and_the_model_is_informed(
     table: tuple[ForgeSession, Workspace],
 ) -> None:
     session, ws = table
@@ -68,7 +68,7 @@ async def test_what_the_model_had_read_is_forgotten_and_it_is_told(
     assert session._news == ["[The user undid file changes of an earlier turn; as before it are: a.py.]"]
 
 
-async def test_the_words_of_undo_may_be_in_any_case(table: tuple[ForgeSession, Workspace]) -> None:
+async def test_the_arguments_of_undo_are_case_insensitive(table: tuple[ForgeSession, Workspace]) -> None:
     session, ws = table
     (ws.root / "a.py").write_text("a")
     assert await read(run_command("/undo LIST", session)) == "No turn has changed files yet."
@@ -77,7 +77,9 @@ async def test_the_words_of_undo_may_be_in_any_case(table: tuple[ForgeSession, W
     assert (ws.root / "a.py").read_text() == "a"
 
 
-async def test_nothing_to_undo_and_unknown_arguments_say_so(table: tuple[ForgeSession, Workspace]) -> None:
+async def test_nothing_to_undo_and_unknown_arguments_are_reported(
+    table: tuple[ForgeSession, Workspace],
+) -> None:
     session, _ = table
     assert await read(undo("", session)) == "Nothing to undo."
     assert await read(redo("", session)) == "Nothing to redo."

@@ -24,7 +24,7 @@ def test_a_formatter_explains_layout_and_nothing_else() -> None:
     assert not is_reformatted(b"a = 1\n", b"a = 1\nb = 2\n")
 
 
-def test_a_linter_explains_imports_that_go_but_no_words_that_come() -> None:
+def test_a_linter_explains_removed_imports_but_no_added_words() -> None:
     assert is_fixed(b"import os\nimport re\nx = re\n", b"import re\n\nx = re\n")
     assert not is_fixed(b"import os\nx = 1\n", b"import os\nx = 1\nmine = 2\n")
     assert not is_fixed(b"x = 1\ny = compute(x)\n", b"x = 1\n")
@@ -72,7 +72,7 @@ def test_caches_are_known_by_name_and_build_folders_unless_git_tracks_them() -> 
         "grep -o word missing.txt",
     ],
 )
-def test_what_a_reading_command_names_is_no_output(tmp_path: Path, line: str) -> None:
+def test_the_operands_of_a_reading_command_are_no_outputs(tmp_path: Path, line: str) -> None:
     assert expected_effects(line, tmp_path).claims == ()
 
 

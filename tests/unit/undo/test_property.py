@@ -237,7 +237,7 @@ def compare(report: UndoReport, done: set[str], conflicts: set[str]) -> None:
     suppress_health_check=list(HealthCheck),
 )
 @given(in_git=st.booleans(), plan=st.lists(turns, min_size=1, max_size=3), back=ways_back)
-def test_the_tree_is_what_an_oracle_says_and_conflicts_are_where_the_person_was(
+def test_the_tree_matches_an_oracle_and_conflicts_are_where_the_user_edited(
     in_git: bool, plan: list, back: list
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -132,7 +132,7 @@ async def test_a_torn_record_costs_that_record_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["precious " * 50, "short and precious"])
-async def test_damaged_bytes_in_the_store_are_told_and_never_written(tmp_path: Path, text: str) -> None:
+async def test_damaged_bytes_in_the_store_are_reported_and_never_written(tmp_path: Path, text: str) -> None:
     ws = make_workspace(tmp_path)
     (ws.root / "a").write_text(text)
     await ws.turn("one", "echo x > a")
@@ -169,7 +169,7 @@ FULL_DISK = """
 """
 
 
-def test_with_a_full_disk_the_command_runs_and_the_person_is_told(tmp_path: Path) -> None:
+def test_with_a_full_disk_the_command_runs_and_the_user_is_informed(tmp_path: Path) -> None:
     root = tmp_path / "ws"
     root.mkdir()
     (root / "big").write_bytes(random.Random(1).randbytes(50_000))
@@ -222,7 +222,7 @@ async def test_an_unreadable_folder_is_not_taken_for_deleted(ws: Workspace) -> N
     assert shapes(ws.root)["d/f"] == ("file", 0o644, b"f")
 
 
-async def test_a_workspace_with_too_many_files_is_told_and_not_watched(tmp_path: Path) -> None:
+async def test_a_workspace_with_too_many_files_is_reported_and_not_covered(tmp_path: Path) -> None:
     ws = make_workspace(tmp_path, max_entries=50)
     shell(ws.root, "mkdir d; touch d/{1..60}")
     await ws.store.begin_turn("x")
@@ -334,7 +334,7 @@ async def test_old_sessions_are_pruned_and_those_in_use_are_not(tmp_path: Path) 
     await busy.store.aclose()
 
 
-async def test_git_that_lost_its_objects_is_told_as_a_conflict(ws: Workspace) -> None:
+async def test_objects_that_git_has_lost_are_a_conflict(ws: Workspace) -> None:
     (ws.root / "a").write_text("first\n" * 50)
     make_repository(ws.root)
     await ws.turn("x", "echo x > a; echo y > b")
@@ -383,7 +383,7 @@ async def test_nothing_that_a_repository_names_is_run(ws: Workspace, tmp_path: P
     assert not (tmp_path / "ran").exists()
 
 
-async def test_commits_stay_and_that_is_said(ws: Workspace) -> None:
+async def test_commits_stay_and_are_reported(ws: Workspace) -> None:
     (ws.root / "a").write_text("a")
     make_repository(ws.root)
     [effects] = await ws.turn("x", "echo b > a; git commit -qam second")

@@ -20,7 +20,7 @@ from tests.support.sessions import scripted_session
 from tests.unit.undo.workspace import shapes
 
 
-async def test_a_turn_with_file_tools_and_commands_is_taken_back_and_brought_back(tmp_path: Path) -> None:
+async def test_a_turn_with_file_tools_and_commands_is_undone_and_redone(tmp_path: Path) -> None:
     root = tmp_path / "ws"
     root.mkdir()
     (root / "a.py").write_text("x = 1\n")

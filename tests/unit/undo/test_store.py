@@ -88,7 +88,7 @@ async def test_what_a_command_did_is_undone_and_redone(ws: Workspace, command: s
     assert times(ws.root)["other.txt"] == other
 
 
-async def test_a_later_edit_by_the_person_is_a_conflict_and_stays(ws: Workspace) -> None:
+async def test_a_later_edit_by_the_user_is_a_conflict_and_stays(ws: Workspace) -> None:
     (ws.root / "a.txt").write_text("a\n")
     (ws.root / "b.txt").write_text("b\n")
     await ws.turn("both", "echo x >> a.txt; echo x >> b.txt; echo x > c.txt")
@@ -100,7 +100,7 @@ async def test_a_later_edit_by_the_person_is_a_conflict_and_stays(ws: Workspace)
     assert (ws.root / "b.txt").read_text() == "b\n"
 
 
-async def test_the_persons_edit_between_two_commands_of_a_turn_survives_undo(ws: Workspace) -> None:
+async def test_the_users_edit_between_two_commands_of_a_turn_survives_undo(ws: Workspace) -> None:
     (ws.root / "a.txt").write_text("a\n")
     await ws.store.begin_turn("twice")
     await ws.run("echo tool >> a.txt")
@@ -111,7 +111,7 @@ async def test_the_persons_edit_between_two_commands_of_a_turn_survives_undo(ws:
     assert (ws.root / "a.txt").read_text() == "mine\n"
 
 
-async def test_an_edit_right_after_a_file_tool_is_not_blamed_on_it(ws: Workspace) -> None:
+async def test_an_edit_right_after_a_file_tool_is_not_attributed_to_it(ws: Workspace) -> None:
     await ws.store.begin_turn("write")
     await ws.write("a.txt", "tool\n")
     (ws.root / "a.txt").write_text("mine\n")
@@ -145,7 +145,7 @@ async def test_undo_is_refused_while_a_turn_runs(ws: Workspace) -> None:
     assert (await ws.store.undo()).deleted == ("a",)
 
 
-async def test_what_a_turn_takes_back_itself_is_no_change(ws: Workspace) -> None:
+async def test_what_a_turn_reverts_itself_is_no_change(ws: Workspace) -> None:
     (ws.root / "a").write_text("a")
     await ws.turn("there and back", "mv a b", "mv b a; touch a")
     assert ws.store.turns() == ()
@@ -196,7 +196,7 @@ async def test_undo_of_a_hard_link_leaves_the_file_alone_whose_name_it_had_becom
     assert (shapes(ws.root), times(ws.root)["a"]) == (before, stamp)
 
 
-async def test_a_name_that_the_person_gave_a_file_since_keeps_its_content(ws: Workspace) -> None:
+async def test_a_hard_link_that_the_user_has_made_since_keeps_its_content(ws: Workspace) -> None:
     (ws.root / "a").write_text("old")
     await ws.turn("change", "echo tool > a")
     (ws.root / "kept").hardlink_to(ws.root / "a")

@@ -78,7 +78,7 @@ def test_a_link_put_in_its_place_is_not_followed(stand: Placeholders, work: Path
     assert (tmp_path / "empty").exists()
 
 
-def test_a_folder_that_is_not_ours_to_write_needs_no_stand_in(stand: Placeholders, work: Path) -> None:
+def test_a_folder_that_is_not_ours_to_write_needs_no_placeholder(stand: Placeholders, work: Path) -> None:
     if os.geteuid() == 0:
         pytest.skip("root may write everywhere")
     work.chmod(0o555)
@@ -272,7 +272,7 @@ def test_a_link_put_in_between_is_noticed(tmp_path: Path) -> None:
     os.close(held)
 
 
-def test_a_stand_in_is_not_put_up_through_a_link(stand: Placeholders, work: Path, tmp_path: Path) -> None:
+def test_a_placeholder_is_not_put_up_through_a_link(stand: Placeholders, work: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (work / "sub").symlink_to(tmp_path / "elsewhere")
     held = stand.join()

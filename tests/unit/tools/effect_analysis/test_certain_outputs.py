@@ -80,7 +80,7 @@ def test_a_node_script_certainly_writes(source: str, certain: dict[str, int]) ->
     assert node_outputs(source).certain == certain
 
 
-def test_make_certainly_makes_what_is_needed_and_missing(tmp_path: Path) -> None:
+def test_make_certainly_runs_the_recipes_of_needed_targets_that_are_missing(tmp_path: Path) -> None:
     (tmp_path / "old").touch()
     text = ".PHONY: all docs\nall: old new docs\nold:\n\techo\nnew:\n\techo\ndocs:\n\techo\nother:\n\techo\n"
     rules = list(recipes(text))

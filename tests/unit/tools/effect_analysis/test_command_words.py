@@ -23,7 +23,7 @@ from forge_core.undo.expected_effects import FileEffect
         ("echo $((1 << n))", "echo $((1 << n))", ()),
     ],
 )
-def test_here_documents_are_taken_out_of_a_line(line: str, plain: str, bodies: tuple[str, ...]) -> None:
+def test_here_documents_are_removed_from_a_line(line: str, plain: str, bodies: tuple[str, ...]) -> None:
     assert without_bodies(line) == (plain, bodies)
 
 
@@ -36,9 +36,7 @@ def test_many_here_documents_that_never_end_are_read_in_one_pass() -> None:
     ("word", "paths"),
     [("part-$i.txt", ["part-*.txt"]), ("out/a${n}", ["out/a*"]), ("$i.txt", []), ("a$i/b.txt", [])],
 )
-def test_a_name_that_goes_on_with_a_variable_is_a_pattern(
-    tmp_path: Path, word: str, paths: list[str]
-) -> None:
+def test_a_name_that_contains_a_variable_is_a_pattern(tmp_path: Path, word: str, paths: list[str]) -> None:
     found = expected_effects(f"echo x > {word}", tmp_path)
     assert [claim.path for claim in found.claims if claim.effect is FileEffect.WRITE] == paths
 

@@ -72,7 +72,7 @@ def test_a_proof_needs_a_shell_that_ended_by_itself() -> None:
         ("for i in $(seq 1 9999); do a; done", None),
     ],
 )
-def test_loops_over_known_words_are_written_out(line: str, written_out: str | None) -> None:
+def test_loops_over_known_words_are_unrolled(line: str, written_out: str | None) -> None:
     assert unrolled(line) == (written_out or line)
 
 
@@ -95,7 +95,7 @@ def test_loops_over_known_words_are_written_out(line: str, written_out: str | No
         ("node -e \"x(() => { require('fs').writeFileSync('f', '') })\"", 1, Proof.NONE),
     ],
 )
-def test_a_claim_says_how_often_a_file_is_written_and_what_proves_it(
+def test_a_claim_states_how_often_a_file_is_written_and_what_proves_it(
     tmp_path: Path, line: str, times: int, proof: Proof
 ) -> None:
     (tmp_path / "sub").mkdir()

@@ -1,4 +1,4 @@
-"""Undo beside jobs in the sandbox: stand-ins are nobody's change, and what is protected stays protected."""
+"""Undo beside jobs in the sandbox: placeholders are nobody's change, and what is protected stays protected."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Bench:
         await self.bash(command, run_in_background=True)
 
     async def cleared(self) -> None:
-        """Wait until the last sandbox is gone and the workspace is cleared of stand-ins."""
+        """Wait until the last sandbox is gone and the workspace is cleared of placeholders."""
         while not await asyncio.to_thread(self.sandbox.tidy):
             await asyncio.sleep(0.01)
 
@@ -133,7 +133,7 @@ async def test_a_job_never_writes_a_protected_path_while_its_turn_is_undone_and_
         await bench.store.redo()
         assert (bench.root / "one.txt").read_text() == "one\n"
     assert planted(bench.root) == []
-    assert (bench.root / ".forge").is_dir(), "the stand-in that the job needs"
+    assert (bench.root / ".forge").is_dir(), "the placeholder that the job needs"
     await bench.jobs.stop(1)
     await bench.cleared()
     assert planted(bench.root) == []
@@ -143,11 +143,11 @@ async def test_a_job_never_writes_a_protected_path_while_its_turn_is_undone_and_
         assert not (bench.root / ".git/commondir").exists()
 
 
-async def test_a_stand_in_is_in_no_checkpoint_and_no_turn(make: Callable[..., Bench]) -> None:
+async def test_a_placeholder_is_in_no_checkpoint_and_no_turn(make: Callable[..., Bench]) -> None:
     bench, other = make(), make(session="s2")
     await bench.turn("echo one > one.txt", job="touch begun; while [ ! -e go ]; do sleep 0.02; done")
     await reached(bench.root / "begun")
-    await other.turn("echo two > two.txt")  # its first look is made while the stand-ins are there
+    await other.turn("echo two > two.txt")  # its first look is made while the placeholders are there
     (bench.root / "go").touch()
     await bench.jobs.output(1, wait_s=20)
     await bench.cleared()
@@ -265,7 +265,9 @@ async def test_a_file_tool_writes_without_a_state_folder(tmp_path: Path) -> None
     assert (tmp_path / "a.txt").read_text() == "two\n"
 
 
-async def test_two_jobs_share_a_stand_in_that_stays_until_both_have_ended(make: Callable[..., Bench]) -> None:
+async def test_two_jobs_share_a_placeholder_that_stays_until_both_have_ended(
+    make: Callable[..., Bench],
+) -> None:
     bench = make()
     loop = "touch begun{0}; while [ ! -e go{0} ]; do mkdir -p .forge && echo x > .forge/planted; done 2>/dev/null"
     await bench.turn(job=loop.format(1))
@@ -282,7 +284,7 @@ async def test_two_jobs_share_a_stand_in_that_stays_until_both_have_ended(make: 
     assert not (bench.root / ".forge").exists()
 
 
-async def test_a_stand_in_of_a_nested_workspace_is_not_the_outer_ones_change(
+async def test_a_placeholder_of_a_nested_workspace_is_not_the_outer_ones_change(
     make: Callable[..., Bench],
 ) -> None:
     inner, outer = make("ws/sub"), make("ws", "s2")
@@ -295,7 +297,7 @@ async def test_a_stand_in_of_a_nested_workspace_is_not_the_outer_ones_change(
     assert planted(inner.root) == []
 
 
-async def test_a_stand_in_stays_for_the_workspace_that_still_needs_it(make: Callable[..., Bench]) -> None:
+async def test_a_placeholder_stays_for_the_workspace_that_still_needs_it(make: Callable[..., Bench]) -> None:
     inner, outer = make("ws/sub"), make("ws", "s2")
     shell(inner.root, "git init -q . && rm -r .git/hooks")
     loop = "touch {0}; while [ ! -e {1} ]; do mkdir -p {2}.git/hooks && echo x > {2}.git/hooks/planted; done"
@@ -327,7 +329,7 @@ async def test_a_folder_that_the_user_makes_meanwhile_stays(make: Callable[..., 
     assert (bench.root / ".forge/config.toml").read_text() == "mine"
 
 
-def test_an_empty_folder_that_the_user_made_first_is_not_taken_for_a_stand_in(tmp_path: Path) -> None:
+def test_an_empty_folder_that_the_user_made_first_is_not_taken_for_a_placeholder(tmp_path: Path) -> None:
     root = (tmp_path / "ws").resolve()
     root.mkdir()
     stand = Placeholders(root, MountedPaths(tmp_path / "state"))
@@ -375,7 +377,7 @@ async def test_what_a_killed_forge_has_left_is_nobodys_change_and_cleared_at_the
 
 
 def kill_forge_in(root: Path, state_dir: Path) -> None:
-    """Leave stand-ins in `root`, with nothing alive that needs them."""
+    """Leave placeholders in `root`, with nothing alive that needs them."""
     words = [sys.executable, "-c", KILLED, str(root), str(state_dir)]
     assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
     assert (root / ".forge").is_dir()
@@ -409,7 +411,7 @@ async def test_a_session_clears_what_a_killed_forge_has_left_in_any_workspace(
     assert shapes(bench.root) == before
 
 
-async def test_a_session_leaves_the_stand_ins_of_a_running_job_elsewhere(
+async def test_a_session_leaves_the_placeholders_of_a_running_job_elsewhere(
     make: Callable[..., Bench], tmp_path: Path
 ) -> None:
     bench = make()
