@@ -15,7 +15,7 @@ import pytest
 
 from forge_tui.screens.chat.screen_commands import CannotCopyError, pick
 from forge_tui.terminal import clipboard
-from forge_tui.terminal.clipboard import Route, find_route, sequence, told
+from forge_tui.terminal.clipboard import Route, copy_note, find_route, sequence
 from forge_tui.widgets.transcript.answer.answer_blocks import AnswerText
 from tests.support.terminal import Terminal, python
 
@@ -55,14 +55,14 @@ def test_a_program_of_the_folder_s_own_is_never_run() -> None:
 
 
 def test_every_note_fits_a_line_and_says_what_happened() -> None:
-    assert told("x", Route("tool")) == ("Copied 1 character", False)
+    assert copy_note("x", Route("tool")) == ("Copied 1 character", False)
     text, long = "y" * 312, "z" * 900_000
-    assert told(text, Route("terminal", is_obeyed=True))[0] == "Copied 312 characters through the terminal"
+    assert copy_note(text, Route("terminal", is_obeyed=True))[0] == "Copied 312 characters through the terminal"
     for route in (Route("terminal"), Route("screen"), Route("none"), Route("tmux"), Route("tmux", ("tmux",))):
         for copied in (text, long):
-            assert len(told(copied, route)[0]) <= 76
-    assert "F9" in told(text, Route("terminal"))[0]
-    assert "74,000" in told(long, Route("terminal", is_obeyed=True))[0]
+            assert len(copy_note(copied, route)[0]) <= 76
+    assert "F9" in copy_note(text, Route("terminal"))[0]
+    assert "74,000" in copy_note(long, Route("terminal", is_obeyed=True))[0]
 
 
 def test_screen_gets_the_sequence_in_pieces_and_tmux_gets_it_wrapped() -> None:
@@ -243,7 +243,7 @@ def test_f9_lends_the_mouse_also_over_a_suspension_and_a_resize(tmp_path: Path) 
 def test_inside_tmux_the_text_reaches_tmux_and_the_terminal_outside(tmp_path: Path) -> None:
     program = (
         "import asyncio, os; from forge_tui.terminal import clipboard as c; r = c.find_route(os.environ);"
-        "print(c.told('a text', asyncio.run(c.copy('a text', r, print)))[0], flush=True); input()"
+        "print(c.copy_note('a text', asyncio.run(c.copy('a text', r, print)))[0], flush=True); input()"
     )
     socket = str(tmp_path / "socket")
     command = ["tmux", "-S", socket, "-f", "/dev/null", "new-session", *python("-c", program)]
