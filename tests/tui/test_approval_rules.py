@@ -75,7 +75,7 @@ async def test_a_rule_that_cannot_be_read_is_said_and_stays_to_be_mended(config:
         assert app.scripted.replies == []
         assert app.chat.query_one(LineInput).value == "bash(pytest:*"
         await pilot.press("ctrl+u", "enter")
-        await until(pilot, lambda: "There is no rule here" in shown(app))
+        await until(pilot, lambda: "The rule is empty" in shown(app))
         await type_text(pilot, "bash(ls)")
         await pilot.press("enter")
         await until(pilot, lambda: answered(app, ApprovalReply(Answer.ALWAYS, rule="bash(ls)")))

@@ -1,4 +1,4 @@
-"""All of what a prompt is about, on the whole screen. It only shows: no key answers here."""
+"""A full-screen view of a request. No key answers here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from forge_tui.widgets.exact_text import ExactLine, ExactView
 
 
 class FullView(ScrollingOverlay):
-    """Scrolls by line, page and to both ends; Esc, Q and Ctrl+E close it."""
+    """Shows all lines of a request. Esc, Q and Ctrl+E close it."""
 
     DEFAULT_CSS = """
     FullView {

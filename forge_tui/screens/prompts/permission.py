@@ -1,4 +1,4 @@
-"""The question before something is done: exactly what, why, and the answers."""
+"""The prompt for permission: what would be done, why, and the answers."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ from forge_tui.widgets.choices import Choice, ChoiceList
 from forge_tui.widgets.exact_text import ExactLine, ExactView, exact_line
 
 CHANGED_ROWS = 2
-"""Of a diff, that show wherever there is room for them."""
+"""Rows of a diff that show whenever there is room."""
 NOTE_ROWS = 2
-"""The most that the facts, the warning, and what is wrong with a rule may take: a model words them."""
+"""The most rows for the facts, the warning and the problem of a rule: a model can make them long."""
 ROOMY = 24
-"""Rows of a terminal from which on four are the conversation's; two below."""
+"""Rows of a terminal from which the conversation keeps four, instead of two."""
 WRAP_CELLS = 12
-"""What wrapping between words may leave empty."""
+"""Cells that wrapping between words may leave empty."""
 KEYS_HINT = "Enter answer · Esc no"
 TEXT_HINT = "Enter answer · Esc no · or type why not"
-RULE_HINT = "Enter answer · Tab change the rule · Esc no · or type why not"
-DIGIT_HINT = "Enter answer now · Esc wait · more text: say why not"
+RULE_HINT = "Enter answer · Tab edit the rule · Esc no · or type why not"
+DIGIT_HINT = "Enter answer now · Esc cancel · more text: say why not"
 WHY_HINT = "Enter no, for this reason · Esc back, keep the text"
 SHORT_WHY_HINT = "Enter no · Esc back"
 GRANT_HINT = "Enter grant this rule · Esc back"
 WHY_LABEL = "No, because:"
 NO_ROOM_HINT = "Enlarge the window to answer · Esc no"
-NOT_TYPABLE = "This rule holds what cannot be typed in one line. It can be granted as it is, or not at all."
+NOT_TYPABLE = "This rule cannot be edited in one line. Grant it as it is, or not at all."
 
 CheckRule = Callable[[str], str | None]
-"""What is wrong with a rule, or None."""
+"""Returns the problem of a rule, or None."""
 
 
 class PermissionPrompt(Prompt[ApprovalReply]):
-    """Resolves with an answer; on a yes for longer, with the rule as the person left it."""
+    """Resolves with an answer, and with the rule as the user has edited it."""
 
     DEFAULT_CSS = """
     PermissionPrompt {
@@ -85,7 +85,7 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         self._workspace = workspace
         self._check_rule = check_rule
         self._writing: Option | None = None
-        """The answer whose rule, or whose reason, is being written."""
+        """The answer whose rule or reason is being typed."""
         self._problem_text = ""
         self._warning = safe_text(warning_of(request))
         self._note = Static(id="oddities", markup=False)
@@ -125,9 +125,11 @@ class PermissionPrompt(Prompt[ApprovalReply]):
     # What shows
 
     def fit(self) -> None:
-        """Give each part its rows. The answers come first, then two rows of what it is about, the warning
-        and the facts; then what of an edit shows that there is a change, at the conversation's cost; the
-        body and the conversation share what is left."""
+        """Distribute the rows of the screen among the parts.
+
+        In this order: the answers; two rows of the body; the warning and the facts; as many rows of a diff as
+        show a change, at the cost of the conversation. The body and the conversation share the rest.
+        """
         width, rows, blank = self.measure()
         conversation = 4 if rows >= ROOMY else 2
         left = rows - BESIDE_ROWS - FRAME_ROWS - 2 * blank - len(self._options) - self.is_writing
@@ -146,7 +148,7 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         self.call_after_refresh(self.show_hint)
 
     def _fill_body(self, width: int) -> int:
-        """Put the rules below what is asked about when their own rows cannot hold them; gives its rows."""
+        """Fill the body, with the rules below if their answers cannot show them; return its rows."""
         lines = body_of(self._request)
         if any(not self._choices.fits(index, width) for index in range(len(self._options))):
             lines += rule_lines(self._request)
@@ -179,7 +181,7 @@ class PermissionPrompt(Prompt[ApprovalReply]):
     # What the keys do
 
     def takes(self, key: str) -> bool:
-        """Only the digits of answers on offer are no text."""
+        """Return whether the key is the digit of an answer: all others are text."""
         return any(str(option.digit) == key for option in self._options)
 
     def select_free_text(self) -> None:
@@ -194,7 +196,7 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         self.show_hint()
 
     def action_digit(self, digit: int) -> None:
-        """Select an answer. It is given unless text follows."""
+        """Select an answer, which is given unless text follows."""
         for index, option in enumerate(self._options):
             if option.digit == digit and self.is_answerable:
                 self._chosen_before = self._choices.chosen
@@ -224,7 +226,7 @@ class PermissionPrompt(Prompt[ApprovalReply]):
             self._write(option)
 
     def action_read_all(self) -> None:
-        """All of it on the whole screen, where no key answers."""
+        """Show the whole request on a screen on which no key answers."""
         lines = body_of(self._request)
         for more in ([ExactLine(self._warning)], all_facts(self._request, self._workspace)):
             lines += [ExactLine(""), *more] if any(line.text for line in more) else []
@@ -250,7 +252,7 @@ class PermissionPrompt(Prompt[ApprovalReply]):
             return
         if option.asks_why:
             self.resolve(ApprovalReply(Answer.NO, text))
-        elif problem := self._check_rule(text) if text else "There is no rule here. Esc goes back.":
+        elif problem := self._check_rule(text) if text else "The rule is empty. Esc goes back.":
             self._complain(safe_line(problem))
         elif self.is_answerable:
             self.resolve(ApprovalReply(option.answer, rule="" if text == option.rule else text))

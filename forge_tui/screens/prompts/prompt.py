@@ -1,15 +1,15 @@
-"""What all prompts share: a place in the screen, and the rule by which no key answers by accident.
+"""The base of the prompts, and the rules by which no key answers by accident.
 
-A prompt takes the composer's place, so the conversation above stays visible. It keeps the focus, and handles
-its keys one after the other, also those of the line that it opens: keys that arrive in one burst keep their
-order. The rule:
+A prompt replaces the composer, so the conversation above stays visible. It keeps the focus and handles its
+keys one by one, also those of the line that it opens: keys that arrive in one burst keep their order. The
+rules:
 
 - Text is never an answer. It opens a line for the user's own words, with everything typed just before.
-- A digit selects an answer, which is given by Enter, or when no other key follows within `DIGIT_S`. With text
-  behind it, it is text.
-- Other keys answer after `GRACE_S` without a key since the prompt came, and only while the line is closed.
-- Over a half-typed message, digits, Enter and Backspace are that message's too, for `TYPING_S`.
-- Once there is text, or where the prompt came upon an unsent message or a search, no answer that allows
+- A digit selects an answer, which is given by Enter, or if no other key follows within `DIGIT_S`. If text
+  follows, the digit is text too.
+- Other keys answer after `GRACE_S` without a key since the prompt opened, and only while the line is closed.
+- Over a half-typed message, digits, Enter and Backspace also belong to that message, for `TYPING_S`.
+- Once there is text, or if the prompt interrupted an unsent message or a search, no answer that allows
   anything is selected unless the user selects it.
 """
 
@@ -41,29 +41,29 @@ from forge_tui.widgets.line_input import NEWLINE, LabelledLine
 Reply = TypeVar("Reply")
 
 GRACE_S = 0.5
-"""So long without a key after a prompt came, until its keys answer."""
+"""Time without a key after a prompt has opened, until its keys answer."""
 DIGIT_S = 0.5
-"""So long without another key, until a digit is an answer."""
+"""Time without another key, until a digit is an answer."""
 TYPING_S = 3.0
-"""So long a message goes on that was being typed when the prompt came."""
+"""How long keys continue a message that was being typed when the prompt opened."""
 ENTER_S = 0.3
-"""An Enter that follows sooner on a message begun in the composer was meant for the composer."""
+"""An Enter that follows a message begun in the composer sooner than this was meant for the composer."""
 LATE_S = 0.1
-"""A key may wait that long until the app takes it; what it waited longer counts."""
+"""A key may wait this long until the app handles it; the time beyond that counts as its delay."""
 LONGEST_LINE = 10_000
-"""Characters of a paste that the line takes; a longer one goes to the composer."""
+"""Characters that the line accepts; a longer paste goes to the composer."""
 TICK_S = 0.05
 STALL_S = 0.25
-"""When a tick is that late, keys may wait in the terminal unread."""
+"""If a tick is this late, keys may be waiting in the terminal."""
 FRAME_CELLS = 4
-"""Of a row: the border and the padding."""
+"""Cells of a row for the border and the padding."""
 FRAME_ROWS = 2
 BESIDE_ROWS = 2
 """The activity line and the status bar."""
 SMALL = 20
 """Rows of a terminal below which a prompt has no blank lines."""
 
-TYPING_HINT = "Keys continue your message · Up, Down choose an answer"
+TYPING_HINT = "Keys continue your message · Up, Down select an answer"
 
 
 class Draft(Protocol):
@@ -71,24 +71,24 @@ class Draft(Protocol):
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether the prompt came while the user was at something else, this message or a search."""
+        """Whether the prompt opened while the user was doing something else."""
 
     @property
     def is_half_typed(self) -> bool:
-        """Whether it was being typed when the prompt came."""
+        """Whether it was being typed when the prompt opened."""
 
     def take(self) -> tuple[str, int]:
-        """The text, which is then gone from the composer, and the index of the cursor."""
+        """Remove the text from the composer; return it and the index of the cursor."""
 
     def give_back(self, text: str, cursor: int) -> None:
-        """Put text back where it was taken from, or behind what is there."""
+        """Append text to the composer."""
 
     def say(self, text: str) -> None:
         """Show a note for a moment."""
 
 
 class Prompt(Vertical, Generic[Reply], can_focus=True):
-    """Asks the user something and resolves `reply`."""
+    """Asks the user and resolves `reply`."""
 
     DEFAULT_CSS = """
     Prompt {
@@ -117,15 +117,15 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
     ) -> None:
         super().__init__(id=id)
         self._about = about
-        """What is asked about; scrolls."""
+        """Shows what is asked about; scrolls."""
         self._choices = choices
         self._chosen_before = 0
-        """Before a digit selected another answer."""
+        """The answer that was selected before a digit selected another."""
         self._clock = clock
         self._draft = draft
         self._line = LabelledLine()
         self._offered = ""
-        """What the line began with, where that was not typed here."""
+        """The initial text of the line, if the user did not type it."""
         self._is_continued = False
         """Whether the line began with the composer's half-typed message."""
         self._was_armed = False
@@ -133,37 +133,37 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         self._typing_until = clock() + TYPING_S
         self._last_key_at = float("-inf")
         self.held = ""
-        """Digits that become an answer, or text."""
+        """Digits that will become an answer or text."""
         self._held_until = 0.0
         self._is_held_early = False
-        """They came before keys answer."""
+        """Whether they came before keys answer."""
         self._ticked_at = 0.0
         self._ticking: Timer | None = None
         self.reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
 
-    # What a prompt is about
+    # What each prompt defines
 
     @property
     @abstractmethod
     def heading(self) -> str:
-        """The title, safe to show."""
+        """The title, as safe text."""
 
     @property
     def counts(self) -> str:
-        """What the title ends with, where there is room; safe to show."""
+        """The end of the title, as safe text."""
         return ""
 
     @abstractmethod
     def select_free_text(self) -> None:
-        """Select the answer in own words, or one that allows nothing."""
+        """Select the answer in free text, or one that allows nothing."""
 
     @abstractmethod
     def open_free_text(self) -> None:
-        """Open the line for the user's own words, empty."""
+        """Open an empty line for free text."""
 
     @abstractmethod
     def submit_line(self, text: str) -> None:
-        """Take the line's text; never called while keys may be meant for something else."""
+        """Handle the text of the line; never called while keys may be meant for something else."""
 
     @abstractmethod
     def pick(self) -> None:
@@ -179,18 +179,18 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
 
     @abstractmethod
     def fit(self) -> None:
-        """Give each part its rows."""
+        """Distribute the rows of the screen among the parts."""
 
     @abstractmethod
     def hints(self) -> list[str]:
         """Return what the keys do now, in several lengths, the longest first."""
 
     def takes(self, key: str) -> bool:
-        """Whether a printable key is no text here while the line is closed."""
+        """Return whether a printable key is not text here while the line is closed."""
         return bool(internals.bound(self, key))
 
     def joins(self, key: str) -> bool:
-        """Whether the key is no text behind a digit that is held."""
+        """Return whether the key is not text after a held digit."""
         return False
 
     # State
@@ -225,13 +225,13 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         return choices.visible_region.height >= self._choices.shown_rows and about.visible_region.height > 0
 
     def show_waiting(self, count: int) -> None:
-        """Say how many more prompts wait."""
+        """Show how many more prompts wait."""
         more = f" ({count} more waiting)" if count else ""
         counts = f" · {self.counts}" if self.counts else ""
         self.border_title = Content(self.heading + more + counts)
 
     def rearm(self, grace_s: float = GRACE_S) -> None:
-        """Let keys and clicks answer only after another grace."""
+        """Let keys and clicks answer only after another grace period."""
         self._was_armed, self._armed_at = False, self._clock() + grace_s
 
     def resolve(self, reply: Reply) -> None:
@@ -240,11 +240,11 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
 
     def on_mount(self) -> None:
         self.fit()
-        self.screen.set_focus(self)  # `focus()` comes later, and the next key comes sooner
+        self.screen.set_focus(self)  # `focus()` would take effect after the next key
         self.call_after_refresh(self._appeared)
 
     def _appeared(self) -> None:
-        """It shows: what was typed before was not typed at it."""
+        """Start the grace period: what was typed before this was not meant for the prompt."""
         self.rearm()
         self._typing_until = self._clock() + TYPING_S
         if self._draft.is_interrupted:
@@ -263,7 +263,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         return width, rows, int(rows >= SMALL)
 
     def show_hint(self) -> None:
-        """Show what the keys do now, as much as fits."""
+        """Show the longest hint that fits."""
         if self.is_attached:
             hints = self.hints()
             fitting = (hint for hint in hints if len(hint) <= self.size.width)
@@ -283,8 +283,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         about.scroll_relative(y=pages * max(about.size.height - 1, 1), animate=False)
 
     async def on_event(self, event: events.Event) -> None:
-        """Handle keys and pastes here, in their order: through bindings and the focus, they overtake each
-        other."""
+        """Handle keys and pastes in order: through bindings and the focus, they would overtake each other."""
         if isinstance(event, events.Paste):
             event.stop()
             self._take_paste(event.text)
@@ -294,7 +293,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
             await super().on_event(event)
 
     async def _take_key(self, event: events.Key) -> bool:
-        """Whether the key ends here."""
+        """Handle a key; return False if it should continue to other widgets."""
         now = self._clock() - max(time.monotonic() - event.time - LATE_S, 0.0)
         is_armed, quiet_s = self._arm(now), now - self._last_key_at
         self._last_key_at = now
@@ -316,7 +315,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         return True
 
     def _pass_on(self, text: str) -> bool:
-        """Type what comes after the answer into the composer. True, as no such key does anything else."""
+        """Type what comes after the answer into the composer; return True, as the key ends here."""
         if text:
             draft, cursor = self._draft.take()
             text = text.replace(NEWLINE, "\n")
@@ -324,7 +323,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         return True
 
     def _arm(self, now: float) -> bool:
-        """Whether a key of this moment answers; if not, the grace begins again."""
+        """Return whether a key at `now` answers; if not, restart the grace period."""
         if not self._was_armed:
             self._was_armed = now >= self._armed_at
             if not self._was_armed:
@@ -332,7 +331,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         return self._was_armed
 
     def _continues(self, key: str, text: str) -> bool:
-        """Whether the key is text: of the hidden message, behind a digit, or because it is no answer."""
+        """Return whether the key is text: of the hidden message, after a digit, or as no answer."""
         if self.is_typed_on:
             return bool(text) or key in ("enter", "backspace")
         if self.held and text and not self.joins(key):
@@ -374,7 +373,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         if self._is_continued:
             is_meant = quiet_s >= ENTER_S
         elif self._offered:
-            is_meant = self.is_armed  # it may grant something
+            is_meant = self.is_armed  # it may grant a permission
         else:
             is_meant = bool(self._line.input.value) or self.is_armed
         if is_meant:
@@ -387,7 +386,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         elif len(text) + len(self._line.input.value) > LONGEST_LINE:
             self.select_free_text()
             self._draft.give_back(text, len(text))
-            self._draft.say("Kept for your next message: too long for this line")
+            self._draft.say("Too long for this line: kept for your next message")
         elif self.is_writing:
             self._line.input.write(safe_line(text.strip("\n")))
         else:
@@ -410,7 +409,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
             self._line.input.action_delete_left()
 
     def open_line(self, label: str, text: str = "", placeholder: str = "") -> None:
-        """Give the keys to the line, with this to start from. Only for text that is safe to show."""
+        """Open the line with this initial text, which must be safe to show."""
         self._offered, self._is_continued = text, False
         self._typing_until = float("-inf")
         self.add_class("-writing")
@@ -420,19 +419,19 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         self.fit()
 
     def close_line(self) -> None:
-        """Give the keys to the prompt and the typed text to the composer."""
+        """Close the line; the typed text goes to the composer."""
         self.return_text()
         self.end_line()
 
     def end_line(self) -> None:
-        """Give the keys to the prompt; what the line held is done with."""
+        """Close the line and discard its text."""
         self._line.input.value = ""
         self._line.input.end()
         self.remove_class("-writing")
         self.fit()
 
     def return_text(self) -> None:
-        """Put what was typed here into the composer."""
+        """Append what was typed here to the composer."""
         line = self._line.input
         if self.is_writing and not self._offered:
             typed, cursor = line.value.replace(NEWLINE, "\n"), line.cursor_position
@@ -445,7 +444,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
     # Digits
 
     def hold(self, digits: str, *, is_early: bool = False) -> None:
-        """Wait whether text follows these digits."""
+        """Wait to see whether text follows these digits."""
         if not digits:
             return
         self.held += digits
@@ -457,7 +456,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         self.show_hint()
 
     def release_digits(self, *, is_undone: bool = False) -> None:
-        """Hold no digits any more."""
+        """Stop holding digits; `is_undone` also undoes what they have selected."""
         if is_undone and self.is_holding:
             self.undo_digits()
         self.held, self._is_held_early = "", False
@@ -469,10 +468,10 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
     def _tick(self) -> None:
         now = self._clock()
         is_late, self._ticked_at = now - self._ticked_at > STALL_S, now
-        if is_late:  # a key may have been pressed meanwhile: see what comes
+        if is_late:  # a key may have been pressed meanwhile
             self._held_until = max(self._held_until, now + STALL_S)
         elif self.held and now >= self._held_until:
-            # Behind the keys that the app has already, then behind those that it has given to this prompt.
+            # After the keys that the app has received, then after those that it has passed to this prompt.
             self.app.call_later(self.call_later, self._expire, self._held_until)
 
     def _expire(self, held_until: float) -> None:
@@ -487,7 +486,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
 
 
 def place(part: Static, text: str, width: int, rows: int) -> int:
-    """Show the text in at most so many rows; gives the rows it takes."""
+    """Show the text in at most `rows` rows; return how many it takes."""
     part.display = bool(text) and rows > 0
     if not part.display:
         return 0

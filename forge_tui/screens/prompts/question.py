@@ -1,4 +1,4 @@
-"""What the model wants to know: a few questions with ready answers, or own words."""
+"""The prompt for the questions of the model: options to choose from, or free text."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from forge_tui.screens.prompts.question_text import (
 from forge_tui.widgets.choices import Choice, ChoiceList
 
 DETAIL_ROWS = 4
-"""The most that the description of the chosen option may take."""
+"""The most rows for the description of the selected option."""
 NO_ROOM_HINT = "Enlarge the window to answer · Esc decline"
 WRITING_HINT = "Enter keep this answer · Esc back, keep the text"
 INSTEAD_HINT = "Enter send this and no answers · Esc back, keep the text"
-DIGIT_HINTS = ("Enter answer now · Esc wait · more text: own words", "Enter answer now · Esc wait")
+DIGIT_HINTS = ("Enter answer now · Esc cancel · more text: your own answer", "Enter answer now · Esc cancel")
 OWN_LABEL = "Your answer:"
 INSTEAD_LABEL = "No answers, because:"
 PAGE_GRACE_S = 0.25
-"""So long without a key after a question was answered, until keys answer the next one."""
+"""Time without a key after a question was answered, until keys answer the next one."""
 
 
 class QuestionPrompt(Prompt[QuestionReply]):
-    """Resolves with the answers, or declined. Several questions are tabs, the last of them a review."""
+    """Resolves with the answers, or declined. Several questions are tabs, followed by a review."""
 
     DEFAULT_CSS = """
     QuestionPrompt {
@@ -61,7 +61,7 @@ class QuestionPrompt(Prompt[QuestionReply]):
         super().__init__(self._scroll, ChoiceList(), id="questions", clock=clock, draft=draft)
         self._sheet = AnswerSheet(request)
         self._at = 0
-        """The question that shows; their number: the review."""
+        """The index of the question that shows; the number of questions for the review."""
         self._tabs = Static(id="tabs", markup=False)
         self._detail = Static(id="detail", markup=False)
 
@@ -71,7 +71,7 @@ class QuestionPrompt(Prompt[QuestionReply]):
 
     @property
     def _has_review(self) -> bool:
-        """Whether the answers are looked over before they are sent; a single one need not be."""
+        """Whether the answers are reviewed before they are sent; a single one is not."""
         return len(self._sheet.questions) > 1
 
     @property
@@ -97,7 +97,7 @@ class QuestionPrompt(Prompt[QuestionReply]):
     # What shows
 
     def _show(self, chosen: int = 0) -> None:
-        """The question, or the review, that is its turn."""
+        """Show the current question or the review."""
         self._choices.show(review_rows(self._sheet) if self._is_review else self._rows(), chosen)
         self._scroll.scroll_home(animate=False)
         self.fit()
@@ -110,7 +110,7 @@ class QuestionPrompt(Prompt[QuestionReply]):
         return option_rows(self._sheet, self._at)
 
     def fit(self) -> None:
-        """Give each part its rows: the options first, then the question, then what the chosen one means."""
+        """Distribute the rows: options first, then the question, then the description of an option."""
         width, rows, blank = self.measure()
         left = rows - BESIDE_ROWS - FRAME_ROWS - blank - len(self._choices.rows) - self.is_writing
         if self._has_review:
@@ -129,8 +129,10 @@ class QuestionPrompt(Prompt[QuestionReply]):
         return safe_text(self._sheet.questions[self._at].text).replace("\t", "    ")
 
     def _place_detail(self, width: int, rows: int) -> int:
-        """Show what the chosen option means; its place is as high as any option of the question needs, so
-        that nothing moves on the way through them."""
+        """Show the description of the selected option; return its height.
+
+        It is as high as the highest description of the question, so that nothing moves between options.
+        """
         texts = [self._detail_of(index, width) for index in range(len(self._choices.rows))]
         height = max(place(self._detail, text, width - 4, rows) for text in texts)
         self._detail.update(Content(texts[self._choices.chosen]))
@@ -170,13 +172,13 @@ class QuestionPrompt(Prompt[QuestionReply]):
     # What the keys do
 
     def takes(self, key: str) -> bool:
-        """Only the digits of options are no text, and Space where several may be marked."""
+        """Return whether the key is the digit of an option, or Space if several may be marked."""
         if key == "space":
             return self._takes_several
         return key in self._digits
 
     def joins(self, key: str) -> bool:
-        """Several digits mark several options."""
+        """Return whether the key marks another option."""
         return self._takes_several and key in self._digits
 
     @property
@@ -194,7 +196,7 @@ class QuestionPrompt(Prompt[QuestionReply]):
         self.fit()
 
     def action_digit(self, digit: int) -> None:
-        """Select an option, or mark it where several may be. It counts unless text follows."""
+        """Select an option, or mark it if several may be, unless text follows."""
         index = digit - 1
         if index >= len(self._choices.rows) or not self.is_answerable:
             return
@@ -207,7 +209,7 @@ class QuestionPrompt(Prompt[QuestionReply]):
         self.hold(str(digit))
 
     def submit_digits(self) -> None:
-        """Take the selected option; what is marked is marked already."""
+        """Take the selected option; marked options are marked already."""
         if not self._takes_several:
             self.action_take()
         elif self._is_other(self._choices.chosen):
@@ -223,7 +225,7 @@ class QuestionPrompt(Prompt[QuestionReply]):
         self.fit()
 
     def action_mark(self) -> None:
-        """Mark without going on."""
+        """Mark the selected option without continuing."""
         if not self.is_answerable or self._is_review:
             return
         if self._is_other(self._choices.chosen):
@@ -233,7 +235,7 @@ class QuestionPrompt(Prompt[QuestionReply]):
             self._refresh_rows()
 
     def action_take(self) -> None:
-        """Take the marked options, else the chosen one, and go on."""
+        """Take the marked options, else the selected one, and continue."""
         if not self.is_answerable:
             return
         chosen = self._choices.chosen
@@ -259,14 +261,14 @@ class QuestionPrompt(Prompt[QuestionReply]):
         return index == len(self._sheet.questions[self._at].options)
 
     def pick(self) -> None:
-        """Mark where several may be, else take at once."""
+        """Mark the selected option if several may be, else take it."""
         if self._takes_several:
             self.action_mark()
         else:
             self.action_take()
 
     def _go_on(self) -> None:
-        """To the next question without an answer, then to those before it, then to the review."""
+        """Show the next question without an answer, then those before it, then the review."""
         if not self._has_review:
             self.resolve(self._sheet.reply())
             return
@@ -274,7 +276,7 @@ class QuestionPrompt(Prompt[QuestionReply]):
         order = [*range(self._at + 1, count), *range(self._at)]
         self._at = next((at for at in order if not self._sheet.answer(at)), count)
         self._show()
-        self.rearm(PAGE_GRACE_S)  # a key that is held must not answer what it has not shown
+        self.rearm(PAGE_GRACE_S)  # a key that is held down must not answer an unseen question
 
     def _leave_review(self, chosen: int) -> None:
         if chosen == 0:

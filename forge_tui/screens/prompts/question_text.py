@@ -1,4 +1,4 @@
-"""The answers to a few questions while they are being given, and what shows of them, as safe text."""
+"""The answers to the questions of a prompt, and their texts on the screen, which are safe to show."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEND = "Send these answers"
 NO_ANSWER = "no answer"
 REVIEW = "Send"
 READY = "These are your answers."
-NOT_ALL = "These are your answers. What has none, the model decides itself."
+NOT_ALL = "These are your answers. The model decides the questions without one."
 
 
 @dataclass(slots=True)
@@ -24,18 +24,18 @@ class _Given:
     marked: list[int] = field(default_factory=list)
     """Indexes of options, in the order of the options."""
     words: str = ""
-    """The person's own."""
+    """The user's own answer."""
 
 
 class AnswerSheet:
-    """One line per question. A question that takes one answer keeps the last one given."""
+    """One entry per question. A question with a single answer keeps the last one given."""
 
     def __init__(self, request: QuestionRequest) -> None:
         self.questions = request.questions
         self._given = [_Given() for _ in request.questions]
 
     def mark(self, question: int, option: int) -> None:
-        """Mark an option, or take the mark away where several may be marked."""
+        """Mark an option; if several may be marked, a second time unmarks it."""
         given, several = self._given[question], self.questions[question].multi_select
         if not several:
             given.marked, given.words = [option], ""
@@ -45,7 +45,7 @@ class AnswerSheet:
             given.marked = sorted([*given.marked, option])
 
     def write(self, question: int, words: str) -> None:
-        """Answer in own words; empty ones take them back."""
+        """Answer in free text; an empty text removes that answer."""
         given = self._given[question]
         given.words = words
         if words and not self.questions[question].multi_select:
@@ -58,7 +58,7 @@ class AnswerSheet:
         return self._given[question].words
 
     def answer(self, question: int) -> tuple[str, ...]:
-        """Labels and own words; empty while there is no answer."""
+        """Return the labels and the free text; empty while there is no answer."""
         given, options = self._given[question], self.questions[question].options
         labels = tuple(options[index].label for index in given.marked)
         return (*labels, given.words) if given.words else labels
@@ -73,7 +73,7 @@ class AnswerSheet:
 
 
 def option_rows(sheet: AnswerSheet, at: int) -> list[Choice]:
-    """The options of a question, and the row for own words."""
+    """Return the options of a question, and the row for free text."""
     question, words = sheet.questions[at], safe_line(sheet.words(at))
     rows = [
         (safe_line(option.label), safe_line(option.description), sheet.is_marked(at, index))
@@ -92,7 +92,7 @@ def option_rows(sheet: AnswerSheet, at: int) -> list[Choice]:
 
 
 def option_detail(question: Question, index: int, *, is_label_cut: bool, is_description_cut: bool) -> str:
-    """All of an option that its own row cannot hold; else empty."""
+    """Return the text of an option, if its row truncates it; else ""."""
     if index >= len(question.options) or not (is_label_cut or is_description_cut):
         return ""
     option = question.options[index]
@@ -101,7 +101,7 @@ def option_detail(question: Question, index: int, *, is_label_cut: bool, is_desc
 
 
 def review_rows(sheet: AnswerSheet) -> list[Choice]:
-    """Sending, and each question with its answer."""
+    """Return the row that sends the answers, and one for each question with its answer."""
     rows = [Choice(f"1 {SEND}")]
     for at, question in enumerate(sheet.questions):
         answer = ", ".join(safe_line(text) for text in sheet.answer(at)) or NO_ANSWER
@@ -110,7 +110,7 @@ def review_rows(sheet: AnswerSheet) -> list[Choice]:
 
 
 def tabs(sheet: AnswerSheet, at: int, width: int) -> Content:
-    """One word per question, the one that shows standing out, and the review."""
+    """Return the headers of the questions and the review, with the current one highlighted."""
     count = len(sheet.questions)
     room = max((width - 3 * count - 4) // (count + 1) - 2, 4)
     parts: list[Content] = []

@@ -1,4 +1,4 @@
-"""What an `ApprovalRequest` says on the screen: title, body, facts and answers, as text safe to show."""
+"""The text of an `ApprovalRequest` on the screen: title, body, facts and answers, safe to show."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from forge_core.text_width import cell_len, clip
 from forge_tui.widgets.exact_text import ExactLine, command_lines, diff_lines, exact_line, oddities
 
 PURPOSE = "Purpose, as the model says"
-"""The detail that the model itself has worded."""
+"""The detail that the model has written."""
 PURPOSE_CELLS = 200
 TOOL_CELLS = 24
 LEAST_CELLS = 16
-"""A fact is not cut shorter than this."""
+"""A fact is not truncated below this width."""
 USUAL_TIMEOUT = ("Timeout", "120 s")
 EXACTLY = "exactly this command"
 SHORT_CHARACTERS = 80
-"""A command of one line up to this length needs no word about its size."""
+"""The size of a longer command, or of one with several lines, is shown."""
 
 _ACTIONS = {
     Effect.RUN: "run a command",
@@ -27,25 +27,25 @@ _ACTIONS = {
     Effect.NETWORK: "use the network",
     Effect.WRITE: "edit a file",
 }
-"""What a tool does that does not say it itself."""
+"""The actions of tools that do not declare one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One answer on offer."""
+    """An answer that the prompt offers."""
 
     digit: int
-    """The key that gives it: the same answer has the same key in every prompt."""
+    """The key of the answer: the same in every prompt."""
     label: str
     answer: Answer
     hint: str = ""
     rule: str = ""
-    """What a yes for longer would allow."""
+    """The rule that the answer would grant."""
     asks_why: bool = False
 
 
 def title_of(request: ApprovalRequest) -> str:
-    """What Forge wants, in words."""
+    """Return the title of the prompt."""
     action = safe_line(request.action) or _ACTIONS[request.effect]
     if request.effect is Effect.WRITE and len(request.diffs) > 1:
         action = f"edit {len(request.diffs)} files"
@@ -56,13 +56,13 @@ def title_of(request: ApprovalRequest) -> str:
 
 
 def counts_of(request: ApprovalRequest) -> str:
-    """How many lines it adds and removes; empty where it is no edit."""
+    """Return how many lines the edit adds and removes; "" if the request is not an edit."""
     added, removed = sum(diff.added for diff in request.diffs), sum(diff.removed for diff in request.diffs)
     return f"+{added} −{removed}" if request.diffs else ""
 
 
 def body_of(request: ApprovalRequest) -> list[ExactLine]:
-    """What would be done, line by line, as it is."""
+    """Return exactly what would be done, line by line."""
     if request.effect is Effect.RUN:
         return command_lines(request.target)
     is_named_below = len(request.diffs) > 1
@@ -82,7 +82,7 @@ def body_of(request: ApprovalRequest) -> list[ExactLine]:
 
 
 def rule_lines(request: ApprovalRequest) -> list[ExactLine]:
-    """All of the rules, for the body's end."""
+    """Return the complete rules, for the end of the body."""
     lines: list[ExactLine] = []
     for option in options_of(request):
         if option.rule and option.hint != EXACTLY:
@@ -96,7 +96,7 @@ def rule_lines(request: ApprovalRequest) -> list[ExactLine]:
 
 
 def warning_of(request: ApprovalRequest) -> str:
-    """What in it does not show or passes for another; empty when all is plain."""
+    """Return a warning about invisible and confusable characters; "" if there are none."""
     added = "\n".join(
         line[1:] for diff in request.diffs for line in diff.diff.split("\n") if line.startswith("+")
     )
@@ -105,8 +105,10 @@ def warning_of(request: ApprovalRequest) -> str:
 
 
 def facts_of(request: ApprovalRequest, workspace: Path, *, room: int, is_whole: bool = True) -> str:
-    """What is news about it, in about `room` cells; empty when nothing is. What the model says comes last,
-    so that it cannot push the rest away. `is_whole` tells whether all of the body shows."""
+    """Return what is unusual about the request, in about `room` cells.
+
+    The model's own words come last, so that they cannot displace the rest. `is_whole`: all of the body shows.
+    """
     facts = _facts(request, workspace, is_whole=is_whole)
     if purpose := _purpose(request):
         facts.append(clip(f"The model says: {purpose}", PURPOSE_CELLS))
@@ -114,7 +116,7 @@ def facts_of(request: ApprovalRequest, workspace: Path, *, room: int, is_whole: 
 
 
 def all_facts(request: ApprovalRequest, workspace: Path) -> list[ExactLine]:
-    """The facts whole, one a line: for the view of everything."""
+    """Return the complete facts, one per line, for the full view."""
     facts = [fact for fact in (counts_of(request), *_facts(request, workspace, is_whole=False)) if fact]
     if purpose := _purpose(request):
         facts.append(f"The model says: {purpose}")
@@ -134,7 +136,7 @@ def _facts(request: ApprovalRequest, workspace: Path, *, is_whole: bool) -> list
 
 
 def _reason(request: ApprovalRequest) -> str:
-    """Why it asks; the path it is about stands above, and may be long."""
+    """Return the reason of the request, without the path, which the prompt shows above."""
     about, reason = f"{request.target} ", request.reason
     if request.effect is not Effect.RUN and reason.startswith(about):
         reason = f"It {reason.removeprefix(about)}"
@@ -151,7 +153,7 @@ def _size(text: str) -> str:
 
 
 def _joined(facts: list[str], room: int) -> str:
-    """The facts in one line, the longest cut until all have a place."""
+    """Join the facts in one line; the longest are truncated until all fit."""
     while sum(cell_len(fact) + 3 for fact in facts) > room:
         longest = max(facts, key=cell_len)
         over = sum(cell_len(fact) + 3 for fact in facts) - room
@@ -163,8 +165,10 @@ def _joined(facts: list[str], room: int) -> str:
 
 
 def is_only_the_command(request: ApprovalRequest, rule: str) -> bool:
-    """Whether the rule covers nothing but this very line. The pattern `*`, one that ends in `:*` and one that
-    starts with `=` mean something else than their text."""
+    """Return whether the rule allows exactly this command.
+
+    The patterns `*`, `…:*` and `=…` have a meaning beyond their text.
+    """
     command = request.target.strip()
     if request.effect is not Effect.RUN or not command:
         return False
@@ -175,7 +179,7 @@ def is_only_the_command(request: ApprovalRequest, rule: str) -> bool:
 
 
 def options_of(request: ApprovalRequest) -> list[Option]:
-    """The answers, in their order."""
+    """Return the answers in order."""
     longer = (
         (2, "Yes, for this session:", Answer.SESSION, request.session_rule),
         (3, "Always in this project:", Answer.ALWAYS, request.always_rule),
