@@ -89,13 +89,13 @@ class AskedTerminal(Terminal):
     def rest(self) -> None:
         """Reads until all has been painted that was sent before."""
         self.ask()
-        self.follow_if_at_end()
+        self.settle()
 
     def settle_in_size(self) -> None:
         """`settle`, and asks again until the app has heard of the terminal's size: that comes by a signal."""
         deadline = time.monotonic() + _LONGEST_WAIT_S
         while True:
-            self.follow_if_at_end()
+            self.settle()
             width, height = map(int, _TOLD.findall(self.output)[-1])
             wanted = (self.emulator.screen.columns, self.emulator.screen.lines)
             if (width, height) == wanted:
@@ -111,7 +111,7 @@ def agree(ours: AskedTerminal, theirs: AskedTerminal, when: str) -> None:
         assert time.monotonic() < deadline, f"{when}:\n" + "\n".join(different)
         for terminal in (ours, theirs):
             terminal.ask()
-            terminal.follow_if_at_end()
+            terminal.settle()
 
 
 def _differences(ours: AskedTerminal, theirs: AskedTerminal) -> list[str]:

@@ -236,7 +236,7 @@ class Storm:
             self.steps += 1
             self.done.append(f"<{chosen.__name__}>")
             await chosen()
-        await self.follow_if_at_end()
+        await self.settle()
 
     def _burst_action(self) -> Callable[[], None]:
         actions: dict[Callable[[], None], int] = {
@@ -632,5 +632,5 @@ class Storm:
         """The turn goes on to the last, or another one does."""
         most = self.session.streamed + 20
         while self.session.streamed <= most:
-            await self.follow_if_at_end()
+            await self.settle()
             await self.soon(lambda: self.session.streamed > most or not self.chat.has_turn)

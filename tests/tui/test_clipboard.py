@@ -57,7 +57,9 @@ def test_a_program_of_the_folder_s_own_is_never_run() -> None:
 def test_every_note_fits_a_line_and_says_what_happened() -> None:
     assert copy_note("x", Route("tool")) == ("Copied 1 character", False)
     text, long = "y" * 312, "z" * 900_000
-    assert copy_note(text, Route("terminal", is_obeyed=True))[0] == "Copied 312 characters through the terminal"
+    assert (
+        copy_note(text, Route("terminal", is_obeyed=True))[0] == "Copied 312 characters through the terminal"
+    )
     for route in (Route("terminal"), Route("screen"), Route("none"), Route("tmux"), Route("tmux", ("tmux",))):
         for copied in (text, long):
             assert len(copy_note(copied, route)[0]) <= 76

@@ -171,7 +171,7 @@ def test_the_app_writes_no_colour_that_the_terminal_lacks(
         for key in (ADD, ADD, OTHER_THEME, OTHER_THEME):
             terminal.send(key)
             terminal.ask()
-            terminal.follow_if_at_end()
+            terminal.settle()
         written = terminal.output.decode()
     assert unwanted.search(written) is None
     assert wanted.search(written) is not None

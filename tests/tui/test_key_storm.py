@@ -54,7 +54,7 @@ async def test_a_storm_of_keys_while_a_turn_streams(config: ForgeConfig, seed: s
         await ready(pilot)
         [session] = made
         storm = Storm(pilot, session, int(seed))
-        await storm.follow_if_at_end()
+        await storm.settle()
         while storm.steps < STEPS:
             looks = storm.steps // STEPS_PER_LOOK
             await storm.step()

@@ -71,12 +71,12 @@ def test_a_small_terminal_gets_a_frame_too() -> None:
 
 
 def test_the_thread_that_reads_keys_is_woken_to_end() -> None:
-    from forge_tui.terminal.driver import _Ending
+    from forge_tui.terminal.driver import _ExitEvent
 
     def is_woken() -> bool:
         return bool(select.select([ending.reader], [], [], 0)[0])
 
-    ending = _Ending()
+    ending = _ExitEvent()
     before = is_woken()
     ending.set()
     assert (before, is_woken(), ending.is_set()) == (False, True, True)
