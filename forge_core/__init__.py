@@ -1,4 +1,7 @@
-"""Forge's core: decides and acts, knows no screen, and imports nothing heavy until a name is used."""
+"""The core of Forge: it decides and acts, and depends on no user interface.
+
+Nothing heavy is imported until a name is used.
+"""
 
 from __future__ import annotations
 
