@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from forge_core.result import Omission
+from forge_core.workspace.beneath import write_all
 
 OUTPUT_LIMIT = 30_000
 """Characters of one result that reach the model."""
@@ -76,13 +77,6 @@ class OutputStore:
                     self._folder.chmod(0o700)
                 self._made = self._folder
         return self._made
-
-
-def write_all(descriptor: int, data: bytes) -> None:
-    """Writes every byte; a raw write may be short without an error."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
 
 
 def clip(text: str, limit: int, kept_in: Path | None = None) -> tuple[str, Omission]:

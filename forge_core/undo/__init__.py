@@ -7,7 +7,6 @@ from forge_core.lazy import lazy_exports
 if TYPE_CHECKING:
     from forge_core.undo.expected_effects import ExpectedEffects as ExpectedEffects
     from forge_core.undo.report import CommandEffects as CommandEffects
-    from forge_core.undo.report import Conflict as Conflict
     from forge_core.undo.report import TurnView as TurnView
     from forge_core.undo.report import UndoReport as UndoReport
     from forge_core.undo.undo_store import UndoStore as UndoStore
@@ -16,7 +15,6 @@ __getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "CommandEffects": "forge_core.undo.report",
-        "Conflict": "forge_core.undo.report",
         "ExpectedEffects": "forge_core.undo.expected_effects",
         "TurnView": "forge_core.undo.report",
         "UndoReport": "forge_core.undo.report",

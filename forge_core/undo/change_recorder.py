@@ -41,14 +41,13 @@ class CommandWatch:
     """A command that is running."""
 
     turn: TurnRecord | None
-    gave_up: str = ""
-    history_stamp: int = 0
-    seen: dict[str, None] = field(default_factory=dict)
-    """What other updates of the snapshot found changed while it ran."""
-    doubtful: dict[str, None] = field(default_factory=dict)
+    gave_up: str
+    """Why the workspace could not be scanned; empty when it was."""
+    history_stamp: int
+    expected: ExpectedEffects
+    writes: WriteCounts
+    doubtful: set[str] = field(default_factory=set)
     """The paths of changes that may be the user's."""
-    expected: ExpectedEffects = UNKNOWN
-    writes: WriteCounts | None = None
     exit_status: int | None = None
 
 
@@ -101,8 +100,7 @@ class ChangeRecorder:
 
     def close(self) -> None:
         for watch in self._watches:
-            if watch.writes is not None:
-                watch.writes.close()
+            watch.writes.close()
         self._log.close()
         self._blobs.close()
         if self._lock is not None:
@@ -192,8 +190,9 @@ class ChangeRecorder:
         counted further."""
         self.open()
         self.settle()
-        writes = earlier.writes if earlier is not None else None
-        if writes is None:
+        if earlier is not None:
+            writes = earlier.writes
+        else:
             writes = WriteCounts(self._root, expected.named(), expected.trees())
         try:
             watch = self._watched(expected, writes)
@@ -208,14 +207,11 @@ class ChangeRecorder:
         running = self._running_watches()
         if running:
             self._attribute(diff, running)
-            for watch in self._watches:
-                watch.seen.update(dict.fromkeys(change.path for change in diff.changes))
         if self._contents.trouble:
             self._log.report(
                 f"This turn can't be undone as a whole: files could not be kept ({self._contents.trouble})."
             )
-        stamp = self._git.history_stamp()
-        return CommandWatch(self._log.running, diff.gave_up, stamp, expected=expected, writes=writes)
+        return CommandWatch(self._log.running, diff.gave_up, self._git.history_stamp(), expected, writes)
 
     def after_command(
         self, watch: CommandWatch, ended_ns: int = 0, *, goes_on: bool = False, exit_status: int | None = None
@@ -236,7 +232,7 @@ class ChangeRecorder:
             return self._after(watch, ended_ns)
         finally:
             self._watches.discard(watch)
-            if not goes_on and watch.writes is not None:
+            if not goes_on:
                 watch.writes.close()
 
     def _after(self, watch: CommandWatch, ended_ns: int) -> CommandEffects:
@@ -245,10 +241,10 @@ class ChangeRecorder:
             reason = f"what the command changed: {watch.gave_up}"
             self._log.lose(reason, "")
             self._log.report(f"What commands change here can't be undone: {watch.gave_up}.")
-            return CommandEffects(tuple(watch.seen), (reason,))
+            return CommandEffects((reason,))
         diff = self._update()
         if diff.gave_up:
-            return CommandEffects(tuple(watch.seen), (f"what the command changed: {diff.gave_up}",))
+            return CommandEffects((f"what the command changed: {diff.gave_up}",))
         lost = dict(diff.lost)
         if self._git.history_stamp() != watch.history_stamp:
             lost[_HISTORY] = ""
@@ -259,9 +255,7 @@ class ChangeRecorder:
             self._attribute(diff, running, ended_ns if running == [watch] else 0)
         else:
             lost.update({change.path: "changed after its turn" for change in diff.changes})
-        changed = dict.fromkeys([*watch.seen, *(change.path for change in diff.changes)])
-        doubtful = tuple(sorted(watch.doubtful))
-        return CommandEffects(tuple(sorted(changed)), not_undoable(lost, diff.ignored), doubtful)
+        return CommandEffects(not_undoable(lost, diff.ignored), tuple(sorted(watch.doubtful)))
 
     def undo(self, also: Sequence[str] | None = ()) -> UndoReport:
         """Undo the last turn, and those of the changes that may be the user's that `also` names (None: all).
@@ -347,7 +341,7 @@ class ChangeRecorder:
             elif change.path not in elsewhere:
                 self._log.doubt(change, ", ".join(names))
                 for watch in running:
-                    watch.doubtful[change.path] = None
+                    watch.doubtful.add(change.path)
         for name, why in diff.lost.items():
             self._log.lose(name, why)
 
@@ -358,9 +352,13 @@ class ChangeRecorder:
         files = SourceFiles(self._snapshot.files_before(diff.changes))
         found: set[str] = set()
         for watch in watches:
-            writes = watch.writes.of if watch.writes is not None else (lambda path: None)
             context = AttributionContext(
-                self.contents, writes, files.digests_below, diff.changed_at_ns, ended_ns, watch.exit_status
+                self.contents,
+                watch.writes.of,
+                files.digests_below,
+                diff.changed_at_ns,
+                ended_ns,
+                watch.exit_status,
             )
             found |= Attribution(watch.expected, diff.changes, self._git, context).explained()
         return found

@@ -21,7 +21,6 @@ _MAX_NAMES = 5
 class CommandEffects:
     """What a command did below the workspace; names are relative to it."""
 
-    changed: tuple[str, ...] = ()
     not_undoable: tuple[str, ...] = ()
     """A summary of what changed and cannot be restored, or was not covered."""
     doubtful: tuple[str, ...] = ()

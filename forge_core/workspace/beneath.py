@@ -63,6 +63,16 @@ def open_folder(folder: Path, base: Path, *, make: bool = False) -> int:
         os.close(start)
 
 
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write all bytes: os.write may write fewer without an exception, on a full disk above all."""
+    view = memoryview(data)
+    while view:
+        written = os.write(descriptor, view)
+        if not written:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        view = view[written:]
+
+
 def walk(start: int, parts: tuple[str, ...], *, make: bool = False) -> int:
     """Open the folders of `parts` one after the other, starting from the descriptor `start`."""
     here = os.dup(start)

@@ -59,6 +59,11 @@ async def checkpoints(store: UndoStore) -> tuple[list[float], float]:
     return taken, statistics.median(cpu)
 
 
+def change_times(root: Path) -> dict[Path, int]:
+    files = (path for path in root.rglob("*") if path.is_file() and ".git" not in path.parts)
+    return {path: path.stat().st_ctime_ns for path in files}
+
+
 async def growth(store: UndoStore, root: Path, folder: Path, command: str) -> float:
     """Bytes that the store grows by for each byte of the changed files, three commands in a row and the
     checkpoint after them."""
@@ -66,9 +71,11 @@ async def growth(store: UndoStore, root: Path, folder: Path, command: str) -> fl
     changed = 0
     for number in range(3):
         watch = await store.before_command()
+        old = change_times(root)
         shell(root, command.format(seed=number))
-        effects = await store.after_command(watch)
-        changed += sum((root / name).stat().st_size for name in effects.changed)
+        await store.after_command(watch)
+        new = change_times(root)
+        changed += sum(path.stat().st_size for path in new if old.get(path) != new[path])
     await store.after_command(await store.before_command())
     return (stored_bytes(folder) - before) / changed
 

@@ -16,8 +16,7 @@ from pathlib import Path
 
 from forge_core.errors import ToolError
 from forge_core.tools.editing.text import sha256
-from forge_core.tools.output import write_all
-from forge_core.workspace.beneath import opened_folder
+from forge_core.workspace.beneath import opened_folder, write_all
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CHANGED = "the file was changed by somebody else just now. Nothing was written. Read it again."

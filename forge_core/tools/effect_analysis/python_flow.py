@@ -11,6 +11,7 @@ _ENDS = frozenset({"exit", "_exit", "quit", "abort", "kill", "execv", "execvp", 
 """Calls that may end a run successfully before its last line."""
 _HARMLESS_CONTEXTS = frozenset({"open", "ZipFile", "TarFile", "closing", "Lock", "TemporaryDirectory"})
 """Context managers that do not suppress exceptions."""
+_COMPOUND = ast.If | ast.For | ast.While | ast.Try | ast.With | ast.Match | ast.AsyncFor | ast.AsyncWith
 _LAZY = ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.IfExp | ast.BoolOp
 
 
@@ -75,16 +76,7 @@ class _Flow:
                 return rounds <= _MAX_ROUNDS and self.block(body, times * rounds, depth)
             case ast.Try(body=body, handlers=[], orelse=[], finalbody=last):
                 return self.block(body, times, depth) and self.block(last, times, depth)
-            case (
-                ast.If()
-                | ast.For()
-                | ast.While()
-                | ast.Try()
-                | ast.With()
-                | ast.Match()
-                | ast.AsyncFor()
-                | ast.AsyncWith()
-            ):
+            case _ if isinstance(node, _COMPOUND):
                 return not any(_leaves(inner) for inner in ast.walk(node)) and not self._ends_somewhere(node)
         return self._expressions(node, times, depth)
 

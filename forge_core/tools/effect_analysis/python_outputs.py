@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, product
 
+from forge_core.permissions.programs.word_sets import table
 from forge_core.tools.effect_analysis.python_flow import certain_calls, round_values
 
 _MAX_VALUES = 40
@@ -30,6 +31,7 @@ _RUNNERS = frozenset({"run", "call", "check_call", "check_output", "Popen", "sys
 _SAVERS = re.compile(
     r"to_[a-z]+|save\w*|savefig|dump|export\w*|write_\w+|make_archive|connect|FileHandler|open"
 )
+_PATH_MODULES = table("os shutil io path tarfile zipfile codecs gzip bz2 lzma pathlib posixpath")
 _MIN_KNOWN = 8
 """Letters and digits that the known parts of a template must have."""
 _THROUGH = frozenset({"resolve", "absolute", "expanduser", "strip", "lower", "as_posix", "format", "rstrip"})
@@ -343,18 +345,4 @@ def _name(func: ast.expr) -> str:
 
 def _is_module(receiver: ast.expr | None) -> bool:
     """Return whether the receiver of a call is a module that works on paths."""
-    names = (
-        "os",
-        "shutil",
-        "io",
-        "path",
-        "tarfile",
-        "zipfile",
-        "codecs",
-        "gzip",
-        "bz2",
-        "lzma",
-        "pathlib",
-        "posixpath",
-    )
-    return receiver is not None and _name(receiver) in names
+    return receiver is not None and _name(receiver) in _PATH_MODULES

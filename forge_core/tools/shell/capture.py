@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from forge_core.result import Omission
-from forge_core.tools.output import MAX_SPILL_BYTES, OutputStore, join, write_all
+from forge_core.tools.output import MAX_SPILL_BYTES, OutputStore, join
 from forge_core.tools.shell.terminal_text import TerminalText
+from forge_core.workspace.beneath import write_all
 
 RECENT_BYTES = 8 * 1024
 """The end of the output that `recent` can show, whoever has read it already."""

@@ -16,7 +16,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from forge_core.undo.storage.file_tree import write_all
+from forge_core.workspace.beneath import write_all
 
 SEGMENT_BYTES = 16 * 1024 * 1024
 """A segment that is larger than this is followed by a new one."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forge_core.undo.file_state import ABSENT, EntryKind, FileState
-from forge_core.workspace.beneath import opened_folder
+from forge_core.workspace.beneath import opened_folder, write_all
 
 FILE_TYPE_MASK = 0o170000
 """The bits of a mode that hold the file type, as S_IFMT in inode(7)."""
@@ -203,16 +203,6 @@ def read_file(fd: int, max_bytes: int) -> Content:
     mode = stat.S_IMODE(status.st_mode)
     state = FileState(EntryKind.FILE, mode, digest, len(data), inode=status.st_ino, links=status.st_nlink)
     return Content(state, data)
-
-
-def write_all(fd: int, data: bytes) -> None:
-    """Write everything: os.write may be short without an exception, on a full disk above all."""
-    view = memoryview(data)
-    while view:
-        written = os.write(fd, view)
-        if written == 0:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        view = view[written:]
 
 
 @contextlib.contextmanager

@@ -31,7 +31,7 @@ from forge_core.runtime import build_session, load_session_config
 from forge_core.tools import BashTool, EditTool, ExecutionContext, ToolExecutor, WriteTool
 from forge_core.tools.builtin import bash as bash_module
 from forge_core.tools.shell.job_table import JobTable
-from forge_core.undo import UndoStore
+from forge_core.undo import CommandEffects, UndoStore
 from tests.unit.undo.workspace import shapes, shell
 
 pytestmark = pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed")
@@ -370,7 +370,7 @@ async def test_what_a_killed_forge_has_left_is_nobodys_change_and_cleared_at_the
     watch = await store.before_command()
     while (bench.root / ".forge").exists():
         clear_leftovers(bench.root, tmp_path / "state")  # the killed sandbox itself takes a moment to be gone
-    assert (await store.after_command(watch)).changed == ()
+    assert await store.after_command(watch) == CommandEffects()
     await store.end_turn()
     assert store.turns() == ()
     assert shapes(bench.root) == {}

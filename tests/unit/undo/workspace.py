@@ -82,6 +82,10 @@ class Workspace:
         exit_status = shell(self.root, command)
         return await self.store.after_command(watch, exit_status=exit_status)
 
+    def changed(self) -> set[str]:
+        """The paths that the last turn has changed."""
+        return {name for name, _ in self.store.turns()[-1].changes}
+
     async def edit(self, name: str, act: Callable[[Path], object]) -> None:
         """A change by a file tool."""
         path = self.root / name
