@@ -8,13 +8,13 @@ from collections.abc import AsyncGenerator, Callable
 from typing import TYPE_CHECKING
 
 from forge_core.events import Notice, Retry
-from forge_core.langchain.agent.event_queue import EventQueue
+from forge_core.langchain.agent.event_queue import CAPACITY, EventQueue
 
 if TYPE_CHECKING:
     from forge_core.llm.http.retry import RetryNotice
 
-QUEUE_SIZE = 256
-"""Events that may wait for a slow reader before the turn waits for it."""
+STEP_LIMIT = CAPACITY // 2
+"""Events that may be unread when the turn starts its next step: a slow screen delays no tool."""
 
 
 class EventChannel:
@@ -32,7 +32,7 @@ class EventChannel:
         """Return the queue of a new turn. `record` is called with each notice that goes into it."""
         self._loop = asyncio.get_running_loop()
         self._record = record
-        self._queue = queue = EventQueue(QUEUE_SIZE)
+        self._queue = queue = EventQueue(STEP_LIMIT)
         return queue
 
     def end_turn(self) -> None:

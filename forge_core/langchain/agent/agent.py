@@ -362,10 +362,10 @@ class AgentRun:
         """Make one model call; return the retry to make when it failed."""
         model = self._agent.model_name
         self._events.emit(LLMStart(iteration=self._record.iterations, model=model))
-        await self._events.ready()
+        await self.stop.ends(self._events.ready())
         history = self._agent.memory.to_langchain_messages()
         self._call = ModelCall(self._agent.bound_llm(), history, chain.get_child(), self.stop, retries)
-        await self._call.stream(self._events.emit)
+        await self._call.stream(self._events)
         call, self._call = self._call, None
         message: AIMessage | None = None
         retry: Retry | None = None
@@ -442,7 +442,7 @@ class AgentRun:
 
     async def _run_tools(self, chain: AsyncCallbackManagerForChainRun) -> None:
         agent = self._agent
-        await self._events.ready()
+        await self.stop.ends(self._events.ready())
         tools = ToolRound(
             self._open_calls,
             agent.registry,

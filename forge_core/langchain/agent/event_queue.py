@@ -8,6 +8,9 @@ from typing import Protocol
 
 from forge_core.events import AgentEvent
 
+CAPACITY = 256
+"""Unread events at which the stream of the model pauses: about 5 s of a fast model."""
+
 
 class EventSink(Protocol):
     """Receives the events of a run, in order."""
@@ -15,12 +18,18 @@ class EventSink(Protocol):
     def emit(self, event: AgentEvent) -> None:
         """Take one event without waiting, so that callbacks and running tools can call it."""
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the run should wait for `ready` before it emits further fragments of an answer."""
+
     async def ready(self) -> None:
         """Wait until the reader has caught up far enough for the run to start its next step."""
 
 
 class NoReader:
     """An `EventSink` for runs whose events nobody reads."""
+
+    is_full = False
 
     def emit(self, event: AgentEvent) -> None:
         pass
@@ -39,6 +48,10 @@ class ObservedQueue:
     def emit(self, event: AgentEvent) -> None:
         self._observe(event)
         self._queue.emit(event)
+
+    @property
+    def is_full(self) -> bool:
+        return self._queue.is_full
 
     async def ready(self) -> None:
         await self._queue.ready()
@@ -67,13 +80,15 @@ async def read_events(run: Callable[[EventSink], Awaitable[None]]) -> AsyncGener
 class EventQueue:
     """Carries events from a run in one task to a reader in another.
 
-    Fragments and the output of tools are never held back; the run waits for a slow reader between its steps.
+    `emit` never waits, so that callbacks and tools can call it. The queue is bounded because the run waits:
+    while it is full, the run does not read on from the model; a step starts when at most `step_limit` events
+    are unread. Only the live output of tools is not held back; it is limited per call.
     """
 
-    def __init__(self, limit: int = 0) -> None:
-        """`limit`: how many events may be unread when the run starts its next step."""
+    def __init__(self, step_limit: int = 0, capacity: int = CAPACITY) -> None:
         self._queue: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
-        self._limit = limit
+        self._step_limit = step_limit
+        self._capacity = capacity
         self._is_handling = False
         self._is_closed = False
         self._caught_up = asyncio.Event()
@@ -83,14 +98,14 @@ class EventQueue:
             self._queue.put_nowait(event)
 
     async def ready(self) -> None:
-        while self._unread > self._limit:
+        while self._unread > self._step_limit:
             self._caught_up.clear()
             await self._caught_up.wait()
 
     async def get(self) -> AgentEvent | None:
         """Return the next event, None at the end. The call also says that the previous event is handled."""
         self._is_handling = False
-        if self._unread <= self._limit:
+        if self._unread <= self._step_limit:
             self._caught_up.set()
         event = await self._queue.get()
         self._is_handling = event is not None
@@ -107,8 +122,7 @@ class EventQueue:
 
     @property
     def is_full(self) -> bool:
-        """Whether a run would wait before its next step."""
-        return self._unread > self._limit
+        return self._unread > self._capacity
 
     @property
     def _unread(self) -> int:

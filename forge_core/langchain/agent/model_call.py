@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -22,7 +22,8 @@ from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.runnables import Runnable
 
 from forge_core.errors import NEVER_SENT, ProviderError
-from forge_core.events import AgentEvent, LLMChunk
+from forge_core.events import LLMChunk
+from forge_core.langchain.agent.event_queue import EventSink
 from forge_core.langchain.agent.run_control import StopSignal
 from forge_core.langchain.callbacks.usage import message_usage
 from forge_core.langchain.messages.conversion import langchain_calls
@@ -87,7 +88,7 @@ class ModelCall:
         """The settled answer, checked strictly (see `settle`). `taken_ids` grows by its calls' ids."""
         return settle(self._chunks, taken_ids)
 
-    async def stream(self, emit: Callable[[AgentEvent], None]) -> None:
+    async def stream(self, events: EventSink) -> None:
         """Stream the answer and emit its fragments.
 
         Returns early, with the connection closed, when the stop signal is set.
@@ -95,7 +96,7 @@ class ModelCall:
         # A task of its own: cancelling it closes the stream at once, wherever it waits. Racing each chunk
         # against the stop signal instead would cost two tasks per token.
         with counting_with(self._retries):
-            pump = asyncio.create_task(self._pump(emit), name="forge-model-call")
+            pump = asyncio.create_task(self._pump(events), name="forge-model-call")
 
         def stop() -> None:
             if not pump.done():
@@ -111,7 +112,7 @@ class ModelCall:
         if not pump.cancelled():
             pump.result()  # a bug in a listener, or SystemExit: not the provider's failure
 
-    async def _pump(self, emit: Callable[[AgentEvent], None]) -> None:
+    async def _pump(self, events: EventSink) -> None:
         self._is_started = True
         try:
             stream: Any = self._llm.astream(self._messages, config={"callbacks": self._callbacks})
@@ -121,7 +122,9 @@ class ModelCall:
                         return
                     self._chunks.append(chunk)
                     for event in chunk_events(chunk):
-                        emit(event)
+                        events.emit(event)
+                    if events.is_full:  # the connection is not read meanwhile: TCP holds the provider back
+                        await events.ready()
         except Exception as error:  # the turn's border: a provider's failure becomes data
             if not self.stopped:
                 self.error = error

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from forge_core.result import StoppedReason
 
@@ -46,7 +47,7 @@ class StopSignal:
         self.reason: StoppedReason | None = None
         self.event = asyncio.Event()
         """Set together with the reason; tools wait for it."""
-        self._listeners: list[Callable[[], None]] = []
+        self._listeners: list[Callable[[], object]] = []
 
     def set(self, reason: StoppedReason) -> None:
         """Stop the run, unless it is being stopped already."""
@@ -66,8 +67,17 @@ class StopSignal:
             return self.reason is None
         return False
 
+    async def ends(self, waiting: Coroutine[Any, Any, None]) -> None:
+        """Await `waiting`, and cancel it as soon as the signal is set."""
+        task = asyncio.ensure_future(waiting)
+        try:
+            with self.calling(task.cancel):
+                await asyncio.wait([task])
+        finally:
+            task.cancel()
+
     @contextmanager
-    def calling(self, listener: Callable[[], None]) -> Iterator[None]:
+    def calling(self, listener: Callable[[], object]) -> Iterator[None]:
         """Call `listener` once when the signal is set; immediately if it is set already."""
         self._listeners.append(listener)
         try:

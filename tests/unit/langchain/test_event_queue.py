@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from contextlib import aclosing
 
 import pytest
 
 from forge_core.events import AgentEvent, LLMChunk
-from forge_core.langchain.agent.event_queue import EventQueue, EventSink, read_events
+from forge_core.langchain.agent import ForgeAgent
+from forge_core.langchain.agent.event_queue import CAPACITY, EventQueue, EventSink, read_events
+from tests.support.scripted_llm import ScriptedLLM
 
 
 def chunk(text: str) -> LLMChunk:
@@ -52,12 +55,51 @@ async def test_a_run_waits_until_the_reader_asks_for_the_next_event() -> None:
     assert await reading is None
 
 
-async def test_a_limit_lets_the_run_go_ahead_of_the_reader() -> None:
-    queue = EventQueue(limit=1)
+async def test_a_limit_lets_the_run_start_steps_ahead_of_the_reader() -> None:
+    queue = EventQueue(step_limit=1, capacity=1)
     queue.emit(chunk("a"))
     await queue.ready()
+    assert not queue.is_full
     queue.emit(chunk("b"))
     assert queue.is_full
+
+
+class Fragments(list[str]):
+    """A reply whose fragments are counted as they are streamed."""
+
+    streamed = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for fragment in super().__iter__():
+            self.streamed += 1
+            yield fragment
+
+
+async def test_a_slow_reader_holds_the_model_back() -> None:
+    reply = Fragments(["word "] * (4 * CAPACITY))
+    agent = ForgeAgent(llm=ScriptedLLM(replies=[reply]))
+    ahead, read = 0, 0
+    async with aclosing(agent.stream("go")) as events:
+        async for _event in events:
+            read += 1
+            for _ in range(20):  # the run could go on for as long as it likes
+                await asyncio.sleep(0)
+            ahead = max(ahead, min(reply.streamed, len(reply)) - read)
+    assert CAPACITY - 2 <= ahead <= CAPACITY + 1
+    assert agent.last_result is not None and agent.last_result.output == "word " * (4 * CAPACITY)
+
+
+@pytest.mark.parametrize(("step_limit", "streamed"), [(0, 0), (1, CAPACITY)])
+async def test_an_interrupt_ends_a_run_that_waits_for_its_reader(step_limit: int, streamed: int) -> None:
+    reply = Fragments(["word "] * (4 * CAPACITY))
+    agent = ForgeAgent(llm=ScriptedLLM(replies=[reply]))
+    run = asyncio.create_task(agent.execute("go", EventQueue(step_limit)))
+    for _ in range(20 * CAPACITY):
+        await asyncio.sleep(0)
+    assert reply.streamed == streamed and not run.done()
+    agent.interrupt()
+    await asyncio.wait_for(run, 10)
+    assert agent.last_result is not None and agent.last_result.stopped_reason == "cancelled"
 
 
 async def test_an_exception_of_the_run_reaches_the_reader_after_its_events() -> None:

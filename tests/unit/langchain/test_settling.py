@@ -11,8 +11,9 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from forge_core.errors import ForgeError, RateLimitError
-from forge_core.events import AgentEvent, LLMChunk
+from forge_core.events import LLMChunk
 from forge_core.langchain import ForgeAgent, OpenRouterLLM, langchain_to_forge
+from forge_core.langchain.agent.event_queue import EventQueue
 from forge_core.langchain.agent.model_call import ModelCall, settle
 from forge_core.langchain.agent.run_control import StopSignal
 from forge_core.langchain.model.chat_model import to_profile
@@ -79,12 +80,11 @@ async def test_a_model_that_cannot_stream_still_runs_tools_and_shows_its_text() 
 
 async def test_parts_are_shown_by_their_kind() -> None:
     call = ModelCall(Whole(), [HumanMessage("go")], AsyncCallbackManager([]), StopSignal())
-    shown: list[AgentEvent] = []
-    await call.stream(shown.append)
-    assert [(event.kind, event.text) for event in shown if isinstance(event, LLMChunk)] == [
-        ("reasoning", "hm"),
-        ("answer", "one two"),
-    ]
+    queue = EventQueue()
+    await call.stream(queue)
+    reasoning, text = await queue.get(), await queue.get()
+    assert isinstance(reasoning, LLMChunk) and (reasoning.kind, reasoning.text) == ("reasoning", "hm")
+    assert isinstance(text, LLMChunk) and (text.kind, text.text) == ("answer", "one two")
     assert (call.text, call.reasoning) == ("one two", "hm")
     assert call.duration_s >= 0
 
