@@ -9,9 +9,7 @@ from __future__ import annotations
 NOT_YET_SHORTENED: set[str] = set()
 """Files and functions over the limits: `module` or `module.function`."""
 
-NOT_YET_JOINED = {
-    "forge_core.session.outlet",
-}
+NOT_YET_JOINED: set[str] = set()
 """Small modules that only one sibling imports."""
 
 NOT_YET_MERGED: set[str] = set()
@@ -21,14 +19,10 @@ NOT_YET_UNTANGLED: set[str] = set()
 """Modules that import each other in a circle."""
 
 NOT_YET_UNIQUE = {
-    "Answer",
     "Draft",
-    "Hunk",
-    "Item",
     "Key",
     "Line",
     "Notice",
-    "Place",
 }
 """Names of more than one public class."""
 
@@ -63,6 +57,5 @@ SHARED_CLASS_NAMES = {
     "ServerError": _TWICE_FOR_LANGCHAIN,
     "Deadline": _NAME_OF_WINK,
     "Prompt": _NAME_OF_WINK,
-    "Rendered": _NAME_OF_WINK,
 }
 """Names of more than one public class that stay."""
