@@ -26,7 +26,7 @@ NOTE_S = 2.0
 WORKING = "Working"
 VERB_CELLS = 48
 NEW_BELOW = ("↓ new below · Ctrl+End", "↓ Ctrl+End")
-MOUSE_LENT = ("mouse: the terminal's · F9", "F9: mouse")
+MOUSE_RELEASED = ("mouse: the terminal's · F9", "F9: mouse")
 """In full, and for little room."""
 
 
@@ -60,9 +60,9 @@ class ActivityLine(Widget):
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {"activity--spinner", "activity--note"}
 
-    said: reactive[str] = reactive("")
+    note_text: reactive[str] = reactive("")
     """A note shown for a moment, also by the find bar in place of this line."""
-    is_mouse_lent: reactive[bool] = reactive(False)
+    is_mouse_released: reactive[bool] = reactive(False)
     """Whether the terminal has the mouse, which the right side shows."""
 
     _doing: reactive[str] = reactive("")
@@ -106,8 +106,8 @@ class ActivityLine(Widget):
     @property
     def text(self) -> str:
         """The text of the left side."""
-        if self.said:
-            return self.said
+        if self.note_text:
+            return self.note_text
         if self._working is None:
             return IDLE_HINTS
         elapsed = time_so_far(self._clock() - self._working.counted_from)
@@ -120,12 +120,12 @@ class ActivityLine(Widget):
         """Show a note for a moment."""
         if self._note_timer is not None:
             self._note_timer.stop()
-        self.said = safe_line(text)
+        self.note_text = safe_line(text)
         self._note_timer = self.set_timer(seconds, self._forget_note)
 
     def end_note(self, text: str) -> None:
         """Remove the note, if it is this one."""
-        if self.said == safe_line(text) and self._note_timer is not None:
+        if self.note_text == safe_line(text) and self._note_timer is not None:
             self._note_timer.stop()
             self._forget_note()
 
@@ -150,7 +150,7 @@ class ActivityLine(Widget):
 
     def _right(self, form: int) -> str:
         parts = (
-            MOUSE_LENT[form] if self.is_mouse_lent else "",
+            MOUSE_RELEASED[form] if self.is_mouse_released else "",
             self._queue_text,
             NEW_BELOW[form] if self._has_new_below else "",
         )
@@ -167,8 +167,8 @@ class ActivityLine(Widget):
         note = base + self.get_component_rich_style("activity--note", partial=True)
         queue = clip(self.right_text, width)
         room = max(width - cell_len(queue) - 2, 0)
-        text = clip(self.text, room) if self.said else clip_parts(self.text, room)
-        if self.said:
+        text = clip(self.text, room) if self.note_text else clip_parts(self.text, room)
+        if self.note_text:
             segments = [Segment(text, note)]
         elif self._working is not None:
             segments = [Segment(text[:1], spinner), Segment(text[1:], base)]
@@ -188,4 +188,4 @@ class ActivityLine(Widget):
         self._on_tick()
 
     def _forget_note(self) -> None:
-        self.said, self._note_timer = "", None
+        self.note_text, self._note_timer = "", None

@@ -108,8 +108,10 @@ def pieces(line: ExactLine) -> Iterator[ExactSpan]:
     marks = odd_marks(text)
     for word in _WORDS.finditer(text):
         if word[0][0] == " ":
-            is_told = word.start() >= solid or (line.is_code and 0 < word.start() <= word.end() - MANY_BLANKS)
-            yield ("blank", BLANK_SHOWN * len(word[0])) if is_told else (line.role, word[0])
+            is_marked = word.start() >= solid or (
+                line.is_code and 0 < word.start() <= word.end() - MANY_BLANKS
+            )
+            yield ("blank", BLANK_SHOWN * len(word[0])) if is_marked else (line.role, word[0])
         elif word[0].isascii() and word[0].isprintable():
             yield line.role, word[0]
         else:
@@ -182,7 +184,7 @@ def oddities(text: str, *, is_code: bool = True) -> str:
     alike: dict[str, None] = {}
     foreign: dict[str, None] = {}
     for line in text.split("\n"):
-        for role, shown, character in _told(
+        for role, shown, character in _non_ascii(
             ExactLine(line if is_code else line.removesuffix("\r"), is_code=is_code)
         ):
             if role == "foreign" and character.isalnum() and not is_ideographic(character):
@@ -200,7 +202,7 @@ def oddities(text: str, *, is_code: bool = True) -> str:
     )
 
 
-def _told(line: ExactLine) -> Iterator[tuple[str, str, str]]:
+def _non_ascii(line: ExactLine) -> Iterator[tuple[str, str, str]]:
     """Yield (role, "mark" for a combining mark, character) of everything but plain ASCII."""
     marks = odd_marks(line.text)
     for word in _WORDS.finditer(line.text):

@@ -16,7 +16,7 @@ from textual.widgets import Input
 from forge_core.text_width import cell_len, clip
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.terminal import internals
-from forge_tui.widgets.activity import MOUSE_LENT
+from forge_tui.widgets.activity import MOUSE_RELEASED
 from forge_tui.widgets.line_input import LineInput
 
 HINTS = "Enter older · Down newer · Esc close"
@@ -73,44 +73,44 @@ class FindStatus(Widget):
         height: 1;
         width: 18;
         color: $forge-muted;
-        &.-wide, &.-said { width: 57; }
-        &.-said { max-width: 75%; color: $foreground; }
+        &.-wide, &.-note { width: 57; }
+        &.-note { max-width: 75%; color: $foreground; }
     }
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._status = ""
-        self._said = ""
-        self._is_mouse_lent = False
+        self._note = ""
+        self._is_mouse_released = False
 
     def show(self, status: str) -> None:
         if status != self._status:
             self._status = status
             self.refresh()
 
-    def say(self, text: str) -> None:
+    def show_note(self, text: str) -> None:
         """Show a note until it is set to ""."""
-        self._said = text
-        self.set_class(bool(text), "-said")
+        self._note = text
+        self.set_class(bool(text), "-note")
         self.refresh()
 
-    def show_mouse_lent(self, is_lent: bool) -> None:
+    def show_mouse_released(self, is_released: bool) -> None:
         """Show whether the terminal has the mouse."""
-        self._is_mouse_lent = is_lent
+        self._is_mouse_released = is_released
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
         base, width = self.rich_style, self.size.width
-        text = clip(self._said or self._told(width), width)
+        text = clip(self._note or self._status_text(width), width)
         gap = max(0, width - cell_len(text))
         return Strip([Segment(" " * gap, base), Segment(text, base)]).adjust_cell_length(width, base)
 
-    def _told(self, width: int) -> str:
+    def _status_text(self, width: int) -> str:
         status = clip(self._status, STATUS_CELLS)
         if width <= STATUS_CELLS:
-            return f"{status} · F9" if self._is_mouse_lent else status
-        hints = MOUSE_LENT[0] if self._is_mouse_lent else HINTS
+            return f"{status} · F9" if self._is_mouse_released else status
+        hints = MOUSE_RELEASED[0] if self._is_mouse_released else HINTS
         return f"{status}{' ' * (STATUS_CELLS - cell_len(status))}   {hints}"
 
 

@@ -50,12 +50,12 @@ def window(todos: Sequence[Todo]) -> tuple[int, int]:
 def summary(todos: Sequence[Todo], width: int) -> str:
     """Return the list in one line: the current task, clipped, and how many are done."""
     done = sum(todo.state == "completed" for todo in todos)
-    at = next((todo for todo in todos if todo.state == "in_progress"), None) or next(
+    current = next((todo for todo in todos if todo.state == "in_progress"), None) or next(
         (todo for todo in todos if todo.state == "pending"), todos[-1]
     )
-    told = f" · {done} of {len(todos)} done · Ctrl+T"
-    text = clip(safe_line(at.text), max(width - cell_len(told) - 2, 0))
-    return clip(f"{SIGNS[at.state]} {text}{told}", width)
+    counts = f" · {done} of {len(todos)} done · Ctrl+T"
+    text = clip(safe_line(current.text), max(width - cell_len(counts) - 2, 0))
+    return clip(f"{SIGNS[current.state]} {text}{counts}", width)
 
 
 class TodoPanel(Widget):

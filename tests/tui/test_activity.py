@@ -100,7 +100,7 @@ async def test_f9_lends_the_mouse_over_a_panel_too(config: ForgeConfig) -> None:
         await pilot.press("f1")
         await until(pilot, lambda: "Esc close" in shown(app))
         await pilot.press("f9")
-        assert app.chat.query_one(ActivityLine).is_mouse_lent
+        assert app.chat.query_one(ActivityLine).is_mouse_released
         await until(pilot, lambda: "mouse: the terminal's · F9" in shown(app))
         await pilot.press("escape", "f9")
         await until(pilot, lambda: "mouse: the terminal's" not in shown(app))

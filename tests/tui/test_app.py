@@ -329,6 +329,6 @@ async def test_of_two_copies_at_once_the_second_counts(chat: OpenChat) -> None:
     async with chat() as (app, pilot):
         app.copy_to_clipboard("one")
         app.copy_to_clipboard("second")
-        await until(pilot, lambda: bool(app.chat.activity.said))
-        assert "6 characters" in app.chat.activity.said
+        await until(pilot, lambda: bool(app.chat.activity.note_text))
+        assert "6 characters" in app.chat.activity.note_text
         assert app.clipboard == "second"

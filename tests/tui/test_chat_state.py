@@ -139,6 +139,6 @@ async def test_f9_gives_the_mouse_away_over_a_panel_too(config: ForgeConfig) -> 
         await pilot.press("f1")
         await until(pilot, lambda: len(app.screen_stack) == 2)
         await pilot.press("f9")
-        await until(pilot, lambda: app.chat.activity.is_mouse_lent)
+        await until(pilot, lambda: app.chat.activity.is_mouse_released)
         await pilot.press("f9")
-        await until(pilot, lambda: not app.chat.activity.is_mouse_lent)
+        await until(pilot, lambda: not app.chat.activity.is_mouse_released)

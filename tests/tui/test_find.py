@@ -99,10 +99,10 @@ async def test_the_nearest_match_above_comes_first_then_older_ones_and_round_aga
             assert app.transcript.finder.current is not None
             visited.append((app.transcript.finder.current.block, app.transcript.find_status))
             assert any(f"needle {app.transcript.finder.current.block}" in row for row in app.rows())
-            app.transcript.finder.older_match()
+            app.transcript.finder.step(-1)
             await pilot.pause()
         assert visited == [(n * 10 + 5, f"{n + 1}/6") for n in (5, 4, 3, 2, 1, 0, 5)]
-        app.transcript.finder.newer_match()
+        app.transcript.finder.step(1)
         assert app.transcript.find_status == "6/6"
 
 
@@ -117,11 +117,11 @@ async def test_a_folded_card_is_unfolded_for_a_match_in_it_and_folded_when_left(
         await looked_for(app, pilot, "marker")
         assert app.transcript.find_status == "2/2"
         assert any("marker here" in row for row in app.rows())
-        app.transcript.finder.older_match()
+        app.transcript.finder.step(-1)
         await pilot.pause()
         assert any("first marker" in row for row in app.rows())
         assert not any("out 3" in row for row in app.rows())
-        app.transcript.finder.newer_match()
+        app.transcript.finder.step(1)
         app.transcript.finder.end(is_kept=True)
         await pilot.pause()
         assert any("marker here" in row for row in app.rows())
@@ -190,7 +190,7 @@ async def test_a_match_that_comes_later_is_counted_and_can_be_gone_to() -> None:
         app.transcript.add_notice("a marker\n" * 3)
         app.transcript.finder._follow()
         assert app.transcript.find_status == "–/3"
-        app.transcript.finder.older_match()
+        app.transcript.finder.step(-1)
         assert app.transcript.find_status == "3/3"
 
 

@@ -52,7 +52,7 @@ async def visited(app: TranscriptApp, pilot: Pilot[None], steps: int) -> list[tu
         ]
         assert len(marked) == 1, "the current match is in view"
         found.append((marked[0], app.transcript.find_status))
-        app.transcript.finder.older_match()
+        app.transcript.finder.step(-1)
         await pilot.pause()
     return found
 
@@ -71,7 +71,7 @@ async def test_every_match_of_a_long_output_is_gone_to_and_the_card_stays_small(
         assert [status for _, status in rows] == [f"{n + 1}/{count}" for n in order]
         assert [row.split("line ")[1].split()[0] for row, _ in rows] == [str(AT[n]) for n in order]
         assert len(app.transcript.model.rendered(0).rows) <= MOST_PAGES * PAGE_LINES + 5
-        app.transcript.finder.newer_match()
+        app.transcript.finder.step(1)
         app.transcript.finder.end(is_kept=False)
         await pilot.pause()
         assert len(app.transcript.model.rendered(0).rows) < 10, "folded again when it is left"

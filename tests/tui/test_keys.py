@@ -123,7 +123,7 @@ async def test_what_ctrl_c_cleared_comes_back(config: ForgeConfig) -> None:
         await type_text(pilot, "two pages")
         await pilot.press("ctrl+j", *"of text", "ctrl+c")
         await until(pilot, lambda: app.chat.composer.is_blank)
-        assert "Up brings the text back" in app.chat.activity.said
+        assert "Up brings the text back" in app.chat.activity.note_text
         await pilot.press("up")
         await until(pilot, lambda: app.chat.composer.text == "two pages\nof text")
 
@@ -133,7 +133,7 @@ async def test_ctrl_c_on_nothing_promises_nothing(config: ForgeConfig) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
         await pilot.press("ctrl+c")
-        await until(pilot, lambda: app.chat.activity.said == "Ctrl+C again leaves Forge")
+        await until(pilot, lambda: app.chat.activity.note_text == "Ctrl+C again leaves Forge")
 
 
 @pytest.mark.parametrize("key", ["x", "down", "escape"])
@@ -156,7 +156,7 @@ async def test_the_next_key_leaves_another_note_alone(config: ForgeConfig) -> No
         await pilot.press("ctrl+c")
         app.chat.activity.note("Copied")
         await pilot.press("x")
-        assert app.chat.activity.said == "Copied"
+        assert app.chat.activity.note_text == "Copied"
 
 
 async def test_ctrl_c_twice_within_two_seconds_leaves(config: ForgeConfig) -> None:

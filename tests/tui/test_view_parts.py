@@ -136,10 +136,10 @@ async def test_the_finder_steps_through_matches_and_shows_their_number() -> None
     finder = Finder(view)
     finder.find("two")
     assert view.find_status == "3/3"
-    finder.older_match()
+    finder.step(-1)
     assert view.find_status == "2/3" and finder.current is not None and finder.current.block == 1
-    finder.newer_match()
-    finder.newer_match()
+    finder.step(1)
+    finder.step(1)
     assert view.find_status == "1/3", "after the last match comes the first"
 
 

@@ -38,8 +38,8 @@ class FindMode:
             self._bar.display = False
             await self._screen.mount(self._bar, before=self._activity)
             self._screen.watch(transcript, "find_status", self._bar.status.show)
-            self._screen.watch(self._activity, "said", self._bar.status.say)
-            self._screen.watch(self._activity, "is_mouse_lent", self._bar.status.show_mouse_lent)
+            self._screen.watch(self._activity, "note_text", self._bar.status.show_note)
+            self._screen.watch(self._activity, "is_mouse_released", self._bar.status.show_mouse_released)
         if not self._bar.display:
             transcript.finder.begin()
             self._bar.display, self._activity.display = True, False
@@ -63,4 +63,4 @@ class FindMode:
         """Show the match before (-1) or after (1) the current one."""
         self.search()  # the key may come before the message that the text has changed
         finder = self._transcript().finder
-        (finder.older_match if direction < 0 else finder.newer_match)()
+        finder.step(direction)

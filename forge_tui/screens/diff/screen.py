@@ -19,7 +19,7 @@ from forge_core.workspace.change_source import ChangedFile, ChangeList, ChangeSo
 from forge_tui import workers
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.screens.panels.overlay import Overlay
-from forge_tui.widgets.activity import MOUSE_LENT
+from forge_tui.widgets.activity import MOUSE_RELEASED
 from forge_tui.widgets.blockview.highlighting import language_of
 from forge_tui.widgets.diff.diff_pane import DiffPane, ReadingPosition
 from forge_tui.widgets.diff.file_list import FileList, list_width
@@ -98,8 +98,8 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
     def on_mount(self) -> None:
         self.files.display = False
         if self.activity is not None:  # it is covered: this screen says what it would
-            self.watch(self.activity, "said", self._say)
-            self.watch(self.activity, "is_mouse_lent", self._say)
+            self.watch(self.activity, "note_text", self._say)
+            self.watch(self.activity, "is_mouse_released", self._say)
         self.action_reload()
 
     def on_resize(self) -> None:
@@ -192,9 +192,9 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
     def _footer_text(self, width: int) -> Content:
         """The keys, or what is said for a moment: the line that would say it is covered."""
         line = self.activity
-        if line is not None and line.said:
-            return Content.styled(clip(line.said, width), "$foreground")
-        lent = f"{MOUSE_LENT[0]} · " if line is not None and line.is_mouse_lent else ""
+        if line is not None and line.note_text:
+            return Content.styled(clip(line.note_text, width), "$foreground")
+        lent = f"{MOUSE_RELEASED[0]} · " if line is not None and line.is_mouse_released else ""
         return Content(lent) + footer_line(
             width - cell_len(lent), is_raw=self._is_raw, is_whole=self._is_whole
         )

@@ -97,12 +97,6 @@ class Finder:
             self._slice_handle.cancel()
             self._slice_handle = None
 
-    def older_match(self) -> None:
-        self._step(-1)
-
-    def newer_match(self) -> None:
-        self._step(1)
-
     def _return(self) -> None:
         self._view.model.restore(self._origin)
 
@@ -148,7 +142,8 @@ class Finder:
         elif self.search.is_done and hits:
             self._enter(hits[-1], -1)
 
-    def _step(self, direction: int) -> None:
+    def step(self, direction: int) -> None:
+        """Go to the match before (-1) or after (1) the current one, wrapping around."""
         if self.current is None and not self.search.is_done:
             self.search.step(_PATIENCE_S)  # the key came before the first match
             self._find_first()

@@ -1,6 +1,6 @@
 """Rows of a diff: stacked, or side by side if there is room.
 
-Nothing is told by colour only: each changed line has its sign.
+No change is shown by colour alone: each changed line has a sign.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ class _Painter:
                 self._column(right, room - room // 2, self._look.new_digits, stretch.is_same),
             )
             self._canvas.columns(*columns, Segment("│", self._styles.faint))
-            self._tell_open_ends(left, right, room // 2)
+            self._note_open_ends(left, right, room // 2)
 
     def _line(self, cell: _Cell, old_number: str = "") -> None:
         look = self._look
@@ -228,7 +228,7 @@ class _Painter:
             cell.side,
         )
 
-    def _tell_open_ends(self, left: _Cell | None, right: _Cell | None, width: int) -> None:
+    def _note_open_ends(self, left: _Cell | None, right: _Cell | None, width: int) -> None:
         if not any(cell is not None and cell.is_open for cell in (left, right)):
             return
         texts = [

@@ -97,10 +97,12 @@ class RetryStatus:
         """Update the remaining wait; return whether the text changed."""
         event = self._event
         if self._is_under_way:
-            return self._say(f"Retry {event.attempt} of {event.max_retries}.", "warning")
+            return self._set_text(f"Retry {event.attempt} of {event.max_retries}.", "warning")
         left_s = event.timestamp + event.wait_s - now
         when = f"in {math.ceil(left_s)} s" if left_s > 0.5 else "now"
-        return self._say(f"Trying again {when}, retry {event.attempt} of {event.max_retries}.", "warning")
+        return self._set_text(
+            f"Trying again {when}, retry {event.attempt} of {event.max_retries}.", "warning"
+        )
 
     def is_repeating(self, event: LLMStart | LLMChunk) -> bool:
         """Return whether `event` belongs to a repeated answer: only its end tells whether the retry
@@ -115,19 +117,19 @@ class RetryStatus:
         return self._is_under_way
 
     def went_through(self) -> None:
-        self._say(f"Retry {self._event.attempt} went through.", "info")
+        self._set_text(f"Retry {self._event.attempt} went through.", "info")
 
     def failed(self, error: str) -> None:
         """Show that the turn has failed; `error` says why, and is shown below."""
         count = self._event.attempt
         reason = "" if error.startswith(self._event.reason) else self._event.reason
-        self._say(f"{count} {'retry' if count == 1 else 'retries'} failed.", "warning", reason)
+        self._set_text(f"{count} {'retry' if count == 1 else 'retries'} failed.", "warning", reason)
 
     def stopped(self) -> None:
         """Show that the turn ended before the result was known."""
-        self._say(f"Stopped at retry {self._event.attempt} of {self._event.max_retries}.", "info")
+        self._set_text(f"Stopped at retry {self._event.attempt} of {self._event.max_retries}.", "info")
 
-    def _say(self, text: str, level: Level, reason: str | None = None) -> bool:
+    def _set_text(self, text: str, level: Level, reason: str | None = None) -> bool:
         before = self._text
         self._text = f"{self._event.reason if reason is None else reason} {text}".strip()
         if self._text != before:

@@ -62,7 +62,7 @@ class ToolCard(CardBlock):
         self._refusal = _REFUSED
         self._reason: str | None = None
         """Why the user denied it, "" without a reason; None if the user did not deny it."""
-        self._is_said_in_header = False
+        self._is_whole_in_header = False
         """Whether the header contains the whole result."""
         self._body = CardBody(start.preview_rows)
 
@@ -105,8 +105,8 @@ class ToolCard(CardBlock):
         self.state = "denied" if self.state == "denied" and not end.success else _STATES[outcome]
         self.elapsed_s = max(0.0, end.duration_s)
         self._summary = self._summarised(end, outcome)
-        self._body.finish(self._told(end), end.diffs, end.omission)
-        self._is_said_in_header = end.is_in_header and self.state == "done"
+        self._body.finish(self._user_text(end), end.diffs, end.omission)
+        self._is_whole_in_header = end.is_in_header and self.state == "done"
         self._close()
 
     def deny(self, why: str = "") -> None:
@@ -225,21 +225,21 @@ class ToolCard(CardBlock):
             return ""
         if outcome == "unreadable":
             return "unreadable arguments"
-        if not self._said(summary) and not end.success:
-            line = self._said(safe_line(end.result.removeprefix("Error: ").split("\n", 1)[0]))
+        if not self._beyond_target(summary) and not end.success:
+            line = self._beyond_target(safe_line(end.result.removeprefix("Error: ").split("\n", 1)[0]))
             return line.partition(". ")[0].removesuffix(".")  # what follows is advice to the model
-        return self._said(summary)
+        return self._beyond_target(summary)
 
-    def _said(self, summary: str) -> str:
+    def _beyond_target(self, summary: str) -> str:
         """Return `summary` without the target (a job, a file, "2 files"), which the header contains
         already."""
         if not self._target:
             return summary
-        told = summary.removeprefix(f"{self._target}: ").removeprefix(f"{self._target!r} ")
-        told = told.replace(f": {self._target}: ", ": ", 1)
-        return "" if summary == self._target else told
+        rest = summary.removeprefix(f"{self._target}: ").removeprefix(f"{self._target!r} ")
+        rest = rest.replace(f": {self._target}: ", ": ", 1)
+        return "" if summary == self._target else rest
 
-    def _told(self, end: ToolEnd) -> str:
+    def _user_text(self, end: ToolEnd) -> str:
         """Return the text of the result for the user."""
         if self._reason is not None:  # the result is worded for the model
             return self._reason
@@ -266,7 +266,7 @@ class ToolCard(CardBlock):
     def _preview_rows(self) -> int:
         if self.state == "denied":
             return self._body.rows_when_folded() if self._reason else 0
-        if self.state == "background" or self._is_said_in_header:
+        if self.state == "background" or self._is_whole_in_header:
             return 0
         return self._body.rows_when_folded()
 

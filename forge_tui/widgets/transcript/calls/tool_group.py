@@ -158,8 +158,8 @@ class ToolGroup(CardBlock):
 
     def _note(self) -> str:
         """Return how long the model reasoned between the calls."""
-        is_told = self._thought_s >= WORTH_TELLING_S and not self._thoughts[-1].is_hidden
-        return f"thought {durations.time_taken(self._thought_s)}" if is_told else ""
+        is_shown = self._thought_s >= WORTH_TELLING_S and not self._thoughts[-1].is_hidden
+        return f"thought {durations.time_taken(self._thought_s)}" if is_shown else ""
 
     def _time(self) -> str:
         if self._running:
