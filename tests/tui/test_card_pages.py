@@ -105,10 +105,10 @@ def test_pages_of_any_sizes_hold_each_item_once() -> None:
         ]
         pages = Pages(sizes)
         seen = set(range(pages.first, pages.end))
-        while pages.show_next():
+        while pages.turn_page(1):
             seen |= set(range(pages.first, pages.end))
         assert seen == set(range(len(sizes))) and pages.lines_after == 0
-        while pages.show_previous():
+        while pages.turn_page(-1):
             assert pages.first < pages.end
         assert pages.first == pages.lines_before == 0
 

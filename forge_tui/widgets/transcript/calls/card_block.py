@@ -14,6 +14,7 @@ from forge_tui.widgets.blockview.blocks import Block, Passage
 from forge_tui.widgets.blockview.folding import Fold
 from forge_tui.widgets.blockview.rows import NO_LINE, Canvas, RenderedBlock
 from forge_tui.widgets.blockview.styles import TranscriptStyles
+from forge_tui.widgets.transcript.calls.paging import turn_page
 
 CardPart = Literal[
     "header", "text", "more_calls", "earlier_calls", "previous_page", "next_page", "fold", "new_page"
@@ -27,8 +28,6 @@ _LATEST = 4
 """Blocks that show while the card is folded and runs; the others are counted."""
 _PAGE = 100
 """Blocks on a page of an unfolded card."""
-_MOST_PAGES = 3
-"""Pages that show at the same time; beyond that, the farthest one is hidden."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,17 +164,17 @@ class CardBlock(Block):
         pass
 
     def _shown_state(self) -> _ShownState:
-        return _ShownState(self.is_open, self.calls.shown, self.pages_shown)
+        return _ShownState(self.is_open, self.calls.pages_shown, self.pages_shown)
 
     def _restore(self, state: _ShownState) -> None:
         if state != self._shown_state():
             self.set_open(state.is_open)
-            self.calls.shown, self.pages_shown = state.calls, state.pages
+            self.calls.pages_shown, self.pages_shown = state.calls, state.pages
             self.changed()
 
     def turn_page(self, part: CardPart) -> ClickTarget | None:
         """Show the next or the previous page; return what it begins with."""
-        block = self.calls.turn_page(is_on=part == "more_calls")
+        block = self.calls.turn_page(1 if part == "more_calls" else -1)
         return None if block is None else ClickTarget(block, "header")
 
     @abstractmethod
@@ -281,8 +280,8 @@ class CardList:
     def __init__(self, owner: CardBlock) -> None:
         self._owner = owner
         self._blocks: list[CardBlock] = []
-        self._first, self._end = 0, _PAGE
-        """The range of cards that show."""
+        self.pages_shown = range(1)
+        """The pages that show if the card is unfolded."""
         self._drawn: dict[CardBlock, DrawnPart] = {}
         """Their drawn rows: an event redraws only the card that it changes."""
         self.count = 0
@@ -307,41 +306,28 @@ class CardList:
 
     def show(self, block: CardBlock) -> bool:
         """Show the page with that block, and those around it; return whether it was hidden."""
-        at = self._blocks.index(block)
-        if self._first <= at < self._end:
+        page = self._blocks.index(block) // _PAGE
+        if page in self.pages_shown:
             return False
-        first = at // _PAGE * _PAGE
-        self.shown = range(max(0, first - _PAGE), first + 2 * _PAGE)
+        self.pages_shown = range(max(0, page - 1), page + 2)
         return True
 
-    @property
-    def shown(self) -> range:
-        """The range of cards that show if the card is unfolded."""
-        return range(self._first, self._end)
-
-    @shown.setter
-    def shown(self, numbers: range) -> None:
-        self._first, self._end = numbers.start, numbers.stop
-
-    def turn_page(self, *, is_on: bool) -> CardBlock | None:
-        """Show the next or the previous page; return its first card, seen from the old ones."""
-        if is_on and self._end < len(self._blocks):
-            self._end += _PAGE
-            self._first = max(self._first, self._end - _MOST_PAGES * _PAGE)
-            return self._blocks[self._end - _PAGE]
-        if not is_on and self._first:
-            self._first -= _PAGE
-            self._end = min(self._end, self._first + _MOST_PAGES * _PAGE)
-            return self._blocks[self._first + _PAGE - 1]
-        return None
+    def turn_page(self, direction: int) -> CardBlock | None:
+        """Show the next (1) or the previous (-1) page; return its first card, seen from the old ones."""
+        turned = turn_page(self.pages_shown, direction, -(-len(self._blocks) // _PAGE))
+        if turned is None:
+            return None
+        self.pages_shown = turned
+        return self._blocks[(turned.stop - 1) * _PAGE if direction > 0 else (turned.start + 1) * _PAGE - 1]
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         """Add the rows of the cards, in order."""
-        if self._first:
+        first, end = self.pages_shown.start * _PAGE, self.pages_shown.stop * _PAGE
+        if first:
             canvas.mark(ClickTarget(self._owner, "earlier_calls"))
-            canvas.decoration([(f"… {self._first:,} before (PageUp)", styles.accent)])
+            canvas.decoration([(f"… {first:,} before (PageUp)", styles.accent)])
         before, self._drawn = self._drawn, {}
-        for block in self._blocks[self._first : self._end]:
+        for block in self._blocks[first:end]:
             source, part = (block.revision, styles), before.get(block)
             if part is None or part.source != source or part.position != canvas.position:
                 # Only changed cards are drawn; 300 cards would otherwise be drawn for every event of one of
@@ -350,7 +336,7 @@ class CardList:
             else:
                 add_part(canvas, part)
             self._drawn[block] = part
-        if (more := len(self._blocks) - self._end) > 0:
+        if (more := len(self._blocks) - end) > 0:
             canvas.mark(ClickTarget(self._owner, "more_calls"))
             canvas.decoration([(f"… {more:,} more below (PageDown)", styles.accent)])
 

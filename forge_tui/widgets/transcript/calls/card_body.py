@@ -194,10 +194,9 @@ class CardBody:
             return min(_FOLDED_DIFF_ROWS, self._changes.lines)
         return min(self.preview_rows, self.line_count)
 
-    def turn_page(self, is_on: bool) -> bool:
-        """Show one page more; return whether there is one."""
-        pages = self._paged()
-        return pages.show_next() if is_on else pages.show_previous()
+    def turn_page(self, direction: int) -> bool:
+        """Show the next (1) or the previous (-1) page as well; return whether there is one."""
+        return self._paged().turn_page(direction)
 
     def show_page(self, number: int) -> bool:
         """Show that page, counted from 0; return whether it was hidden."""

@@ -37,18 +37,18 @@ class Pages:
             if lines > more_lines and (lines > PAGE_LINES or chars > PAGE_CHARS):
                 self._starts.append(number)
                 lines, chars = more_lines, more_chars
-        self._first, self._end = 0, 1
+        self._numbers = range(1)
         self._new_from = 0
 
     @property
     def first(self) -> int:
         """The first item that shows."""
-        return self._starts[self._first]
+        return self._starts[self._numbers.start]
 
     @property
     def end(self) -> int:
         """The item after the last one that shows."""
-        return self._starts[self._end] if self._end < len(self._starts) else self.count
+        return self.items(self._numbers.stop - 1).stop
 
     @property
     def lines(self) -> int:
@@ -66,11 +66,11 @@ class Pages:
     @property
     def numbers(self) -> range:
         """The pages that show."""
-        return range(self._first, self._end)
+        return self._numbers
 
     @numbers.setter
     def numbers(self, numbers: range) -> None:
-        self._first, self._end, self._new_from = numbers.start, numbers.stop, 0
+        self._numbers, self._new_from = numbers, 0
 
     def items(self, number: int) -> range:
         """Return the items on a page."""
@@ -99,23 +99,26 @@ class Pages:
         self.numbers = range(max(0, number - 1), min(len(self), number + 2))
         return True
 
-    def show_next(self) -> bool:
-        """Show the next page as well; return whether there is one."""
-        if self.end >= self.count:
+    def turn_page(self, direction: int) -> bool:
+        """Show the next (1) or the previous (-1) page as well; return whether there is one."""
+        turned = turn_page(self._numbers, direction, len(self))
+        if turned is None:
             return False
-        self._new_from = self.end
-        self._end += 1
-        self._first = max(self._first, self._end - MOST_PAGES)
+        self._new_from = self.end if direction > 0 else self.first - 1
+        self._numbers = turned
         return True
 
-    def show_previous(self) -> bool:
-        """Show the previous page as well; return whether there is one."""
-        if not self._first:
-            return False
-        self._new_from = self.first - 1
-        self._first -= 1
-        self._end = min(self._end, self._first + MOST_PAGES)
-        return True
+
+def turn_page(shown: range, direction: int, count: int) -> range | None:
+    """Return the pages that show after turning to the next (1) or the previous (-1) of `count` pages.
+
+    The others stay, as long as they are not more than MOST_PAGES. None if there is no such page.
+    """
+    if direction > 0 and shown.stop < count:
+        return range(max(shown.start, shown.stop + 1 - MOST_PAGES), shown.stop + 1)
+    if direction < 0 and shown.start:
+        return range(shown.start - 1, min(shown.stop, shown.start - 1 + MOST_PAGES))
+    return None
 
 
 def lines_of(text: str) -> list[str]:

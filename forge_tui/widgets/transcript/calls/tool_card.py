@@ -138,7 +138,8 @@ class ToolCard(CardBlock):
     def turn_page(self, part: CardPart) -> ClickTarget | None:
         if part in ("more_calls", "earlier_calls"):
             return super().turn_page(part)
-        return ClickTarget(self, "new_page") if self._body.turn_page(is_on=part == "next_page") else None
+        has_turned = self._body.turn_page(1 if part == "next_page" else -1)
+        return ClickTarget(self, "new_page") if has_turned else None
 
     def passages(self) -> Iterator[tuple[Passage, str]]:
         yield Passage(self, HEADER), f"{self._verb} {self._target}  {self._result()}".rstrip()
