@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from textual.geometry import Size
@@ -14,48 +13,37 @@ from textual.widget import Widget
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip
 
+if TYPE_CHECKING:
+    from forge_core.tools.builtin.todo import TodoItem
+
 MAX_ROWS = 6
 """Tasks shown; the others are counted in one more row."""
 
-TodoState: TypeAlias = Literal["pending", "in_progress", "completed"]
-SIGNS: dict[TodoState, str] = {"pending": "○", "in_progress": "●", "completed": "✓"}
 
-
-@dataclass(frozen=True, slots=True)
-class Todo:
-    """One task. Its text is untrusted."""
-
-    text: str
-    state: TodoState = "pending"
-    active_form: str = ""
-
-    @property
-    def doing(self) -> str:
-        """The text while it is in progress."""
-        return safe_line(self.active_form or self.text)
-
-
-def window(todos: Sequence[Todo]) -> tuple[int, int]:
-    """Return the first and the end of the tasks shown: the last completed one, then the current and the next
-    ones."""
+def window(todos: Sequence[TodoItem]) -> tuple[int, int]:
+    """Return the first and the end of the tasks shown: one before the current one, then the next ones."""
     if len(todos) <= MAX_ROWS:
         return 0, len(todos)
-    current = next((i for i, todo in enumerate(todos) if todo.state == "in_progress"), None)
-    if current is None:
-        current = next((i for i, todo in enumerate(todos) if todo.state == "pending"), len(todos) - 1)
-    first = min(max(current - 1, 0), len(todos) - MAX_ROWS)
+    first = min(max(_current(todos) - 1, 0), len(todos) - MAX_ROWS)
     return first, first + MAX_ROWS
 
 
-def summary(todos: Sequence[Todo], width: int) -> str:
+def summary(todos: Sequence[TodoItem], width: int) -> str:
     """Return the list in one line: the current task, clipped, and how many are done."""
-    done = sum(todo.state == "completed" for todo in todos)
-    current = next((todo for todo in todos if todo.state == "in_progress"), None) or next(
-        (todo for todo in todos if todo.state == "pending"), todos[-1]
-    )
+    done = sum(todo.status == "completed" for todo in todos)
+    current = todos[_current(todos)]
     counts = f" · {done} of {len(todos)} done · Ctrl+T"
-    text = clip(safe_line(current.text), max(width - cell_len(counts) - 2, 0))
-    return clip(f"{SIGNS[current.state]} {text}{counts}", width)
+    text = clip(safe_line(current.content), max(width - cell_len(counts) - 2, 0))
+    return clip(f"{current.status.mark} {text}{counts}", width)
+
+
+def _current(todos: Sequence[TodoItem]) -> int:
+    """Return the index of the task in progress, otherwise of the next one, otherwise of the last one."""
+    for status in ("in_progress", "pending"):
+        for index, todo in enumerate(todos):
+            if todo.status == status:
+                return index
+    return len(todos) - 1
 
 
 class TodoPanel(Widget):
@@ -78,7 +66,7 @@ class TodoPanel(Widget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._todos: tuple[Todo, ...] = ()
+        self._todos: tuple[TodoItem, ...] = ()
         self.is_wanted = True
         """Whether the user wants to see it."""
         self._is_folded = False
@@ -88,7 +76,7 @@ class TodoPanel(Widget):
         """Whether the user has unfolded it."""
 
     @property
-    def todos(self) -> tuple[Todo, ...]:
+    def todos(self) -> tuple[TodoItem, ...]:
         return self._todos
 
     @property
@@ -96,7 +84,8 @@ class TodoPanel(Widget):
         """The task in progress, if the model has updated the list in this turn; otherwise ""."""
         if not self._is_at_work:
             return ""
-        return next((todo.doing for todo in self._todos if todo.state == "in_progress"), "")
+        current = next((todo for todo in self._todos if todo.status == "in_progress"), None)
+        return "" if current is None else safe_line(current.active_form or current.content)
 
     def begin_turn(self) -> None:
         """Begin a turn, in which the list has not been updated yet."""
@@ -107,13 +96,13 @@ class TodoPanel(Widget):
         is_left = not self._is_at_work and not self._is_held
         self._fold(self._is_folded or is_left)
 
-    def tell(self, todos: Sequence[Todo]) -> None:
+    def tell(self, todos: Sequence[TodoItem]) -> None:
         """Show the list that the model has just updated."""
         self._is_at_work, self._is_held = True, False
         self._fold(False)
         self.show(todos)
 
-    def show(self, todos: Sequence[Todo]) -> None:
+    def show(self, todos: Sequence[TodoItem]) -> None:
         """Show these tasks; cause a layout only if the number of rows changes."""
         if tuple(todos) == self._todos:
             return
@@ -156,9 +145,9 @@ class TodoPanel(Widget):
             more = len(self._todos) - (end - first)
             return Strip([Segment(f"  +{more} more", muted)]).adjust_cell_length(width, base)
         todo = self._todos[first + y]
-        colour = base + self.get_component_rich_style(f"todo--{todo.state}", partial=True)
-        text = clip(safe_line(todo.text), max(width - 2, 0))
-        words = colour if todo.state == "completed" else base
-        return Strip([Segment(f"{SIGNS[todo.state]} ", colour), Segment(text, words)]).adjust_cell_length(
+        colour = base + self.get_component_rich_style(f"todo--{todo.status}", partial=True)
+        text = clip(safe_line(todo.content), max(width - 2, 0))
+        words = colour if todo.status == "completed" else base
+        return Strip([Segment(f"{todo.status.mark} ", colour), Segment(text, words)]).adjust_cell_length(
             width, base
         )

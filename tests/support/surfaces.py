@@ -20,6 +20,7 @@ from forge_core.context.ledger import Item, Kind
 from forge_core.events import AgentEvent, Error, LLMChunk, Notice, Permission, ToolProgress
 from forge_core.llm.models import Message
 from forge_core.result import FileDiff
+from forge_core.tools.builtin.todo import TodoItem, TodoStatus
 from forge_core.workspace.change_source import (
     ChangedFile,
     ChangeList,
@@ -33,7 +34,6 @@ from forge_tui.terminal.clipboard import Route
 from forge_tui.widgets.activity import Working
 from forge_tui.widgets.blockview.block_layout import TextPosition
 from forge_tui.widgets.blockview.selection import TextSelection, end_of
-from forge_tui.widgets.todo_panel import Todo
 from tests.support.chat_app import DEADLINE_S, ChatApp, command_request, edit_request
 from tests.support.output_stream import Stream, check_line, copied
 from tests.support.scripted_session import USAGE
@@ -254,7 +254,7 @@ async def welcome(stage: Stage, texts: Sequence[str]) -> str:
 
 async def todo_panel(stage: Stage, texts: Sequence[str]) -> str:
     chat = stage.app.chat
-    todos = [Todo(text, state, text) for text in texts for state in ("pending", "in_progress", "completed")]
+    todos = [TodoItem(text, status, text) for text in texts for status in TodoStatus]
     shown = []
     for start in range(0, len(todos), 5):
         chat.todos.show(todos[start : start + 5])

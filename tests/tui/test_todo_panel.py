@@ -8,7 +8,7 @@ from forge_core.config.models import ForgeConfig
 from forge_core.events import LLMStart, ToolEnd
 from forge_core.tools.builtin.todo import TodoItem, TodoStatus
 from forge_tui.widgets.blockview.block_layout import Layout
-from forge_tui.widgets.todo_panel import Todo, summary, window
+from forge_tui.widgets.todo_panel import summary, window
 from tests.support.chat_app import command_request, make_app, ready, say, shown, until
 from tests.support.scripted_session import Gate, Plan, Step, answer
 from tests.support.tool_events import tool_start
@@ -144,7 +144,7 @@ async def test_the_key_unfolds_a_folded_list_which_then_stays(config: ForgeConfi
     ],
 )
 def test_a_folded_list_keeps_its_count_in_any_width(width: int, line: str) -> None:
-    todos = [Todo("a", "completed"), Todo("日本語の長い仕事の名前"), Todo("b")]
+    todos = [TodoItem("a", TodoStatus.COMPLETED), TodoItem("日本語の長い仕事の名前"), TodoItem("b")]
     assert summary(todos, width) == line
 
 
@@ -211,7 +211,8 @@ async def test_foreign_text_in_a_task_is_data(config: ForgeConfig) -> None:
 @pytest.mark.parametrize(("count", "at"), [(3, 0), (6, 5), (7, 0), (7, 6), (20, 10), (20, 19), (20, 20)])
 def test_the_current_task_is_always_among_those_that_show(count: int, at: int) -> None:
     todos = [
-        Todo(str(n), "completed" if n < at else "in_progress" if n == at else "pending") for n in range(count)
+        TodoItem(str(n), TodoStatus("completed" if n < at else "in_progress" if n == at else "pending"))
+        for n in range(count)
     ]
     first, end = window(todos)
     assert end - first == min(count, 6) and first >= 0 and end <= count

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
 
     from forge_core.llm.models import TokenUsage
     from forge_core.session.status import SessionStatus
-    from forge_core.tools.builtin.todo import TodoItem
-    from forge_tui.widgets.todo_panel import Todo
 
 CHARACTERS_PER_TOKEN = 4
 """The usual rule of thumb; the provider's count replaces it at the end of the call."""
@@ -29,13 +26,6 @@ def shown_folder(path: Path, home: Path) -> str:
     if path == home:
         return "~"
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
-
-
-def as_todos(items: Iterable[TodoItem]) -> tuple[Todo, ...]:
-    """Convert the session's list of tasks for the panel."""
-    from forge_tui.widgets.todo_panel import Todo  # the first frame is painted without Textual
-
-    return tuple(Todo(item.content, item.status.value, item.active_form) for item in items)
 
 
 class LiveFigures:

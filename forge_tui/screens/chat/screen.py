@@ -27,7 +27,7 @@ from forge_tui.screens.chat.command_runner import CommandRunner
 from forge_tui.screens.chat.environment import Environment
 from forge_tui.screens.chat.find_mode import FindMode
 from forge_tui.screens.chat.keys import INTERRUPT_KEYS, InterruptKey, ModeCycle
-from forge_tui.screens.chat.live_figures import LiveFigures, as_todos
+from forge_tui.screens.chat.live_figures import LiveFigures
 from forge_tui.screens.chat.message_queue import MessageQueue
 from forge_tui.screens.chat.prompt_area import PromptArea
 from forge_tui.screens.chat.turn import TurnReader
@@ -485,8 +485,8 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
 
     def refresh_todos(self, *, is_over: bool = False, is_told: bool = False) -> None:
         """Show the session's list of tasks; at the end of a turn a completed one is hidden."""
-        todos = () if self._session is None else as_todos(self._session.todos.items)
-        is_gone = is_over and all(todo.state == "completed" for todo in todos)
+        todos = () if self._session is None else self._session.todos.items
+        is_gone = is_over and all(todo.status == "completed" for todo in todos)
         (self.todos.tell if is_told else self.todos.show)(() if is_gone else todos)
         self.activity.show_doing(self.todos.doing)
 
