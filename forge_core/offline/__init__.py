@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING
 from forge_core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from forge_core.offline.transport import OfflineSyncTransport, OfflineTransport
+    from forge_core.offline.transport import OfflineTransport
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
-    {
-        "OfflineTransport": "forge_core.offline.transport",
-        "OfflineSyncTransport": "forge_core.offline.transport",
-    },
+    {"OfflineTransport": "forge_core.offline.transport"},
 )
 
-__all__ = ["OfflineSyncTransport", "OfflineTransport"]
+__all__ = ["OfflineTransport"]

@@ -67,7 +67,7 @@ def _moved(target: str, is_place: bool, memory: Memory) -> tuple[Request, ...]:
     what = next((key for key in ("name", "text", "file") if last.get(key)), "path")
     if is_place and last.intent is not Intent.READ:
         what = "path"
-    return (Request(last.intent, {**last.args, what: target}, last.text),)
+    return (last.with_args(**{what: target}),)
 
 
 def _repeated(memory: Memory) -> tuple[Request, ...]:
@@ -102,12 +102,12 @@ def about(request: Request, memory: Memory) -> Request:
         for earlier in reversed(parse(exchange.request)):
             name, file = earlier.get("name") or earlier.get("text"), earlier.get("file")
             if name != IT and re.fullmatch(r"[\w.:]+", name):
-                return Request(request.intent, {**request.args, "name": name}, request.text)
+                return request.with_args(name=name)
             if file and file != IT and request.intent is not Intent.USAGES:
                 return Request(Intent.EXPLAIN, {"file": file}, request.text)
             if file and file != IT:
                 module = PurePosixPath(file).stem
-                return Request(Intent.USAGES, {**request.args, "name": module}, request.text)
+                return request.with_args(name=module)
     is_what = request.intent is Intent.EXPLAIN_SYMBOL
     return Request(Intent.OVERVIEW if is_what else Intent.UNKNOWN, {}, request.text)
 
@@ -119,10 +119,10 @@ def _narrowed(request: Request, memory: Memory) -> tuple[Request, ...]:
         return ()
     edit = edits[-1]
     if request.get("all"):
-        return (Request(edit.intent, {**edit.args, "all": "all"}, edit.text),)
+        return (edit.with_args(all="all"),)
     line = request.get("a")
     if not line:
         item = memory.item(request.get("nth") or request.get("n"))
         location = as_location(item) if item else None
         line = str(location.line) if location and location.line else request.get("n")
-    return (Request(edit.intent, {**edit.args, "line": line}, edit.text),) if line else ()
+    return (edit.with_args(line=line),) if line else ()

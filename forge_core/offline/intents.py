@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 
@@ -80,6 +80,10 @@ class Request:
     def get(self, name: str) -> str:
         """An argument, or "" when it was not given."""
         return self.args.get(name, "")
+
+    def with_args(self, **args: str) -> Request:
+        """Return the same request with further or other arguments."""
+        return replace(self, args={**self.args, **args})
 
     def number(self, name: str) -> int | None:
         """An argument that is a number."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from forge_core.offline import phrases
 from forge_core.offline.conversation import (
-    Argument,
     Call,
     CallOutcome,
     CallStatus,
@@ -31,15 +30,17 @@ from forge_core.offline.skills import (
     running,
     search,
 )
-from forge_core.offline.steps import Batch, ModelReply, Say, SearchError, Skill, say
+from forge_core.offline.steps import Batch, ModelReply, Say, SearchError, Skill, StepFailedError, say
 
 MAX_STEPS = 6
-"""Requests that one message is served for."""
+"""Requests of one message that are served."""
+MAX_CALLS = 12
+"""Tool calls for one message of the user."""
 
 
-_SKILLS: Mapping[Intent, Callable[[Request, Memory], Skill]] = {
+_SKILLS: Mapping[Intent, Callable[[Request, Memory], Skill | str]] = {
     Intent.GREET: dialogue.says(phrases.GREETING), Intent.THANKS: dialogue.says(phrases.THANKS),
-    Intent.ACK: dialogue.acknowledge, Intent.BYE: dialogue.says(phrases.BYE), Intent.HELP: dialogue.help_,
+    Intent.ACK: dialogue.acknowledge, Intent.BYE: dialogue.says(phrases.BYE), Intent.HELP: dialogue.show_help,
     Intent.WHO: dialogue.says(phrases.WHO), Intent.CONNECT: dialogue.says(phrases.CONNECT),
     Intent.AGAIN: dialogue.says(phrases.NOTHING_BEFORE), Intent.PICK: dialogue.nothing_listed,
     Intent.MORE: reading.more, Intent.OVERVIEW: project.overview, Intent.LIST: project.listing,
@@ -62,7 +63,7 @@ _SKILLS: Mapping[Intent, Callable[[Request, Memory], Skill]] = {
 def respond(conversation: ChatRequest, root: str = "") -> ModelReply:
     """The next reply: tool calls, or the answer. `root` shortens absolute paths in what is said."""
     memory = Memory(list(conversation.earlier), frozenset(conversation.tools), root)
-    reply = replay(_serve(conversation, memory), conversation, memory.upcoming)
+    reply = replay(_serve(conversation, memory), conversation, memory)
     if reply.calls or _is_introduced(conversation) or phrases.MARK in reply.text:
         return reply
     return ModelReply(f"{reply.text}\n\n{phrases.INTRO}".strip())
@@ -81,117 +82,103 @@ def _serve(conversation: ChatRequest, memory: Memory) -> Skill:
         memory.upcoming[:] = [later.text for later in requests[position:]]
         if answer:
             yield from say(answer)
-        done: list[CompletedCall] = []
         request = about(asked, memory)
-        answer = yield from _noting(_SKILLS[request.intent](request, memory), done)
-        memory.exchanges.append(ConversationTurn(request.text, tuple(done), answer))
+        result = _SKILLS[request.intent](request, memory)
+        answer = result if isinstance(result, str) else (yield from _finished(result))
+        memory.exchanges.append(ConversationTurn(request.text, tuple(memory.done), answer))
+        memory.done.clear()
     return f"{answer}\n\n{phrases.left_undone(left_out)}" if left_out else answer
 
 
-def _noting(skill: Skill, done: list[CompletedCall]) -> Skill:
-    """Runs `skill`, keeping its calls and their outcomes in `done`."""
+def _finished(skill: Skill) -> Skill:
+    """Run `skill` to its end; return its answer, also where it broke off."""
     try:
-        step: Say | Batch = next(skill)
-        while True:
-            outcomes: tuple[CallOutcome, ...] = yield step
-            if isinstance(step, Batch):
-                done += [
-                    CompletedCall(call, outcome) for call, outcome in zip(step.calls, outcomes, strict=True)
-                ]
-            step = skill.send(outcomes)
-    except StopIteration as end:
-        return str(end.value or "")
+        return (yield from skill)
+    except StepFailedError as end:
+        return str(end)
     except SearchError as problem:
         advice = "Check the path, or leave it out to search everywhere."
         return phrases.failed("The search failed", str(problem), advice)
+
+
+def replay(skill: Skill, conversation: ChatRequest, memory: Memory) -> ModelReply:
+    """Return the next reply of `skill`: run it up to its first new call.
+
+    Calls that the conversation holds are answered from there and added to `memory.done`. A denied call,
+    a tool that is not offered, and the call over MAX_CALLS end the request; the reply lists what is left.
+    """
+    state = _Replay(conversation, list(conversation.now.done), memory.upcoming)
+    try:
+        step = next(skill)
+        while True:
+            outcomes: tuple[CallOutcome, ...] = ()
+            if isinstance(step, Say):
+                state.unsaid.append(step.text)
+            else:
+                answered = state.answer(step)
+                if isinstance(answered, ModelReply):
+                    return answered
+                outcomes = answered
+                memory.done += map(CompletedCall, step.calls, outcomes)
+            step = skill.send(outcomes)
+    except StopIteration as end:
+        return state.reply(str(end.value or ""))
     finally:
         skill.close()
-
-
-MAX_CALLS = 12
-"""Tool calls for one message of the person, at most."""
 
 
 @dataclass(slots=True)
 class _Replay:
     conversation: ChatRequest
     unused: list[CompletedCall]
-    upcoming: Sequence[str] = ()
+    """The calls in the conversation that no call of the skill has claimed yet."""
+    upcoming: Sequence[str]
     unsaid: list[str] = field(default_factory=list)
+    """The texts since the last call that the conversation holds: they go out with the reply."""
 
-    def reply(self, *calls: Call) -> ModelReply:
-        return ModelReply("\n\n".join(text for text in self.unsaid if text), calls)
+    def reply(self, text: str = "", calls: Sequence[Call] = ()) -> ModelReply:
+        return ModelReply("\n\n".join(filter(None, (*self.unsaid, text))), tuple(calls))
 
-    def closing(self, text: str) -> ModelReply:
+    def give_up(self, text: str) -> ModelReply:
+        """Return the reply that ends the request before its last step."""
         self.unsaid.append(text)
-        return self.reply()
-
-    def giving_up(self, text: str) -> ModelReply:
-        """The reply that ends the matter before its end."""
-        self.unsaid.append(text)
-        return self.closing(phrases.left_undone(self.upcoming) if self.upcoming else "")
+        return self.reply(phrases.left_undone(self.upcoming) if self.upcoming else "")
 
     def take(self, call: Call) -> CallOutcome | None:
-        """The outcome of an equal call that was made already; each is used once."""
+        """Return the outcome of an equal call in the conversation; each is used once."""
         for position, done in enumerate(self.unused):
             if done.call.name == call.name and _key(done.call) == _key(call):
-                del self.unused[position]
-                return done.outcome
+                return self.unused.pop(position).outcome
         return None
 
-
-def replay(skill: Skill, conversation: ChatRequest, upcoming: Sequence[str] = ()) -> ModelReply:
-    """The next reply of `skill`. A denied call ends it; so does a tool that is not on offer, or the 13th
-    call: `upcoming` (which the skill keeps up to date) then tells what is left undone."""
-    state = _Replay(conversation, list(conversation.now.done), upcoming)
-    try:
-        step = next(skill)
-        while True:
-            if isinstance(step, Say):
-                state.unsaid.append(step.text)
-                step = skill.send(())
-                continue
-            outcome = _answer(state, step)
-            if isinstance(outcome, ModelReply):
-                return outcome
-            step = skill.send(outcome)
-    except StopIteration as end:
-        return state.closing(str(end.value or ""))
-    finally:
-        skill.close()
-
-
-def _answer(state: _Replay, batch: Batch) -> tuple[CallOutcome, ...] | ModelReply:
-    """The outcomes of a batch, or the reply that asks for them or ends the matter."""
-    tools = state.conversation.tools
-    calls = [_fit(call, tools) for call in batch.calls]
-    missing = sorted({call.name for call in calls} - set(tools))
-    if missing:
-        return state.giving_up(phrases.tool_missing(missing))
-    outcomes = [state.take(call) for call in calls]
-    wanted = [call for call, outcome in zip(calls, outcomes, strict=True) if outcome is None]
-    known = tuple(outcome for outcome in outcomes if outcome is not None)
-    if known:
-        state.unsaid.clear()  # those words went out with the calls
-    for call, outcome in zip(calls, outcomes, strict=True):
-        if outcome is not None and outcome.status is CallStatus.DENIED:
-            command = str(call.arguments.get("command", ""))
-            return state.giving_up(phrases.denied(call.name, command, outcome.text))
-    if not wanted:
-        return known
-    made = len(state.conversation.now.done)
-    if made + len(wanted) > MAX_CALLS:
-        return state.giving_up(phrases.too_many_calls(made))
-    return state.reply(*(wanted if state.conversation.parallel else wanted[:1]))
+    def answer(self, batch: Batch) -> tuple[CallOutcome, ...] | ModelReply:
+        """Return the outcomes of a batch, or the reply that makes its calls or gives up."""
+        tools = self.conversation.tools
+        calls = [_fit(call, tools) for call in batch.calls]
+        missing = sorted({call.name for call in calls} - set(tools))
+        if missing:
+            return self.give_up(phrases.tool_missing(missing))
+        outcomes = [self.take(call) for call in calls]
+        known = tuple(outcome for outcome in outcomes if outcome is not None)
+        if known:
+            self.unsaid.clear()  # these texts went out with the calls
+        for call, outcome in zip(calls, outcomes, strict=True):
+            if outcome is not None and outcome.status is CallStatus.DENIED:
+                command = str(call.arguments.get("command", ""))
+                return self.give_up(phrases.denied(call.name, command, outcome.text))
+        wanted = [call for call, outcome in zip(calls, outcomes, strict=True) if outcome is None]
+        if not wanted:
+            return known
+        made = len(self.conversation.now.done)
+        if made + len(wanted) > MAX_CALLS:
+            return self.give_up(phrases.too_many_calls(made))
+        return self.reply(calls=wanted if self.conversation.parallel else wanted[:1])
 
 
 def _fit(call: Call, tools: Mapping[str, frozenset[str]]) -> Call:
-    """The call without arguments that the offered tool does not have."""
-    names = tools.get(call.name)
-    if not names:
-        return call
-    kept: dict[str, Argument] = {name: value for name, value in call.arguments.items() if name in names}
-    return Call(call.name, kept)
+    """Return the call without arguments that the offered tool does not have."""
+    names = tools.get(call.name) or call.arguments.keys()
+    return Call(call.name, {name: value for name, value in call.arguments.items() if name in names})
 
 
 def _key(call: Call) -> str:

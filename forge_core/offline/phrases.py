@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from forge_core.offline.source_code import fence_language
+from forge_core.offline.tool_output import without_error_mark
 
 MARK = "offline model"
 """Stands in every text in which the model says what it is."""
@@ -87,10 +87,6 @@ def block(text: str) -> str:
     return fenced("\n".join(capped(text.strip("\n").split("\n"))))
 
 
-def fenced_file(text: str, path: str) -> str:
-    return fenced(text, fence_language(path))
-
-
 def capped(lines: Sequence[str], limit: int = _OUTPUT_LINES) -> list[str]:
     """At most `limit` lines: the head, a line that tells how many are left out, and the tail."""
     if len(lines) <= limit:
@@ -102,6 +98,11 @@ def capped(lines: Sequence[str], limit: int = _OUTPUT_LINES) -> list[str]:
 
 def numbered(entries: Iterable[str]) -> str:
     return "\n".join(f"{position}. {entry}" for position, entry in enumerate(entries, 1))
+
+
+def quoted(text: str) -> str:
+    """Return `text` as a Markdown quote."""
+    return "\n".join(f"> {line}" for line in text.split("\n"))
 
 
 def one_of(words: Sequence[str]) -> str:
@@ -118,7 +119,7 @@ def tool_missing(names: Sequence[str]) -> str:
 def denied(tool: str, command: str, result: str) -> str:
     """Who refused and why, and that it is respected. `command` is a shell command's text, else empty."""
     what = f"{code(tool)} ({code(command)})" if command else code(tool)
-    told = " ".join(re.sub(r"^\s*error:\s*", "", result, flags=re.I).split())
+    told = " ".join(without_error_mark(result).split())
     said = _SAID.search(told)
     if said and said[2].startswith("nobody is there"):
         rule = f"{tool}({' '.join(command.split(' ')[:2])}:*)" if command else tool
@@ -136,7 +137,7 @@ def denied(tool: str, command: str, result: str) -> str:
 
 def failed(what: str, result: str, advice: str = "") -> str:
     """What did not work, the tool's own words, and what to do next."""
-    told = re.sub(r"^\s*error:\s*", "", result.strip(), flags=re.I)
+    told = without_error_mark(result.strip())
     lines = capped(told.split("\n"), 20)
     body = fenced("\n".join(lines)) if len(lines) > 1 else f"> {lines[0][:500]}"
     return f"{what}:\n\n{body}" + (f"\n\n{advice}" if advice else "")

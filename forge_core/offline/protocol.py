@@ -26,15 +26,43 @@ _WORDS = re.compile(r"\s*\S+\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class Envelope:
-    """What surrounds a reply: its id, the model named, and the request's size."""
+class ReplyEncoder:
+    """Encodes one reply, as a document or as a stream of events."""
 
+    reply: ModelReply
     id: str
     model: str
     prompt_tokens: int
 
-    def usage(self, reply: ModelReply) -> dict[str, Any]:
-        """Tokens by estimate, at no cost."""
+    def document(self) -> dict[str, Any]:
+        """Return the whole answer as one document."""
+        calls = self.reply.calls
+        message: dict[str, Any] = {"role": "assistant", "content": self.reply.text or None, "refusal": None}
+        if calls:
+            message["tool_calls"] = [
+                {"index": n, "id": self._call_id(n), "type": "function"}
+                | {"function": {"name": call.name, "arguments": _raw(call)}}
+                for n, call in enumerate(calls)
+            ]
+        choice = {"index": 0, "message": message, "logprobs": None, **self._finish()}
+        return {**self._head("chat.completion"), "choices": [choice], "usage": self._usage()}
+
+    def events(self) -> Iterator[bytes]:
+        """Yield server-sent events: role, words, calls in fragments, finish reason, usage, [DONE]."""
+        yield b": FORGE OFFLINE\n\n"
+        yield self._event({"role": "assistant", "content": ""})
+        for piece in pieces(self.reply.text):
+            yield self._event({"content": piece})
+        for index, call in enumerate(self.reply.calls):
+            for fragment in _call_fragments(call, index, self._call_id(index)):
+                yield self._event({"tool_calls": [fragment]})
+        yield self._event({"content": ""}, **self._finish())
+        yield _data({**self._head("chat.completion.chunk"), "choices": [], "usage": self._usage()})
+        yield b"data: [DONE]\n\n"
+
+    def _usage(self) -> dict[str, Any]:
+        """Return the estimated tokens, at no cost."""
+        reply = self.reply
         said = len(reply.text) + sum(len(call.name) + len(_raw(call)) for call in reply.calls)
         completion = estimate_tokens(said)
         return {
@@ -47,37 +75,26 @@ class Envelope:
             "completion_tokens_details": {"reasoning_tokens": 0},
         }
 
+    def _head(self, kind: str) -> dict[str, Any]:
+        made = {"object": kind, "created": int(time.time())}
+        return {"id": self.id, "provider": PROVIDER, "model": self.model, **made}
+
+    def _finish(self) -> dict[str, str]:
+        reason = "tool_calls" if self.reply.calls else "stop"
+        return {"finish_reason": reason, "native_finish_reason": reason}
+
+    def _event(self, delta: Mapping[str, Any], **choice: str) -> bytes:
+        finish: dict[str, Any] = choice or {"finish_reason": None, "native_finish_reason": None}
+        body = {"index": 0, "delta": delta, "logprobs": None, **finish}
+        return _data({**self._head("chat.completion.chunk"), "choices": [body]})
+
+    def _call_id(self, index: int) -> str:
+        return f"call_{self.id.rsplit('-', 1)[-1]}_{index}"
+
 
 def estimate_tokens(characters: int) -> int:
     """About four characters are a token in English and in code."""
     return (characters + 3) // 4
-
-
-def completion(reply: ModelReply, envelope: Envelope) -> dict[str, Any]:
-    """The whole answer as one document."""
-    message: dict[str, Any] = {"role": "assistant", "content": reply.text or None, "refusal": None}
-    if reply.calls:
-        message["tool_calls"] = [
-            {"index": n, "id": _call_id(envelope, n), "type": "function", "function": _function(call)}
-            for n, call in enumerate(reply.calls)
-        ]
-    choice = {"index": 0, "message": message, "logprobs": None, **_finish(reply)}
-    return {**_head(envelope, "chat.completion"), "choices": [choice], "usage": envelope.usage(reply)}
-
-
-def events(reply: ModelReply, envelope: Envelope) -> Iterator[bytes]:
-    """The answer as server-sent events: role, words, calls in fragments, finish reason, usage, [DONE]."""
-    yield b": FORGE OFFLINE\n\n"
-    yield _event(envelope, {"role": "assistant", "content": ""})
-    for piece in pieces(reply.text):
-        yield _event(envelope, {"content": piece})
-    for index, call in enumerate(reply.calls):
-        for fragment in _call_fragments(call, index, _call_id(envelope, index)):
-            yield _event(envelope, {"tool_calls": [fragment]})
-    yield _event(envelope, {"content": ""}, **_finish(reply))
-    usage = {**_head(envelope, "chat.completion.chunk"), "choices": [], "usage": envelope.usage(reply)}
-    yield _data(usage)
-    yield b"data: [DONE]\n\n"
 
 
 def pieces(text: str) -> Iterator[str]:
@@ -113,36 +130,12 @@ def models() -> dict[str, Any]:
     return {"data": [entry]}
 
 
-def _head(envelope: Envelope, kind: str) -> dict[str, Any]:
-    made = {"object": kind, "created": int(time.time())}
-    return {"id": envelope.id, "provider": PROVIDER, "model": envelope.model, **made}
-
-
-def _finish(reply: ModelReply) -> dict[str, str]:
-    reason = "tool_calls" if reply.calls else "stop"
-    return {"finish_reason": reason, "native_finish_reason": reason}
-
-
-def _event(envelope: Envelope, delta: Mapping[str, Any], **choice: str) -> bytes:
-    finish: dict[str, Any] = choice or {"finish_reason": None, "native_finish_reason": None}
-    body = {"index": 0, "delta": dict(delta), "logprobs": None, **finish}
-    return _data({**_head(envelope, "chat.completion.chunk"), "choices": [body]})
-
-
 def _data(document: Mapping[str, Any]) -> bytes:
     return b"data: " + json.dumps(document).encode("ascii") + b"\n\n"
 
 
 def _raw(call: Call) -> str:
     return json.dumps(dict(call.arguments))
-
-
-def _function(call: Call) -> dict[str, str]:
-    return {"name": call.name, "arguments": _raw(call)}
-
-
-def _call_id(envelope: Envelope, index: int) -> str:
-    return f"call_{envelope.id.rsplit('-', 1)[-1]}_{index}"
 
 
 def _call_fragments(call: Call, index: int, call_id: str) -> Iterator[dict[str, Any]]:

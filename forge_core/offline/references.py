@@ -26,9 +26,6 @@ class FileLocation:
     path: str
     line: int | None = None
 
-    def __str__(self) -> str:
-        return self.path if self.line is None else f"{self.path}:{self.line}"
-
 
 @dataclass(slots=True)
 class Memory:
@@ -39,6 +36,8 @@ class Memory:
     root: str = ""
     upcoming: list[str] = field(default_factory=list)
     """The steps of the present message that come after the one that is running."""
+    done: list[CompletedCall] = field(default_factory=list)
+    """The calls of the step that is running."""
 
     def latest(self) -> FileLocation | None:
         """What "it" means: the file or line that was last spoken of."""
@@ -47,6 +46,11 @@ class Memory:
             if location is not None:
                 return FileLocation(self.short(location.path), location.line)
         return None
+
+    def path_of(self, name: str) -> str:
+        """Return `name`, but for IT the path that was mentioned last; "" where there is none."""
+        location = self.latest() if name == IT else FileLocation(name)
+        return location.path if location else ""
 
     def items(self) -> list[str]:
         """The numbered entries of the latest answer that has some, as written between backticks."""
@@ -104,9 +108,7 @@ def target(request: Request, memory: Memory) -> FileLocation | None:
 
 def search_scope(path: str, memory: Memory) -> dict[str, str]:
     """The arguments that keep a search to `path`: a glob, a file or folder, or nothing."""
-    if path == IT:
-        location = memory.latest()
-        path = location.path if location else ""
+    path = memory.path_of(path)
     if "*" in path:
         return {"glob": path}
     if path.startswith(".") and "/" not in path and path[1:].isalnum() and len(path) <= 6:

@@ -1,4 +1,4 @@
-"""The offline model as httpx transports: `…/chat/completions` and `…/models` are answered in process."""
+"""The offline model as an httpx transport: `…/chat/completions` and `…/models` are answered in process."""
 
 from __future__ import annotations
 
@@ -23,30 +23,63 @@ _UNSUPPORTED = 501
 """Not 500: clients retry that, and the same request would fail the same way."""
 
 
-class OfflineTransport(httpx.AsyncBaseTransport):
-    """Answers chat completions (streamed or not) and the model list without a network.
+class OfflineTransport(httpx.AsyncBaseTransport, httpx.BaseTransport):
+    """Answers chat completions (streamed or not) and the model list without a network. Sync and async.
 
-    `working_dir` only shortens absolute paths in what is said; the model sees nothing but the request.
+    `working_dir` only shortens absolute paths in answers; the model sees nothing but the request.
     """
 
     def __init__(self, working_dir: Path | str | None = None) -> None:
-        self._desk = _Desk(working_dir)
+        self._root = str(Path(working_dir).absolute()) if working_dir else ""
+        self._answered = count(1)
+        compiled()  # 0.15 s once in a process, so that the first answer does not wait for it
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         await request.aread()
-        # In a thread: to read a large result takes a while, and the screen must not wait for it.
-        return await asyncio.to_thread(self._desk.answer, request)
-
-
-class OfflineSyncTransport(httpx.BaseTransport):
-    """The same for synchronous clients."""
-
-    def __init__(self, working_dir: Path | str | None = None) -> None:
-        self._desk = _Desk(working_dir)
+        # In a thread: reading a large result takes a while, and the screen must not wait for it.
+        return await asyncio.to_thread(self._answer, request)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         request.read()
-        return self._desk.answer(request)
+        return self._answer(request)
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path.rstrip("/")
+        if request.method == "GET" and path.endswith("/models"):
+            return _json(request, 200, protocol.models())
+        if not (request.method == "POST" and path.endswith("/chat/completions")):
+            message = (
+                f"The offline model has only chat/completions and models, no {request.method} {path or '/'}."
+            )
+            return _error(request, 404, message, "not_found")
+        try:
+            body = json.loads(request.content)
+        except (ValueError, RecursionError) as problem:
+            return _error(request, 400, f"The request is not JSON: {problem}", "invalid_request")
+        if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
+            return _error(request, 400, "The request has no list of `messages`.", "invalid_request")
+        try:
+            reply = respond(read_request(body), self._root)
+        except Exception as problem:
+            # The border of the model: a bug in it must be reported as a provider's error, not as a hang.
+            message = f"The offline model failed on this ({type(problem).__name__}). Word it differently."
+            return _error(request, _UNSUPPORTED, message, "server")
+        return self._completion(request, body, reply)
+
+    def _completion(
+        self, request: httpx.Request, body: Mapping[str, Any], reply: ModelReply
+    ) -> httpx.Response:
+        # Unique in a transport, so that a conversation that is repeated never repeats the id of a call.
+        digest = hashlib.sha256(request.content + str(next(self._answered)).encode()).hexdigest()[:20]
+        model = body.get("model")
+        name = model if isinstance(model, str) and model else OFFLINE_MODEL
+        tokens = protocol.estimate_tokens(len(request.content))
+        encoder = protocol.ReplyEncoder(reply, f"gen-offline-{digest}", name, tokens)
+        headers = {"X-Generation-Id": encoder.id}
+        if body.get("stream") is not True:
+            return httpx.Response(200, headers=headers, json=encoder.document(), request=request)
+        headers |= {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
+        return httpx.Response(200, headers=headers, stream=_EventStream(encoder.events()), request=request)
 
 
 class _EventStream(httpx.AsyncByteStream, httpx.SyncByteStream):
@@ -62,60 +95,6 @@ class _EventStream(httpx.AsyncByteStream, httpx.SyncByteStream):
         for event in self._events:
             yield event
             await asyncio.sleep(0)
-
-
-class _Desk:
-    """Takes a request, gives the response."""
-
-    def __init__(self, working_dir: Path | str | None) -> None:
-        self._root = str(Path(working_dir).absolute()) if working_dir else ""
-        self._answered = count(1)
-        compiled()  # 0.15 s once in a process, so that the first answer does not wait for it
-
-    def answer(self, request: httpx.Request) -> httpx.Response:
-        path = request.url.path.rstrip("/")
-        if request.method == "GET" and path.endswith("/models"):
-            return _json(request, 200, protocol.models())
-        if not (request.method == "POST" and path.endswith("/chat/completions")):
-            message = (
-                f"The offline model has only chat/completions and models, no {request.method} {path or '/'}."
-            )
-            return _error(request, 404, message, "not_found")
-        try:
-            body = json.loads(request.content)
-        except (ValueError, RecursionError) as problem:
-            return _error(request, 400, f"The request is not JSON: {problem}", "invalid_request")
-        if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
-            return _error(request, 400, "The request has no list of `messages`.", "invalid_request")
-        return self._complete(request, body)
-
-    def _complete(self, request: httpx.Request, body: dict[str, Any]) -> httpx.Response:
-        try:
-            reply = respond(read_request(body), self._root)
-        except Exception as problem:
-            # The model's border: a fault of ours must reach the person as a provider's error, not as a hang.
-            message = f"The offline model failed on this ({type(problem).__name__}). Word it differently."
-            return _error(request, _UNSUPPORTED, message, "server")
-        return _response(request, body, reply, self._envelope(request.content, body))
-
-    def _envelope(self, content: bytes, body: Mapping[str, Any]) -> protocol.Envelope:
-        """Ids are unique per transport, so that a conversation started anew never repeats a call's id."""
-        digest = hashlib.sha256(content + str(next(self._answered)).encode()).hexdigest()[:20]
-        model = body.get("model")
-        name = model if isinstance(model, str) and model else OFFLINE_MODEL
-        return protocol.Envelope(f"gen-offline-{digest}", name, protocol.estimate_tokens(len(content)))
-
-
-def _response(
-    request: httpx.Request, body: Mapping[str, Any], reply: ModelReply, envelope: protocol.Envelope
-) -> httpx.Response:
-    headers = {"X-Generation-Id": envelope.id}
-    if body.get("stream") is not True:
-        document = protocol.completion(reply, envelope)
-        return httpx.Response(200, headers=headers, json=document, request=request)
-    headers |= {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
-    stream = _EventStream(protocol.events(reply, envelope))
-    return httpx.Response(200, headers=headers, stream=stream, request=request)
 
 
 def _error(request: httpx.Request, code: int, message: str, error_type: str) -> httpx.Response:

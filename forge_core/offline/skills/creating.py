@@ -7,11 +7,11 @@ import shlex
 from pathlib import PurePosixPath
 
 from forge_core.offline import phrases
-from forge_core.offline.intents import IT, Request
+from forge_core.offline.intents import Request
 from forge_core.offline.phrases import code
 from forge_core.offline.references import Memory
-from forge_core.offline.steps import Skill, ask
-from forge_core.offline.tool_output import has_nothing, paths
+from forge_core.offline.skills.file_lookup import listed_paths
+from forge_core.offline.steps import Skill, ask, require
 
 _PRINTS = re.compile(
     r"^(?:(?:just|simply|only)\s+)?(?:prints?|says?|outputs?|displays?|echo(?:es)?|shows?|writes?|logs?)\s+"
@@ -43,14 +43,12 @@ def create(request: Request, memory: Memory) -> Skill:
 def write_new(path: str, content: str) -> Skill:
     """Writes a file that is not there yet; one that is there stays as it is."""
     seen = yield from ask("glob", pattern=path)
-    if not seen.failed and not has_nothing(seen.text) and path in paths(seen.text):
+    if path in listed_paths(seen):
         return (
             f"{code(path)} exists already, so I leave it. Change it with `replace X by Y in {path}` "
             f"or `add the line '…' to {path}`, or choose another name."
         )
-    outcome = yield from ask("write", file_path=path, content=content)
-    if outcome.failed:
-        return phrases.failed(f"{code(path)} could not be written", outcome.text)
+    yield from require(f"{code(path)} could not be written", "write", file_path=path, content=content)
     lines = content.count("\n") + (not content.endswith("\n") and bool(content))
     told = f"Created {code(path)} ({phrases.count(lines, 'line') if content else 'empty'})."
     runs = PurePosixPath(path).suffix in (".py", ".sh", ".js", ".rb")
@@ -92,7 +90,7 @@ def make_folder(request: Request, memory: Memory) -> Skill:
 
 def move(request: Request, memory: Memory) -> Skill:
     """Moves, renames or copies a file."""
-    source, aim = _named(request.get("file"), memory), request.get("other")
+    source, aim = memory.path_of(request.get("file")), request.get("other")
     if not source or not aim:
         return phrases.needs_target("rename")
     verb, done = ("cp", "Copied") if request.get("copy") else ("mv", "Moved")
@@ -102,22 +100,14 @@ def move(request: Request, memory: Memory) -> Skill:
 
 
 def delete(request: Request, memory: Memory) -> Skill:
-    path = _named(request.get("file"), memory)
+    path = memory.path_of(request.get("file"))
     if not path:
         return phrases.needs_target("delete")
     done = f"Deleted {code(path)}."
     return (yield from _shell(f"rm -- {shlex.quote(path)}", f"Delete {path}", done))
 
 
-def _named(path: str, memory: Memory) -> str:
-    if path != IT:
-        return path
-    location = memory.latest()
-    return location.path if location else ""
-
-
 def _shell(command: str, description: str, success: str) -> Skill:
-    outcome = yield from ask("bash", command=command, description=description)
-    if outcome.failed:
-        return phrases.failed(f"{code(command)} did not work", outcome.text)
+    problem = f"{code(command)} did not work"
+    yield from require(problem, "bash", command=command, description=description)
     return success

@@ -10,31 +10,24 @@ from forge_core.offline.intents import TABLE, Request
 from forge_core.offline.phrases import code
 from forge_core.offline.references import Memory
 from forge_core.offline.skills.search import seek
-from forge_core.offline.steps import Skill, ask
+from forge_core.offline.steps import Skill, ask, require
 
 _MAX_STEPS = 20
 _ANSWER = re.compile(r"^ {2}→ (.+)$", re.MULTILINE)
 _GROUPS = ("Look", "Find", "Read", "Change", "Run", "Git", "More")
 
 
-def says(text: str) -> Callable[[Request, Memory], Skill]:
-    """A skill that always gives the same answer."""
-
-    def skill(request: Request, memory: Memory) -> Skill:
-        yield from ()
-        return text
-
-    return skill
+def says(text: str) -> Callable[[Request, Memory], str]:
+    """Return a skill that always gives the same answer."""
+    return lambda request, memory: text
 
 
-def acknowledge(request: Request, memory: Memory) -> Skill:
-    yield from ()
+def acknowledge(request: Request, memory: Memory) -> str:
     return phrases.STOPPED if request.get("no") else phrases.ACKNOWLEDGED
 
 
-def help_(request: Request, memory: Memory) -> Skill:
+def show_help(request: Request, memory: Memory) -> str:
     """The table's examples, by group; for "can you edit files?" what it may do, in short."""
-    yield from ()
     if request.get("ability"):
         return phrases.ABILITIES
     groups: dict[str, list[str]] = {group: [] for group in _GROUPS}
@@ -53,8 +46,7 @@ def help_(request: Request, memory: Memory) -> Skill:
     )
 
 
-def beyond(request: Request, memory: Memory) -> Skill:
-    yield from ()
+def beyond(request: Request, memory: Memory) -> str:
     return phrases.beyond(request.text)
 
 
@@ -88,8 +80,7 @@ def summary(memory: Memory, text: str) -> str:
     return "\n\n".join(parts) or "Nothing was asked so far."
 
 
-def nothing_listed(request: Request, memory: Memory) -> Skill:
-    yield from ()
+def nothing_listed(request: Request, memory: Memory) -> str:
     return f"I listed nothing that {code(request.text)} could stand for. `help` shows what I understand."
 
 
@@ -102,9 +93,7 @@ def plan(request: Request, memory: Memory) -> Skill:
         {"content": step, "status": "pending" if at else "in_progress", "active_form": step}
         for at, step in enumerate(steps)
     ]
-    outcome = yield from ask("todo", items=items)
-    if outcome.failed:
-        return phrases.failed("The plan could not be kept", outcome.text)
+    yield from require("The plan could not be kept", "todo", items=items)
     listing = phrases.numbered(code(step) for step in steps)
     return f"The plan has {phrases.count(len(steps), 'step')}; `/todo` shows it:\n\n{listing}"
 

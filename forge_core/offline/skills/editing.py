@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import partial
 
 from forge_core.offline import phrases
 from forge_core.offline.conversation import Argument, CallOutcome
-from forge_core.offline.intents import IT, Intent, Request
+from forge_core.offline.intents import Intent, Request
 from forge_core.offline.phrases import code
 from forge_core.offline.references import Memory
 from forge_core.offline.skills.creating import write_new
 from forge_core.offline.skills.file_lookup import files_named
 from forge_core.offline.skills.reading import explain_failure
 from forge_core.offline.skills.search import HEAD_LIMIT, LINE_CUT, grep, list_hits, literal
-from forge_core.offline.steps import Batch, Say, SearchError, Skill, ask, say
+from forge_core.offline.steps import SearchError, Skill, Steps, ask, require, say
 from forge_core.offline.tool_output import Hit, Numbered, numbered_lines
 
 _MAX_LINES = 5
@@ -30,7 +30,7 @@ def replace(request: Request, memory: Memory) -> Skill:
     old, new = request.get("old"), request.get("new")
     if request.get("files"):
         return (yield from _replace_everywhere(request, old, new))
-    path = _file(request, memory)
+    path = memory.path_of(request.get("file"))
     if not path:
         return (yield from _choose_file(old, new))
     if old == new:
@@ -164,9 +164,7 @@ def _replace_everywhere(request: Request, old: str, new: str) -> Skill:
             f"{list_hits(inside)}\n\nName the file instead: `rename {old} to {new} in {files[0]}`."
         )
     edits = [{"file_path": path, "old_string": old, "new_string": new, "replace_all": True} for path in files]
-    outcome = yield from ask("multi_edit", edits=edits)
-    if outcome.failed:
-        return phrases.failed("Nothing was changed", outcome.text)
+    outcome = yield from require("Nothing was changed", "multi_edit", edits=edits)
     names = phrases.one_of([code(path) for path in files])
     done = f"Replaced {code(old)} by {code(new)} in {phrases.count(len(files), 'file')}"
     return f"{done}: {names}. `/undo` takes it back.{phrases.warning(outcome.text)}"
@@ -189,7 +187,7 @@ def _choose_file(old: str, new: str) -> Skill:
 
 def delete_line(request: Request, memory: Memory) -> Skill:
     """Deletes lines by number, or the line that holds a text; or just the text."""
-    path = _file(request, memory)
+    path = memory.path_of(request.get("file"))
     if not path:
         return "In which file? Say for example `delete line 3 of notes.md`."
     first = request.number("a")
@@ -197,9 +195,7 @@ def delete_line(request: Request, memory: Memory) -> Skill:
         return (yield from delete_lines(path, first, request.number("b") or first))
     wanted = request.get("text")
     if request.get("inline"):
-        args = {**request.args, "old": wanted, "new": "", "file": path}
-        inner = Request(request.intent, args, request.text)
-        return (yield from replace(inner, memory))
+        return (yield from replace(request.with_args(old=wanted, new="", file=path), memory))
     try:
         hits = yield from grep(literal(wanted), {"path": path})
     except SearchError as problem:
@@ -223,15 +219,6 @@ def _search_failed(path: str, problem: str) -> Skill:
     return phrases.failed(f"{code(path)} could not be searched", problem)
 
 
-def _file(request: Request, memory: Memory) -> str:
-    """The file that is named; for "it", or when a file was edited or read just before, that one."""
-    file = request.get("file")
-    if file and file != IT:
-        return file
-    location = memory.latest() if file == IT else None
-    return location.path if location else ""
-
-
 def _numbers(hits: Sequence[Hit]) -> str:
     shown = ", ".join(str(hit.line) for hit in hits[:12])
     return f"{shown} …" if len(hits) > 12 else shown
@@ -240,8 +227,6 @@ def _numbers(hits: Sequence[Hit]) -> str:
 _AROUND = 3
 _TAIL = 30
 _MAX_DELETED = 200
-
-_Lines = Generator[Say | Batch, tuple[CallOutcome, ...], "Sequence[Numbered] | CallOutcome"]
 
 
 def replace_line(path: str, number: int, change: Callable[[str], str], done: str) -> Skill:
@@ -270,10 +255,7 @@ def delete_lines(path: str, first: int, last: int) -> Skill:
 
 def append(request: Request, memory: Memory) -> Skill:
     """Adds lines at the end of a file, at its top, or next to a line."""
-    path, text = request.get("file"), request.get("text").rstrip("\n")
-    if path == IT:
-        location = memory.latest()
-        path = location.path if location else ""
+    path, text = memory.path_of(request.get("file")), request.get("text").rstrip("\n")
     if not path:
         return "To which file? Say for example `add the line '- done' to notes.md`."
     number = request.number("line")
@@ -296,12 +278,8 @@ def _append(path: str, text: str) -> Skill:
     while lines and not lines[-1].text.strip():
         lines.pop()
     if not lines:
-        write = yield from ask("write", file_path=path, content=text + "\n")
-        return (
-            phrases.failed("The line could not be added", write.text)
-            if write.failed
-            else f"Added to {code(path)}, which was empty."
-        )
+        yield from require("The line could not be added", "write", file_path=path, content=text + "\n")
+        return f"Added to {code(path)}, which was empty."
     tail = _unique_tail(lines)
     after = [*(line.text for line in tail), *text.split("\n")]
     return (yield from _swap(path, tail, after, f"Added {code(text)} to the end of {code(path)}."))
@@ -334,7 +312,7 @@ def _insert(path: str, text: str, number: int, *, before: bool) -> Skill:
     return (yield from _swap(path, lines, after, done))
 
 
-def _window(path: str, first: int, last: int) -> _Lines:
+def _window(path: str, first: int, last: int) -> Steps[Sequence[Numbered] | CallOutcome]:
     """The lines with a few before and behind them; the outcome when the read failed."""
     start = max(1, first - _AROUND)
     arguments: dict[str, Argument] = {"file_path": path, "limit": last - start + 1 + _AROUND}

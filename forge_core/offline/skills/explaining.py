@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from forge_core.offline import phrases
-from forge_core.offline.conversation import Call, CallOutcome
+from forge_core.offline.conversation import Call
 from forge_core.offline.intents import Request
 from forge_core.offline.phrases import code
 from forge_core.offline.references import Memory, search_scope, target
-from forge_core.offline.skills.file_lookup import files_named, the_one
+from forge_core.offline.skills.file_lookup import files_named, listed_paths, the_one
 from forge_core.offline.skills.reading import block_at, explain_failure, names_in
 from forge_core.offline.skills.search import (
     definition,
@@ -26,12 +26,13 @@ from forge_core.offline.source_code import (
     MAX_ENTRIES,
     Outline,
     OutlineEntry,
+    fence_language,
     first_sentence,
     outline,
     parse_python,
 )
 from forge_core.offline.steps import Skill, ask, ask_all, say
-from forge_core.offline.tool_output import Hit, Numbered, has_nothing, numbered_lines, paths, told_total
+from forge_core.offline.tool_output import Hit, Numbered, numbered_lines, told_total
 
 _PAGE, _MAX_OUTLINED = 400, 2_400
 """Lines of one read whose text is never cut, and lines of a file that are outlined."""
@@ -65,8 +66,7 @@ def explain_symbol(request: Request, memory: Memory) -> Skill:
     if not hits:
         hits = yield from nearest_definitions(name)
         if not hits:
-            sought = Request(request.intent, {**request.args, "sought": name}, request.text)
-            return (yield from definition(sought, memory))
+            return (yield from definition(request.with_args(sought=name), memory))
         yield from say(f"There is no `{name}`; taking the name that is nearest.")
         name = ""
     told = yield from _explain_at(hits[0], name)
@@ -94,7 +94,7 @@ def explain_file(path: str, kind: str = "") -> Skill:
 def _told(path: str, found: Outline, total: int, seen_to: int | None, kind: str) -> str:
     parts = [f"{code(path)} has {phrases.count(total, 'line')}."]
     if found.summary and not kind:
-        parts.append("It says of itself:\n\n" + "\n".join(f"> {line}" for line in found.summary.split("\n")))
+        parts.append("It says of itself:\n\n" + phrases.quoted(found.summary))
     if found.imports and not kind:
         names = ", ".join(code(name) for name in found.imports[:20])
         parts.append(f"It imports {names}{' …' if len(found.imports) > 20 else ''}.")
@@ -138,8 +138,7 @@ def explain_folder(path: str) -> Skill:
             body = "\n".join(line.text for line in numbered_lines(text.text))
             summary = outline(witness, body).summary
             if summary:
-                quote = "\n".join(f"> {line}" for line in summary.split("\n"))
-                parts.append(f"Its {code(witness)} says:\n\n{quote}")
+                parts.append(f"Its {code(witness)} says:\n\n{phrases.quoted(summary)}")
     parts.append("`explain FILE` outlines one of the files.")
     return "\n\n".join(parts)
 
@@ -149,9 +148,9 @@ def _explain_word(word: str, request: Request, memory: Memory) -> Skill:
     folder, files = yield from ask_all(
         Call("glob", {"pattern": f"{word}/**"}), Call("glob", {"pattern": f"**/{PurePosixPath(word).name}.*"})
     )
-    if any(f"/{word}/" in f"/{path}" for path in _paths(folder)):
+    if any(f"/{word}/" in f"/{path}" for path in listed_paths(folder)):
         return (yield from explain_folder(word))
-    named = [path for path in _paths(files) if PurePosixPath(path).stem == PurePosixPath(word).name]
+    named = [path for path in listed_paths(files) if PurePosixPath(path).stem == PurePosixPath(word).name]
     if named:
         return (yield from explain_file(memory.short(named[0])))
     symbol = Request(request.intent, {"name": word}, request.text)
@@ -163,10 +162,6 @@ def _explain_word(word: str, request: Request, memory: Memory) -> Skill:
         found = the_one(near)
         return (yield from explain_file(found)) if found else phrases.no_such_file(word, near[:5])
     return f"I know no {code(word)} in this folder: no file, no folder and no definition is called so."
-
-
-def _paths(outcome: CallOutcome) -> list[str]:
-    return [] if outcome.failed or has_nothing(outcome.text) else paths(outcome.text)
 
 
 def _explain_at(hit: Hit, name: str) -> Skill:
@@ -188,7 +183,7 @@ def _explain_at(hit: Hit, name: str) -> Skill:
         return _told_function(node, where, block)
     if isinstance(node, ast.ClassDef):
         return _told_class(node, where, block)
-    shown = phrases.fenced_file("\n".join(line.text for line in block[:40]), hit.path)
+    shown = phrases.fenced("\n".join(line.text for line in block[:40]), fence_language(hit.path))
     subject = f"`{name}` is" if name else "It is"
     return f"{subject} at {where}, {phrases.count(len(block), 'line')}:\n\n{shown}"
 
@@ -248,4 +243,4 @@ def _documentation(docstring: str | None) -> list[str]:
     if not docstring:
         return ["It has no docstring."]
     lines = phrases.capped(docstring.strip().split("\n"), 15)
-    return ["Its docstring says:\n\n" + "\n".join(f"> {line}" for line in lines)]
+    return ["Its docstring says:\n\n" + phrases.quoted("\n".join(lines))]

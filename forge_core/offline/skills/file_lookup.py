@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 
 from forge_core.offline.conversation import CallOutcome
-from forge_core.offline.steps import Batch, Say, ask
+from forge_core.offline.steps import Steps, ask
 from forge_core.offline.tool_output import has_nothing, paths
 
-_Steps = Generator[Say | Batch, tuple[CallOutcome, ...], list[str]]
 
-
-def files_named(name: str) -> _Steps:
+def files_named(name: str) -> Steps[list[str]]:
     """The files that `name` may mean, case aside: those called so; else with another ending or marks around
     it ("readme", "config" for `_config.py`); else those whose names hold it or come near."""
     base = PurePosixPath(name).name or name
@@ -30,11 +28,16 @@ def files_named(name: str) -> _Steps:
     return [bases[near] for near in get_close_matches(base.lower(), bases, n=5, cutoff=0.6)]
 
 
-def folder_named(name: str) -> Generator[Say | Batch, tuple[CallOutcome, ...], str]:
+def folder_named(name: str) -> Steps[str]:
     """The only folder whose name holds `name`, case aside; "" where it must be asked."""
     found = yield from _glob(f"**/*{_any_case(name.strip('/'))}*/*")
     folders = {str(PurePosixPath(path).parent) for path in found}
     return folders.pop() if len(folders) == 1 else ""
+
+
+def listed_paths(outcome: CallOutcome) -> list[str]:
+    """Return the paths in the result of a search for files, none where it failed."""
+    return [] if outcome.failed or has_nothing(outcome.text) else paths(outcome.text)
 
 
 def the_one(near: Sequence[str]) -> str:
@@ -48,8 +51,6 @@ def _any_case(name: str) -> str:
     return "".join(f"[{a.lower()}{a.upper()}]" if a.isascii() and a.isalpha() else a for a in name)
 
 
-def _glob(pattern: str) -> _Steps:
+def _glob(pattern: str) -> Steps[list[str]]:
     outcome = yield from ask("glob", pattern=pattern)
-    if outcome.failed or has_nothing(outcome.text):
-        return []
-    return sorted(paths(outcome.text), key=lambda path: (path.startswith("."), path.count("/"), path))
+    return sorted(listed_paths(outcome), key=lambda path: (path.startswith("."), path.count("/"), path))

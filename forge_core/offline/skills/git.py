@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Generator
 
 from forge_core.offline import phrases
 from forge_core.offline.conversation import CallOutcome
@@ -13,7 +12,7 @@ from forge_core.offline.phrases import code
 from forge_core.offline.references import Memory
 from forge_core.offline.skills.file_lookup import files_named, the_one
 from forge_core.offline.skills.running import MAX_COMMITS, told_run
-from forge_core.offline.steps import Batch, Say, Skill, ask, say
+from forge_core.offline.steps import Skill, StepFailedError, ask, say
 
 _STATUS = "git status --short --branch"
 _WORDS = {
@@ -46,7 +45,11 @@ def changes(request: Request, memory: Memory) -> Skill:
     if not tracked:
         return told
     yield from say(told)
-    return f"{yield from diff(Request(Intent.DIFF), memory)}\n\n{_UNDO_COMMAND}"
+    try:
+        shown = yield from diff(Request(Intent.DIFF), memory)
+    except StepFailedError as failure:
+        shown = str(failure)
+    return f"{shown}\n\n{_UNDO_COMMAND}"
 
 
 def diff(request: Request, memory: Memory) -> Skill:
@@ -56,14 +59,12 @@ def diff(request: Request, memory: Memory) -> Skill:
         return (yield from log(Request(Intent.LOG, {"detail": "last"}, request.text), memory))
     path = path and (yield from _existing(path))
     command = "git diff HEAD" + (f" -- {shlex.quote(path)}" if path else "")
-    outcome = yield from ask("bash", command=command, description="Show the changes as a diff")
-    if outcome.failed:
-        return _failed("git could not show the diff", outcome)
-    start = outcome.text.find("diff --git")
+    output = yield from _git("git could not show the diff", command, "Show the changes as a diff")
+    start = output.find("diff --git")
     if start < 0:
         what = f"{code(path)} is" if path else "All files are"
         return f"No difference: {what} as in the last commit (files that are new to git are not compared)."
-    lines = _without_notes(outcome.text[start:])
+    lines = _without_notes(output[start:])
     added = sum(line.startswith("+") and not line.startswith("+++") for line in lines)
     removed = sum(line.startswith("-") and not line.startswith("---") for line in lines)
     where = f" in {code(path)}" if path else ""
@@ -75,10 +76,8 @@ def log(request: Request, memory: Memory) -> Skill:
     """The latest commits, of one file where it is named, at most MAX_COMMITS."""
     if request.get("detail"):
         command = "git show --date=short --pretty=format:'%h %ad %an: %s' HEAD"
-        outcome = yield from ask("bash", command=command, description="Show the last commit")
-        if outcome.failed:
-            return _failed("git could not show the commit", outcome)
-        head, *lines = _without_notes(outcome.text)
+        output = yield from _git("git could not show the commit", command, "Show the last commit")
+        head, *lines = _without_notes(output)
         shown = phrases.fenced("\n".join(phrases.capped(lines, 120)), "diff")
         return f"The last commit:\n\n1. {_plain(head)}\n\n{shown}"
     path = _path(request, memory)
@@ -93,16 +92,14 @@ def log(request: Request, memory: Memory) -> Skill:
     command += f" --since={shlex.quote(since)}" if since else ""
     command += f" -i --author={shlex.quote(request.get('by'))}" if request.get("by") else ""
     command += f" -- {shlex.quote(path)}" if path else ""
-    outcome = yield from ask("bash", command=command, description="Show the latest commits")
-    if outcome.failed:
-        return _failed("git could not show the log", outcome)
-    rows = re.findall(r"^([0-9a-f]{6,})\s(.*)$", outcome.text, re.MULTILINE)
+    output = yield from _git("git could not show the log", command, "Show the latest commits")
+    rows = re.findall(r"^([0-9a-f]{6,})\s(.*)$", output, re.MULTILINE)
     rows = rows[:1] if request.get("first") else rows
     of = f" of {code(path)}" if path else ""
     of += f" by {code(request.get('by'))}" if request.get("by") else ""
     of += f" since {code(since)}" if since else ""
     if not rows:
-        return f"git knows no commit{of}." if of else told_run(command, outcome)
+        return f"git knows no commit{of}." if of else told_run(command, CallOutcome(output))
     which = "first" if request.get("first") else "last"
     head = f"The {which} commit{of}" if len(rows) == 1 else f"The last {len(rows)} commits{of}, newest first"
     if request.get("who"):
@@ -111,7 +108,7 @@ def log(request: Request, memory: Memory) -> Skill:
     return f"{head}:\n\n" + phrases.numbered(f"{code(name)} {_plain(row)}" for name, row in rows)
 
 
-def _existing(path: str) -> Generator[Say | Batch, tuple[CallOutcome, ...], str]:
+def _existing(path: str) -> Skill:
     """The one file that `path` may mean, as git wants it; `path` itself where that is not clear."""
     near = yield from files_named(path)
     return path if path in near else the_one(near) or path
@@ -124,13 +121,11 @@ def _plain(text: str) -> str:
 
 def branch(request: Request, memory: Memory) -> Skill:
     """The branch that is checked out, and the others."""
-    outcome = yield from ask("bash", command="git branch", description="List the branches")
-    if outcome.failed:
-        return _failed("git could not list the branches", outcome)
-    current = re.search(r"^\* (.+)$", outcome.text, re.MULTILINE)
-    others = re.findall(r"^  (\S.*)$", outcome.text, re.MULTILINE)
+    output = yield from _git("git could not list the branches", "git branch", "List the branches")
+    current = re.search(r"^\* (.+)$", output, re.MULTILINE)
+    others = re.findall(r"^  (\S.*)$", output, re.MULTILINE)
     if not current:
-        return told_run("git branch", outcome)
+        return told_run("git branch", CallOutcome(output))
     names = ", ".join(code(name) for name in others[:20])
     rest = f" Others: {names}." if others else " There is no other local branch."
     return f"You are on {code(current[1])}.{rest}"
@@ -147,7 +142,7 @@ def undo(request: Request, memory: Memory) -> Skill:
     if re.search(r"did not match any file", outcome.text):
         return f"git does not know {code(path)}, so it has no earlier version of it. {_UNDO_COMMAND}"
     if outcome.failed:
-        return _failed(f"git could not undo the change to {code(path)}", outcome)
+        raise _failure(f"git could not undo the change to {code(path)}", outcome)
     return f"Done: {code(path)} is as git had it last ({code(command)})."
 
 
@@ -172,15 +167,22 @@ def split_status(output: str) -> tuple[str, list[tuple[str, str]]]:
 def _path(request: Request, memory: Memory) -> str:
     file = request.get("file")
     if file == IT:
-        location = memory.latest()
-        return memory.last_edited() or (location.path if location else "")
+        return memory.last_edited() or memory.path_of(IT)
     return "" if file.lower() in _ALL else file
 
 
-def _failed(what: str, outcome: CallOutcome) -> str:
+def _git(problem: str, command: str, description: str) -> Skill:
+    """Return what a git command prints; end the skill with `problem` where it fails."""
+    outcome = yield from ask("bash", command=command, description=description)
+    if outcome.failed:
+        raise _failure(problem, outcome)
+    return outcome.text
+
+
+def _failure(problem: str, outcome: CallOutcome) -> StepFailedError:
     if _NO_REPO.search(outcome.text):
-        return f"{_NO_REPO_TOLD}."
-    return phrases.failed(what, outcome.text)
+        return StepFailedError(f"{_NO_REPO_TOLD}.")
+    return StepFailedError(phrases.failed(problem, outcome.text))
 
 
 def _without_notes(text: str) -> list[str]:

@@ -5,19 +5,16 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Generator
 from pathlib import PurePosixPath
 
 from forge_core.offline import phrases
-from forge_core.offline.conversation import CallOutcome
 from forge_core.offline.intents import IT, Request
 from forge_core.offline.phrases import code
 from forge_core.offline.references import Memory, search_scope, target
-from forge_core.offline.skills.file_lookup import files_named, the_one
 from forge_core.offline.skills.reading import explain_failure
-from forge_core.offline.skills.search import HEAD_LIMIT, grep, list_hits, literal, ranked
-from forge_core.offline.steps import Batch, Say, SearchError, Skill, ask
-from forge_core.offline.tool_output import has_nothing, numbered_lines, told_total
+from forge_core.offline.skills.search import HEAD_LIMIT, grep, list_hits, literal, ranked, search_text
+from forge_core.offline.steps import Skill, Steps, ask
+from forge_core.offline.tool_output import numbered_lines, told_total
 
 _COUNT = re.compile(r"^(?P<path>\S.*?):\s?(?P<count>\d+)$", re.MULTILINE)
 _DEFINES = r"^\s*(export\s+|default\s+|pub\s+|public\s+|private\s+|static\s+|async\s+|abstract\s+)*"
@@ -92,14 +89,7 @@ def _listed(thing: str, scope: dict[str, str]) -> Skill:
     return f"Lines that look like {nouns}, {number}:\n\n{list_hits(ranked(hits))}"
 
 
-def _counts(
-    pattern: str, scope: dict[str, str]
-) -> Generator[Say | Batch, tuple[CallOutcome, ...], Counter[str]]:
+def _counts(pattern: str, scope: dict[str, str]) -> Steps[Counter[str]]:
     """How often the pattern matches in each file. Raises SearchError where the tool failed."""
-    outcome = yield from ask("grep", pattern=pattern, output_mode="count", head_limit=0, **scope)
-    if outcome.failed and not has_nothing(re.sub(r"^\s*error:\s*", "", outcome.text, flags=re.I)):
-        near = the_one((yield from files_named(scope["path"]))) if "path" in scope else ""
-        if near in ("", scope.get("path")):
-            raise SearchError(outcome.text)
-        return (yield from _counts(pattern, {"path": near}))
-    return Counter({found["path"]: int(found["count"]) for found in _COUNT.finditer(outcome.text)})
+    output = yield from search_text(pattern, scope, "count", 0)
+    return Counter({found["path"]: int(found["count"]) for found in _COUNT.finditer(output)})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from forge_core.offline import phrases
 from forge_core.offline.conversation import Call, CallOutcome
@@ -15,7 +16,7 @@ from forge_core.offline.skills.manifests import MANIFESTS, read_manifest
 from forge_core.offline.skills.reading import explain_failure, names_in
 from forge_core.offline.skills.runners import test_command
 from forge_core.offline.source_code import outline
-from forge_core.offline.steps import Batch, Say, Skill, ask, ask_all
+from forge_core.offline.steps import Skill, Steps, ask, ask_all
 from forge_core.offline.tool_output import grep_hits, has_nothing, numbered_lines, paths
 
 _README = re.compile(r"^readme(?:\.(?:md|rst|txt|markdown))?$", re.I)
@@ -45,15 +46,14 @@ _SECTIONS = {
 """What the README's heading is called where one asks how to do this."""
 
 _RELEASE = re.compile(r"(?:#+ |\[|v?\d).*\d+\.\d+|\d+\.\d+.*\d{4}")
-Lines = Generator[Say | Batch, tuple[CallOutcome, ...], "list[str]"]
+Lines: TypeAlias = Steps[list[str]]
 
 
 def listing(request: Request, memory: Memory) -> Skill:
     """What lies in a folder."""
     path = request.get("path")
     if path == IT:
-        location = memory.latest()
-        path = location.path.rpartition("/")[0] if location else ""
+        path = memory.path_of(IT).rpartition("/")[0]
     outcome = yield from (ask("ls", path=path) if path else ask("ls"))
     if outcome.failed and path and (found := (yield from folder_named(path))):
         path, outcome = found, (yield from ask("ls", path=found))
@@ -94,7 +94,7 @@ def facts(request: Request, memory: Memory) -> Skill:
     return "\n\n".join(told) or f"I see nothing here that says so{looked}."
 
 
-def _sources() -> Generator[Say | Batch, tuple[CallOutcome, ...], tuple[list[str], str, dict[str, str]]]:
+def _sources() -> Steps[tuple[list[str], str, dict[str, str]]]:
     """The folder's names, its README, and the texts of README and manifests."""
     names = names_in((yield from ask("ls")))
     readme = next((name for name in names if _README.match(name)), "")

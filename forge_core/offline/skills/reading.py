@@ -11,7 +11,7 @@ from forge_core.offline.intents import Request
 from forge_core.offline.phrases import code
 from forge_core.offline.references import Memory, target
 from forge_core.offline.skills.file_lookup import files_named, the_one
-from forge_core.offline.source_code import block_end
+from forge_core.offline.source_code import block_end, fence_language
 from forge_core.offline.steps import Skill, ask, say
 from forge_core.offline.tool_output import Numbered, numbered_lines, told_total, tree_paths
 
@@ -133,6 +133,6 @@ def _block(path: str, lines: Sequence[Numbered], total: int | None, *, wants_mor
     first, last = lines[0].number, lines[-1].number
     of = f" of {total:,}" if total and total > last - first + 1 else ""
     span = f"line {first}" if first == last else f"lines {first}–{last}"
-    text = phrases.fenced_file("\n".join(line.text for line in lines), path)
+    text = phrases.fenced("\n".join(line.text for line in lines), fence_language(path))
     is_cut = wants_more and (len(lines) >= PAGE if total is None else last < total)
     return f"{code(path)}, {span}{of}:\n\n{text}" + ("\n\nSay `more` for the next lines." if is_cut else "")

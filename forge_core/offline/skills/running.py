@@ -20,8 +20,8 @@ from forge_core.offline.skills.runners import (
     read_report,
     test_command,
 )
-from forge_core.offline.steps import Skill, ask
-from forge_core.offline.tool_output import exit_code
+from forge_core.offline.steps import Skill, ask, require
+from forge_core.offline.tool_output import exit_code, without_error_mark
 
 MAX_COMMITS = 20
 """Commits that a `git log` without a number shows."""
@@ -46,10 +46,9 @@ def run(request: Request, memory: Memory) -> Skill:
     """A command line, or a script by its file; the output and how it ended."""
     command = request.get("command")
     if _PRONOUN.fullmatch(command):
-        location = memory.latest()
-        if location is None:
+        command = memory.path_of(IT)
+        if not command:
             return phrases.needs_target("run")
-        command = location.path
     command = _runnable(command)
     if re.fullmatch(r"git log(?: --?(?!since|until|max)[a-z][a-z-]*)*", command):
         command += f" -n {MAX_COMMITS}"
@@ -62,14 +61,8 @@ def run(request: Request, memory: Memory) -> Skill:
 
 def tests(request: Request, memory: Memory) -> Skill:
     """The project's tests: finds out how, runs them, reports what the output says."""
-    path = request.get("path")
-    if path == IT:
-        location = memory.latest()
-        path = location.path if location else ""
-    listing = yield from ask("ls")
-    if listing.failed:
-        return phrases.failed("The folder could not be listed", listing.text)
-    names = names_in(listing)
+    path = memory.path_of(request.get("path"))
+    names = names_in((yield from require("The folder could not be listed", "ls")))
     only = request.get("only")
     if path and not re.search(r"[./:]", path) and f"{path}/" not in names:
         path, only = "", path  # "the tests for urls": no path, but a word in their names
@@ -151,7 +144,7 @@ def _counts(report: TestReport) -> str:
 
 def _output(outcome: CallOutcome) -> str:
     """What was printed, without the tool's own lines about the exit code."""
-    lines = re.sub(r"^\s*error:\s*", "", outcome.text, flags=re.I).strip("\n").split("\n")
+    lines = without_error_mark(outcome.text).strip("\n").split("\n")
     return "\n".join(line for line in lines if not _NOTE.fullmatch(line.strip())).strip("\n")
 
 
@@ -165,9 +158,8 @@ def background(request: Request, memory: Memory) -> Skill:
     """Starts a command as a job."""
     command = request.get("command")
     what = f"Start {command[:60]}"
-    outcome = yield from ask("bash", command=command, description=what, run_in_background=True)
-    if outcome.failed:
-        return phrases.failed(f"{code(command)} could not be started", outcome.text)
+    problem = f"{code(command)} could not be started"
+    outcome = yield from require(problem, "bash", command=command, description=what, run_in_background=True)
     number = _number_in(outcome.text)
     body = _job_output(outcome)
     shown = f"\n\n{phrases.block(body)}" if body else ""
@@ -182,9 +174,7 @@ def background(request: Request, memory: Memory) -> Skill:
 def job_output(request: Request, memory: Memory) -> Skill:
     """What a job has printed since the last look."""
     number = _job_number(request, memory)
-    outcome = yield from ask("job_output", job_id=number)
-    if outcome.failed:
-        return phrases.failed(f"Job {number} could not be looked at", outcome.text)
+    outcome = yield from require(f"Job {number} could not be looked at", "job_output", job_id=number)
     body = _job_output(outcome)
     return _job_state(outcome, number) + (
         f"\n\n{phrases.block(body)}" if body else " It printed nothing new."
@@ -194,9 +184,7 @@ def job_output(request: Request, memory: Memory) -> Skill:
 def job_stop(request: Request, memory: Memory) -> Skill:
     """Ends a job."""
     number = _job_number(request, memory)
-    outcome = yield from ask("job_stop", job_id=number)
-    if outcome.failed:
-        return phrases.failed(f"Job {number} could not be stopped", outcome.text)
+    outcome = yield from require(f"Job {number} could not be stopped", "job_stop", job_id=number)
     body = _job_output(outcome)
     return _job_state(outcome, number) + (f"\n\n{phrases.block(body)}" if body else "")
 

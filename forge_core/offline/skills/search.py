@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from pathlib import PurePosixPath
+from typing import TypeAlias
 
 from forge_core.offline import phrases
-from forge_core.offline.conversation import Argument, Call, CallOutcome
+from forge_core.offline.conversation import Argument, Call
 from forge_core.offline.intents import Intent, Request
 from forge_core.offline.parse import plain, spelt_out, word_set
 from forge_core.offline.phrases import code
 from forge_core.offline.references import Memory, search_scope
-from forge_core.offline.skills.file_lookup import files_named, the_one
+from forge_core.offline.skills.file_lookup import files_named, listed_paths, the_one
 from forge_core.offline.skills.reading import PAGE, show_block, show_lines
 from forge_core.offline.source_code import defines, definition_pattern, extensions, last_name
-from forge_core.offline.steps import Batch, Say, SearchError, Skill, ask, ask_all, say
-from forge_core.offline.tool_output import Hit, grep_hits, has_nothing, paths
+from forge_core.offline.steps import SearchError, Skill, Steps, ask, ask_all, say
+from forge_core.offline.tool_output import Hit, grep_hits, has_nothing, without_error_mark
 
 HEAD_LIMIT = 250
 """Hits that one search gives."""
@@ -78,7 +79,7 @@ _CONCEPTS = (
 )  # fmt: skip
 """Features that one asks for by a word which the code does not hold: words, label, how they are written."""
 
-Found = Generator[Say | Batch, tuple[CallOutcome, ...], "list[Hit]"]
+Found: TypeAlias = Steps[list[Hit]]
 
 
 def literal(text: str) -> str:
@@ -131,7 +132,7 @@ def definition(request: Request, memory: Memory) -> Skill:
     return f"`{name}` is defined in {where}:\n\n{list_hits(hits)}\n\nSay `read {which}` to see the code."
 
 
-def module(name: str) -> Generator[Say | Batch, tuple[CallOutcome, ...], str]:
+def module(name: str) -> Steps[str]:
     """The source file that is called `name`, "" where there is none."""
     found = [] if name.isupper() else (yield from files_named(name))
     bare = name.strip("._").lower()
@@ -171,7 +172,7 @@ def _told_mentions(name: str, hits: Sequence[Hit]) -> Skill:
     return f"There is no `{name}` in this folder: neither a definition nor a mention."
 
 
-def _near_names(name: str) -> Generator[Say | Batch, tuple[CallOutcome, ...], list[str]]:
+def _near_names(name: str) -> Steps[list[str]]:
     """Defined names that are spelt almost like `name`."""
     start = literal(name[:2])
     pattern = rf"\b(?:def|class|func|function|fn|struct|interface|trait|enum|type|const|let|var)\s+{start}\w*"
@@ -254,7 +255,7 @@ def find_files(request: Request, memory: Memory) -> Skill:
     problem = next((outcome for outcome in outcomes if outcome.failed), None)
     if problem is not None:
         return phrases.failed("The search for files failed", problem.text)
-    found = [path for outcome in outcomes if not has_nothing(outcome.text) for path in paths(outcome.text)]
+    found = [path for outcome in outcomes for path in listed_paths(outcome)]
     found = sorted({memory.short(path) for path in found}, key=lambda path: (_is_hidden(path), path))
     rests = [told for outcome in outcomes for told in _MORE.findall(outcome.text)[-1:]]
     more = sum(int(told.replace(",", "")) for told in rests)
@@ -415,16 +416,29 @@ def _times(hits: Sequence[Hit], found: int = 0) -> str:
 
 
 def grep(pattern: str, scope: dict[str, str], *, ignore_case: bool = False) -> Found:
-    """The lines that match. Raises SearchError where the tool failed."""
+    """Return the lines that match. Raises SearchError where the tool failed."""
+    return grep_hits((yield from search_text(pattern, scope, "content", HEAD_LIMIT, ignore_case=ignore_case)))
+
+
+def search_text(
+    pattern: str, scope: dict[str, str], output_mode: str, head_limit: int, *, ignore_case: bool = False
+) -> Steps[str]:
+    """Return what the search tool prints, "" where nothing matches.
+
+    A path that does not exist is replaced by the only one that can be meant.
+
+    Raises:
+        SearchError: the tool failed.
+    """
     case: dict[str, Argument] = {"ignore_case": True} if ignore_case else {}
     outcome = yield from ask(
-        "grep", pattern=pattern, output_mode="content", head_limit=HEAD_LIMIT, **scope, **case
+        "grep", pattern=pattern, output_mode=output_mode, head_limit=head_limit, **scope, **case
     )
-    if outcome.failed:
-        if has_nothing(re.sub(r"^\s*error:\s*", "", outcome.text, flags=re.I)):
-            return []
-        near = (yield from files_named(scope["path"])) if "path" in scope else []
-        if the_one(near) not in ("", scope.get("path")):
-            return (yield from grep(pattern, {"path": the_one(near)}, ignore_case=ignore_case))
+    if has_nothing(without_error_mark(outcome.text) if outcome.failed else outcome.text):
+        return ""
+    if not outcome.failed:
+        return outcome.text
+    near = the_one((yield from files_named(scope["path"]))) if "path" in scope else ""
+    if near in ("", scope.get("path")):
         raise SearchError(outcome.text)
-    return [] if has_nothing(outcome.text) else grep_hits(outcome.text)
+    return (yield from search_text(pattern, {"path": near}, output_mode, head_limit, ignore_case=ignore_case))

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from forge_core.approval import Questioner
-from forge_core.offline.transport import OfflineSyncTransport
+from forge_core.offline.transport import OfflineTransport
 from forge_core.tools.base import BaseTool, ExecutionContext
 from forge_core.tools.builtin.todo import TodoList
 from forge_core.tools.executor import ToolExecutor
@@ -39,7 +39,7 @@ class Talk:
     def __post_init__(self) -> None:
         self._tools: dict[str, BaseTool] = {tool.name: tool for tool in builtin_tools()}
         self._executor, self._files = ToolExecutor(), {}
-        transport = OfflineSyncTransport(self.folder)
+        transport = OfflineTransport(self.folder)
         self._http = httpx.Client(transport=transport, base_url="http://offline.invalid/v1")
 
     async def __call__(self, text: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 from forge_core.config.models import OFFLINE_MODEL
 from forge_core.offline.protocol import MAX_CHUNKS, pieces
-from forge_core.offline.transport import OfflineSyncTransport, OfflineTransport
+from forge_core.offline.transport import OfflineTransport
 
 URL = "http://offline.invalid/api/v1"
 TOOLS = [
@@ -119,7 +119,7 @@ async def test_calls_that_do_not_need_each_other_come_together_unless_that_is_re
 
 
 def test_the_synchronous_side_gives_one_document() -> None:
-    with httpx.Client(transport=OfflineSyncTransport()) as client:
+    with httpx.Client(transport=OfflineTransport()) as client:
         answer = client.post(f"{URL}/chat/completions", json=body("help")).json()
     assert answer["object"] == "chat.completion"
     choice = answer["choices"][0]
@@ -130,14 +130,14 @@ def test_the_synchronous_side_gives_one_document() -> None:
 
 def test_the_synchronous_side_streams_too() -> None:
     with (
-        httpx.Client(transport=OfflineSyncTransport()) as client,
+        httpx.Client(transport=OfflineTransport()) as client,
         client.stream("POST", f"{URL}/chat/completions", json=body("bye", stream=True)) as response,
     ):
         assert b"[DONE]" in b"".join(response.iter_raw())
 
 
 def test_the_same_request_gets_the_same_words_but_new_ids() -> None:
-    with httpx.Client(transport=OfflineSyncTransport()) as client:
+    with httpx.Client(transport=OfflineTransport()) as client:
         first, second = (
             client.post(f"{URL}/chat/completions", json=body("list the files", tools=TOOLS)).json()
             for _ in range(2)
@@ -149,7 +149,7 @@ def test_the_same_request_gets_the_same_words_but_new_ids() -> None:
 
 
 def test_the_catalogue_has_one_free_model() -> None:
-    with httpx.Client(transport=OfflineSyncTransport()) as client:
+    with httpx.Client(transport=OfflineTransport()) as client:
         (model,) = client.get(f"{URL}/models").json()["data"]
     assert model["id"] == OFFLINE_MODEL
     assert float(model["pricing"]["prompt"]) == 0
@@ -169,7 +169,7 @@ def test_the_catalogue_has_one_free_model() -> None:
     ],
 )
 def test_a_bad_request_gets_an_error_body(method: str, path: str, content: bytes, code: int) -> None:
-    with httpx.Client(transport=OfflineSyncTransport()) as client:
+    with httpx.Client(transport=OfflineTransport()) as client:
         response = client.request(method, URL + path, content=content)
     assert response.status_code == code
     error = response.json()["error"]
@@ -201,7 +201,7 @@ def test_half_a_surrogate_pair_in_a_file_breaks_nothing(tmp_path: Path) -> None:
         {"role": "tool", "tool_call_id": "1", "content": "     1\tbad \ud800 pair"},
     ]
     content = json.dumps({"messages": messages, "tools": TOOLS})
-    with httpx.Client(transport=OfflineSyncTransport(tmp_path)) as client:
+    with httpx.Client(transport=OfflineTransport(tmp_path)) as client:
         answer = client.post(f"{URL}/chat/completions", content=content).json()
     assert "bad � pair" in answer["choices"][0]["message"]["content"]
 

@@ -15,7 +15,7 @@ from forge_core.offline.conversation import read_request
 from forge_core.offline.model import MAX_CALLS, respond
 from forge_core.offline.parse import parse
 from forge_core.offline.steps import ModelReply
-from forge_core.offline.transport import OfflineSyncTransport
+from forge_core.offline.transport import OfflineTransport
 from tests.unit.offline.driver import Talk
 from tests.unit.offline.phrasings import PHRASINGS
 
@@ -257,7 +257,7 @@ def test_every_phrasing_is_served_whatever_the_tools_say() -> None:
 def test_noise_never_raises() -> None:
     chance = random.Random(20_260)
     words = list("'\"`*/.,;:!?()[]{}$-\\\n\x00\ue000\ue001😀’“”…") + _NOISE.split()
-    with httpx.Client(transport=OfflineSyncTransport()) as client:
+    with httpx.Client(transport=OfflineTransport()) as client:
         for _ in range(400):
             length = chance.choice((1, 4, 12, 60))
             if chance.random() < 0.6:
