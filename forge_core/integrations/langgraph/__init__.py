@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from forge_core.integrations.langgraph.budget import BudgetTrackingCallback
     from forge_core.integrations.langgraph.checkpointer import SessionCheckpointer
     from forge_core.integrations.langgraph.configs import LangGraphClientConfig, LangGraphModelConfig
-    from forge_core.integrations.langgraph.faults import detect_throttle
-    from forge_core.integrations.langgraph.runner import GraphRunner
-    from forge_core.integrations.langgraph.stops import GraphPausedError
+    from forge_core.integrations.langgraph.runner import GraphPausedError, GraphRunner
+    from forge_core.integrations.langgraph.wink_errors import detect_throttle
     from forge_core.integrations.langgraph.wink_tools import (
         ToolExecutionContext,
         bind_wink_tools,
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 _HERE = "forge_core.integrations.langgraph"
 _EXPORTS = {
     "BudgetTrackingCallback": f"{_HERE}.budget",
-    "GraphPausedError": f"{_HERE}.stops",
+    "GraphPausedError": f"{_HERE}.runner",
     "GraphRunner": f"{_HERE}.runner",
     "LangGraphAdapter": f"{_HERE}.adapter",
     "LangGraphClientConfig": f"{_HERE}.configs",
@@ -37,7 +36,7 @@ _EXPORTS = {
     "SessionCheckpointer": f"{_HERE}.checkpointer",
     "ToolExecutionContext": f"{_HERE}.wink_tools",
     "bind_wink_tools": f"{_HERE}.wink_tools",
-    "detect_throttle": f"{_HERE}.faults",
+    "detect_throttle": f"{_HERE}.wink_errors",
     "wink_tool_to_langgraph": f"{_HERE}.wink_tools",
 }
 

@@ -9,8 +9,7 @@ from langchain_core.language_models import BaseChatModel
 
 from forge_core.events import AgentEvent
 from forge_core.integrations.langgraph.configs import LangGraphClientConfig, LangGraphModelConfig
-from forge_core.integrations.langgraph.evaluation import Evaluation
-from forge_core.integrations.langgraph.output import ResponseFormat
+from forge_core.integrations.langgraph.evaluation import Evaluation, ResponseFormat
 from forge_core.integrations.langgraph.requirements import require_langgraph, require_wink
 from forge_core.integrations.langgraph.wink_types import (
     Budget,

@@ -8,17 +8,17 @@ import uuid
 from collections.abc import Generator, Mapping
 from contextlib import nullcontext
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
 
 from forge_core.events import AgentEnd, AgentEvent, Error
-from forge_core.integrations.langgraph import faults, output
 from forge_core.integrations.langgraph.budget import BudgetTrackingCallback
-from forge_core.integrations.langgraph.graph_run import GraphRun, error_event, shown
-from forge_core.integrations.langgraph.runner import GraphRunner
+from forge_core.integrations.langgraph.runner import GraphRun, GraphRunner, error_event, shown
+from forge_core.integrations.langgraph.wink_errors import normalized, paused
 from forge_core.integrations.langgraph.wink_tools import (
     ToolExecutionContext,
     ToolTurns,
-    wink_tool_to_langgraph,
+    bound_tool,
 )
 from forge_core.integrations.langgraph.wink_types import (
     BudgetTracker,
@@ -36,6 +36,12 @@ from forge_core.result import AgentResult, StoppedReason
 
 if TYPE_CHECKING:
     from forge_core.integrations.langgraph.adapter import LangGraphAdapter
+
+
+ResponseFormat = Literal["prompt", "provider", "tool"]
+"""prompt: the schema stands in the system message, which every model takes; provider: the provider's own JSON
+mode; tool: a tool that the model must call."""
+_RAW_CHARS = 2_000
 
 
 class Evaluation:
@@ -152,16 +158,16 @@ class Evaluation:
         if self._turns.escape is not None:
             raise self._turns.escape
         if run.error is not None:
-            raise faults.normalized(
+            raise normalized(
                 run.error,
                 prompt_name=self._name,
                 recursion_limit=self._adapter.client_config.recursion_limit,
                 retry_safe=self._turns.invoked == 0,
             )
         if run.pause is not None:
-            raise faults.paused(run.pause, prompt_name=self._name)
+            raise paused(run.pause, prompt_name=self._name)
         text = self._final_text(run)
-        parsed = output.parse_output(text, self.rendered, self._name)
+        parsed = parse_output(text, self.rendered, self._name)
         response = wink("adapters.core").PromptResponse(prompt_name=self._name, text=text, output=parsed)
         self._session.dispatcher.dispatch(
             wink("runtime.events").PromptExecuted(
@@ -212,19 +218,19 @@ class Evaluation:
             run_context=self._run_context,
             turns=self._turns,
         )
-        return [wink_tool_to_langgraph(tool, **context.as_dict()) for tool in self.rendered.tools]
+        return [bound_tool(tool, context) for tool in self.rendered.tools]
 
     def _make_runner(self) -> GraphRunner:
         adapter = self._adapter
-        schema = output.output_schema(self.rendered)
+        schema = output_schema(self.rendered)
         how = adapter.response_format
         return GraphRunner(
             llm=adapter.llm,
             tools=self._tools(),
             graph=adapter.graph,
             config=dataclasses.replace(adapter.client_config, thread_id=adapter.thread_id(self._session)),
-            system_prompt=output.system_words(schema) if schema is not None and how == "prompt" else None,
-            response_format=None if schema is None else output.agent_format(schema, how),
+            system_prompt=system_words(schema) if schema is not None and how == "prompt" else None,
+            response_format=None if schema is None else agent_format(schema, how),
             tool_choice=adapter.tool_choice,
             model_settings=adapter.settings,
             check=self.check,
@@ -241,7 +247,7 @@ class Evaluation:
         if final is None:
             messages = run.messages()
             raw = str(messages[-1].text) if messages else str(run.state)
-            raise output.response_error(
+            raise response_error(
                 "The graph ended without an answer of the model. Let its last node add an AIMessage.",
                 raw,
                 self._name,
@@ -256,3 +262,62 @@ def _failed(error: Exception, result: AgentResult) -> Generator[AgentEvent, None
         reason = "error"
     yield dataclasses.replace(error_event(error), recoverable=hasattr(error, "retry_after"))
     yield AgentEnd(result=dataclasses.replace(result, stopped_reason=reason, error=shown(error), output=""))
+
+
+def output_schema(rendered: Rendered) -> dict[str, Any] | None:
+    """The JSON schema of the prompt's output, an array as `{"items": […]}`; None for plain text."""
+    if rendered.output_type is None:
+        return None
+    serde = wink("serde")
+    extra = "ignore" if rendered.allow_extra_keys else "forbid"
+    schema: dict[str, Any] = serde.schema(rendered.output_type, extra=extra)
+    if rendered.container != "array":
+        return schema
+    return {
+        "title": f"{rendered.output_type.__name__}List",
+        "type": "object",
+        "properties": {"items": {"type": "array", "items": schema}},
+        "required": ["items"],
+        "additionalProperties": False,
+    }
+
+
+def system_words(schema: dict[str, Any]) -> str:
+    """Tells the model the form of its last answer."""
+    return (
+        "When you are done, answer with one JSON value and nothing else. It must follow this JSON schema:\n"
+        + json.dumps(schema, ensure_ascii=False)
+    )
+
+
+def agent_format(schema: dict[str, Any], how: ResponseFormat) -> Any:
+    """The strategy for `create_agent(response_format=…)`; None where the prompt asks."""
+    if how == "prompt":
+        return None
+    strategies = import_module("langchain.agents.structured_output")
+    named = {"description": "The final answer.", "title": "Answer", **schema}
+    return strategies.ProviderStrategy(named) if how == "provider" else strategies.ToolStrategy(named)
+
+
+def parse_output(text: str, rendered: Rendered, prompt_name: str) -> Any:
+    """The prompt's dataclass, or list of them; None where it declares none.
+
+    Raises:
+        PromptEvaluationError: phase "response", with the text, where it does not fit.
+    """
+    if rendered.output_type is None:
+        return None
+    structured = wink("prompt.structured_output")
+    try:
+        return structured.parse_structured_output(text, rendered)
+    except (structured.OutputParseError, TypeError, ValueError) as error:
+        raise response_error(
+            f"The answer is not the structured output asked for: {error}", text, prompt_name
+        ) from error
+
+
+def response_error(message: str, raw: str, prompt_name: str) -> Any:
+    """A PromptEvaluationError of phase "response" that keeps what came."""
+    return wink("errors").PromptEvaluationError(
+        message, prompt_name=prompt_name, phase="response", provider_payload={"raw_text": raw[:_RAW_CHARS]}
+    )

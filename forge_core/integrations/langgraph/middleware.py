@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, ToolMessage
 
-from forge_core.integrations.langgraph.recorder import RunRecorder
+from forge_core.integrations.langgraph.event_recorder import RunRecorder
 
 if TYPE_CHECKING:
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -17,7 +17,6 @@ from pydantic import Field, GetPydanticSchema
 from pydantic_core import core_schema
 
 from forge_core.integrations.langgraph.requirements import require_wink
-from forge_core.integrations.langgraph.wink_call import WinkCall
 from forge_core.integrations.langgraph.wink_types import (
     BudgetTracker,
     Deadline,
@@ -26,12 +25,18 @@ from forge_core.integrations.langgraph.wink_types import (
     Rendered,
     Session,
     Tool,
+    prompt_name,
+    session_id,
     wink,
 )
 
 _AS_IS = GetPydanticSchema(lambda source, handler: core_schema.any_schema())
 
 _call_id: ContextVar[str | None] = ContextVar("forge_wink_call_id", default=None)
+
+
+_SHOWN_CHARS = 1_000
+"""Of the output in a ToolInvoked event."""
 
 
 @dataclass(slots=True)
@@ -62,9 +67,120 @@ class ToolExecutionContext:
     run_context: Any = None
     turns: ToolTurns = field(default_factory=ToolTurns)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The keywords of `wink_tool_to_langgraph`."""
-        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
+
+class WinkCall:
+    """Calls one tool's handler. What `weakincentives` 0.27 does for its own adapters, this does alike:
+    session and resources are put back when the handler fails, raises or is denied; a denial and a result are
+    told with ToolInvoked; arguments that do not fit never reach the handler."""
+
+    def __init__(self, tool: Tool, context: ToolExecutionContext) -> None:
+        self._tool = tool
+        self._context = context
+
+    def __call__(self, arguments: Mapping[str, Any], call_id: str | None) -> tuple[str, bool]:
+        """The text for the model, and whether the call went well.
+
+        Raises:
+            VisibilityExpansionRequired: the handler asks for another rendering of the prompt.
+        """
+        context = self._context
+        with context.turns.lock:
+            if context.turns.escape is not None:
+                return "Not run: the prompt is about to be rendered anew.", False
+            self._beat()
+            try:
+                return self._transaction(dict(arguments), call_id)
+            finally:
+                self._beat()
+
+    def _transaction(self, arguments: dict[str, Any], call_id: str | None) -> tuple[str, bool]:
+        if self._tool.handler is None:
+            return f"Error: the tool {self._tool.name!r} has no handler.", False
+        transactions = wink("runtime.transactions")
+        resources = self._context.prompt.resources.context
+        bubble = wink_bubble()
+        try:
+            with transactions.tool_transaction(
+                self._context.session, resources, tag=f"tool:{self._tool.name}"
+            ) as snapshot:
+                text, success, result = self._judged(arguments)
+                if not success:
+                    transactions.restore_snapshot(self._context.session, resources, snapshot)
+                self._tell(arguments, result, text, call_id)
+                return text, success
+        except wink("prompt.errors").VisibilityExpansionRequired as asked:
+            self._context.turns.escape = asked
+            raise
+        except wink("errors").RestoreFailedError:
+            raise  # the session is in an unknown state: nothing may go on
+        except bubble:
+            raise  # interrupt() in a handler: the graph pauses
+        except (TypeError, ValueError) as error:
+            return f"Validation error: {error}", False
+        except Exception as error:  # foreign code: a handler's failure is told to the model
+            return f"Error: {error}", False
+
+    def _judged(self, arguments: dict[str, Any]) -> tuple[str, bool, Any]:
+        tool, context = self._tool, self._tool_context()
+        params = self._parsed(arguments)
+        policies = self._context.prompt.policies_for_tool(tool.name)
+        for policy in policies:
+            decision = policy.check(tool, params, context=context)
+            if not decision.allowed:
+                words = decision.reason or "Denied by policy."
+                return words, False, wink("prompt.tool_result").ToolResult.error(words)
+        self._context.turns.invoked += 1
+        assert tool.handler is not None
+        result = tool.handler(params, context=context)
+        if result.success:
+            for policy in policies:
+                policy.on_result(tool, params, result, context=context)
+        return _text(result), result.success, result
+
+    def _parsed(self, arguments: dict[str, Any]) -> Any:
+        """The handler's params. Raises TypeError or ValueError where they do not fit."""
+        params_type = self._tool.params_type
+        if params_type is type(None):
+            if arguments:
+                raise ValueError(f"{self._tool.name} takes no arguments, not {sorted(arguments)}.")
+            return None
+        return wink("serde").parse(params_type, arguments, extra="forbid", coerce=False)
+
+    def _tool_context(self) -> Any:
+        context = self._context
+        deadline, heartbeat = context.turns.renewed or (context.deadline, context.heartbeat)
+        return wink("prompt.tool").ToolContext(
+            prompt=context.prompt,
+            rendered_prompt=context.rendered_prompt,
+            adapter=context.adapter,
+            session=context.session,
+            deadline=deadline,
+            heartbeat=heartbeat,
+            run_context=context.run_context,
+        )
+
+    def _tell(self, arguments: dict[str, Any], result: Any, text: str, call_id: str | None) -> None:
+        context = self._context
+        context.session.dispatcher.dispatch(
+            wink("runtime.events").ToolInvoked(
+                prompt_name=prompt_name(context.prompt),
+                adapter=context.adapter.adapter_name,
+                name=self._tool.name,
+                params=arguments,
+                result=result,
+                session_id=session_id(context.session),
+                created_at=wink("clock").SYSTEM_CLOCK.utcnow(),
+                rendered_output=text[:_SHOWN_CHARS],
+                call_id=call_id,
+                run_context=context.run_context,
+            )
+        )
+
+    def _beat(self) -> None:
+        turns = self._context.turns
+        heartbeat = turns.renewed[1] if turns.renewed else self._context.heartbeat
+        if heartbeat is not None:
+            heartbeat.beat()
 
 
 class WinkTool(LangChainTool):
@@ -109,25 +225,19 @@ def wink_tool_to_langgraph(
         RuntimeError: weakincentives is not installed.
     """
     require_wink("wink_tool_to_langgraph")
-    context = ToolExecutionContext(
-        session=session,
-        prompt=prompt,
-        adapter=adapter,
-        rendered_prompt=rendered_prompt,
-        deadline=deadline,
-        budget_tracker=budget_tracker,
-        heartbeat=heartbeat,
-        run_context=run_context,
-        turns=turns or ToolTurns(),
-    )
-    descriptions = (
-        {} if rendered_prompt is None else rendered_prompt.tool_param_descriptions.get(tool.name, {})
-    )
-    return WinkTool(
-        name=tool.name,
-        description=tool.description,
-        args_schema=_schema(tool, descriptions),
-        call=WinkCall(tool, context),
+    return bound_tool(
+        tool,
+        ToolExecutionContext(
+            session=session,
+            prompt=prompt,
+            adapter=adapter,
+            rendered_prompt=rendered_prompt,
+            deadline=deadline,
+            budget_tracker=budget_tracker,
+            heartbeat=heartbeat,
+            run_context=run_context,
+            turns=turns or ToolTurns(),
+        ),
     )
 
 
@@ -135,7 +245,20 @@ def bind_wink_tools(
     llm: BaseChatModel, tools: Sequence[Tool], *, context: ToolExecutionContext, **kwargs: Any
 ) -> Runnable[LanguageModelInput, AIMessage]:
     """The model with the tools in every request; `kwargs` go to its `bind_tools`."""
-    return llm.bind_tools([wink_tool_to_langgraph(tool, **context.as_dict()) for tool in tools], **kwargs)
+    require_wink("bind_wink_tools")
+    return llm.bind_tools([bound_tool(tool, context) for tool in tools], **kwargs)
+
+
+def bound_tool(tool: Tool, context: ToolExecutionContext) -> WinkTool:
+    """Return the tool for LangGraph, its handler called in `context`."""
+    rendered = context.rendered_prompt
+    descriptions = {} if rendered is None else rendered.tool_param_descriptions.get(tool.name, {})
+    return WinkTool(
+        name=tool.name,
+        description=tool.description,
+        args_schema=_schema(tool, descriptions),
+        call=WinkCall(tool, context),
+    )
 
 
 def _schema(tool: Tool, descriptions: Mapping[str, str]) -> dict[str, Any]:
@@ -146,3 +269,24 @@ def _schema(tool: Tool, descriptions: Mapping[str, str]) -> dict[str, Any]:
         if name in properties:
             properties[name] = {**properties[name], "description": words}
     return {**schema, "title": tool.name, "description": tool.description, "properties": properties}
+
+
+def wink_bubble() -> type[BaseException]:
+    """What LangGraph raises through a node to pause or to route."""
+    from importlib import import_module
+
+    try:
+        bubble: type[BaseException] = import_module("langgraph.errors").GraphBubbleUp
+    except ImportError:
+        return _Never
+    return bubble
+
+
+class _Never(BaseException):
+    """Never raised."""
+
+
+def _text(result: Any) -> str:
+    if result.exclude_value_from_context:
+        return str(result.message)
+    return str(result.render() or result.message)

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 from forge_core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from forge_core.integrations.tau2.agent import Tau2ForgeAgent, create_tau2_forge_agent
+    from forge_core.integrations.tau2.agent import Tau2ForgeAgent, Tau2ForgeState, create_tau2_forge_agent
     from forge_core.integrations.tau2.command import main, register
-    from forge_core.integrations.tau2.state import Tau2ForgeState
 
     LangChainAgent = Tau2ForgeAgent
     LangChainAgentState = Tau2ForgeState
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
 _HERE = "forge_core.integrations.tau2"
 _EXPORTS = {
     "LangChainAgent": f"{_HERE}.agent",
-    "LangChainAgentState": f"{_HERE}.state",
+    "LangChainAgentState": f"{_HERE}.agent",
     "Tau2ForgeAgent": f"{_HERE}.agent",
-    "Tau2ForgeState": f"{_HERE}.state",
+    "Tau2ForgeState": f"{_HERE}.agent",
     "create_tau2_forge_agent": f"{_HERE}.agent",
     "main": f"{_HERE}.command",
     "register": f"{_HERE}.command",

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
+from pydantic import BaseModel, ConfigDict, Field
 
-from forge_core.integrations.tau2.asking import Asker, EventListener, Turn
-from forge_core.integrations.tau2.binding import agent_base, load
 from forge_core.integrations.tau2.cost import CostBook, take_prices, usage_of
+from forge_core.integrations.tau2.llm_arguments import build_llm, clean_args
 from forge_core.integrations.tau2.messages import (
     KEPT,
     call_ids,
@@ -19,10 +19,10 @@ from forge_core.integrations.tau2.messages import (
     to_langchain,
     to_tool_calls,
 )
-from forge_core.integrations.tau2.model import build_llm, clean_args
-from forge_core.integrations.tau2.prompt import SystemPrompt, build_prompt, domain_of
+from forge_core.integrations.tau2.model_calls import EventListener, ModelCaller, TurnUsage
 from forge_core.integrations.tau2.react import RunAhead, ToolExecutor, came_true
-from forge_core.integrations.tau2.state import Tau2ForgeState
+from forge_core.integrations.tau2.system_prompt import SystemPrompt, build_prompt, domain_of
+from forge_core.integrations.tau2.tau2_api import agent_base, load
 from forge_core.langchain.agent.model_call import finish_reason_of, model_of
 
 _log = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class Tau2ForgeAgent(_Base):  # type: ignore[misc]  # tau2 is not there where ty
         self.system_prompt = build_prompt(system_prompt, domain_policy, domain or domain_of(tools))
         self._llm = build_llm(llm, args, base_url or url, (api_key or "").strip() or key)
         self.llm = llm or self._llm.model
-        self._asker = Asker(
+        self._caller = ModelCaller(
             self._llm,
             [tool.openai_schema for tool in tools],
             is_streaming=stream,
@@ -92,7 +92,7 @@ class Tau2ForgeAgent(_Base):  # type: ignore[misc]  # tau2 is not there where ty
             on_event=on_event,
         )
         self._costs = CostBook(self.llm, prices)
-        self._ahead = RunAhead(self._asker, self.tools, tool_executor) if mode == "react" else None
+        self._ahead = RunAhead(self._caller, self.tools, tool_executor) if mode == "react" else None
 
     def get_init_state(self, message_history: Sequence[Any] | None = None) -> Tau2ForgeState:
         """The state at the end of `message_history`. Raises ValueError for a history that is not the agent's
@@ -117,13 +117,13 @@ class Tau2ForgeAgent(_Base):  # type: ignore[misc]  # tau2 is not there where ty
         history = [*state.messages, *new]
         told = to_langchain(history, is_whole=True)
         if state.prepared_text is not None and came_true(state.tool_execution_cache, new):
-            answer = self._message(AIMessage(state.prepared_text), Turn(), raw={"prepared": True})
+            answer = self._message(AIMessage(state.prepared_text), TurnUsage(), raw={"prepared": True})
             self._commit(state, history, answer)
             return answer, state
-        turn = Turn()
+        turn = TurnUsage()
         system: list[BaseMessage] = [SystemMessage(entry.content or "") for entry in state.system_messages]
         if self._ahead is None:
-            answer = self._message(self._asker.ask([*system, *told], call_ids(told), turn), turn)
+            answer = self._message(self._caller.ask([*system, *told], call_ids(told), turn), turn)
             self._commit(state, history, answer)
             return answer, state
         run = self._ahead.run([*system, *told], call_ids(told), turn)
@@ -153,7 +153,7 @@ class Tau2ForgeAgent(_Base):  # type: ignore[misc]  # tau2 is not there where ty
     def _message(
         self,
         answer: AIMessage,
-        turn: Turn,
+        turn: TurnUsage,
         *,
         calls: Sequence[Any] = (),
         raw: Mapping[str, Any] | None = None,
@@ -205,3 +205,24 @@ def create_tau2_forge_agent(tools: Sequence[Any], domain_policy: str, **kwargs: 
 
 LangChainAgent = Tau2ForgeAgent
 """The name of an earlier agent with this role."""
+
+
+class Tau2ForgeState(BaseModel):
+    """Both histories of one conversation, always of the same length and roles."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    system_messages: list[Any] = Field(default_factory=list)
+    """tau2's SystemMessage, one."""
+    messages: list[Any] = Field(default_factory=list)
+    """tau2's messages, each tool result on its own."""
+    langchain_messages: list[BaseMessage] = Field(default_factory=list)
+    """The same as the model gets them."""
+    tool_execution_cache: dict[str, Any] = Field(default_factory=dict)
+    """React mode: the results that the copied toolkit gave to the calls of the last message, by call id."""
+    prepared_text: str | None = None
+    """React mode: what is said next if the real results are those."""
+
+
+LangChainAgentState = Tau2ForgeState
+"""The name of an earlier agent's state."""

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from forge_core.integrations.tau2.agent import Tau2ForgeAgent, create_tau2_forge_agent
-from forge_core.integrations.tau2.binding import load
+from forge_core.integrations.tau2.tau2_api import load
 
 NAME = "forge_agent"
 OLD_NAME = "langchain_agent"

@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 
-from forge_core.integrations.tau2.binding import load
+from forge_core.integrations.tau2.tau2_api import load
 
 KEPT = ("reasoning_content", "reasoning_details")
 """What a provider may want back with an answer; it travels in the tau2 message's `raw_data`."""

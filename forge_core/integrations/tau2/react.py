@@ -17,10 +17,10 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from forge_core.events import ToolEnd, ToolStart
-from forge_core.integrations.tau2.asking import Asker, Turn
-from forge_core.integrations.tau2.binding import load
 from forge_core.integrations.tau2.messages import to_tool_calls
-from forge_core.integrations.tau2.prompt import toolkit_of
+from forge_core.integrations.tau2.model_calls import ModelCaller, TurnUsage
+from forge_core.integrations.tau2.system_prompt import toolkit_of
+from forge_core.integrations.tau2.tau2_api import load
 
 ToolExecutor = Callable[[Any], Any]
 """tau2's ToolCall → its ToolMessage, in an environment that is not the live one."""
@@ -44,7 +44,7 @@ class Speculation:
 class RunAhead:
     """Runs ahead with one model and one set of tools."""
 
-    asker: Asker
+    caller: ModelCaller
     tools: Sequence[Any]
     executor: ToolExecutor | None = None
     max_steps: int = 10
@@ -59,14 +59,14 @@ class RunAhead:
             )
         self._reads = frozenset(tool.name for tool in self.tools if not _may_write(tool))
 
-    def run(self, messages: Sequence[BaseMessage], taken_ids: set[str], turn: Turn) -> Speculation:
+    def run(self, messages: Sequence[BaseMessage], taken_ids: set[str], turn: TurnUsage) -> Speculation:
         """Goes on from `messages` until a write was run or the model spoke."""
         history = list(messages)
         calls: list[Any] = []
         results: dict[str, Any] = {}
         execute = self.executor
         while True:
-            answer = self.asker.ask(history, taken_ids, turn)
+            answer = self.caller.ask(history, taken_ids, turn)
             if not answer.tool_calls:
                 return Speculation(calls, results, answer, str(answer.text))
             execute = execute or _in_copy(self.tools)
@@ -89,12 +89,12 @@ class RunAhead:
 
     def _execute(self, execute: ToolExecutor, call: Any) -> Any:
         started = time.perf_counter()
-        self.asker.emit(ToolStart(call_id=call.id, name=call.name, arguments=call.arguments))
+        self.caller.emit(ToolStart(call_id=call.id, name=call.name, arguments=call.arguments))
         result: Any = None
         try:
             result = execute(call)
         finally:
-            self.asker.emit(
+            self.caller.emit(
                 ToolEnd(
                     call_id=call.id,
                     name=call.name,

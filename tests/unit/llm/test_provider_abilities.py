@@ -12,7 +12,7 @@ import pytest
 
 from forge_core.config.models import Endpoint, ForgeConfig
 from forge_core.errors import AuthenticationError, ConfigError
-from forge_core.integrations.tau2.model import _model_id
+from forge_core.integrations.tau2.llm_arguments import _model_id
 from forge_core.langchain.llm import OpenRouterLLM
 from forge_core.llm import endpoints
 from forge_core.llm.account.catalog import price_at

@@ -100,7 +100,7 @@ def test_the_own_prompt_holds_the_policy_once(server: SseServer) -> None:
 
 
 def test_a_domain_is_known_by_the_module_of_its_toolkit() -> None:
-    from forge_core.integrations.tau2.prompt import domain_of
+    from forge_core.integrations.tau2.system_prompt import domain_of
 
     tools = shop.shop_tools(shop.environment())
     assert domain_of(tools) is None
@@ -119,7 +119,7 @@ def test_a_domain_is_known_by_the_module_of_its_toolkit() -> None:
 def test_a_key_comes_from_the_variable_of_the_host(
     monkeypatch: pytest.MonkeyPatch, url: str, variable: str
 ) -> None:
-    from forge_core.integrations.tau2.model import build_llm
+    from forge_core.integrations.tau2.llm_arguments import build_llm
 
     for name in KEYS:
         monkeypatch.setenv(name, f"sk-{name}")
@@ -166,7 +166,7 @@ def test_a_server_of_ones_own_needs_no_key(server: SseServer) -> None:
 def test_the_name_of_the_service_is_taken_off_where_it_is_not_the_models(
     llm: str, url: str, expected: str
 ) -> None:
-    from forge_core.integrations.tau2.model import build_llm
+    from forge_core.integrations.tau2.llm_arguments import build_llm
 
     assert build_llm(llm, {}, url, "sk-1").model == expected
 

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.runnables import Runnable
 
 from forge_core.events import AgentEvent, LLMChunk, LLMEnd, LLMStart
-from forge_core.integrations.tau2.binding import load
+from forge_core.integrations.tau2.tau2_api import load
 from forge_core.langchain.agent.model_call import finish_reason_of, model_of, settle
 from forge_core.langchain.callbacks import StreamingCallback, TokenTrackingCallback
 from forge_core.langchain.llm import OpenRouterLLM
@@ -24,7 +24,7 @@ _QUOTED_CHARS = 300
 _log = logging.getLogger(__name__)
 
 
-class Turn:
+class TurnUsage:
     """What one turn has used so far, over all of its model calls."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Turn:
         return time.perf_counter() - self.started
 
 
-class Asker:
+class ModelCaller:
     """One model with its tools. Keeps nothing between questions, so that threads may share it."""
 
     def __init__(
@@ -56,7 +56,7 @@ class Asker:
         self._max_format_retries = max(0, max_format_retries)
         self._on_event = on_event
 
-    def ask(self, messages: Sequence[BaseMessage], taken_ids: set[str], turn: Turn) -> AIMessage:
+    def ask(self, messages: Sequence[BaseMessage], taken_ids: set[str], turn: TurnUsage) -> AIMessage:
         """A usable answer. An unusable one is not executed and not kept; the model is told what was wrong.
 
         Raises:
@@ -85,7 +85,7 @@ class Asker:
         except Exception:  # foreign code: a broken listener must not end the run that it listens to
             _log.warning("on_event failed at %s", type(event).__name__, exc_info=True)
 
-    def _call(self, messages: list[BaseMessage], taken_ids: set[str], turn: Turn) -> AIMessage:
+    def _call(self, messages: list[BaseMessage], taken_ids: set[str], turn: TurnUsage) -> AIMessage:
         turn.model_calls += 1
         tracker = TokenTrackingCallback()
         started = time.perf_counter()

@@ -7,8 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from forge_core.errors import PaymentRequiredError, ProviderTimeoutError, RateLimitError
-from forge_core.integrations.langgraph.graph_run import shown
-from forge_core.integrations.langgraph.stops import GraphPausedError
+from forge_core.integrations.langgraph.runner import GraphPausedError, shown
 from forge_core.integrations.langgraph.wink_types import wink
 from forge_core.llm.http.retry import requested_wait_s
 
