@@ -42,10 +42,10 @@ ABILITIES = """\
 Yes: I read, search and edit files and run commands, tests and git here; Forge asks you before a change or a \
 command. I have no network. As the offline model I follow rules: `help` shows what I understand."""
 THANKS = "You're welcome."
-ACKNOWLEDGED = "All right. What shall I do next? (`help` shows what I understand.)"
-STOPPED = "All right, nothing more is done. `/undo` takes back what the last turn changed."
+ACKNOWLEDGED = "All right. What should I do next? (`help` shows what I understand.)"
+STOPPED = "All right, I have stopped. `/undo` reverts what the last turn changed."
 BYE = "Goodbye. `/exit` or Ctrl+D leaves Forge."
-NOTHING_BEFORE = "There is nothing before this to go on with. `help` shows what I understand."
+NOTHING_BEFORE = "There is nothing to continue. `help` shows what I understand."
 WHICH_ONE = "Which one? Answer `all`, or with a line (`line {line}`)."
 WHAT_CONTENT = "What should be in `{path}`?"
 _SAID = re.compile(r"They said: (['\"])(.*)\1\. Nothing was done", re.I)
@@ -124,7 +124,7 @@ def denied(tool: str, command: str, result: str) -> str:
     if said and said[2].startswith("nobody is there"):
         rule = f"{tool}({' '.join(command.split(' ')[:2])}:*)" if command else tool
         return (
-            f"{what} needs your permission, and nobody is here to give it, so nothing was done. Use "
+            f"{what} needs your permission, and no user is available to give it, so nothing was done. Use "
             f"`forge chat`, or start with `--allow '{rule}'`."
         )
     if said:
@@ -174,12 +174,12 @@ def beyond(text: str) -> str:
 
 def no_such_file(path: str, near: Sequence[str]) -> str:
     if not near:
-        return f"There is no {code(path)} here. `list the files` shows what there is."
+        return f"There is no {code(path)} here. `list the files` shows what is here."
     return f"There is no {code(path)}. Did you mean:\n\n" + numbered(code(name) for name in near)
 
 
 def needs_target(verb: str) -> str:
-    return f"What shall I {verb}? Name a file, for example `{verb} README.md`."
+    return f"What should I {verb}? Name a file, for example `{verb} README.md`."
 
 
 def module_missing(module: str, python: str, install: str) -> str:

@@ -39,7 +39,7 @@ def show_help(request: Request, memory: Memory) -> str:
     )
     return (
         "I am the offline model: rules, not a language model. I understand plain requests about this folder, "
-        "to find and read code, to edit files, to run commands and tests. Some to start from:\n\n"
+        "to find and read code, to edit files, and to run commands and tests. Some to start from:\n\n"
         f"{listing}\n\nSeveral steps work too (`find the function main, then read it`), and so do `it`, "
         "`the second one`, `more` and `again`. "
         "Before I change a file or run a command, Forge asks you."
@@ -75,7 +75,7 @@ def summary(memory: Memory, text: str) -> str:
         if done.call.arguments.get("file_path")
     ]
     files += re.findall(r"\"file_path\":\s*\"([^\"]+)\"", text)
-    parts = ["The person asked:\n" + "\n".join(f"- {line}" for line in asked[-40:])] if asked else []
+    parts = ["The user asked:\n" + "\n".join(f"- {line}" for line in asked[-40:])] if asked else []
     parts += ["Files that were read or changed: " + ", ".join(dict.fromkeys(files))] if files else []
     return "\n\n".join(parts) or "Nothing was asked so far."
 
@@ -106,10 +106,10 @@ def ask_me(request: Request, memory: Memory) -> Skill:
     offered = [{"label": option} for option in options]
     outcome = yield from ask("ask_user", questions=[{"question": question, "options": offered}])
     if outcome.failed:
-        return "Nobody answered, so I leave it open."
+        return "No one answered, so the question stays open."
     answers = _ANSWER.findall(outcome.text)
     if not answers or answers == ["no answer"]:
-        return "You gave no answer, so I leave it open."
+        return "You gave no answer, so the question stays open."
     chosen = phrases.one_of([code(answer) for answer in answers])
     return f"You chose {chosen}. Tell me what to do with it."
 

@@ -57,18 +57,18 @@ def _replace_found(request: Request, path: str, old: str, new: str, hits: Sequen
     if not hits:
         return (yield from _not_there(path, old))
     if line is not None and line not in {hit.line for hit in hits}:
-        head = f"Line {line} of {code(path)} does not hold {code(old)}. It stands here"
+        head = f"Line {line} of {code(path)} does not contain {code(old)}. It occurs here"
         return f"{head}:\n\n{list_hits(hits)}\n\n{phrases.WHICH_ONE.format(line=hits[0].line)}"
     wants_all = bool(request.get("all") or request.get("every") not in ("", "once"))
     if number > 1 and not wants_all and line is None:
         times = ("at least " if len(hits) >= HEAD_LIMIT else "") + phrases.count(number, "time")
         question = phrases.WHICH_ONE.format(line=hits[0].line)
-        return f"{code(old)} stands {times} in {code(path)}:\n\n{list_hits(hits)}\n\n{question}"
+        return f"{code(old)} occurs {times} in {code(path)}:\n\n{list_hits(hits)}\n\n{question}"
     if line is not None or word is not None:
         lines = [line] if line is not None else [hit.line for hit in hits]
         return (yield from _by_line(path, lines, word or re.compile(re.escape(old)), old, new))
     where = f"line {hits[0].line}" if len(hits) == 1 else f"lines {_numbers(hits)}"
-    others = f" Other files may still hold it: `search for '{old}'`." if _renames(request) else ""
+    others = f" Other files may still contain it: `search for '{old}'`." if _renames(request) else ""
     return (yield from _edit(path, old, new, everywhere=number > 1, told=where)) + others
 
 
@@ -88,7 +88,7 @@ def _by_line(path: str, lines: Sequence[int], what: re.Pattern[str], old: str, n
     """The same change on each line, one edit a line: other places of the text stay as they are."""
     if len(lines) > _MAX_LINES:
         return (
-            f"{code(old)} also stands inside other words, so I would change it line by line, and "
+            f"{code(old)} also occurs inside other words, so I would change it line by line, and "
             f"{len(lines)} lines are too many at once. Name a line (`line {lines[0]}`), or change it inside "
             f'other words too: `replace "{old}" by "{new}" everywhere in {path}`.'
         )
@@ -111,7 +111,7 @@ def _edit(path: str, old: str, new: str, *, everywhere: bool, told: str) -> Skil
     outcome = yield from ask("edit", file_path=path, old_string=old, new_string=new, **wide)
     if outcome.failed:
         return phrases.refused(path, outcome.text)
-    hint = "`what changed?` shows it, `/undo` takes it back."
+    hint = "`what changed?` shows it, `/undo` reverts it."
     return f"{_done(old, new)} in {code(path)} ({told}). {hint}{phrases.warning(outcome.text)}"
 
 
@@ -129,7 +129,7 @@ def _not_there(path: str, old: str) -> Skill:
     if hits:
         spelt = sorted({found for hit in hits for found in re.findall(re.escape(old), hit.text, re.I)})
         others = phrases.one_of([code(word) for word in spelt[:4]])
-        told = f"{code(path)} does not hold {code(old)} in this spelling, but {others}"
+        told = f"{code(path)} does not contain {code(old)} in this spelling, but {others}"
         return f"{told}:\n\n{list_hits(hits)}"
     outcome = yield from ask("read", file_path=path)
     if outcome.failed:
@@ -140,11 +140,11 @@ def _not_there(path: str, old: str) -> Skill:
     hint = ""
     if near:
         hint = " Near it: " + ", ".join(f"{code(word)} (line {words[word].number})" for word in near) + "."
-    return f"{code(path)} does not hold {code(old)}, so nothing was changed.{hint}"
+    return f"{code(path)} does not contain {code(old)}, so nothing was changed.{hint}"
 
 
 def _replace_everywhere(request: Request, old: str, new: str) -> Skill:
-    """Looks where it stands, then one multi_edit over all files. A name that also stands inside longer words
+    """Looks where it stands, then one multi_edit over all files. A name that also occurs inside longer words
     is left alone: replacing it there is hardly ever meant."""
     if old == new or "\n" in old:
         return "In several files at once I replace one line's text by another, and they have to differ."
@@ -152,36 +152,36 @@ def _replace_everywhere(request: Request, old: str, new: str) -> Skill:
     hits = [hit for hit in hits if old in hit.text]
     files = list(dict.fromkeys(hit.path for hit in hits))
     if not files:
-        return f"No file here holds {code(old)}, so there is nothing to replace."
+        return f"No file here contains {code(old)}, so there is nothing to replace."
     if len(files) > _MAX_FILES or len(hits) >= HEAD_LIMIT:
         found = phrases.count(len(files), "file")
-        return f"{code(old)} stands in {found} or more, too many at once. Name a folder's file each."
+        return f"{code(old)} occurs in {found} or more, too many at once. Name one file at a time."
     word = re.compile(rf"\b{re.escape(old)}\b")
     inside = [hit for hit in hits if hit.text.count(old) > len(word.findall(hit.text))]
     if inside and re.fullmatch(r"\w+", old):
         return (
-            f"{code(old)} also stands inside longer words, so I leave all files as they are:\n\n"
+            f"{code(old)} also occurs inside longer words, so I leave all files as they are:\n\n"
             f"{list_hits(inside)}\n\nName the file instead: `rename {old} to {new} in {files[0]}`."
         )
     edits = [{"file_path": path, "old_string": old, "new_string": new, "replace_all": True} for path in files]
     outcome = yield from require("Nothing was changed", "multi_edit", edits=edits)
     names = phrases.one_of([code(path) for path in files])
     done = f"Replaced {code(old)} by {code(new)} in {phrases.count(len(files), 'file')}"
-    return f"{done}: {names}. `/undo` takes it back.{phrases.warning(outcome.text)}"
+    return f"{done}: {names}. `/undo` reverts it.{phrases.warning(outcome.text)}"
 
 
 def _choose_file(old: str, new: str) -> Skill:
     """No file was named: the only one that holds the text, or a question."""
-    yield from say(f"You named no file; looking where {code(old)} stands.")
+    yield from say(f"You named no file; looking for {code(old)}.")
     hits = yield from grep(literal(old), {})
     files = list(dict.fromkeys(hit.path for hit in hits))
     if not files:
-        return f"No file here holds {code(old)}, so there is nothing to replace."
+        return f"No file here contains {code(old)}, so there is nothing to replace."
     if len(files) == 1:
         return (yield from _replace_found(Request(Intent.REPLACE, {}), files[0], old, new, hits))
     entries = phrases.numbered(f'`replace "{old}" by "{new}" in {path}`' for path in files[:8])
     more = f"\n\n… and {len(files) - 8} more." if len(files) > 8 else ""
-    head = f"{phrases.count(len(files), 'file holds', 'files hold')} {code(old)}"
+    head = f"{phrases.count(len(files), 'file contains', 'files contain')} {code(old)}"
     return f"{head}. In which one?\n\n{entries}{more}"
 
 
@@ -207,7 +207,7 @@ def delete_line(request: Request, memory: Memory) -> Skill:
         question = phrases.WHICH_ONE.format(line=hits[0].line)
         if request.get("all"):
             question = f"One at a time, please: `delete line {hits[0].line} of {path}`."
-        head = f"{phrases.count(len(hits), 'line')} of {code(path)} hold {code(wanted)}"
+        head = f"{phrases.count(len(hits), 'line')} of {code(path)} contain {code(wanted)}"
         return f"{head}:\n\n{list_hits(hits)}\n\n{question}"
     number = line if line is not None else hits[0].line
     return (yield from delete_lines(path, number, number))

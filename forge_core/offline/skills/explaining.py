@@ -94,7 +94,7 @@ def explain_file(path: str, kind: str = "") -> Skill:
 def _told(path: str, found: Outline, total: int, seen_to: int | None, kind: str) -> str:
     parts = [f"{code(path)} has {phrases.count(total, 'line')}."]
     if found.summary and not kind:
-        parts.append("It says of itself:\n\n" + phrases.quoted(found.summary))
+        parts.append("Its own description:\n\n" + phrases.quoted(found.summary))
     if found.imports and not kind:
         names = ", ".join(code(name) for name in found.imports[:20])
         parts.append(f"It imports {names}{' …' if len(found.imports) > 20 else ''}.")
@@ -131,7 +131,7 @@ def explain_folder(path: str) -> Skill:
     folder = path.rstrip("/")
     names = names_in(listing)
     witness = next((name for name in names if name.lower() in _WITNESSES), "")
-    parts = [f"{code(folder)} holds:\n\n{phrases.block(listing.text)}"]
+    parts = [f"{code(folder)} contains:\n\n{phrases.block(listing.text)}"]
     if witness:
         text = yield from ask("read", file_path=f"{folder}/{witness}", limit=200)
         if not text.failed:
@@ -161,7 +161,7 @@ def _explain_word(word: str, request: Request, memory: Memory) -> Skill:
         near = yield from files_named(word)
         found = the_one(near)
         return (yield from explain_file(found)) if found else phrases.no_such_file(word, near[:5])
-    return f"I know no {code(word)} in this folder: no file, no folder and no definition is called so."
+    return f"I found no {code(word)} in this folder: no file, folder or definition has that name."
 
 
 def _explain_at(hit: Hit, name: str) -> Skill:

@@ -23,7 +23,7 @@ _ENTRY = re.compile(r"^([ MADRCUT?!]{2}) (.+)$", re.MULTILINE)
 _NO_REPO = re.compile(r"not a git repository", re.I)
 _NO_REPO_TOLD = "This folder is no git repository"
 _ALL = ("everything", "all")
-_UNDO_COMMAND = "Type `/undo`: it takes back what the last turn changed, with git or without."
+_UNDO_COMMAND = "Type `/undo`: it reverts what the last turn changed, with or without git."
 
 
 def changes(request: Request, memory: Memory) -> Skill:
@@ -99,7 +99,7 @@ def log(request: Request, memory: Memory) -> Skill:
     of += f" by {code(request.get('by'))}" if request.get("by") else ""
     of += f" since {code(since)}" if since else ""
     if not rows:
-        return f"git knows no commit{of}." if of else told_run(command, CallOutcome(output))
+        return f"git has no commit{of}." if of else told_run(command, CallOutcome(output))
     which = "first" if request.get("first") else "last"
     head = f"The {which} commit{of}" if len(rows) == 1 else f"The last {len(rows)} commits{of}, newest first"
     if request.get("who"):
@@ -143,7 +143,7 @@ def undo(request: Request, memory: Memory) -> Skill:
         return f"git does not know {code(path)}, so it has no earlier version of it. {_UNDO_COMMAND}"
     if outcome.failed:
         raise _failure(f"git could not undo the change to {code(path)}", outcome)
-    return f"Done: {code(path)} is as git had it last ({code(command)})."
+    return f"Done: {code(path)} is back at its last committed version ({code(command)})."
 
 
 def commit(request: Request, memory: Memory) -> Skill:

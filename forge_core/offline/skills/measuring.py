@@ -61,7 +61,7 @@ def measure(request: Request, memory: Memory) -> Skill:
     top = phrases.numbered(f"{code(path)} {number:,}" for path, number in ranking)
     if thing in _THINGS:
         noun = phrases.count(total, thing, "classes" if thing == "class" else f"{thing}s")
-        return f"I count {noun} in {files} by the way they are written.\n\n{top}".rstrip()
+        return f"I count {noun} in {files}, judging by their syntax.\n\n{top}".rstrip()
     kinds = Counter[str]()
     for path, number in counts.items():
         kinds[PurePosixPath(path).suffix or "no ending"] += number
@@ -83,7 +83,7 @@ def _listed(thing: str, scope: dict[str, str]) -> Skill:
     """Every test, class or function, by the line that defines it."""
     hits = yield from grep(_THINGS[thing], scope)
     if not hits:
-        return f"I see no {thing} here by the way they are written."
+        return f"I see no {thing} here, judging by the syntax."
     nouns = "classes" if thing == "class" else f"{thing}s"
     number = f"{'at least ' if len(hits) >= HEAD_LIMIT else ''}{phrases.count(len(hits), 'line')}"
     return f"Lines that look like {nouns}, {number}:\n\n{list_hits(ranked(hits))}"

@@ -63,7 +63,7 @@ def listing(request: Request, memory: Memory) -> Skill:
     if not outcome.text.strip():
         return f"{code(path) if path else 'This folder'} is empty."
     where = code(path) if path else "This folder"
-    return f"{where} holds:\n\n{phrases.fenced(chr(10).join(phrases.capped(lines, 100)))}"
+    return f"{where} contains:\n\n{phrases.fenced(chr(10).join(phrases.capped(lines, 100)))}"
 
 
 def overview(request: Request, memory: Memory) -> Skill:
@@ -91,7 +91,7 @@ def facts(request: Request, memory: Memory) -> Skill:
     if topic in _ELSEWHERE and (topic == "authors" or not told):
         told += yield from _ELSEWHERE[topic](names)
     looked = f" (I read {phrases.one_of(list(texts))})" if texts else ""
-    return "\n\n".join(told) or f"I see nothing here that says so{looked}."
+    return "\n\n".join(told) or f"I found nothing here that tells{looked}."
 
 
 def _sources() -> Steps[tuple[list[str], str, dict[str, str]]]:
@@ -126,7 +126,7 @@ def _newest_changes(names: list[str]) -> Lines:
     lines = _body(outcome).split("\n")
     heads = [at for at, line in enumerate(lines) if _RELEASE.match(line)]
     if outcome.failed or not heads:
-        return [f"{code(path)} has no entry that I can tell. `read {path}` shows it."]
+        return [f"{code(path)} has no entry that I recognise. `read {path}` shows it."]
     entry = lines[heads[0] : heads[1] if len(heads) > 1 else len(lines)][:60]
     return [f"The newest entry of {code(path)}:\n\n" + "\n".join(entry).strip()]
 

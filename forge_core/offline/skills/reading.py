@@ -90,7 +90,7 @@ def show_block(path: str, line: int) -> Skill:
         return f"{code(path)} has no line {line}."
     shown = block_at(lines, position, path)
     cut = shown[:PAGE]
-    rest = f"\n\nIt goes on after line {cut[-1].number}; say `more` for the rest."
+    rest = f"\n\nIt continues after line {cut[-1].number}; say `more` for the rest."
     return _block(path, cut, None) + (rest if len(cut) < len(shown) else "")
 
 

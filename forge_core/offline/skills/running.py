@@ -122,7 +122,7 @@ def how_it_ended(outcome: CallOutcome) -> str:
         return "was stopped because it took too long"
     if outcome.failed or status not in (0, None):
         return "failed" + (f" with exit code {status}" if status not in (0, None) else "")
-    return "ended well"
+    return "succeeded"
 
 
 def _told_no_report(command: str, outcome: CallOutcome, names: Sequence[str]) -> str:
@@ -174,7 +174,7 @@ def background(request: Request, memory: Memory) -> Skill:
 def job_output(request: Request, memory: Memory) -> Skill:
     """What a job has printed since the last look."""
     number = _job_number(request, memory)
-    outcome = yield from require(f"Job {number} could not be looked at", "job_output", job_id=number)
+    outcome = yield from require(f"Job {number} could not be read", "job_output", job_id=number)
     body = _job_output(outcome)
     return _job_state(outcome, number) + (
         f"\n\n{phrases.block(body)}" if body else " It printed nothing new."

@@ -240,7 +240,7 @@ def text(request: Request, memory: Memory) -> Skill:
         head = f"{phrases.count(len(names), 'file contains', 'files contain')} {label}{note}"
         return f"{head}:\n\n{phrases.numbered(entries)}"
     found, hits = len(hits), ranked(hits)
-    verb = "stand" if request.get("todo") else "stands"
+    verb = "occur" if request.get("todo") else "occurs"
     return f"{label} {verb}{note} {_times(hits, found)}:\n\n{list_hits(hits)}"
 
 
@@ -291,7 +291,7 @@ def _find_named(name: str) -> Skill:
         return f"Here it is:\n\n1. {code(exact[0])}\n\nSay `read it` or `explain it`."
     if exact:
         listing = phrases.numbered(map(code, exact[:SHOWN]))
-        return f"{phrases.count(len(exact), 'file is', 'files are')} called so:\n\n{listing}"
+        return f"{phrases.count(len(exact), 'file is', 'files are')} called that:\n\n{listing}"
     return phrases.no_such_file(name, found[:5])
 
 
@@ -311,7 +311,7 @@ def _globs(request: Request) -> list[str]:
 
 
 def topic(request: Request, memory: Memory) -> Skill:
-    """Definitions whose names speak of the topic; else the lines that mention it."""
+    """Definitions whose names match the topic; else the lines that mention it."""
     asked, is_last_resort = request.get("topic"), request.intent is Intent.UNKNOWN
     names = [] if request.get("tests") else _NAMED.findall(asked)[:3]
     words = keywords(asked) or {name: name.lower() for name in names}
@@ -322,18 +322,18 @@ def topic(request: Request, memory: Memory) -> Skill:
     stem = next(iter(words.values()))
     named = (yield from files_named(f"test_{stem}")) if request.get("tests") else []
     if any(stem in path.lower() for path in named):
-        return f"Test files whose names speak of {told}:\n\n{phrases.numbered(map(code, named[:SHOWN]))}"
+        return f"Test files whose names match {told}:\n\n{phrases.numbered(map(code, named[:SHOWN]))}"
     for name in names:
         if (yield from find_definitions(name, {})):
             verb = "show" if is_last_resort else request.text
             return (yield from definition(Request(request.intent, {"name": name}, verb), memory))
     hits = yield from _named_for(words.values(), scope)
-    kind = "Definitions whose names speak of" if hits else "These lines mention"
+    kind = "Definitions whose names match" if hits else "These lines mention"
     hits = hits or (yield from grep(rf"\b({'|'.join(words.values())})", scope, ignore_case=True))
     if not hits and is_last_resort:
         return phrases.not_understood(request.text)
     if not hits:
-        return f"{'No test' if request.get('tests') else 'Nothing in this folder'} speaks of {told}."
+        return f"{'No test' if request.get('tests') else 'Nothing in this folder'} mentions {told}."
     listing = list_hits(_by_relevance(hits, words.values())[: 8 if is_last_resort else None])
     return f"{_UNSURE if is_last_resort else _HEAD} {kind} {told}:\n\n{listing}"
 
@@ -348,7 +348,7 @@ def seek(request: Request, memory: Memory) -> Skill:
         stems = keywords(text).values()
         lines = [line for line in before.split("\n") if any(stem in line.lower() for stem in stems)]
         if lines:
-            return "These lines of the last answer speak of that:\n\n" + "\n".join(lines[:8])
+            return "These lines of the last answer mention that:\n\n" + "\n".join(lines[:8])
     if len(text) > 200 or "grep" not in memory.tools:
         return phrases.not_understood(request.text)
     is_name = _NAMED.match(text) and not text[1:].split(" ")[0].islower()

@@ -90,13 +90,13 @@ def test_green_counts_with_a_bad_exit_code_are_not_called_a_pass() -> None:
 
 def test_a_command_that_is_no_test_is_not_reported_as_one() -> None:
     told = told_run("cat notes.txt", CallOutcome("3 passed in 0.1s\n[exit code 0, 0.1 s]"))
-    assert "`cat notes.txt` ended well" in told
+    assert "`cat notes.txt` succeeded" in told
     assert "exit code" not in told
 
 
 def test_a_silent_command_is_said_to_be_silent() -> None:
     told = told_run("true", CallOutcome("(no output)\n[exit code 0, 0.0 s]"))
-    assert told == "`true` ended well and printed nothing."
+    assert told == "`true` succeeded and printed nothing."
 
 
 def test_a_command_that_ran_too_long_is_said_to_be_stopped() -> None:

@@ -68,7 +68,7 @@ async def test_a_question_is_put_to_the_person(talk: Talk) -> None:
 
 
 async def test_with_nobody_there_a_question_is_left_open(talk: Talk) -> None:
-    assert "Nobody answered" in await talk("ask me whether to go on")
+    assert "No one answered" in await talk("ask me whether to go on")
 
 
 async def test_a_rename_over_all_files_is_one_step(talk: Talk) -> None:
@@ -89,5 +89,5 @@ async def test_a_name_inside_longer_words_is_left_alone_and_shown(talk: Talk) ->
 
 
 async def test_a_text_that_is_nowhere_is_replaced_nowhere(talk: Talk) -> None:
-    assert "No file here holds" in await talk("replace 'zzz' by 'y' in all files")
+    assert "No file here contains" in await talk("replace 'zzz' by 'y' in all files")
     assert talk.names() == ["grep"]
