@@ -114,19 +114,19 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
             if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
                 self.chat.key_arrived(event)
             if isinstance(event, events.Paste) and not event.is_forwarded:
-                # As Textual 8.2.8 has it for keys alone: a file may be dropped on a window without the focus.
+                # Textual 8.2.8 does so for keys only; a file may be dropped on a window without the focus.
                 self.app_focus = True
             if isinstance(event, events.MouseDown) and not self.app_focus:
                 self.chat.prompts.rearm()  # some terminals report the focus after the click that brings it
             focused = self.focused if isinstance(event, events.MouseEvent) else None
             await super().on_event(event)
             if focused is not None and focused.screen.focused is None:
-                # Where nothing is, as behind an edge that has just moved, Textual 8.2.8 takes the focus away,
-                # and what is typed next would be lost.
+                # A click on no widget, as beyond an edge that has just moved, removes the focus in Textual
+                # 8.2.8, and the next keys would be lost.
                 focused.screen.set_focus(focused, scroll_visible=False)
 
     async def on_chat_screen_ready(self) -> None:
-        # GNU screen keeps a lone Esc back until the next key while a program reads the mouse.
+        # GNU screen holds a lone Esc back until the next key while a program captures the mouse.
         if os.environ.get("STY") and not os.environ.get("TMUX"):
             self.action_toggle_mouse()
         early, self._early = self._early or [], None
@@ -147,7 +147,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         self._attention.asked(message.tool)
 
     def action_toggle_mouse(self) -> None:
-        """Give the mouse to the terminal, or take it back. On the app: every screen binds it."""
+        """Toggle mouse capture. An action of the app, since every screen binds it."""
         is_lent = not self.chat.activity.is_mouse_released
         self.capture_mouse(None)
         internals.lend_mouse(self, is_lent=is_lent)
@@ -156,7 +156,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
     # Clipboard
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy, and report the outcome on the activity line."""
+        """Copy, and report the result on the activity line."""
         self._clipboard = text
         workers.start(self, partial(self._copy, text), "clipboard", is_replacing=True)
 
@@ -246,7 +246,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         garbage_collection.start()
 
     async def _ask_for_trust(self) -> None:
-        """Show what of the folder is ignored until the user trusts it; /trust answers at any time."""
+        """Show what is ignored until the user trusts the folder; /trust decides at any time."""
         try:
             question = await in_thread(lambda: self._environment.trust_question(self._config))
         except ForgeError as error:

@@ -1,4 +1,4 @@
-"""The command line's grammar."""
+"""The options of the command line."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ PIPE_WAIT_S = 3.0
 
 
 class _Formatter(argparse.HelpFormatter):
-    """As wide as the terminal. argparse makes one for every argument that it is told of, and would
-    import shutil, with all kinds of compression, to learn the width."""
+    """Formats help as wide as the terminal.
+
+    argparse creates a formatter for every argument, and would import shutil, with several compression
+    modules, to determine the width.
+    """
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=_help_width())
@@ -37,7 +40,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace | int:
-    """The parsed options, or the exit code where parsing said everything (help, version, an error)."""
+    """Return the parsed options, or the exit code after help, version or a usage error."""
     try:
         return build_parser().parse_args(_with_default_command(list(arguments)))
     except SystemExit as exit_:
@@ -45,7 +48,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace | int:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The whole grammar."""
+    """Return the parser of the whole command line."""
     from forge_core import __version__
 
     parser = _Parser(prog="forge", description="Forge: an interactive coding assistant for the terminal.")
@@ -64,7 +67,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     run.add_argument("-C", "--cwd", metavar="DIR", help="the folder to work in (default: here)")
     _add_common(run)
-    # only for the list of commands: its arguments are tau2's own, and go there unread
+    # only for the list of commands: its arguments are passed to tau2 without being parsed
     commands.add_parser("tau2", help="tau2-bench's command line, with Forge's agent in it", add_help=False)
     return parser
 
@@ -83,7 +86,7 @@ def config_flags(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def read_prompt(options: argparse.Namespace, stdin: IO[str] | None = None) -> str:
-    """The prompt of `forge run`: its argument, a file, or standard input; piped input follows an argument.
+    """Return the prompt of `forge run`: its argument, followed by piped input; a file; or standard input.
 
     Raises:
         ConfigError: there is none, or the file cannot be read.
@@ -106,7 +109,7 @@ def read_prompt(options: argparse.Namespace, stdin: IO[str] | None = None) -> st
 
 
 def _has_input(stdin: IO[str]) -> bool:
-    """Whether something comes within PIPE_WAIT_S: a pipe that nobody writes to must not hang the run."""
+    """Return whether input arrives within PIPE_WAIT_S: a silent pipe must not block the run."""
     import select
 
     try:
@@ -145,7 +148,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def _help_width() -> int:
-    """Columns, less the two that argparse leaves free."""
+    """Return the columns, less the two that argparse leaves free."""
     columns = os.environ.get("COLUMNS", "")
     try:
         width = int(columns) if columns.isascii() and columns.isdigit() else 0
@@ -155,10 +158,10 @@ def _help_width() -> int:
 
 
 def _with_default_command(arguments: list[str]) -> list[str]:
-    """`forge`, `forge PATH` and `forge --model X` mean `forge chat …`."""
+    """Insert `chat` if the arguments name no command, as in `forge PATH`."""
     first = arguments[0] if arguments else ""
     if first in COMMANDS or first in ("-h", "--help", "-V", "--version"):
         return arguments
     if first and not first.startswith("-") and not os.path.exists(first):  # noqa: PTH110
-        return arguments  # a mistyped command: argparse names the known ones
+        return arguments  # a mistyped command: argparse lists the known ones
     return ["chat", *arguments]

@@ -1,4 +1,4 @@
-"""The console script `forge`: arguments, exit codes and the order of a start; nothing heavy at import."""
+"""The console script `forge`: arguments, start-up order and exit codes. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns the exit code."""
+    """Run the command line and return the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if arguments in (["--version"], ["-V"]):  # the common question, answered without argparse
+    if arguments in (["--version"], ["-V"]):  # without importing argparse
         from forge_core import __version__
 
         print(f"forge {__version__}")
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return ExitCode.INTERRUPTED if arguments[:1] == ["run"] else 128 + 2
     finally:
-        # Else Python looks at every object several times before it ends: 0.1 s, and 2 s on a busy machine.
+        # Otherwise Python traverses all objects several times at exit: 0.1 s, and 2 s on a busy machine.
         gc.freeze()
 
 
@@ -55,8 +55,8 @@ def _run(options: argparse.Namespace) -> int:
 
     from forge_core.exit_codes import ExitCode
 
-    # Until the run listens itself there is nothing to end kindly, and KeyboardInterrupt would not do: modules
-    # that are being imported make another exception of it.
+    # Exit at once until the run handles it itself: modules that are being imported may turn
+    # KeyboardInterrupt into another exception.
     signal.signal(signal.SIGINT, lambda *_: os._exit(ExitCode.INTERRUPTED))
     if sys.stdout is None:
         return _fail("Standard output is closed, so there is nowhere to print the answer.")
@@ -89,9 +89,9 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _chat(options: argparse.Namespace) -> int:
-    """Reads the settings, paints the first frame, then loads the app behind it."""
-    gc.disable()  # collecting while modules load finds nothing and costs a tenth; the app turns it on again
-    if not (os.isatty(0) and os.isatty(1)):  # a closed one is no object that could be asked
+    """Load the settings, paint the first frame, then import and run the app."""
+    gc.disable()  # during imports it finds nothing and costs 10 %; the app enables it again
+    if not (os.isatty(0) and os.isatty(1)):  # sys.stdin may be None
         return _fail('forge chat needs a terminal. Without one, use: forge run "your request"')
     if os.environ.get("TERM", "") in ("", "dumb"):
         return _fail('This terminal cannot show the app (TERM is "dumb" or not set). Use: forge run "…"')
@@ -109,7 +109,7 @@ def _chat(options: argparse.Namespace) -> int:
 
 
 def _strict_refusal(config: ForgeConfig) -> int:
-    """The exit code where a full sandbox was demanded and there is none; 0 where the start may go on."""
+    """Return the exit code if the sandbox is required and unavailable; otherwise 0."""
     if config.sandbox != "strict":
         return 0
     from forge_core.exit_codes import ExitCode
@@ -120,7 +120,7 @@ def _strict_refusal(config: ForgeConfig) -> int:
 
 
 def _show(config: ForgeConfig) -> int:
-    """The app; the terminal is restored however it ends."""
+    """Run the app; restore the terminal however it ends."""
     from forge_tui.first_frame import FirstFrame
     from forge_tui.terminal.first_paint import launcher
 
@@ -143,13 +143,13 @@ def _fail(text: str, code: int | None = None) -> int:
     from forge_core.exit_codes import ExitCode
     from forge_core.sanitize import safe_line
 
-    with contextlib.suppress(OSError):  # the terminal is gone: the code tells it still
+    with contextlib.suppress(OSError):  # the terminal has been closed
         print(f"forge: {safe_line(text)}", file=sys.stderr)
     return ExitCode.USAGE if code is None else code
 
 
 def _crash(config: ForgeConfig, error: Exception) -> int:
-    """Writes the traceback to a private file and names it; a person sees one line."""
+    """Write the traceback to a private file; print one line that names it."""
     from forge_core.exit_codes import ExitCode
     from forge_tui.crash import write_crash_report
 
@@ -158,7 +158,7 @@ def _crash(config: ForgeConfig, error: Exception) -> int:
 
 
 def _silence_stdout() -> None:
-    # The reader of our output went away; Python would complain again when it flushes at exit.
+    # The reader of our output has exited; Python would report that again when it flushes at exit.
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, sys.stdout.fileno())
 

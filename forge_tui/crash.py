@@ -1,4 +1,4 @@
-"""A crash of our own, kept where only the person can read it."""
+"""Crash reports, readable only by the user."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from forge_core.redact import Redactor
 
 
 def write_crash_report(state_dir: Path, error: BaseException) -> str:
-    """Writes the traceback, without secrets, to a 0600 file; returns its path, or where it went instead."""
+    """Write the traceback, without secrets, to a file of mode 0600; return its path, or why there is none."""
     text = Redactor()("".join(traceback.format_exception(error)))
     folder = state_dir / "logs"
     path = folder / f"crash-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"

@@ -1,7 +1,7 @@
-"""The app's first frame, for the launcher to paint while Textual is still being imported; without Textual.
+"""The app's first frame, which the launcher paints while Textual is being imported.
 
-What it says and where it stands is taken from the widgets' own words; that both look the same, cell by cell,
-is what `tests/tui/test_first_frame.py` compares.
+Its texts come from the same modules as those of the widgets; `tests/tui/test_first_frame.py` compares both
+frames cell by cell.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from forge_tui.widgets.welcome_text import IDLE_HINTS, PLACEHOLDER
 Run = tuple[str, str]
 """Role and text."""
 TALL = 20
-"""Rows from which there is a blank one above the hints, as `ChatScreen.VERTICAL_BREAKPOINTS` has it."""
+"""Rows from which a blank one precedes the hints, as in `ChatScreen.VERTICAL_BREAKPOINTS`."""
 SMALLEST = (20, 7)
-"""Below that the app shows only parts of the frame, and the launcher shows none."""
+"""Columns and rows below which the app shows only parts of the frame, and the launcher an empty one."""
 MARGIN = 2
 _ROLES = {
     "brand": ("accent", "background", "1"),
@@ -34,11 +34,11 @@ _ROLES = {
     "dim": ("forge-muted", "background"),
     "faint": ("forge-faint", "background"),
 }
-"""Role → text colour, ground, attributes. Any other role is the name of its text colour."""
+"""Role → text colour, background, attributes. Any other role is the name of its text colour."""
 
 
 class FirstFrame:
-    """Makes the frame for a size."""
+    """Creates the frame for a size."""
 
     def __init__(self, config: ForgeConfig, home: Path | None = None) -> None:
         live = LiveFigures(config, home or Path.home())
@@ -83,7 +83,7 @@ class FirstFrame:
         return [*_parts(left), ("plain", " " * gap), *_parts(right)]
 
     def _row(self, runs: list[Run], width: int, margin: int = MARGIN) -> str:
-        """A whole row of the screen: the runs between margins of the ground."""
+        """Return a whole row of the screen: the runs between margins."""
         plain = self._sgr("plain")
         used = sum(cell_len(text) for _, text in runs)
         painted = "".join(f"{self._sgr(role)}{text}" for role, text in runs)
@@ -93,18 +93,18 @@ class FirstFrame:
         return self._codes(*_ROLES.get(role, (role, "background")))
 
     def _codes(self, text: str, ground: str, *attributes: str) -> str:
-        """The sequence that selects these two colours of the theme and nothing else."""
+        """Return the sequence that resets the style and selects these two colours of the theme."""
         front, behind = (parse_rgb(self._colors.get(name)) for name in (text, ground))
         return f"\x1b[{';'.join(filter(None, ('0', self._palette.parameters(front, behind, attributes))))}m"
 
 
 def _first_line(text: str, width: int) -> str:
-    """As many words as fit."""
+    """Return as many words as fit."""
     return text if len(text) <= width else text[: text.rfind(" ", 0, width + 1)]
 
 
 def _parts(parts: list[status_text.StatusPart]) -> list[Run]:
-    """One side of the status bar, whose plain words are dim beside the others on the screen."""
+    """Return one side of the status bar, whose plain text is dim."""
     runs: list[Run] = []
     for part in parts:
         if runs:

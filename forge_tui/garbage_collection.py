@@ -1,8 +1,8 @@
 """Garbage collection without visible pauses, however long the conversation.
 
-A full collection looks at every object of the program: 60 ms and more after the imports, growing with the
-history, in the middle of an answer. The objects of the warm-up, and all that survive a full collection, are
-therefore frozen. A cycle that becomes garbage later than that leaks; such cycles are few and small.
+A full collection traverses every object of the program: 60 ms and more after the imports, growing with the
+history, in the middle of an answer. Therefore the objects of the warm-up, and all that survive a full
+collection, are frozen. A frozen cycle that becomes garbage leaks; such cycles are few and small.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import gc
 
 _FULL = 2
-"""Number of the oldest generation."""
+"""The index of the oldest generation."""
 
 
 def start() -> None:
-    """Enable collection. Do nothing if it is enabled already: then the process is not ours alone."""
+    """Enable collection. Do nothing if it is enabled already, as in a process that embeds the app."""
     if gc.isenabled():
         return
     gc.freeze()
@@ -23,7 +23,7 @@ def start() -> None:
 
 
 def collect_all() -> None:
-    """Collect everything once, after a conversation was cleared: its cards refer to each other."""
+    """Collect everything once, after a conversation was cleared: its blocks form cycles."""
     if _freeze_survivors in gc.callbacks:
         gc.unfreeze()
         gc.collect()

@@ -16,13 +16,13 @@ from textual.binding import Binding
 
 
 class _Unnamed(Enum):
-    """Keys that Textual 8.2.8's table of sequences lacks."""
+    """Keys that are missing in Textual 8.2.8's table of sequences."""
 
     ALT_ENTER = "alt+enter"
 
 
 cast("dict[str, tuple[Enum, ...]]", ANSI_SEQUENCES_KEYS)["\x1b\r"] = (_Unnamed.ALT_ENTER,)
-"""What most terminals send for Alt+Enter; without this line it would be Enter, and send half a message."""
+"""Most terminals send this for Alt+Enter; otherwise it would be Enter, and send half a message."""
 
 
 class KeyContext(StrEnum):
@@ -41,16 +41,16 @@ class Key:
     """One row of the table: a binding, a line of the help, or both."""
 
     id: str
-    """Stable: the name of a member of `KeyContext` in lower case, a dot, and what the key does."""
+    """Stable: the context in lower case, a dot, and what the key does."""
     keys: str
-    """Textual's names, separated by commas; empty for a row that only explains."""
+    """Textual's names, separated by commas; empty for a row of the help alone."""
     action: str
-    """The action of the widget or screen that has the bindings of this part."""
+    """The action of the widget or screen that has the bindings of this context."""
     label: str = ""
-    """The name of the key in the help; empty for a row that the help leaves out."""
+    """The name of the key in the help; empty for a row that the help omits."""
     summary: str = ""
     is_first: bool = False
-    """Whether it is handled before the keys that follow it reach the widget that has the focus now."""
+    """Whether the binding has priority over the widget with the focus."""
 
     @property
     def context(self) -> KeyContext:

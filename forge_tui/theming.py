@@ -151,7 +151,9 @@ def _color(path: Path, key: str, value: object) -> str:
             raise ColorParseError("no text")
         color = Color.parse(value)
     except ColorParseError as error:
-        raise ConfigError(f"Theme {path}: {key} = {value!r} is no colour; write it as '#rrggbb'.") from error
+        raise ConfigError(
+            f"Theme {path}: {key} = {value!r} is not a colour; write it as '#rrggbb'."
+        ) from error
     if color.ansi is not None or color.a != 1 or color.auto:
         raise ConfigError(f"Theme {path}: {key} = {value!r} must be an opaque colour such as '#rrggbb'.")
     return value

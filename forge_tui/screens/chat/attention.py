@@ -15,7 +15,7 @@ Notify: TypeAlias = Literal["auto", "bell", "off"]
 BELL = "\a"
 _MOST_CHARACTERS = 80
 _OSC_9 = ("iTerm.app", "iTerm2", "WezTerm", "ghostty", "WarpTerminal")
-"""Values of TERM_PROGRAM or LC_TERMINAL (which SSH may carry along)."""
+"""Values of TERM_PROGRAM or LC_TERMINAL (which SSH may forward)."""
 LONG_TURN_S = 10.0
 """Turns shorter than this do not notify."""
 UNSEEN_TURN_S = 60.0
@@ -71,14 +71,14 @@ class Attention:
 
 
 def in_multiplexer(environ: Mapping[str, str]) -> bool:
-    """Whether tmux or GNU screen stands between: it hides the terminal, and often its focus too."""
+    """Return whether tmux or GNU screen is in between: it hides the terminal, and often the focus."""
     return bool(environ.get("TMUX") or environ.get("STY"))
 
 
 def notice(text: str, setting: Notify, environ: Mapping[str, str]) -> str:
-    """What to write so that the terminal shows `text`, or rings; "" where notices are off.
+    """Return the sequence by which the terminal shows `text`, or rings; "" if notices are off.
 
-    tmux passes sequences on only where it was told to, and swallows them else; a bell it always hands on.
+    tmux passes such sequences on only if it is configured to, but always a bell.
     """
     if setting == "off":
         return ""

@@ -1,4 +1,4 @@
-"""`/diff`: what changed, file by file, on the whole screen. Nothing here writes."""
+"""The screen of `/diff`: changes, file by file. Read-only."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from forge_core.session.changes import Source
 
 WIDE = 120
-"""Columns of the diff itself, beside the list of files, from which the two sides stand beside each other."""
+"""Columns of the diff, without the list of files, from which it is shown side by side."""
 LIST_FROM = 100
-"""Columns of the screen from which the list of files shows by itself."""
+"""Columns of the screen from which the list of files is shown by default."""
 _KEYS = (
     ("] [", "hunk"),
     ("n p", "file"),
@@ -40,16 +40,16 @@ _KEYS = (
     ("E", "whole file"),
     ("s", "patch"),
     ("d", "source"),
-    ("r", "again"),
+    ("r", "reload"),
     ("?", "keys"),
     ("q", "close"),
 )
 _LAST_KEYS = ("?", "q")
-"""Those that stay when there is no room for all."""
+"""The keys that are shown also if there is no room for all."""
 
 
 class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
-    """The files of one source; the one chosen is read when it is shown, the others are not."""
+    """Shows the changed files of one source. A file is read when it is shown."""
 
     DEFAULT_CSS = """
     DiffScreen {
@@ -75,14 +75,14 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
         self._read = Patch()
         """The hunks of `_patch`."""
         self._is_split: bool | None = None
-        """None: where the diff is wide enough."""
+        """None: if the diff is wide enough."""
         self._is_whole = False
         self._is_raw = False
         self._left_at: ReadingPosition | None = None
-        """Where the file was read before it showed as a patch."""
+        """The position in the file before it was shown as a patch."""
         self._drawn_split = False
         self._shows_list: bool | None = None
-        """None: where there is room and more than one file."""
+        """None: if there is room and more than one file."""
         self._header = Static(classes="bar", markup=False)
         self._footer = Static(classes="bar keys", markup=False)
         self.files = FileList()
@@ -97,7 +97,7 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
 
     def on_mount(self) -> None:
         self.files.display = False
-        if self.activity is not None:  # it is covered: this screen says what it would
+        if self.activity is not None:  # this screen covers it, and shows its notes
             self.watch(self.activity, "note_text", self._say)
             self.watch(self.activity, "is_mouse_released", self._say)
         self.action_reload()
@@ -107,7 +107,7 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
 
     @property
     def file(self) -> ChangedFile | None:
-        """The file that shows."""
+        """The current file."""
         return self._list.files[self._index] if self._list.files else None
 
     # Reading
@@ -124,7 +124,7 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
         paths = [file.path for file in found.files]
         self._index = paths.index(path) if path in paths else 0
         self._load(place=self.pane.place if path in paths else None)
-        self._read = Patch()  # what shows of the file before stays as it is until the next one is read
+        self._read = Patch()  # the previous file stays on screen until the next one has been read
         self._arrange()
         async for counts in changes.counts(found.files):
             self._counts |= counts
@@ -145,7 +145,7 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
 
     @property
     def _has_list(self) -> bool:
-        """Whether the list of files shows. Sides that were asked for need its room more than it does."""
+        """Whether the list of files shows. A requested side-by-side view takes precedence over it."""
         if self._shows_list is not None:
             return self._shows_list
         width = self.size.width
@@ -159,7 +159,7 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
         return self.size.width - (list_width(self.size.width) if self._has_list else 0) >= WIDE
 
     def _draw(self, *, place: ReadingPosition | None = None, is_last: bool = False) -> None:
-        """Puts the file into the pane, as the keys have it."""
+        """Show the file in the pane, in the selected form."""
         file = self.file
         if file is None:
             other = "d shows the working tree." if self._source == "turn" else "d shows the last turn."
@@ -175,7 +175,7 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
         self._say()
 
     def _arrange(self) -> None:
-        """Fits the parts to the screen."""
+        """Fit the parts to the screen."""
         self.files.display = self._has_list
         self.files.styles.width = list_width(self.size.width)
         self.files.show(self._list.files, self._counts, self._index)
@@ -190,7 +190,7 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
         self._footer.update(self._footer_text(width))
 
     def _footer_text(self, width: int) -> Content:
-        """The keys, or what is said for a moment: the line that would say it is covered."""
+        """Return the keys, or the current note of the activity line, which is covered."""
         line = self.activity
         if line is not None and line.note_text:
             return Content.styled(clip(line.note_text, width), "$foreground")
@@ -253,7 +253,7 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
         self.pane.scroll_to_end() if direction > 0 else self.pane.scroll_to_start()
 
     def action_copy(self) -> None:
-        """Copies what is selected; without a selection it closes, as in the other panels."""
+        """Copy the selection; without one close the screen, as in the other overlays."""
         if text := self.pane.selected_text():
             self.app.copy_to_clipboard(text)
             self.pane.select(None)
@@ -273,7 +273,7 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
 def header_line(
     found: ChangeList, file: ChangedFile | None, index: int, counts: Counts | None, width: int
 ) -> Content:
-    """Source, file, its place among the files, lines that came and went."""
+    """Return the source, the file, its index, and the numbers of added and removed lines."""
     if file is None:
         return Content.styled(clip(safe_line(found.title), width), "bold")
     right: list[tuple[str, str]] = []
@@ -293,7 +293,7 @@ def header_line(
 
 
 def footer_line(width: int, *, is_raw: bool, is_whole: bool) -> Content:
-    """The keys, as many as there is room for."""
+    """Return as many keys as there is room for."""
     names = {"s": "hunks" if is_raw else "patch", "E": "hunks only" if is_whole else "whole file"}
     keys = [(key, names.get(key, name)) for key, name in _KEYS]
     while sum(cell_len(f"{key} {name}") + 3 for key, name in keys) - 3 > width and len(keys) > len(

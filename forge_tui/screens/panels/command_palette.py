@@ -1,4 +1,4 @@
-"""The command palette: find a command by typing any part of it."""
+"""The command palette: finds a command by any part of its name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from forge_tui.widgets.choices import Choice, ChoiceList
 
 
 class CommandPalette(Overlay[str | None]):
-    """Returns the name of the chosen command, or None."""
+    """Returns the name of the selected command, or None."""
 
     DEFAULT_CSS = """
     CommandPalette { align: center top; }

@@ -54,7 +54,7 @@ def _row_lines(name: str, text: str, width: int) -> Iterator[Content]:
 
 
 class HelpScreen(ScrollingOverlay):
-    """The page in a scrolling panel."""
+    """Shows the help page."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("f1,q,enter", "leave", show=False)]
 

@@ -1,4 +1,4 @@
-"""A panel over the conversation that Esc closes."""
+"""Base classes of the overlays over the conversation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 class Overlay(ModalScreen[Result]):
-    """Base of help, palette and pickers. Esc and Ctrl+C always close them."""
+    """An overlay, which Esc and Ctrl+C close."""
 
     DEFAULT_CSS = """
     Overlay {
@@ -52,11 +52,11 @@ class Overlay(ModalScreen[Result]):
 
     @property
     def activity(self) -> ActivityLine | None:
-        """The activity line of the conversation, which this panel may cover."""
+        """The activity line of the conversation, which this overlay may cover."""
         return next(iter(self.app.screen_stack[0].query(ActivityLine)), None)
 
     def action_nothing(self) -> None:
-        """Do nothing: Tab moves no focus here."""
+        """Do nothing: Tab must not move the focus."""
 
 
 class ScrollingOverlay(Overlay[None]):

@@ -1,4 +1,4 @@
-"""The theme picker: moving through the list applies each theme at once."""
+"""The theme picker: selecting a row applies its theme at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from forge_tui.widgets.choices import Choice, ChoiceList
 
 
 class ThemePicker(Overlay[str | None]):
-    """Returns the name of the chosen theme, or None; Esc restores the theme that was active."""
+    """Returns the name of the selected theme, or None; Esc restores the previous theme."""
 
     DEFAULT_CSS = """
     ThemePicker { align: center bottom; }

@@ -166,8 +166,8 @@ class QuestionPrompt(Prompt[QuestionReply]):
             ]
         keys = "Space mark · Enter go on" if self._takes_several else "Enter answer"
         more = " · Tab next question" if self._has_review else ""
-        told = f"{keys}{more} · Esc decline"
-        return [f"{told} · or type your answer", told, f"{keys} · Esc decline"]
+        hint = f"{keys}{more} · Esc decline"
+        return [f"{hint} · or type your answer", hint, f"{keys} · Esc decline"]
 
     # What the keys do
 
