@@ -58,7 +58,7 @@ async def test_a_session_may_be_built_by_a_coroutine(config: ForgeConfig) -> Non
         assert app.session is not None
 
 
-async def test_a_session_that_cannot_be_built_says_why_and_the_app_goes_on(config: ForgeConfig) -> None:
+async def test_a_session_that_cannot_be_built_is_reported_and_the_app_continues(config: ForgeConfig) -> None:
     def fail(approver: object, session: ScriptedSession) -> ScriptedSession:
         raise ConfigError("base_url 'ftp://x' is no web address. Set FORGE_BASE_URL.")
 
@@ -160,7 +160,7 @@ async def test_arguments_that_stream_are_a_sign_of_life(chat: OpenChat) -> None:
         assert "Working · 0 s" in shown(app)
 
 
-async def test_an_error_of_the_provider_is_shown_in_its_own_words_and_the_session_goes_on(
+async def test_an_error_of_the_provider_is_shown_verbatim_and_the_session_continues(
     chat: OpenChat,
 ) -> None:
     words = "401 from OpenRouter: No auth credentials found"
@@ -213,7 +213,7 @@ async def test_leaving_during_a_turn_closes_the_session(chat: OpenChat) -> None:
     assert app.crash is None
 
 
-async def test_what_comes_too_late_to_be_shown_is_no_crash(config: ForgeConfig) -> None:
+async def test_an_event_too_late_to_be_shown_is_not_a_crash(config: ForgeConfig) -> None:
     """Textual refuses to mount anything as soon as it has been told to leave."""
     app = make_app(config)
     has_come = asyncio.Event()
@@ -325,7 +325,7 @@ async def test_a_bracket_or_escape_in_any_text_is_shown_and_not_obeyed(chat: Ope
         assert app.crash is None
 
 
-async def test_of_two_copies_at_once_the_second_counts(chat: OpenChat) -> None:
+async def test_the_second_of_two_simultaneous_copies_wins(chat: OpenChat) -> None:
     async with chat() as (app, pilot):
         app.copy_to_clipboard("one")
         app.copy_to_clipboard("second")

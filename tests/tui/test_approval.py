@@ -41,7 +41,7 @@ pytestmark = pytest.mark.slow
 # What is shown
 
 
-def test_titles_say_in_words_what_forge_wants() -> None:
+def test_titles_name_the_action_of_the_request() -> None:
     assert title_of(command_request()) == "Forge wants to run a command"
     assert title_of(edit_request()) == "Forge wants to edit a file"
     creating = edit_request(tool="write", action="create or replace a file")
@@ -73,7 +73,7 @@ def test_a_tool_without_a_diff_shows_its_arguments() -> None:
     assert texts == ["pytest -q", "url: http://x", "body: a", "b"]
 
 
-async def test_the_question_stands_below_the_conversation_with_everything(config: ForgeConfig) -> None:
+async def test_the_prompt_below_the_conversation_shows_the_whole_request(config: ForgeConfig) -> None:
     app = asking(config, command_request())
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
@@ -92,7 +92,7 @@ async def test_the_question_stands_below_the_conversation_with_everything(config
         assert not app.chat.composer.display
 
 
-async def test_the_calls_clock_stands_still_until_the_answer(config: ForgeConfig) -> None:
+async def test_the_clock_of_the_call_is_stopped_until_the_answer(config: ForgeConfig) -> None:
     gate = Gate()
     call = tool_start("c1", "bash", {"command": "pytest -q"}, timestamp=1000.0)
     script = [LLMStart(iteration=1, model="m"), call, command_request(), gate, *answer("went on")]
@@ -171,7 +171,7 @@ async def test_keys_answer(config: ForgeConfig, keys: list[str], wanted: Answer)
         assert app.chat.composer.display and app.focused is app.chat.composer
 
 
-async def test_a_no_can_say_why(config: ForgeConfig) -> None:
+async def test_a_refusal_can_have_a_reason(config: ForgeConfig) -> None:
     app = asking(config, command_request())
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
@@ -280,7 +280,7 @@ async def test_the_draft_is_kept_while_being_asked(config: ForgeConfig) -> None:
         assert app.chat.composer.text == "my next thought"
 
 
-async def test_a_question_closes_what_lies_over_the_conversation(config: ForgeConfig) -> None:
+async def test_a_prompt_closes_the_overlays_of_the_conversation(config: ForgeConfig) -> None:
     gate = Gate()
     app = make_app(config, [[gate, command_request(), *answer("went on")]])
     async with app.run_test(size=(100, 40)) as pilot:
@@ -298,7 +298,7 @@ async def test_a_question_closes_what_lies_over_the_conversation(config: ForgeCo
 # Several, and interrupts
 
 
-async def test_ctrl_c_interrupts_and_takes_the_question_away(config: ForgeConfig) -> None:
+async def test_ctrl_c_interrupts_and_removes_the_prompt(config: ForgeConfig) -> None:
     app = asking(config, command_request())
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
@@ -334,7 +334,7 @@ async def test_requests_are_asked_one_at_a_time_with_a_count(config: ForgeConfig
         await until(pilot, lambda: app.focused is app.chat.composer)
 
 
-async def test_a_cancelled_wait_is_dismissed_and_stays_cancelled(config: ForgeConfig) -> None:
+async def test_a_cancelled_wait_removes_the_prompt_and_remains_cancelled(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
@@ -348,7 +348,7 @@ async def test_a_cancelled_wait_is_dismissed_and_stays_cancelled(config: ForgeCo
         assert app.chat.composer.text == "free again"
 
 
-async def test_a_wait_cancelled_at_once_leaves_no_question(config: ForgeConfig) -> None:
+async def test_a_wait_that_is_cancelled_immediately_leaves_no_prompt(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)

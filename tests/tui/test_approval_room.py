@@ -154,7 +154,7 @@ def test_only_a_rule_for_this_very_line_is_called_exact(command: str, rule: str,
 # The facts are news
 
 
-def test_a_reason_that_says_no_more_than_the_call_is_not_said() -> None:
+def test_a_reason_that_only_repeats_the_call_is_not_shown() -> None:
     request = command_request(reason="each command asks", is_usual_reason=True, details={})
     assert facts_of(request, WORKSPACE, room=200) == ""
     assert facts_of(replace(request, is_usual_reason=False), WORKSPACE, room=200) == "each command asks"

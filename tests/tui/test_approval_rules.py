@@ -54,7 +54,7 @@ def test_an_answer_has_the_same_key_in_every_prompt() -> None:
         (["down", "down", "right", "left", "backspace", "enter"], "bash(pytest:)"),
     ],
 )
-async def test_a_rule_is_granted_as_it_stands(
+async def test_a_rule_is_granted_unchanged(
     config: ForgeConfig, keys: list[str], wanted: ApprovalReply | str
 ) -> None:
     app = asking(config, request())
@@ -66,7 +66,7 @@ async def test_a_rule_is_granted_as_it_stands(
         assert answered(app, reply)
 
 
-async def test_a_rule_that_cannot_be_read_is_said_and_stays_to_be_mended(config: ForgeConfig) -> None:
+async def test_an_invalid_rule_is_reported_and_can_be_corrected(config: ForgeConfig) -> None:
     app = asking(config, request())
     async with app.run_test(size=(80, 24)) as pilot:
         await ask(pilot)

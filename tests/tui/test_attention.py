@@ -65,7 +65,7 @@ class Terminal:
         (True, {"TMUX": "x"}, 400.0, "complete", 0),
     ],
 )
-def test_only_a_long_turn_that_nobody_watches_calls(
+def test_only_a_long_unseen_turn_notifies(
     focus: bool | None, environ: dict[str, str], duration_s: float, stopped: str, calls: int
 ) -> None:
     terminal = Terminal(**environ)
@@ -75,7 +75,7 @@ def test_only_a_long_turn_that_nobody_watches_calls(
     assert len(terminal.written) == calls
 
 
-def test_the_words_tell_how_it_ended_and_no_more() -> None:
+def test_the_notification_reveals_only_how_the_turn_ended() -> None:
     terminal = Terminal()
     terminal.attention.focus_changed(False)
     terminal.attention.turn_ended(14.2, "complete")

@@ -94,7 +94,7 @@ def queue_of(*typed: str) -> MessageQueue:
     return queue
 
 
-def test_the_queue_gives_its_oldest_line_and_recalls_its_newest_as_typed() -> None:
+def test_the_queue_returns_its_oldest_line_and_recalls_its_newest_as_typed() -> None:
     queue = queue_of("one", "/mode plan", " /usr/bin")
     assert queue.next() == UserText("one")
     assert queue.recall() == " /usr/bin"
@@ -102,7 +102,7 @@ def test_the_queue_gives_its_oldest_line_and_recalls_its_newest_as_typed() -> No
     assert queue.recall() is None
 
 
-def test_a_paused_queue_gives_nothing_and_says_how_to_go_on() -> None:
+def test_a_paused_queue_returns_nothing_and_shows_how_to_resume() -> None:
     queue = queue_of("one")
     queue.pause()
     assert queue.next() is None and not queue.is_next
@@ -112,7 +112,7 @@ def test_a_paused_queue_gives_nothing_and_says_how_to_go_on() -> None:
 
 
 @pytest.mark.parametrize("typed", [(), ("one",)])
-def test_a_held_queue_gives_nothing_and_cannot_be_paused(typed: tuple[str, ...]) -> None:
+def test_a_held_queue_returns_nothing_and_cannot_be_paused(typed: tuple[str, ...]) -> None:
     queue = queue_of(*typed)
     with queue.held():
         assert queue.is_next and queue.next() is None
@@ -120,7 +120,7 @@ def test_a_held_queue_gives_nothing_and_cannot_be_paused(typed: tuple[str, ...])
         assert not queue.is_paused
 
 
-async def test_finding_takes_the_place_of_the_activity_line_and_gives_it_back(config: ForgeConfig) -> None:
+async def test_the_find_bar_replaces_the_activity_line_while_it_is_open(config: ForgeConfig) -> None:
     app = make_app(config, [answer("The parser lives in cli.py.")])
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
@@ -132,7 +132,7 @@ async def test_finding_takes_the_place_of_the_activity_line_and_gives_it_back(co
         assert not find.is_open and app.chat.activity.display
 
 
-async def test_f9_gives_the_mouse_away_over_a_panel_too(config: ForgeConfig) -> None:
+async def test_f9_releases_the_mouse_also_over_an_overlay(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)

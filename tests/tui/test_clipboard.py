@@ -40,7 +40,7 @@ SSH = {"SSH_TTY": "/dev/pts/3", "TERM": "xterm-256color"}
         ({"TERM": "xterm-256color"}, "linux", "terminal", None),
     ],
 )
-def test_the_way_that_reaches_the_person_s_machine_is_taken(
+def test_the_route_reaches_the_clipboard_of_the_users_machine(
     environment: Mapping[str, str], system: str, kind: str, program: str | None
 ) -> None:
     route = find_route(environment, EVERY_TOOL.get, system)
@@ -54,7 +54,7 @@ def test_a_program_of_the_folder_s_own_is_never_run() -> None:
     )
 
 
-def test_every_note_fits_a_line_and_says_what_happened() -> None:
+def test_every_note_fits_a_line_and_reports_the_result() -> None:
     assert copy_note("x", Route("tool")) == ("Copied 1 character", False)
     text, long = "y" * 312, "z" * 900_000
     assert (
@@ -84,7 +84,7 @@ def tool(folder: Path, body: str) -> str:
     return str(path)
 
 
-async def test_a_program_that_fails_or_hangs_gives_way_to_the_terminal(
+async def test_the_terminal_copies_if_the_program_fails_or_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clipboard, "TIMEOUT_S", 0.5)
@@ -108,7 +108,7 @@ async def test_a_program_gets_the_text_and_the_terminal_nothing(tmp_path: Path) 
     assert not await clipboard.copy_primary("middle", Route("terminal"))
 
 
-async def test_a_program_ends_when_something_else_is_to_be_copied(tmp_path: Path) -> None:
+async def test_the_next_copy_ends_the_program_of_the_last_one(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     body = f"import os, time; open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
     copying = asyncio.create_task(clipboard.run((tool(tmp_path, body),), b"text"))
@@ -139,7 +139,7 @@ ANSWERS = [
         ("1 code 2", "plain"),
     ],
 )
-def test_copy_takes_an_answer_or_its_code(argument: str, text: str) -> None:
+def test_copy_copies_an_answer_or_its_code(argument: str, text: str) -> None:
     assert pick(ANSWERS, argument) == text
 
 
@@ -153,7 +153,7 @@ def test_copy_takes_an_answer_or_its_code(argument: str, text: str) -> None:
         ("everything", "does not know 'everything'"),
     ],
 )
-def test_copy_says_what_there_is_instead(argument: str, complaint: str) -> None:
+def test_copy_reports_what_can_be_copied_instead(argument: str, complaint: str) -> None:
     with pytest.raises(CannotCopyError, match=complaint):
         pick(ANSWERS, argument)
     with pytest.raises(CannotCopyError, match="no answer yet"):

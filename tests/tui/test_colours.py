@@ -64,13 +64,13 @@ def rgb(text: str) -> colours.Rgb:
         ({"TERM": "xterm", "FORCE_COLOR": "3", "NO_COLOR": "1"}, Depth.NONE),
     ],
 )
-def test_the_environment_tells_how_many_colours_there_are(environ: dict[str, str], depth: Depth) -> None:
+def test_the_environment_determines_the_number_of_colours(environ: dict[str, str], depth: Depth) -> None:
     assert detect(environ) is depth
 
 
 @pytest.mark.parametrize("depth", FEWER)
 @pytest.mark.parametrize("name", THEMES)
-def test_all_text_stays_readable_on_every_ground(name: str, depth: Depth) -> None:
+def test_all_text_is_readable_on_every_background(name: str, depth: Depth) -> None:
     named = variables(name)
     palette = Palette(depth, named)
     least = colours.READABLE if depth is Depth.EIGHT_BIT else colours.READABLE_IN_16
@@ -88,7 +88,7 @@ def test_all_text_stays_readable_on_every_ground(name: str, depth: Depth) -> Non
 
 @pytest.mark.parametrize("depth", FEWER)
 @pytest.mark.parametrize("name", THEMES)
-def test_what_is_marked_stays_apart(name: str, depth: Depth) -> None:
+def test_marks_remain_distinguishable(name: str, depth: Depth) -> None:
     """Diffs, the selection, muted text: by background, or where there is none to spare by the text."""
     named = variables(name)
     palette = Palette(depth, named)

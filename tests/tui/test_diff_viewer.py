@@ -84,7 +84,7 @@ def path_of(app: ChatApp) -> str:
     return file.path
 
 
-async def test_files_and_hunks_are_gone_through_by_keys(app: ChatApp) -> None:
+async def test_keys_move_through_files_and_hunks(app: ChatApp) -> None:
     async with app.run_test(size=(120, 36)) as pilot:
         await opened(pilot)
         assert "Working tree  a.py" in shown(app)
@@ -113,7 +113,7 @@ def has_list(app: ChatApp) -> bool:
     return " ? new.py" in shown(app)
 
 
-async def test_the_sides_stand_side_by_side_where_120_columns_are_theirs_alone(app: ChatApp) -> None:
+async def test_the_diff_is_side_by_side_if_it_has_120_columns(app: ChatApp) -> None:
     async with app.run_test(size=(160, 36)) as pilot:
         await opened(pilot)
         await until(pilot, lambda: is_split(app) and has_list(app), "both")
@@ -145,7 +145,7 @@ async def test_the_list_makes_room_for_sides_that_are_asked_for(app: ChatApp, wi
         await press(pilot, "b", " ? new.py")
 
 
-async def test_a_patch_stays_where_it_is_read_when_the_screen_grows(app: ChatApp) -> None:
+async def test_a_patch_keeps_its_position_when_the_screen_grows(app: ChatApp) -> None:
     async with app.run_test(size=(100, 12)) as pilot:
         await opened(pilot)
         await press(pilot, "s", "diff --git a/a.py b/a.py")
@@ -286,7 +286,7 @@ async def test_keys_are_listed_and_ctrl_c_copies_what_is_selected(app: ChatApp) 
         await until(pilot, lambda: app.screen is app.chat)
 
 
-async def test_outside_of_a_repository_it_says_so(config: ForgeConfig, tmp_path: Path) -> None:
+async def test_outside_of_a_repository_the_screen_says_so(config: ForgeConfig, tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     plain.mkdir()
     app = make_app(replace(config, working_dir=plain))
@@ -343,7 +343,7 @@ async def test_of_a_long_file_only_what_shows_is_drawn(app: ChatApp, monkeypatch
         assert 0 < sum(drawn) < 3_000
 
 
-async def test_the_last_line_says_what_the_covered_one_would(app: ChatApp) -> None:
+async def test_the_footer_shows_the_notes_of_the_covered_activity_line(app: ChatApp) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
         await opened(pilot)
         await press(pilot, "f9", "mouse: the terminal's · F9 · ] [ hunk")
@@ -370,9 +370,7 @@ async def test_a_fault_of_ours_ends_the_app(config: ForgeConfig, tmp_path: Path)
     assert isinstance(app.crash, RuntimeError)
 
 
-async def test_figures_that_come_leave_the_list_where_somebody_has_scrolled_it(
-    config: ForgeConfig, tmp_path: Path
-) -> None:
+async def test_new_figures_do_not_scroll_the_list(config: ForgeConfig, tmp_path: Path) -> None:
     gate = asyncio.Event()
     names = [f"file{number:02d}.py" for number in range(60)]
 

@@ -115,7 +115,7 @@ async def test_ctrl_c_clears_the_composer(config: ForgeConfig) -> None:
         assert "Ctrl+C again leaves Forge" in shown(app)
 
 
-async def test_what_ctrl_c_cleared_comes_back(config: ForgeConfig) -> None:
+async def test_up_restores_the_text_that_ctrl_c_cleared(config: ForgeConfig) -> None:
     """It may have been meant for a turn that has just ended."""
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
@@ -137,7 +137,7 @@ async def test_ctrl_c_on_nothing_promises_nothing(config: ForgeConfig) -> None:
 
 
 @pytest.mark.parametrize("key", ["x", "down", "escape"])
-async def test_the_next_key_takes_the_word_of_leaving_away(config: ForgeConfig, key: str) -> None:
+async def test_the_next_key_removes_the_note_about_leaving(config: ForgeConfig, key: str) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
@@ -168,7 +168,7 @@ async def test_ctrl_c_twice_within_two_seconds_leaves(config: ForgeConfig) -> No
     assert app.return_code == 0
 
 
-async def test_ctrl_c_twice_with_a_pause_between_stays(config: ForgeConfig) -> None:
+async def test_ctrl_c_twice_with_a_pause_between_does_not_leave(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test() as pilot:
         await pilot.press("ctrl+c")
@@ -262,7 +262,7 @@ async def test_shift_tab_cycles_the_permission_mode(config: ForgeConfig) -> None
         ]
 
 
-async def test_mode_auto_without_a_sandbox_says_once_what_still_asks(config: ForgeConfig) -> None:
+async def test_mode_auto_without_a_sandbox_explains_once_what_still_asks(config: ForgeConfig) -> None:
     app = make_app(config)
     told = "commands that may write still ask"
     async with app.run_test(size=(120, 40)) as pilot:
@@ -277,7 +277,7 @@ async def test_mode_auto_without_a_sandbox_says_once_what_still_asks(config: For
         assert shown(app).count(told) == 1
 
 
-async def test_shift_tab_goes_on_from_a_mode_that_a_command_chose_and_never_to_yolo(
+async def test_shift_tab_continues_from_a_mode_set_by_a_command_and_skips_yolo(
     config: ForgeConfig,
 ) -> None:
     app = make_app(replace(config, permission_mode=PermissionMode.YOLO))
@@ -291,7 +291,7 @@ async def test_shift_tab_goes_on_from_a_mode_that_a_command_chose_and_never_to_y
         assert app.scripted.status.mode is PermissionMode.AUTO
 
 
-async def test_ctrl_b_says_so_when_no_command_runs(config: ForgeConfig) -> None:
+async def test_ctrl_b_reports_that_no_command_runs(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(120, 30)) as pilot:
         await ready(pilot)

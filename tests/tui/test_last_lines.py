@@ -55,7 +55,7 @@ def main_screen(terminal: Terminal) -> str:
 
 
 @pytest.mark.parametrize("way", ["ctrl+d", "ctrl+c twice", "/exit", "SIGTERM"])
-def test_the_end_of_the_conversation_stays_whatever_way_it_ends(tmp_path: Path, way: str) -> None:
+def test_the_end_of_the_conversation_is_printed_however_the_app_exits(tmp_path: Path, way: str) -> None:
     with answered(tmp_path) as terminal:
         match way:
             case "ctrl+d":
@@ -91,7 +91,7 @@ def test_without_colour_the_lines_have_none(tmp_path: Path) -> None:
         assert re.search(r"\x1b\[[0-9;]*(?:3[0-8]|4[0-8]|9[0-7])", main_screen(terminal)) is None
 
 
-def test_the_end_of_the_conversation_stays_after_a_crash_with_the_crash_below(tmp_path: Path) -> None:
+def test_the_end_of_the_conversation_is_printed_before_a_crash_report(tmp_path: Path) -> None:
     with answered(tmp_path, [sys.executable, "-c", BROKEN.format(more="")]) as terminal:
         terminal.send("\x1bOP")
         assert terminal.wait_for_exit() == 70

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LAUNCHED = python("-m", "tests.support.launched_app")
 
 
-def test_the_skeleton_stands_before_anything_heavy_is_imported() -> None:
+def test_the_skeleton_is_painted_before_anything_heavy_is_imported() -> None:
     with Terminal([*LAUNCHED, "wait"], folder=ROOT) as terminal:
         terminal.wait_for("Forge is starting")
         assert "1049" in terminal.emulator.modes

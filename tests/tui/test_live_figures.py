@@ -38,7 +38,7 @@ def said(live: LiveFigures) -> str:
     return SEPARATOR.join(part.text for part in left_parts(live.current())[1:])
 
 
-def test_a_running_answer_adds_estimates_and_its_end_takes_them_back(config: ForgeConfig) -> None:
+def test_a_running_answer_adds_estimates_until_its_end(config: ForgeConfig) -> None:
     live = LiveFigures(config, HOME)
     live.use_status(status(config))
     live.begin_turn()

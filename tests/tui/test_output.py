@@ -152,7 +152,7 @@ def test_rows_that_moved_are_scrolled_by_the_terminal() -> None:
     assert len(second) < len(first) / 5
 
 
-def test_what_stands_beside_a_scrolled_view_stays() -> None:
+def test_a_scroll_keeps_what_is_beside_the_view() -> None:
     model = ScreenModel(30, 6)
     emulator = Emulator(30, 6)
     side = [Strip([Segment(f"side {n}".ljust(10))]) for n in range(6)]
@@ -182,7 +182,7 @@ def test_styles_are_switched_without_needless_resets() -> None:
     assert render(segments, true_colour) == "\x1b[31mab\x1b[0;1mc\x1b[0md"
 
 
-def test_a_terminal_that_takes_other_widths_for_emoji_keeps_the_rest_of_the_row_in_place() -> None:
+def test_a_terminal_with_other_widths_of_emoji_keeps_the_rest_of_the_row_in_place() -> None:
     """pyte's own screen gives every part of a joined emoji cells of its own, as many terminals do."""
     text = "a 👩\u200d👩\u200d👧 b 🇩🇪 c 👍🏽 d".ljust(30)
     strip = Strip([Segment(text), Segment("|end")])

@@ -140,7 +140,7 @@ async def test_a_paste_too_long_for_the_line_goes_to_the_composer(config: ForgeC
         assert [reply.answer for reply in app.scripted.replies] == [Answer.NO]
 
 
-async def test_what_is_typed_right_after_a_paste_comes_after_it(config: ForgeConfig) -> None:
+async def test_keys_right_after_a_paste_follow_it(config: ForgeConfig) -> None:
     app = asking(config, REQUEST)
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
@@ -260,7 +260,7 @@ async def test_a_digit_waits_half_a_second_of_the_clock(config: ForgeConfig) -> 
         assert line(app) == "1 more time" and app.scripted.replies == []
 
 
-async def test_a_digit_gives_no_answer_right_after_the_app_stood_still(config: ForgeConfig) -> None:
+async def test_a_digit_does_not_answer_right_after_the_app_was_blocked(config: ForgeConfig) -> None:
     app = asking(config, REQUEST)
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
@@ -293,7 +293,7 @@ async def test_a_held_digit_key_is_text(config: ForgeConfig) -> None:
         assert app.scripted.replies == []
 
 
-async def test_a_digit_too_early_answers_nothing_and_says_so(config: ForgeConfig) -> None:
+async def test_an_early_digit_does_not_answer_and_shows_a_note(config: ForgeConfig) -> None:
     app = asking(config, REQUEST)
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot, armed=False)
@@ -310,7 +310,7 @@ async def test_a_digit_too_early_answers_nothing_and_says_so(config: ForgeConfig
 
 @pytest.mark.parametrize("pause_s", [0.0, 0.4, 0.8, 2.5])
 @pytest.mark.parametrize("rest", ["1", "1 more thing", "", "2", "x"])
-async def test_a_message_half_typed_when_the_prompt_came_goes_on_in_its_line(
+async def test_a_half_typed_message_continues_in_the_line_of_the_prompt(
     config: ForgeConfig, rest: str, pause_s: float
 ) -> None:
     app, gate = gated(config)
@@ -419,7 +419,7 @@ async def test_arrows_and_enter_answer_over_a_half_typed_message(config: ForgeCo
 # Keys that are held, and what comes after
 
 
-async def test_a_held_enter_answers_no_prompt_that_comes_under_it(config: ForgeConfig) -> None:
+async def test_a_held_enter_does_not_answer_a_prompt_that_opens_meanwhile(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
@@ -442,7 +442,7 @@ async def test_a_held_enter_answers_no_prompt_that_comes_under_it(config: ForgeC
 
 
 @pytest.mark.parametrize("keys", [["1"], ["1", "enter"], ["n", "o"]])
-async def test_typing_goes_on_into_the_next_prompt_without_an_answer(
+async def test_typing_continues_in_the_next_prompt_without_an_answer(
     config: ForgeConfig, keys: list[str]
 ) -> None:
     app = make_app(config)

@@ -173,7 +173,7 @@ async def test_permissions_and_questions_wait_in_one_queue(config: ForgeConfig) 
         await until(pilot, lambda: app.focused is app.chat.composer)
 
 
-async def test_ctrl_c_interrupts_and_takes_the_questions_away(config: ForgeConfig) -> None:
+async def test_ctrl_c_interrupts_and_removes_the_questions(config: ForgeConfig) -> None:
     app = asking(config, BOTH)
     async with app.run_test(size=(80, 24)) as pilot:
         await ask_questions(pilot)
@@ -243,7 +243,7 @@ async def test_no_answer_is_taken_where_the_options_do_not_show(config: ForgeCon
         await until(pilot, lambda: app.scripted.answers == [QuestionReply((("SQLite",),))])
 
 
-def test_own_words_replace_an_option_and_an_option_own_words() -> None:
+def test_free_text_replaces_an_option_and_an_option_free_text() -> None:
     sheet = AnswerSheet(ONE)
     sheet.write(0, "mine")
     sheet.mark(0, 1)

@@ -77,7 +77,7 @@ async def test_the_palette_finds_by_any_part_and_runs(config: ForgeConfig) -> No
         await until(pilot, lambda: "No tokens used yet" in shown(app))
 
 
-async def test_the_palette_says_when_it_finds_nothing(config: ForgeConfig) -> None:
+async def test_the_palette_reports_that_nothing_was_found(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await open_palette(app, pilot)
@@ -99,7 +99,7 @@ async def test_the_palette_runs_the_row_that_is_clicked(config: ForgeConfig) -> 
         assert "No tokens used yet" in shown(app)
 
 
-async def test_the_theme_picker_shows_each_theme_at_once_and_keeps_the_chosen(config: ForgeConfig) -> None:
+async def test_the_theme_picker_applies_each_theme_and_keeps_the_selected(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)

@@ -224,7 +224,7 @@ async def test_a_command_sent_before_the_session_is_ready_runs_when_it_is(config
         assert "No tokens used yet" in shown(app)
 
 
-async def test_exit_works_at_once_also_by_its_alias(config: ForgeConfig) -> None:
+async def test_exit_works_immediately_also_by_its_alias(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test() as pilot:
         await say(pilot, "/quit")

@@ -50,7 +50,7 @@ def test_a_normal_exit_leaves_nothing_on() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
-def test_a_signal_restores_the_terminal_and_tells_its_number(number: signal.Signals) -> None:
+def test_a_signal_restores_the_terminal_and_sets_the_exit_code(number: signal.Signals) -> None:
     terminal, before = started()
     with terminal:
         terminal.signal(number)
@@ -69,7 +69,7 @@ def test_a_signal_in_the_launcher_s_frame_restores_it_too(number: signal.Signals
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
-def test_a_signal_that_another_thread_takes_ends_the_program_too(number: signal.Signals) -> None:
+def test_a_signal_received_by_another_thread_ends_the_program_too(number: signal.Signals) -> None:
     """Python only notes it then, for a main thread that sleeps."""
     with AskedTerminal([*LAUNCHED, "deaf"], folder=ROOT) as terminal:
         before = terminal.settings
@@ -172,7 +172,7 @@ def test_stops_and_starts_in_any_number_leave_it_running() -> None:
         assert_restored(terminal, before)
 
 
-def test_a_terminal_that_takes_nothing_holds_up_no_end() -> None:
+def test_a_terminal_that_accepts_nothing_does_not_delay_the_exit() -> None:
     terminal, before = started()
     with terminal:
         for _ in range(40):
@@ -184,7 +184,7 @@ def test_a_terminal_that_takes_nothing_holds_up_no_end() -> None:
         assert terminal.settings == before
 
 
-def test_a_crash_behind_the_launcher_s_frame_is_told_on_the_main_screen() -> None:
+def test_a_crash_behind_the_first_frame_is_reported_on_the_main_screen() -> None:
     with Terminal([*LAUNCHED, "crash"], folder=ROOT) as terminal:
         before = terminal.settings
         assert terminal.wait_for_exit() == 70
@@ -228,7 +228,7 @@ def test_a_closed_window_holds_up_no_tidy_end() -> None:
         assert terminal.wait_for_exit() == 128 + signal.SIGHUP
 
 
-def test_a_program_stopped_without_a_word_goes_on_with_one_screen_and_one_reader() -> None:
+def test_a_program_stopped_by_sigstop_continues_with_one_screen_and_one_reader() -> None:
     terminal, before = started()
     with terminal:
         terminal.send("half a word")
@@ -251,7 +251,7 @@ def test_a_program_stopped_without_a_word_goes_on_with_one_screen_and_one_reader
         assert_restored(terminal, before)
 
 
-def test_suspending_gives_the_terminal_back_and_continuing_shows_the_same_screen() -> None:
+def test_suspending_restores_the_terminal_and_continuing_shows_the_same_screen() -> None:
     terminal, before = started()
     with terminal:
         terminal.send("half a word")

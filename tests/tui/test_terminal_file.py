@@ -29,7 +29,7 @@ def test_a_terminal_that_another_program_made_non_blocking_gets_all_of_it() -> N
     os.close(main)
 
 
-def test_a_terminal_that_is_gone_takes_everything() -> None:
+def test_writes_to_a_closed_terminal_are_discarded() -> None:
     main, side = os.openpty()
     file = TerminalFile(side, "utf-8")
     os.close(main)
@@ -77,7 +77,7 @@ def test_what_an_encoding_has_not_is_replaced(encoding: str, expected: bytes) ->
     os.close(writer)
 
 
-def test_what_a_terminal_takes_at_once_is_written_without_the_thread_and_the_rest_is_left_over() -> None:
+def test_write_now_writes_what_the_terminal_accepts_and_returns_the_rest() -> None:
     main, side = os.openpty()
     tty.setraw(side)
     file = TerminalFile(side, "utf-8")
@@ -99,7 +99,7 @@ def test_what_a_terminal_takes_at_once_is_written_without_the_thread_and_the_res
     os.close(main)
 
 
-def test_a_terminal_that_is_gone_takes_at_once_too() -> None:
+def test_write_now_to_a_closed_terminal_is_discarded() -> None:
     main, side = os.openpty()
     file = TerminalFile(side, "utf-8")
     assert file.write_now("one") == b""

@@ -160,7 +160,7 @@ def test_an_empty_paste_is_nothing() -> None:
     assert read([f"{START}{END}x".encode()]) == typed("x")
 
 
-def test_a_paste_without_an_end_comes_after_a_silence_and_keys_are_keys_again() -> None:
+def test_a_paste_without_an_end_is_delivered_after_a_silence_and_keys_work_again() -> None:
     terminal, clock = reader()
     assert terminal.feed(f"{START}half \x1b[20".encode()) == []
     clock.now += PASTE_SILENCE_S / 2
@@ -183,7 +183,9 @@ def test_the_rest_of_a_paste_that_stalled_is_pasted_too(rest: str) -> None:
     assert told(terminal.feed(rest.encode()) + settle(terminal, clock)) == [("paste", shown)]
 
 
-def test_a_paste_over_the_limit_comes_in_parts_and_never_as_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_paste_over_the_limit_is_delivered_in_parts_and_never_as_keys(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(terminal_input, "PASTE_LIMIT", 100)
     pieces = [START.encode(), *[b"x" * 40] * 5, END.encode(), b"y"]
     assert read(pieces) == [("paste", "x" * 120), ("paste", "x" * 80), *typed("y")]
@@ -297,7 +299,7 @@ def test_the_mouse_keeps_its_place_between_two_reports() -> None:
     assert [(m.delta_x, m.delta_y) for m in messages if isinstance(m, events.MouseMove)] == [(9, 4), (2, 1)]
 
 
-def test_a_screen_that_says_it_has_no_pixels_ends_nothing() -> None:
+def test_a_screen_that_reports_no_pixels_breaks_nothing() -> None:
     assert read([b"\x1b[48;24;80;0;0t\x1b[<0;1;1Mx"])[-1:] == typed("x")
 
 

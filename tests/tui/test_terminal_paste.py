@@ -71,7 +71,7 @@ def test_a_paste_at_a_question_answers_nothing(tmp_path: Path, pasted: str) -> N
         assert (tmp_path / "made").exists()
 
 
-def test_a_paste_that_is_never_closed_is_shown_and_typing_goes_on(tmp_path: Path) -> None:
+def test_a_paste_without_an_end_is_shown_and_typing_continues(tmp_path: Path) -> None:
     with SseServer(answer("Read.")) as server, connected(tmp_path, server) as terminal:
         terminal.wait_for("sandbox: ")  # so the terminal's answers to the start are not part of the paste
         terminal.send(f"{START}half\ra paste")

@@ -61,7 +61,7 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-def test_the_contrast_is_computed_as_the_standard_says() -> None:
+def test_the_contrast_is_computed_as_in_the_standard() -> None:
     assert contrast("#ffffff", "#000000") == pytest.approx(21)
     assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
 
@@ -100,7 +100,7 @@ def test_the_built_in_folder_holds_the_two_themes() -> None:
     assert {path.stem for path in builtin_folder().glob("*.toml")} >= {"forge-dark", "forge-light"}
 
 
-def test_an_own_theme_takes_left_out_variables_from_its_ground(tmp_path: Path) -> None:
+def test_a_user_theme_inherits_missing_variables_by_its_brightness(tmp_path: Path) -> None:
     write(tmp_path, MINE)
     themes = load_themes(tmp_path)
     assert themes.problems == ()
@@ -152,7 +152,7 @@ def test_a_missing_folder_is_no_problem(tmp_path: Path) -> None:
     assert load_themes(tmp_path / "none").problems == ()
 
 
-async def test_a_broken_theme_is_a_notice_and_the_app_goes_on(config: ForgeConfig) -> None:
+async def test_an_invalid_theme_is_a_notice_and_the_app_continues(config: ForgeConfig) -> None:
     write(config.config_dir / "themes", MINE.replace('"#88aaff"', '"blurple"'))
     app = make_app(config)
     async with app.run_test(size=(160, 30)) as pilot:
@@ -201,7 +201,7 @@ def test_the_first_frames_colours_are_those_of_the_theme_it_becomes(tmp_path: Pa
     assert frame_colors("gone", tmp_path) == frame_colors("forge-dark", tmp_path)
 
 
-def test_a_first_frame_takes_from_the_built_in_theme_what_the_persons_leaves_out(tmp_path: Path) -> None:
+def test_a_first_frame_inherits_missing_colours_of_a_user_theme(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text('name = "mine"\ndark = false\n[colors]\nbackground = "#ffeeff"\n')
     colors = frame_colors("mine", tmp_path)
     assert colors["background"] == "#ffeeff"

@@ -22,7 +22,7 @@ def folder_with_instructions(tmp_path: Path) -> ForgeConfig:
     return replace(make_config(tmp_path), working_dir=work)
 
 
-async def test_what_the_folder_brings_is_said_while_the_first_turn_goes_on(tmp_path: Path) -> None:
+async def test_the_trust_notice_is_shown_while_the_first_turn_runs(tmp_path: Path) -> None:
     app = make_app(folder_with_instructions(tmp_path), [answer("Hello.")])
     async with app.run_test(size=(120, 36)) as pilot:
         await ready(pilot)

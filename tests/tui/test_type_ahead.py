@@ -94,7 +94,7 @@ def test_ninety_keys_typed_from_the_first_moment_are_kept_in_order(tmp_path: Pat
         terminal.wait_for(lambda terminal: text_of_screen(terminal) == compact(keys))
 
 
-def test_a_key_shows_before_textual_is_there_and_never_goes_away(tmp_path: Path) -> None:
+def test_a_key_shows_before_textual_is_imported_and_is_kept(tmp_path: Path) -> None:
     size, keys = (80, 24), "typed early and shown at once"
     with starting(tmp_path, size) as (terminal, go_on):
         terminal.wait_for("Ask about this folder")
@@ -121,7 +121,7 @@ def test_a_key_shows_before_textual_is_there_and_never_goes_away(tmp_path: Path)
     assert not re.search(rb"\x1b\[[0-3]?J", after), "the screen was cleared"
 
 
-def test_enter_typed_early_sends_what_stands_there_and_later_keys_begin_anew(tmp_path: Path) -> None:
+def test_an_early_enter_sends_the_line_and_later_keys_start_a_new_one(tmp_path: Path) -> None:
     with starting(tmp_path) as (terminal, go_on):
         terminal.wait_for("Ask about this folder")
         terminal.send("hello\rnext")
@@ -155,7 +155,7 @@ def test_corrections_show_and_are_kept(tmp_path: Path) -> None:
         assert written(terminal) == "done!"
 
 
-def test_keys_that_move_and_a_paste_do_their_work_once_the_app_is_there(tmp_path: Path) -> None:
+def test_cursor_keys_and_a_paste_are_handled_once_the_app_runs(tmp_path: Path) -> None:
     with starting(tmp_path) as (terminal, go_on):
         terminal.wait_for("Ask about this folder")
         terminal.send("world\x1b[Hhello \x1b[F, \x1b[200~pasted\rline\x1b[201~")
@@ -165,7 +165,7 @@ def test_keys_that_move_and_a_paste_do_their_work_once_the_app_is_there(tmp_path
         assert text_of_screen(terminal) == "helloworld,pastedline"
 
 
-def test_a_big_paste_that_comes_early_is_kept_whole(tmp_path: Path) -> None:
+def test_a_big_early_paste_is_kept_whole(tmp_path: Path) -> None:
     with starting(tmp_path) as (terminal, go_on):
         terminal.wait_for("Ask about this folder")
         for number in range(64):
@@ -204,7 +204,7 @@ def test_a_terminal_too_small_for_a_frame_keeps_the_keys(tmp_path: Path, size: t
         terminal.wait_for("kept")
 
 
-def test_ctrl_c_twice_leaves_at_once(tmp_path: Path) -> None:
+def test_ctrl_c_twice_leaves_immediately(tmp_path: Path) -> None:
     with starting(tmp_path) as (terminal, _):
         before = terminal.settings
         terminal.wait_for("Ask about this folder")
@@ -227,7 +227,7 @@ def test_ctrl_c_once_clears_the_line_and_ctrl_d_then_leaves(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_meanwhile_gives_the_terminal_back(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_during_start_up_restores_the_terminal(tmp_path: Path, number: signal.Signals) -> None:
     with starting(tmp_path) as (terminal, _):
         before = terminal.settings
         terminal.wait_for("Ask about this folder")

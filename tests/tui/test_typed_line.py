@@ -69,7 +69,7 @@ def test_a_key_that_does_something_else_closes_the_line_and_is_kept(key: str) ->
         assert (line.text, line.rest, line.is_open) == ("before", f"{key}after\x7f".encode(), False)
 
 
-def test_bytes_that_are_no_text_are_kept_as_they_came() -> None:
+def test_bytes_that_are_not_text_are_kept_unchanged() -> None:
     for broken in (b"\xff", b"\x80", b"\xc3(", b"\xe6\xbcx", b"\xf0\x9f\x8e "):
         line = typed(b"ok" + broken + b"go")
         assert line.text.encode() + line.rest == b"ok" + broken + b"go"
