@@ -7,9 +7,8 @@ once when a stream is left. It knows neither LangChain nor the screen.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
-from contextlib import aclosing, closing
+from contextlib import aclosing
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -32,6 +31,7 @@ from forge_core.llm.endpoints import OPENROUTER_URL, Provider, bypasses_proxy, c
 from forge_core.llm.http.connection import ClientPool
 from forge_core.llm.http.error_mapping import ErrorMapper
 from forge_core.llm.http.exchange import Deadlines, HttpExchange
+from forge_core.llm.http.loop_thread import LOOP_THREAD
 from forge_core.llm.http.payload import build_body, encode_body
 from forge_core.llm.http.retry import RetryCount, RetryNotice, current_count
 from forge_core.llm.http.streaming import is_token
@@ -71,7 +71,6 @@ class OpenRouterClient:
         idle_timeout_s: float = 60.0,
         connect_timeout_s: float = 10.0,
         transport: httpx.AsyncBaseTransport | None = None,
-        sync_transport: httpx.BaseTransport | None = None,
         on_retry: Callable[[RetryNotice], None] | None = None,
         on_abandoned: Callable[[str], None] | None = None,
         attribution: bool = True,
@@ -86,7 +85,7 @@ class OpenRouterClient:
         for later."""
         self._api_key = _checked_key(api_key)
         self.key_variable = key_variable
-        self._needs_key = self.provider.needs_key and transport is None and sync_transport is None
+        self._needs_key = self.provider.needs_key and transport is None
         self._timeout_s = COMPLETE_TIMEOUT_S if timeout is None else timeout
         self._deadlines = Deadlines(
             connect_s=connect_timeout_s,
@@ -106,7 +105,6 @@ class OpenRouterClient:
             trust_env=not is_direct,
             needs_tls=self.base_url.startswith("https:") or not is_direct,
             transport=transport,
-            sync_transport=sync_transport,
         )
 
     def __repr__(self) -> str:
@@ -124,7 +122,8 @@ class OpenRouterClient:
         return await self._repeated(attempt)
 
     async def stream(self, request: CompletionRequest) -> AsyncGenerator[StreamChunk, None]:
-        """The answer's chunks as they come, keep-alive comments included; closing the generator hangs up.
+        """Yield the answer's chunks as they come, keep-alive comments included; closing the generator hangs
+        up.
 
         Raises a ProviderError, also in mid-answer; its `partial_text` then holds the text so far. Nothing is
         sent again once a token has been given out: a reader can't be made to forget it, so the retry is up to
@@ -153,35 +152,12 @@ class OpenRouterClient:
             await asyncio.sleep(wait_s)
 
     def complete_sync(self, request: CompletionRequest) -> CompletionResponse:
-        """`complete` without an event loop; also works in a thread where one is running."""
-        body = self._encode(request, stream=False)
-        retries = current_count()
-        while True:
-            try:
-                return self._read_answer(*self._exchange().fetch_sync("POST", "chat/completions", body))
-            except ProviderError as error:
-                wait_s = self._wait_before_retry(error, retries)
-                if wait_s is None:
-                    raise
-            time.sleep(wait_s)
+        """Do the same as `complete` for a caller without an event loop; also where one is running."""
+        return LOOP_THREAD.run(self.complete(request))
 
     def stream_sync(self, request: CompletionRequest) -> Generator[StreamChunk, None, None]:
-        """`stream` without an event loop."""
-        body = self._encode(request, stream=True)
-        retries = current_count()
-        while True:
-            has_token = False
-            try:
-                with closing(self._exchange().stream_sync(body)) as chunks:
-                    for chunk in chunks:
-                        has_token = has_token or is_token(chunk)
-                        yield chunk
-                return
-            except ProviderError as error:
-                wait_s = None if has_token else self._wait_before_retry(error, retries)
-                if wait_s is None:
-                    raise
-            time.sleep(wait_s)
+        """Do the same as `stream` for a caller without an event loop."""
+        return LOOP_THREAD.iterate(self.stream(request))
 
     async def model_entries(self) -> list[Any]:
         """Return the entries of `GET /models` as they came, for the cache on disk."""
@@ -251,11 +227,11 @@ class OpenRouterClient:
             await asyncio.sleep(wait_s)
 
     async def aclose(self) -> None:
-        """Closes this event loop's connections and the synchronous ones."""
+        """Close the connections of this event loop and those of the synchronous calls."""
         await self._connections.aclose()
 
     def close(self) -> None:
-        """Closes the synchronous connections."""
+        """Close the connections of the synchronous calls."""
         self._connections.close()
 
     async def __aenter__(self) -> Self:

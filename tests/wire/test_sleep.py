@@ -13,6 +13,7 @@ from forge_core.errors import ConnectionFailedError
 from forge_core.llm.client import OpenRouterClient
 from forge_core.llm.http import connection, watchdog
 from forge_core.llm.http.connection import ClientPool, enable_keepalive, time_asleep_s
+from forge_core.llm.http.loop_thread import LOOP_THREAD
 from forge_core.llm.models import CompletionRequest, Message
 from tests.support.sse_server import (
     MODEL,
@@ -41,10 +42,14 @@ async def test_connections_that_were_open_while_the_machine_slept_are_not_used_a
 ) -> None:
     slept_s = [0.0]
     pool = ClientPool(trust_env=False, needs_tls=False, asleep_s=lambda: slept_s[0])
+
+    async def get() -> None:
+        await (await pool.async_client()).get(f"{server.base_url}/models")
+
     for asleep in (0.0, 0.0, 0.5, 600.0, 600.0):
         slept_s[0] = asleep
-        await (await pool.async_client()).get(f"{server.base_url}/models")
-        pool.sync_client().get(f"{server.base_url}/models")
+        await get()
+        LOOP_THREAD.run(get())
     await pool.aclose()
     asynchronous, synchronous = server.requests[::2], server.requests[1::2]
     for seen in (asynchronous, synchronous):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httpx
@@ -147,15 +147,15 @@ def test_a_stream_of_keep_alive_bytes_alone_does_not_last_for_ever() -> None:
     assert error.partial_text == "so far"
 
 
-class Endless(httpx.SyncByteStream):
-    def __iter__(self) -> Iterator[bytes]:
+class Endless(httpx.AsyncByteStream):
+    async def __aiter__(self) -> AsyncIterator[bytes]:
         while True:
             yield b" " * 1_048_576
 
 
 def test_a_whole_answer_without_an_end_is_given_up_at_a_limit() -> None:
     transport = httpx.MockTransport(lambda request: httpx.Response(200, stream=Endless()))
-    client = OpenRouterClient(KEY, sync_transport=transport, max_retries=0)
+    client = OpenRouterClient(KEY, transport=transport, max_retries=0)
     with pytest.raises(MalformedResponseError, match=f"more than {exchange.MAX_BODY_BYTES:,} bytes"):
         client.complete_sync(REQUEST)
     client.close()

@@ -14,9 +14,11 @@ import threading
 import time
 import weakref
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import httpx
+
+from forge_core.llm.http.loop_thread import LOOP_THREAD
 
 _LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=60.0)
 """Idle connections live longer than httpx's 5 s: a tool that runs for half a minute should not cost a
@@ -78,22 +80,6 @@ class _Held:
     """`time_asleep_s` when it was made."""
 
 
-@dataclass(slots=True)
-class _Open:
-    """The clients that are open. Knows nothing of its owner, whose end it outlives to close them."""
-
-    sync: httpx.Client | None = None
-    sync_asleep_s: float = 0.0
-    by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Held] = field(
-        default_factory=weakref.WeakKeyDictionary
-    )
-
-    def close_sync(self) -> None:
-        if self.sync is not None:
-            self.sync.close()
-            self.sync = None
-
-
 class ClientPool:
     """Makes the clients when they are first needed and closes them.
 
@@ -112,26 +98,26 @@ class ClientPool:
         trust_env: bool,
         needs_tls: bool,
         transport: httpx.AsyncBaseTransport | None = None,
-        sync_transport: httpx.BaseTransport | None = None,
         asleep_s: Callable[[], float] = time_asleep_s,
     ) -> None:
         self._asleep_s = asleep_s
         self._trust_env = trust_env
         self._needs_tls = needs_tls
         self._transport = transport
-        self._sync_transport = sync_transport
-        self._open = _Open()
+        self._by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Held] = (
+            weakref.WeakKeyDictionary()
+        )
         self._lock = threading.Lock()
-        # Not __del__: collected in a cycle, the sockets could be finalised first. This callback comes before
-        # them all, and lets go of the asynchronous clients only then: their generators close them.
-        weakref.finalize(self, _Open.close_sync, self._open)
+        # Collected in a cycle, the sockets could be finalised before the generators. This reference keeps the
+        # clients out of the cycle: they are released after it, and their generators close them.
+        weakref.finalize(self, self._by_loop.clear)
 
     async def async_client(self) -> httpx.AsyncClient:
         loop = asyncio.get_running_loop()
-        held = self._open.by_loop.get(loop)
+        held = self._by_loop.get(loop)
         asleep_s = self._asleep_s()
         if held is not None and asleep_s - held.made_asleep_s > ASLEEP_S:
-            self._open.by_loop.pop(loop, None)
+            self._by_loop.pop(loop, None)
             await held.holder.aclose()
         elif held is not None and not held.client.is_closed:
             return held.client
@@ -145,40 +131,29 @@ class ClientPool:
         holder = _hold(client)
         with self._lock:
             self._forget_closed_loops()
-            self._open.by_loop[loop] = _Held(client, holder, asleep_s)
+            self._by_loop[loop] = _Held(client, holder, asleep_s)
         return await anext(holder)
 
-    def sync_client(self) -> httpx.Client:
-        with self._lock:
-            asleep_s = self._asleep_s()
-            if self._open.sync is not None and asleep_s - self._open.sync_asleep_s > ASLEEP_S:
-                self._open.close_sync()
-            if self._open.sync is None or self._open.sync.is_closed:
-                self._open.sync_asleep_s = asleep_s
-                self._open.sync = httpx.Client(
-                    transport=self._sync_transport,
-                    trust_env=self._trust_env,
-                    verify=_ssl_context() if self._needs_tls and self._sync_transport is None else False,
-                    limits=_LIMITS,
-                    follow_redirects=False,
-                )
-            return self._open.sync
-
     async def aclose(self) -> None:
-        """Closes this loop's client and the synchronous one; either is made anew when it is used again."""
-        held = self._open.by_loop.pop(asyncio.get_running_loop(), None)
+        """Close the client of this loop and that of the synchronous calls; either is made again on demand."""
+        held = self._by_loop.pop(asyncio.get_running_loop(), None)
         if held is not None:
             await held.holder.aclose()
         self.close()
 
     def close(self) -> None:
-        """Closes the synchronous client."""
-        with self._lock:
-            self._open.close_sync()
+        """Close the client of the synchronous calls."""
+        held = None if LOOP_THREAD.loop is None else self._by_loop.pop(LOOP_THREAD.loop, None)
+        if held is not None:
+            LOOP_THREAD.run(_close(held))
 
     def _forget_closed_loops(self) -> None:
-        for loop in [loop for loop in self._open.by_loop if loop.is_closed()]:
-            self._open.by_loop.pop(loop, None)
+        for loop in [loop for loop in self._by_loop if loop.is_closed()]:
+            self._by_loop.pop(loop, None)
+
+
+async def _close(held: _Held) -> None:
+    await held.holder.aclose()
 
 
 async def _hold(client: httpx.AsyncClient) -> AsyncGenerator[httpx.AsyncClient, None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -77,26 +77,8 @@ class HttpExchange:
         except (httpx.HTTPError, OSError) as error:
             raise self.errors.from_network(error) from error
 
-    def fetch_sync(
-        self, method: str, path: str, body: bytes | None = None
-    ) -> tuple[Mapping[str, str], bytes]:
-        """`fetch`, blocking; the limit is looked at after each read."""
-        client = self.connections.sync_client()
-        request = self._request(client, method, path, body, self.total_s)
-        try:
-            response = client.send(request, stream=True)
-            try:
-                self._refuse_failure_sync(response)
-                return response.headers, self._read_all_sync(response, self.max_body_bytes)
-            finally:
-                response.close()
-        except httpx.ReadTimeout:
-            raise self.errors.timed_out("no whole answer", self.total_s, "total_timeout") from None
-        except (httpx.HTTPError, OSError) as error:
-            raise self.errors.from_network(error) from error
-
     async def stream(self, body: bytes) -> AsyncGenerator[StreamChunk, None]:
-        """The chunks of one streamed answer; hangs up when it is closed early."""
+        """Yield the chunks of one streamed answer; hang up when closed early."""
         client = await self.connections.async_client()
         request = self._request(client, "POST", "chat/completions", body, None, _SSE_HEADERS)
         clock = _TokenClock(self.deadlines)
@@ -163,56 +145,9 @@ class HttpExchange:
         except (TimeoutError, httpx.HTTPError, OSError):
             return
 
-    def stream_sync(self, body: bytes) -> Generator[StreamChunk, None, None]:
-        """`stream`, blocking. A silent socket is given up after the longer of the two limits: a blocking read
-        knows one for the whole body."""
-        client = self.connections.sync_client()
-        read_s = self.deadlines.first_token_s
-        request = self._request(client, "POST", "chat/completions", body, read_s, _SSE_HEADERS)
-        clock = _TokenClock(self.deadlines)
-        response: httpx.Response | None = None
-        reader: ChunkReader | None = None
-        try:
-            response = client.send(request, stream=True)
-            self._refuse_failure_sync(response)
-            request.extensions["timeout"]["read"] = max(self.deadlines.first_token_s, self.deadlines.idle_s)
-            enable_keepalive(response)
-            reader = ChunkReader(self.errors, response.headers.get("x-generation-id"))
-            yield from self._chunks_sync(response, reader, clock)
-        except httpx.ReadTimeout:
-            if reader is None:
-                raise self._no_first_token() from None
-            if not reader.is_finished:
-                raise reader.fail(self._silence(reader, clock)) from None
-        except (httpx.HTTPError, OSError) as error:
-            if reader is None or not reader.is_finished:
-                raise _completed(self.errors.from_network(error, _during(reader)), reader) from error
-        finally:
-            if response is not None:
-                response.close()
-
-    def _chunks_sync(
-        self, response: httpx.Response, reader: ChunkReader, clock: _TokenClock
-    ) -> Generator[StreamChunk, None, None]:
-        deadline = time.monotonic() + clock.left_s()
-        for data in response.iter_bytes() if _needs_decoding(response) else response.iter_raw():
-            new = reader.feed(data)
-            is_late = time.monotonic() > deadline and not any(map(is_token, new))
-            if new:
-                yield from new
-                clock.saw(new)
-                deadline = time.monotonic() + clock.left_s()
-            if reader.failure is not None:
-                break
-            if is_late and not reader.is_finished:
-                raise reader.fail(self._silence(reader, clock))
-        yield from reader.end()
-        if reader.failure is not None:
-            raise reader.failure
-
     def _request(
         self,
-        client: httpx.AsyncClient | httpx.Client,
+        client: httpx.AsyncClient,
         method: str,
         path: str,
         body: bytes | None,
@@ -237,37 +172,15 @@ class HttpExchange:
                 body = b""  # the status says enough
             raise self.errors.from_response(response.status_code, response.headers, body, _json_or_none(body))
 
-    def _refuse_failure_sync(self, response: httpx.Response) -> None:
-        if not response.is_success:
-            try:
-                body = self._read_all_sync(response, MAX_ERROR_BYTES, cut=True)
-            except httpx.HTTPError:
-                body = b""
-            raise self.errors.from_response(response.status_code, response.headers, body, _json_or_none(body))
-
     async def _read_all(self, response: httpx.Response, limit: int, *, cut: bool = False) -> bytes:
         parts = bytearray()
         async for part in response.aiter_bytes():
             parts += part
             if len(parts) > limit:
-                return self._too_much(parts, limit, cut)
-        return bytes(parts)
-
-    def _read_all_sync(self, response: httpx.Response, limit: int, *, cut: bool = False) -> bytes:
-        parts = bytearray()
-        deadline = time.monotonic() + self.total_s
-        for part in response.iter_bytes():
-            parts += part
-            if time.monotonic() > deadline:
-                raise self.errors.timed_out("no whole answer", self.total_s, "total_timeout")
-            if len(parts) > limit:
-                return self._too_much(parts, limit, cut)
-        return bytes(parts)
-
-    def _too_much(self, parts: bytearray, limit: int, cut: bool) -> bytes:
-        if cut:
-            return bytes(parts[:limit])
-        raise self.errors.malformed(f"an answer of more than {limit:,} bytes")
+                if cut:
+                    break
+                raise self.errors.malformed(f"an answer of more than {limit:,} bytes")
+        return bytes(parts[:limit])
 
     def _silence(self, reader: ChunkReader, clock: _TokenClock) -> ProviderError:
         if not reader.has_token:

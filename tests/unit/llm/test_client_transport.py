@@ -73,9 +73,9 @@ async def test_an_injected_transport_needs_no_key() -> None:
     assert "authorization" not in (await sent()).headers
 
 
-def test_the_synchronous_paths_have_a_transport_of_their_own() -> None:
+def test_synchronous_calls_use_the_transport_too() -> None:
     recording = Recording()
-    client = OpenRouterClient(KEY, sync_transport=httpx.MockTransport(recording))
+    client = OpenRouterClient(KEY, transport=httpx.MockTransport(recording))
     assert client.complete_sync(REQUEST).message.text == "ok"
     assert [found.text for found in client.stream_sync(REQUEST)] == ["ok"]
     client.close()
