@@ -55,7 +55,7 @@ class Covers(StrEnum):
     BELOW = "below"
     """The path and everything below it; "" is the workspace."""
     GLOB = "glob"
-    """Every path that matches; `*` matches within one name."""
+    """Every path that matches; `*` matches within one name. A removal includes what is below."""
 
 
 class Proof(IntEnum):
@@ -101,7 +101,10 @@ class Claim:
             case Covers.BELOW:
                 return not self.path or path == self.path or path.startswith(self.path + "/")
             case Covers.GLOB:
-                return _matches(path, self.path) and (not self.words or _stem(path) in self.words)
+                # A removal of a folder removes everything below it: the pattern names the first folders of a
+                # path.
+                is_tree = self.effect is FileEffect.REMOVE
+                return _matches(path, self.path, is_tree) and (not self.words or _stem(path) in self.words)
 
     def makes_folder(self, folder: str) -> bool:
         """Return whether `folder` is a parent of the claimed path, which the command has to create."""
@@ -141,9 +144,10 @@ UNKNOWN = ExpectedEffects()
 """The effects of an unknown command: only generated files are attributed to it."""
 
 
-def _matches(path: str, pattern: str) -> bool:
+def _matches(path: str, pattern: str, is_tree: bool) -> bool:
     names, wanted = path.split("/"), pattern.split("/")
-    return len(names) == len(wanted) and all(map(fnmatchcase, names, wanted))
+    has_depth = len(names) >= len(wanted) if is_tree else len(names) == len(wanted)
+    return has_depth and all(map(fnmatchcase, names, wanted))
 
 
 def _stem(path: str) -> str:

@@ -52,7 +52,7 @@ commands = st.one_of(
     st.builds(lambda n, w: f"printf %s {quoted(w)} >> {quoted(n)}", names, words),
     st.builds(lambda n, m: f"mv -- {quoted(n)} {quoted(m)}", names, names),
     st.builds(lambda n: f"rm -rf -- {quoted(n)}", names),
-    st.builds(lambda n: f"rm -rf -- $(dirname -- {quoted(n)})/*", names),
+    st.builds(lambda n: f"rm -rf -- {quoted(n.rpartition('/')[0] or '.')}/*", names),
     st.builds(lambda n, mode: f"chmod {mode} -- {quoted(n)}", names, st.sampled_from(["600", "755", "444"])),
     st.builds(lambda n, m: f"ln -sfn -- {quoted(n)} {quoted(m)}", names, names),
     st.builds(lambda n, m: f"ln -f -- {quoted(n)} {quoted(m)}", names, names),

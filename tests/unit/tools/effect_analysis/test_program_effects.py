@@ -64,6 +64,13 @@ def test_a_removal_is_claimed_once_with_what_is_below(line: str, root: Path) -> 
     assert removed == {(FileEffect.REMOVE, name, Covers.BELOW) for name in ("src", "a.py")}
 
 
+@pytest.mark.parametrize("line", ["rm -rf ./*", "rm -rf s*", "mv s* elsewhere/"])
+def test_a_pattern_is_removed_with_everything_below_what_it_names(line: str, root: Path) -> None:
+    about = expected_effects(line, root).about("src/c.py")
+    assert FileEffect.REMOVE in {claim.effect for claim in about}
+    assert not any(claim.is_about("unnamed/c.py") for claim in about if claim.path == "s*")
+
+
 @pytest.mark.parametrize(
     ("line", "effect"),
     [
