@@ -148,13 +148,8 @@ class ChangeRecorder:
             self._capture(name, names)
 
     def _capture(self, name: str, call: frozenset[str]) -> None:
-        try:
-            if ".git" in name.split("/"):
-                state, why = None, "it is git's own"
-            else:
-                state, why = self._snapshot.update_path(name, self._contents, MAX_CAPTURE_BYTES)
-        except OSError as error:
-            state, why = None, error.strerror or str(error)
+        is_in_git = ".git" in name.split("/")
+        state, why = (None, "it is git's own") if is_in_git else self._state_of(name)
         if state is None:
             self._log.lose(name, why)
             self._log.report(f"The change of {name!r} can't be undone: {why}.")
@@ -163,15 +158,19 @@ class ChangeRecorder:
         for folder in self._missing_folders(name):
             self._pending.setdefault(folder, _Pending(ABSENT, time.monotonic(), call))
 
+    def _state_of(self, name: str) -> tuple[FileState | None, str]:
+        """Return the current state of a path, or None and why it could not be stored."""
+        try:
+            return self._snapshot.update_path(name, self._contents, MAX_CAPTURE_BYTES)
+        except OSError as error:
+            return None, error.strerror or str(error)
+
     def settle(self) -> None:
         """Record the changes of captured files that have changed since."""
         now = time.monotonic()
         acted: set[frozenset[str]] = set()
         for name, pending in list(self._pending.items()):
-            try:
-                state, why = self._snapshot.update_path(name, self._contents, MAX_CAPTURE_BYTES)
-            except OSError as error:
-                state, why = None, error.strerror or str(error)
+            state, why = self._state_of(name)
             if state is None:
                 self._log.lose(name, why)
             elif state != pending.before:

@@ -12,6 +12,8 @@ from pathlib import Path
 from forge_core.permissions.programs.program_catalog import FEEDERS, HARMLESS_WRAPPERS, SCRIPT_RUNNERS
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.shell.syntax import SimpleCommand, read_line
+from forge_core.tools.effect_analysis import file_commands
+from forge_core.tools.effect_analysis import program_effects as programs
 from forge_core.tools.effect_analysis.claim_builder import ClaimBuilder, has_glob
 from forge_core.tools.effect_analysis.command_words import (
     names_in,
@@ -29,33 +31,7 @@ from forge_core.tools.effect_analysis.execution import (
     Span,
     executions,
 )
-from forge_core.tools.effect_analysis.file_commands import (
-    archive,
-    formatter,
-    git,
-    pack,
-    rewriter,
-    sed,
-    transfer,
-)
 from forge_core.tools.effect_analysis.loops import loop_bodies, shortened, unrolled
-from forge_core.tools.effect_analysis.program_effects import (
-    ALSO_CREATES,
-    CERTAIN_LONG_OPTIONS,
-    CERTAIN_OPTIONS,
-    CONVERTERS,
-    CREATES,
-    FORMATTERS,
-    MANIFESTS,
-    OUTPUT_OPTION,
-    PLAIN_WRITES,
-    READERS,
-    READING_PARTS,
-    REWRITERS,
-    RUN_PREFIXES,
-    WRITES_OPERANDS,
-    WRITING_READERS,
-)
 from forge_core.tools.effect_analysis.scripts import ScriptAnalyzer
 from forge_core.undo.expected_effects import ExpectedEffects, FileEffect, Proof
 
@@ -181,18 +157,18 @@ class _LineAnalyzer:
         return _Folder(here.path / os.path.expanduser(words[0]), Execution(proof, proof))  # noqa: PTH111
 
     def _command(self, one: SimpleCommand, cwd: Path, depth: int) -> None:
-        for prefix in RUN_PREFIXES:
+        for prefix in programs.RUN_PREFIXES:
             if one.words[: len(prefix)] == prefix and len(one.words) > len(prefix):
                 one = replace(one, words=one.words[len(prefix) :], parts=one.parts[len(prefix) :])
                 break
         if not one.words:
             return
         self._options(one, cwd)
-        for name in ALSO_CREATES.get(one.program, ()):
+        for name in programs.ALSO_CREATES.get(one.program, ()):
             self._claims.add(FileEffect.WRITE, name, cwd, proof=Proof.NONE)
-        for name in CREATES.get((one.program, "".join(one.words[1:2])), ()):
+        for name in programs.CREATES.get((one.program, "".join(one.words[1:2])), ()):
             is_new = not (cwd / name).exists() or (name == "package.json" and "init" in one.words)
-            is_manifest = name in MANIFESTS and "init" not in one.words and (cwd / name).exists()
+            is_manifest = name in programs.MANIFESTS and "init" not in one.words and (cwd / name).exists()
             packages = tuple(Path(_PACKAGE.split(word)[0]).name for word in operands(one)[1:])
             self._claims.add(
                 FileEffect.MANIFEST if is_manifest else FileEffect.WRITE,
@@ -217,11 +193,11 @@ class _LineAnalyzer:
         program = one.program
         match program:
             case "git":
-                git(self._claims, one, cwd)
+                file_commands.git(self._claims, one, cwd)
             case "sed" | "gsed":
-                sed(self._claims, one, cwd)
+                file_commands.sed(self._claims, one, cwd)
             case "mv" | "cp" | "ln" | "install" | "rsync" | "scp":
-                transfer(self._claims, one, cwd)
+                file_commands.transfer(self._claims, one, cwd)
             case "rm" | "rmdir" | "unlink" | "shred":
                 for word in operands(one):
                     self._claims.add(FileEffect.REMOVE, word, cwd, below=not has_glob(word))
@@ -239,23 +215,23 @@ class _LineAnalyzer:
                     if word.startswith("of="):
                         self._claims.add(FileEffect.WRITE, word[3:], cwd)
             case "tar" | "bsdtar" | "unzip" | "zip" | "7z":
-                archive(self._claims, one, cwd)
+                file_commands.archive(self._claims, one, cwd)
             case "patch":
                 patches = patches_of(one, cwd)
                 self._claims.add(FileEffect.PATCH, ".", cwd, below=True, details=patches)
             case _ if program in _PACKERS:
-                pack(self._claims, one, cwd)
-            case _ if program in WRITES_OPERANDS:
-                words = operands(one, WRITES_OPERANDS[program])
+                file_commands.pack(self._claims, one, cwd)
+            case _ if program in programs.WRITES_OPERANDS:
+                words = operands(one, programs.WRITES_OPERANDS[program])
                 is_plain = self._is_certain and _is_plain_write(one)
                 proof = self._write_proof(cwd, words) if is_plain else Proof.NONE
                 for word in words:
                     self._claims.add(FileEffect.WRITE, word, cwd, proof=proof)
                     self._claims.add(FileEffect.MODE, word, cwd)
-            case _ if program in FORMATTERS and formatter(self._claims, one, cwd):
+            case _ if program in programs.FORMATTERS and file_commands.formatter(self._claims, one, cwd):
                 pass
-            case _ if program in REWRITERS:
-                rewriter(self._claims, one, cwd)
+            case _ if program in programs.REWRITERS:
+                file_commands.rewriter(self._claims, one, cwd)
             case _:
                 return False
         return True
@@ -278,20 +254,24 @@ class _LineAnalyzer:
 
     def _reads(self, one: SimpleCommand) -> bool:
         part = "".join(one.words[1:2])
-        return one.program in READERS or part in READING_PARTS.get(one.program, ())
+        return one.program in programs.READERS or part in programs.READING_PARTS.get(one.program, ())
 
     def _options(self, one: SimpleCommand, cwd: Path) -> None:
         """Claim the values of options that name an output."""
         for at, word in enumerate(one.words[1:], 1):
             name, has_value, value = word.partition("=")
-            if not word.startswith("-") or not OUTPUT_OPTION.fullmatch(name):
+            if not word.startswith("-") or not programs.OUTPUT_OPTION.fullmatch(name):
                 continue
-            if len(name) == 2 and one.program in READERS and one.program not in WRITING_READERS:
+            if (
+                len(name) == 2
+                and one.program in programs.READERS
+                and one.program not in programs.WRITING_READERS
+            ):
                 continue
             if not has_value and at + 1 < len(one.words) and not one.words[at + 1].startswith("-"):
                 value = one.words[at + 1]
             value = value.rpartition(":")[2] if name == "--cov-report" else value
-            is_certain = name in CERTAIN_OPTIONS.get(one.program, CERTAIN_LONG_OPTIONS)
+            is_certain = name in programs.CERTAIN_OPTIONS.get(one.program, programs.CERTAIN_LONG_OPTIONS)
             if value:
                 self._output(
                     value, cwd, one, None if is_certain and _SKIPS.isdisjoint(one.words) else Proof.NONE
@@ -317,7 +297,7 @@ class _LineAnalyzer:
         """Claim that an unknown program may create the operands that do not exist."""
         for word in operands(one):
             if len(word) < 300 and "\n" not in word and not (cwd / word).exists() and re.search(r"\w", word):
-                proof = None if one.program in CONVERTERS else Proof.NONE
+                proof = None if one.program in programs.CONVERTERS else Proof.NONE
                 self._claims.add(FileEffect.CREATE, word, cwd, proof=proof)
                 if "." not in word.rpartition("/")[2]:
                     self._claims.add(FileEffect.CREATE, word, cwd, below=True)
@@ -325,7 +305,7 @@ class _LineAnalyzer:
 
 def _is_plain_write(one: SimpleCommand) -> bool:
     """Return whether `tee`, `touch` or `truncate` writes all files that it names, given its options."""
-    allowed = PLAIN_WRITES.get(one.program)
+    allowed = programs.PLAIN_WRITES.get(one.program)
     words = one.words[1 : one.words.index("--")] if "--" in one.words else one.words[1:]
     options = [word for word in words if word.startswith("-")]
     sizes = [after for word, after in pairwise(words) if word == "-s"]
