@@ -111,6 +111,7 @@ class ClaimBuilder:
         if re.search(r"[$`\0]", text) or text.startswith("~"):
             return None
         path = os.path.normpath(cwd / text)
+        # Links in the folder are followed, the last name is not: it is the entry that is written or removed.
         if not has_glob(text):
             folder, _, name = path.rpartition("/")
             path = f"{os.path.realpath(folder or '/')}/{name}"

@@ -87,6 +87,8 @@ def _rounds(node: Node, source: bytes) -> list[str] | None:
     text = source[body.start_byte : body.end_byte].decode().removeprefix("do").removesuffix("done")
     text = re.sub(r";\s*$", "", text.strip())
     use = rf"\$(?:{variable}\b|\{{{variable}\}})"
+    # In single quotes, escaped or with an operator (`${i%.txt}`), replacing the variable as text would be
+    # wrong.
     is_quoted = re.search(rf"'[^']*{use}[^']*'|\${{{variable}[^}}]|\\\$", text)
     if not words or not all(words) or len(words) > _MAX_ROUNDS:
         return None

@@ -39,6 +39,7 @@ def recipes(text: str) -> Iterator[Recipe]:
         if line.startswith("\t"):
             if rules:
                 command = line.strip().lstrip("@-+")
+                # After `-` make ignores a failure, so the success of make proves nothing about the command.
                 ignores_failure = "-" in line.strip()[: len(line.strip()) - len(command)]
                 rules[-1][2].append(f"{command} || true" if ignores_failure else command)
             continue

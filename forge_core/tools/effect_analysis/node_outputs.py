@@ -67,6 +67,7 @@ def _without_literals(source: str) -> str:
 def _is_certain(plain: str, at: int) -> bool:
     """Return whether every successful run makes a call: it is a statement of its own outside all blocks."""
     before = plain[:at]
+    # Inside brackets or braces the call belongs to a block, a function or another call.
     depth = sum(before.count(sign) for sign in "([{") - sum(before.count(sign) for sign in ")]}")
     if not plain or depth or _ENDS.search(plain) or re.search(r"\breturn\b", before):
         return False

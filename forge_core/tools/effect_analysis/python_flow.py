@@ -65,6 +65,7 @@ class _Flow:
             case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
                 self._expressions(node, times, depth)
                 return False
+            # The body of `if __name__ == "__main__":` runs, since the file is a script.
             case ast.If(test=test, body=body) if _is_main(test):
                 return self.block(body, times, depth)
             case ast.With(items=items, body=body) if all(
@@ -74,8 +75,11 @@ class _Flow:
                 return goes_on and self.block(body, times, depth)
             case ast.For(iter=values, body=body, orelse=[]) if rounds := len(round_values(values)):
                 return rounds <= _MAX_ROUNDS and self.block(body, times * rounds, depth)
+            # Without handlers an exception ends the run with a failure, so a successful run has made all
+            # calls.
             case ast.Try(body=body, handlers=[], orelse=[], finalbody=last):
                 return self.block(body, times, depth) and self.block(last, times, depth)
+            # The calls inside may or may not be made; what follows is certain unless the statement can leave.
             case _ if isinstance(node, _COMPOUND):
                 return not any(_leaves(inner) for inner in ast.walk(node)) and not self._ends_somewhere(node)
         return self._expressions(node, times, depth)
@@ -85,6 +89,7 @@ class _Flow:
 
     def _calls(self, node: ast.AST, times: int, depth: int) -> bool:
         """Note the calls in an expression, inner ones first."""
+        # Evaluated later, or not at all.
         if isinstance(node, _LAZY):
             return not self._ends_somewhere(node)
         if not self._expressions(node, times, depth):
@@ -98,6 +103,7 @@ class _Flow:
         function = self._functions.get(name) if isinstance(node.func, ast.Name) else None
         if function is None:
             return True
+        # Calling a generator function does not run its body.
         if any(isinstance(inner, ast.Yield | ast.YieldFrom) for inner in ast.walk(function)):
             return True
         self.block(function.body, times, depth + 1)

@@ -78,6 +78,7 @@ class _Program:
     def __init__(self, tree: ast.AST, script: str, outputs: ScriptOutputs) -> None:
         self._nodes = list(islice(ast.walk(tree), _MAX_NODES))
         self._out = outputs
+        # Name → everything that is assigned to it in any scope: the order of the statements is not followed.
         self._values: dict[str, list[ast.expr]] = {}
         self._script = script
         self._depth = 0
@@ -171,7 +172,7 @@ class _Program:
     ) -> None:
         is_module = _is_module(receiver) or receiver is None
         if not is_module and (len(args) != 1 or receiver is None):
-            return  # str.replace has two arguments
+            return  # str.replace has two arguments, Path.replace one
         if is_module and len(args) < 2:
             return
         old, new = (args[0], args[1]) if is_module else (receiver, args[0])

@@ -124,6 +124,7 @@ class ScriptAnalyzer:
             rules = list(recipes(text))
             made = made_for_certain(rules, goals, cwd) if is_sure else set()
             claimed = {claim.path for claim in self._claims.found}
+            # A target that an earlier command of the line writes may exist by then: its recipe need not run.
             made = {target for target in made if self._claims.relative(target, cwd) not in claimed}
             for recipe in rules:
                 before = set(self._claims.found)
@@ -145,6 +146,7 @@ class ScriptAnalyzer:
         if "run" not in words and names and names[0] == "pack":
             names = ("pack", "prepack", "prepare")
         text = self._claims.source(cwd / "package.json")
+        # Read again for each `npm run` of the line, for another script.
         self._claims.seen.discard(("file", str(cwd / "package.json")))
         is_sure = all(word in ("run", "-s", "--silent") or not word.startswith("-") for word in one.words[1:])
         for line in package_scripts(text, names) if text else ():

@@ -149,6 +149,8 @@ class Attribution:
 
     def _removes(self, claim: Claim, change: FileChange) -> bool:
         if claim.effect is FileEffect.GIT:
+            # Git removes files that are no longer in the index and whose content it holds; untracked files
+            # only with `clean` or `stash -u`.
             held = self._git_names(change.before)
             return change.path not in self._git.tracked() and (
                 not held.isdisjoint(self._in_git) or bool(claim.details)
@@ -160,6 +162,7 @@ class Attribution:
 
     def _is_certain(self, change: FileChange) -> bool:
         """Return whether the command has made at least as many writes as there were."""
+        # What was changed after the command had ended is not its change.
         ended = self._context.ended_ns
         if ended and self._context.changed_at_ns.get(change.path, 0) > ended:
             return False
