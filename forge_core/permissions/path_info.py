@@ -1,4 +1,4 @@
-"""Where a path really lies: links resolved, inside the folder or not, one to be careful with or not."""
+"""Facts about a path: its real location, whether it is inside the workspace, secret or protected."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def locate(path: Path, root: Path) -> PathInfo:
 
 @lru_cache(maxsize=64)
 def folds_case(folder: Path) -> bool:
-    """Return whether the file system of `folder` ignores case, told by another spelling of the folder's
+    """Return whether the file system of `folder` ignores case, found by another spelling of the folder's
     own path."""
     for one in (folder, *folder.parents):
         other = one.with_name(one.name.swapcase()) if one.name else one

@@ -94,14 +94,14 @@ class PermissionPolicy:
         return self._book.entries()
 
     def add(self, kind: Kind, rule: str) -> Scripts:
-        """Add a rule of the person's own until the session ends; any that can be read. Returns the scripts
+        """Add a rule of the user's own until the session ends; any that can be read. Returns the scripts
         that an allow rule for an exact line is bound to."""
         parsed = parse_rule(rule)
         self._book.add(kind, parsed)
         return self._bind(parsed, self._scripts_of(parsed) or ()) if kind == "allow" else ()
 
     def remove(self, rule: str) -> bool:
-        """Take a rule of the person's own out; whether there was one. A project's rules stay."""
+        """Remove a rule of the user's own; return whether there was one. A project's rules stay."""
         return self._book.remove(parse_rule(rule))
 
     def allow_for_session(self, rule: str) -> None:
@@ -114,7 +114,7 @@ class PermissionPolicy:
 
     def allow_always(self, rule: str, scripts: Scripts | None = None) -> None:
         """Add an allow rule and saves it for this project. One for an exact line is bound to `scripts`, what
-        was shown to the person, else to what the line names now. ConfigError for one that allows too much."""
+        was shown to the user, else to what the line names now. ConfigError for one that allows too much."""
         parsed = self.check_grant(rule)
         bound = self._scripts_of(parsed) if scripts is None else scripts
         if bound is None:
@@ -129,7 +129,7 @@ class PermissionPolicy:
 
     def _scripts_of(self, rule: Rule) -> Scripts | None:
         """Return what a rule is to be bound to: nothing but for an exact line. None when it cannot be
-        told."""
+        determined."""
         is_line = rule.tool in (SHELL_TOOL, NETWORK) and rule.pattern is not None
         if not is_line or prefix_of(rule.pattern or "") is not None:
             return ()

@@ -28,7 +28,7 @@ class Verdict:
 
     decision: Decision
     reason: str
-    """One line, for the person's prompt or the model's error."""
+    """One line, for the user's prompt or the model's error."""
     rule: str = ""
     """The rule that decided, when one did."""
     by: By = "policy"
@@ -37,7 +37,8 @@ class Verdict:
     is_destructive: bool = False
     """Deletes, leaves the folder or uses the network: the answer offered first is then no."""
     is_private: bool = False
-    """When asking: before a yes nothing may be told of what lies there, not even whether anything does."""
+    """When asking: before the user allows it, nothing about the path may be revealed, not even its
+    existence."""
     always_rule: str = ""
     """When asking: the rule that "always in this project" would save; empty when there is no safe one."""
     always_scripts: Scripts = ()

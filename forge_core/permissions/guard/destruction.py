@@ -40,7 +40,7 @@ class GitClean:
 
     @property
     def takes_all(self) -> bool:
-        """Whether it is not told what to delete."""
+        """Whether the line does not show what it deletes."""
         return not self.operands or any(
             _EVERYTHING.fullmatch(one) or re.search(r"[$`]", one) for one in self.operands
         )

@@ -13,7 +13,7 @@ _SYSTEM = table(
     " /var /usr/bin /usr/lib /usr/local /usr/share /var/lib /Applications /Library /System /Users /Volumes"
 )
 _ALL = re.compile(r"\*+|\.\*|\?\*|\{\*,\.\*\}|\.?\[[!^]\.\]\*|\.\?\?\*|\.\?\*")
-"""A last part of a path that meets all that lies in the folder, or all that is hidden there."""
+"""A last part of a path that matches everything in the folder, or all hidden entries."""
 _WILD = re.compile(r"[*?\[{$`]")
 _KEYS = ("/.ssh", "/.gnupg")
 _LIVE = re.compile(r"/proc/(?:self|thread-self)(?:/task/\d+)?/(cwd|root)(?=/|$)")
@@ -87,7 +87,7 @@ def _meets_git(name: str) -> bool:
 
 
 def _real(word: str, folder: str, home: str, follows: bool) -> str:
-    """Return where the existing part of the word's path really lies; a link before a `..` behind it."""
+    """Return the real path of the existing part of a word's path; a link before a `..` behind it."""
     path = _spelled_out(word, folder, home)
     parts = path.split("/")
     known = next((at for at, part in enumerate(parts) if _WILD.search(part)), len(parts))

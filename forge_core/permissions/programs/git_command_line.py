@@ -118,7 +118,7 @@ READ_ONLY_ARGUMENTS: dict[str, ArgumentSpec] = {
 }  # fmt: skip
 """Subcommands, some with the word that must follow at once, and what each may be given."""
 CHANGING = table("branch tag config")
-"""They list only when told to, or when nothing is named."""
+"""Subcommands that list only with an option for it, or without operands."""
 LISTING_OPTIONS = {
     "branch": frozenset({"--list"}),
     "tag": table("-l --list"),

@@ -57,7 +57,7 @@ class Aliases:
 
     def expanded(self, words: Sequence[str], steps: int = _MAX_STEPS) -> Iterator[tuple[str, ...] | None]:
         """Yield the commands that a git command with an alias stands for; None for one that cannot be
-        told."""
+        determined."""
         own = list(subcommand(words))
         if not own or own[0] in OWN_SUBCOMMANDS:
             return
@@ -206,7 +206,7 @@ def _is_harmless(name: str, value: str) -> bool:
 
 @lru_cache(maxsize=16)
 def aliases_in(folder: Path) -> Aliases:
-    """Return the aliases that hold in `folder`: the repository's, the person's and the system's."""
+    """Return the aliases that hold in `folder`: the repository's, the user's and the system's."""
     found = Aliases()
     home = Path.home()
     settings = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")

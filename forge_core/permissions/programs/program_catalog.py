@@ -46,7 +46,7 @@ Trait: TypeAlias = Literal[
     "short_config_options",
     "writes_devices",
 ]
-"""A fact about a program; what each means stands with the table made from it."""
+"""A fact about a program; each is documented at the table that is made from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -451,7 +451,7 @@ RECURSIVE = {name: re.compile(one.recursive_options) for name, one in _named() i
 SEARCHES = {name: re.compile(one.hidden_file_options) for name, one in _named() if one.hidden_file_options}
 """Program → its options with which it reads files that nobody named, hidden ones too."""
 ARCHIVERS = _having("copies_folders")
-"""They read whatever lies in the folders that they are given."""
+"""They read all files in the folders that they are given."""
 
 DELETERS = _having("deletes")
 OVERWRITERS = _having("overwrites")

@@ -24,7 +24,7 @@ _WILD = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True, slots=True)
 class ParsedArguments:
-    """The words of a command, told apart."""
+    """The words of a command by their roles."""
 
     options: frozenset[str]
     operands: tuple[Word, ...]
@@ -62,7 +62,7 @@ def _is_plain(word: Word, allowed: ArgumentSpec, *, is_text: bool) -> bool:
     if not word.text.startswith(allowed.beginning) or word.is_dynamic:
         return False
     if is_text or allowed.operands == "texts":
-        return not word.has_glob  # it may stand for several words, and tells what lies elsewhere
+        return not word.has_glob  # it may expand to several words, and reveals the contents of other folders
     if allowed.operands == "paths" and re.match(r"[@+]", word.text) and not allowed.beginning:
         return False
     return allowed.is_free or not word.has_glob or _WILD.match(word.text) is None

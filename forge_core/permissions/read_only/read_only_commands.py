@@ -335,7 +335,7 @@ def _shows_keys(words: Sequence[Word], paths: Sequence[Word], folders: Sequence[
     if words[0].text != "rg" and only and all(_CODE.fullmatch(one) for one in only):
         return False
     names = [word.text for word in paths if not word.has_glob] if paths else ["."]
-    if len(names) != max(len(paths), 1):  # whatever a glob meets lies below
+    if len(names) != max(len(paths), 1):  # all matches of a glob are below
         names.append(".")
     places = dict.fromkeys(folder / name for folder in folders for name in names)
     return len(places) > _MAX_SEARCHED or any(holds_secret(one) for one in places)
@@ -353,7 +353,7 @@ def _word_stays(word: Word, root: Path, folders: Sequence[Path]) -> bool:
 
 
 def _stays(path: str, root: Path, folders: Sequence[Path], *, has_tilde: bool = False) -> bool:
-    """Return whether a path lies inside `root`, wherever the command may run, and holds no keys."""
+    """Return whether a path is inside `root`, wherever the command may run, and holds no keys."""
     if path == "/dev/null":
         return True
     if re.search(r"[$`]", path) or (path.startswith("~") and has_tilde):

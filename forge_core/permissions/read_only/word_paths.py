@@ -50,7 +50,7 @@ def names_secret(word: str, root: Path, folders: Sequence[Path] = ()) -> bool:
 
 
 def glob_stays(word: Word, root: Path, folders: Sequence[Path]) -> bool:
-    """Return whether all that a glob meets lies in `root`, links followed, and holds no keys. Only plain
+    """Return whether all matches of a glob are in `root`, links followed, and holds no keys. Only plain
     stars and question marks, below a name that does not begin with a dot, are looked up at all."""
     for part in paths_in(word.text):
         segments = [one for one in part.split("/") if _WILD.search(one)]
@@ -75,8 +75,8 @@ def _is_ours(path: Path, root: Path) -> bool:
 
 
 def holds_secret(folder: Path) -> bool:
-    """Return whether a file with keys lies anywhere below the folder, or more lies there than is looked
-    at."""
+    """Return whether a file with keys is anywhere below the folder, or the folder has too many entries to
+    check."""
     left = _MAX_FILES
     todo = [str(folder)]
     while todo:

@@ -96,8 +96,8 @@ def _shows_all(command: SimpleCommand) -> bool:
 
 
 def _holds(folder: Path, rule: Rule, root: Path, *, hides_names: bool) -> bool:
-    """Return whether a file of the rule lies anywhere below the folder, or more lies there than is looked
-    at."""
+    """Return whether a file of the rule is anywhere below the folder, or the folder has too many entries to
+    check."""
     left, todo = _MAX_FILES, [folder]
     while todo:
         try:

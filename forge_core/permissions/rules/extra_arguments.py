@@ -2,7 +2,7 @@
 
 A prefix is a promise about a program, not about every option of it: `git log` prints, `git log --output=x`
 writes. So a prefix granted by a "yes, for this session" lets through only what is known to be harmless, and
-one that the person wrote as a rule all but what is known to run programs, to write, or to show keys.
+one that the user wrote as a rule all but what is known to run programs, to write, or to show keys.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def is_harmless(words: Sequence[str], added: Sequence[Word], root: Path) -> bool
 
 def is_risky(prefix: Sequence[str], added: Sequence[Word], root: Path) -> bool:
     """Return whether what is `added` to a command that begins with `prefix` runs another program, writes,
-    or names a file with keys, so that a rule which the person wrote does not cover it."""
+    or names a file with keys, so that a rule which the user wrote does not cover it."""
     programs = [word.rpartition("/")[2] for word in prefix]
     return any(
         _runs_or_writes(word.text, programs)

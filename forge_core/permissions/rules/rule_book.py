@@ -41,7 +41,7 @@ class RuleBook:
             self._rules[origin].append(rule)
 
     def remove(self, rule: Rule) -> bool:
-        """Return whether there was such a rule of the person's own; those of the project stay."""
+        """Remove a rule of the user's own; return whether there was one. The project's rules stay."""
         found = False
         for origin in _ORDER:
             if not origin.startswith("project") and rule in self._rules[origin]:

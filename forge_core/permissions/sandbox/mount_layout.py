@@ -76,7 +76,7 @@ def mounts(inputs: LayoutInputs, hold: Callable[[str, Path], list[str]]) -> list
     """Return the arguments for bubblewrap that build the view upon a read-only root with its own /dev and
     /proc.
 
-    `hold` gives those for what lies where commands may write: it gets "--bind" or "--ro-bind" and the path.
+    `hold` returns the arguments for paths in writable folders: it gets "--bind" or "--ro-bind" and the path.
     """
     writable = inputs.writable
     private = [Path(one) for one in PRIVATE_FOLDERS if is_own_folder(Path(one))]

@@ -230,7 +230,7 @@ class Placeholders:
         return standing
 
     def take_down(self, patience_s: float = 0.0) -> bool:
-        """Remove what stands unless another sandbox still needs it. False when one does.
+        """Remove the placeholders unless another sandbox still needs them. False when one does.
 
         bubblewrap reports the end of a command a moment before its own first process is gone and with it the
         lock: `patience_s` is for that moment.

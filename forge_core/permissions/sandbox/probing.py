@@ -264,7 +264,7 @@ def why_bwrap_failed(error: str, exit_code: int, settings: Path = Path("/proc/sy
 
 
 def _how_to_allow(settings: Path) -> str:
-    """Return the setting that stands in the way; where none is found, the usual suspects."""
+    """Return the setting that prevents it; where none is found, the usual ones."""
     if _value(settings / "kernel/apparmor_restrict_unprivileged_userns") == "1":
         return "AppArmor: add a profile for bwrap, or sysctl kernel.apparmor_restrict_unprivileged_userns=0"
     if _value(settings / "kernel/unprivileged_userns_clone") == "0":

@@ -1,4 +1,4 @@
-"""What kind of sandbox there is on this machine, and how Forge says so."""
+"""The kind of sandbox on this machine, and its description for the user."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SandboxKind(StrEnum):
     """The kernel's Landlock and the filter: no namespaces, so protected paths, other processes and named
     sockets stay within reach."""
     OFF = "off"
-    """Commands run as any program of the person does."""
+    """Commands run like any other program of the user."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ class _Writer:
     parameters: dict[str, str] = field(default_factory=dict)
 
     def name(self, kind: str, path: Path) -> str:
-        """Return the parameter that stands for a path."""
+        """Return the parameter that represents a path."""
         name = f"{kind}_{len(self.parameters)}"
         self.parameters[name] = str(path)
         return f'(param "{name}")'
@@ -124,7 +124,7 @@ def confined(program: str, argv: Sequence[str], bounds: Bounds) -> tuple[str, ..
 
 
 def profile(bounds: Bounds) -> tuple[str, dict[str, str]]:
-    """Return the profile's text, and its parameters. Order matters: what is denied stands behind what is
+    """Return the profile's text, and its parameters. Order matters: what is denied comes after what is
     allowed."""
     to = _Writer()
     to.rule("allow file-write*", (f"(subpath {to.name('WRITABLE', one)})" for one in bounds.writable))

@@ -1,4 +1,4 @@
-"""A bounded look through the workspace for what a command must not read, and for repositories in it."""
+"""A bounded scan of the workspace for files that a command must not read, and for nested repositories."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from forge_core.workspace.git_index import blob_id
 
 MAX_ENTRIES = 20_000
 """About 20 ms the first time, then a stat for each folder. Nearer folders come first, so what is missed in a
-large tree lies deep."""
+large tree is deep."""
 MAX_DEPTH = 5
 MAX_SECRETS = 48
 
@@ -56,14 +56,14 @@ class _Folder:
 
 
 class Survey:
-    """Looks through one workspace (a real path), remembering folders that have not changed."""
+    """Scans one workspace (a real path); unchanged folders are not read again."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._known: dict[str, _Folder] = {}
 
     def scan(self) -> SurveyResult:
-        """Go level by level and never into a folder through a link."""
+        """Scan level by level; links to folders are never followed."""
         found = SurveyResult()
         known: dict[str, _Folder] = {}
         waiting = deque([(str(self._root), 0)])

@@ -43,7 +43,7 @@ class Word:
     """One word as the program gets it."""
 
     text: str
-    """Unquoted. What is not known before it runs stands as it is written: `$X`, `$(date)`."""
+    """Unquoted. Expansions that are unknown before it runs are kept as written: `$X`, `$(date)`."""
     is_dynamic: bool = False
     """It holds something that is not known before it runs."""
     has_glob: bool = False
@@ -204,7 +204,7 @@ def braces(text: str) -> list[str]:
 
 
 def _first_braces(text: str) -> tuple[int, int, list[str]] | None:
-    """Return where the first brace expression is, and what it stands for."""
+    """Return the position of the first brace expression, and its expansions."""
     for start in (found.start() for found in islice(re.finditer(_OPEN, text), _MAX_BRACES)):
         depth, last = 0, start + 1
         choices: list[str] = []

@@ -97,7 +97,7 @@ def _behind(words: tuple[Word, ...], wrapper: Wrapper) -> tuple[Word, ...]:
 
 
 def _names_program(words: tuple[Word, ...], wrapper: Wrapper) -> bool:
-    """Return whether xargs puts what it reads where the program stands."""
+    """Return whether xargs puts its input in the place of the program."""
     rest = _behind(words, wrapper)
     texts = [word.text for word in words]
     marks = [after for before, after in pairwise(texts) if before == "-I"]
