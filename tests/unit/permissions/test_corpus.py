@@ -77,7 +77,7 @@ def test_what_is_not_spelled_exactly_as_on_the_list_is_not_plain_reading(root: P
     assert len(verdicts) >= 300
 
 
-def test_what_lies_outside_asks(root: Path) -> None:
+def test_paths_outside_ask(root: Path) -> None:
     policy = PermissionPolicy(root, sandbox="full")
     assert [line for line in lines(OUTSIDE) if decide(policy, line) is not Decision.ASK] == []
 
@@ -175,7 +175,9 @@ git http-push x
 
 
 @pytest.mark.parametrize("mode", list(PermissionMode))
-def test_what_cannot_be_told_asks_where_a_deny_rule_might_cover_it(root: Path, mode: PermissionMode) -> None:
+def test_an_undetermined_command_asks_where_a_deny_rule_might_cover_it(
+    root: Path, mode: PermissionMode
+) -> None:
     policy = PermissionPolicy(
         root, mode, allow=["bash"], deny=["bash(rm:*)", "bash(git push:*)"], sandbox="full"
     )

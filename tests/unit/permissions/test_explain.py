@@ -22,7 +22,7 @@ def test_each_command_is_listed_with_its_own_decision_and_the_one_that_decides(t
     assert found.parts[2].notes == ("run by sudo", "in a substitution")
 
 
-def test_a_line_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+def test_a_line_that_cannot_be_parsed_is_explained(tmp_path: Path) -> None:
     found = PermissionPolicy(tmp_path, sandbox="full").explain("git status 'x")
     assert found.decision is Decision.ASK
     assert found.problem

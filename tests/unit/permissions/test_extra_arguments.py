@@ -173,7 +173,7 @@ def test_a_yes_for_a_runner_covers_its_harmless_variations(root: Path, first: st
         ("git log --output=x:*", "git log --output=x -3", ALLOW),
     ],
 )
-def test_a_rule_the_person_wrote_is_a_prefix_but_for_what_is_risky(
+def test_a_rule_of_the_user_is_a_prefix_except_for_risky_words(
     root: Path, rule: str, command: str, expected: Decision
 ) -> None:
     assert decision(PermissionPolicy(root, allow=[f"bash({rule})"]), command) is expected

@@ -82,7 +82,7 @@ def test_every_other_command_is_offered_as_its_exact_line(tmp_path: Path, comman
         "cd - && ./x", "pushd src && ./x", "cp a b && ./b", "BASH_ENV=$X bash -c ls", ". $X", "pytest 'x",
     ],
 )  # fmt: skip
-def test_a_line_whose_script_cannot_be_told_is_not_offered_for_good(tmp_path: Path, command: str) -> None:
+def test_a_line_whose_script_is_undetermined_is_not_offered_for_good(tmp_path: Path, command: str) -> None:
     assert offered(tmp_path, command) == ""
     with pytest.raises(ConfigError, match="cannot determine"):
         PermissionPolicy(tmp_path).allow_always(f"bash({command})")
@@ -151,7 +151,7 @@ def test_what_would_allow_too_much_is_not_saved(tmp_path: Path, rule: str) -> No
     assert policy.rules() == ()
 
 
-def test_the_person_may_write_such_a_rule_by_hand(tmp_path: Path) -> None:
+def test_the_user_may_write_such_a_rule_by_hand(tmp_path: Path) -> None:
     policy = PermissionPolicy(tmp_path, allow=["bash(python:*)", "bash(bash:*)"])
     assert policy.decide("bash", running("python x.py")).decision is ALLOW
     assert policy.decide("bash", running("bash x.sh")).decision is ALLOW

@@ -118,7 +118,7 @@ def granted(root: Path, line: str) -> PermissionPolicy:
         ("exec ./run", "run"),
     ],
 )
-def test_it_asks_again_when_the_script_has_changed_and_says_so(root: Path, line: str, script: str) -> None:
+def test_it_asks_again_with_a_reason_when_the_script_has_changed(root: Path, line: str, script: str) -> None:
     policy = granted(root, line)
     path = root / script
     before = path.stat()

@@ -39,7 +39,7 @@ def test_reading_inside_runs_unasked_and_the_rest_asks(root: Path) -> None:
     assert policy.decide("web_fetch", ToolUse(Effect.NETWORK, "https://example.org")).decision is ASK
 
 
-def test_a_foreign_tool_that_says_it_reads_asks(root: Path) -> None:
+def test_a_foreign_tool_that_claims_to_read_asks(root: Path) -> None:
     assert PermissionPolicy(root).decide("search_wiki", ToolUse(Effect.READ, "x")).decision is ASK
 
 
@@ -266,7 +266,7 @@ def test_deciding_touches_nothing(root: Path) -> None:
     assert sorted(root.iterdir()) == before
 
 
-def test_a_deletion_that_cannot_be_read_is_allowed_by_no_rule_and_refused_where_nobody_is_asked(
+def test_an_unreadable_deletion_is_allowed_by_no_rule_and_denied_without_a_user(
     root: Path,
 ) -> None:
     use = running('rm -rf "$OUT"')

@@ -110,7 +110,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("mode", BOLD)
-def test_an_alias_in_a_git_config_is_the_command_it_stands_for(project: Path, mode: PermissionMode) -> None:
+def test_an_alias_in_a_git_config_counts_as_its_command(project: Path, mode: PermissionMode) -> None:
     rules = ["bash(rm:*)", "bash(git push:*)"]
     policy = PermissionPolicy(project, mode, allow=["bash"], deny=rules, sandbox="full")
     for line in (
@@ -144,7 +144,7 @@ def test_an_alias_in_a_git_config_is_the_command_it_stands_for(project: Path, mo
         assert decide(policy, line) is Decision.ALLOW, line
 
 
-def test_a_line_that_goes_through_many_folders_is_soon_judged(project: Path) -> None:
+def test_a_line_with_many_folders_is_decided_quickly(project: Path) -> None:
     policy = PermissionPolicy(project, PermissionMode.YOLO, deny=["bash(git push:*)"])
     started = time.process_time()
     assert decide(policy, "".join(f"cd a{at}; git b{at}; " for at in range(200))) is Decision.ASK

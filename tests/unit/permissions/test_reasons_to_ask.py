@@ -107,7 +107,7 @@ def test_nothing_runs_that_a_full_sandbox_would_ask_about(root: Path, git: Git, 
         assert verdict(root, line, "full").decision is ALLOW
 
 
-def test_the_prompt_says_why_reading_asks(root: Path) -> None:
+def test_the_prompt_explains_why_reading_asks(root: Path) -> None:
     found = verdict(root, "grep -r foo src", mode=AUTO)
     assert "whole folders" in found.reason
     assert not found.is_usual

@@ -57,7 +57,7 @@ def test_a_clock_that_is_set_back_keeps_no_chunks_from_the_disk(tmp_path: Path) 
     assert texts == ["before", "after it"]
 
 
-def test_a_torn_last_line_is_skipped_told_and_repaired_before_the_next_append(tmp_path: Path) -> None:
+def test_a_torn_last_line_is_skipped_reported_and_repaired_before_the_next_append(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_bytes(b'{"v":1,"type":"user","timestamp":1,"data":{}}\n{"v":1,"type":"mess')
     assert read_journal(path).damaged == 1
@@ -98,13 +98,13 @@ def test_lone_surrogates_are_written_and_read_back(tmp_path: Path) -> None:
     assert len(read_journal(path).records) == 1
 
 
-def test_a_folder_that_cannot_be_written_is_told_once_and_nothing_raises(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_reported_once_and_nothing_raises(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    told: list[str] = []
+    reported: list[str] = []
     heard = threading.Event()
 
     def on_trouble(text: str) -> None:
-        told.append(text)
+        reported.append(text)
         heard.set()
 
     journal = Journal(tmp_path / "file" / "s.jsonl", on_trouble)
@@ -112,9 +112,9 @@ def test_a_folder_that_cannot_be_written_is_told_once_and_nothing_raises(tmp_pat
     journal.record("user", {"text": "two"})
     assert heard.wait(30)
     journal.close()
-    assert len(told) == 1
-    assert "Not saved" in told[0]
-    assert "s.jsonl" in told[0]
+    assert len(reported) == 1
+    assert "Not saved" in reported[0]
+    assert "s.jsonl" in reported[0]
 
 
 def test_what_a_full_disk_refused_is_written_when_there_is_room_again(tmp_path: Path) -> None:
@@ -158,6 +158,6 @@ def test_a_file_size_limit_leaves_only_whole_lines(tmp_path: Path) -> None:
     assert read_journal(path).damaged == 0
 
 
-def test_reading_what_is_not_there_says_which_file(tmp_path: Path) -> None:
+def test_reading_a_missing_journal_names_the_file(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match=r"nothing\.jsonl"):
         read_journal(tmp_path / "nothing.jsonl")

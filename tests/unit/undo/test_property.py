@@ -156,7 +156,7 @@ def tool_write(path: Path, text: str) -> None:
 
 
 def human_edit(root: Path, name: str, text: str) -> None:
-    """The person edits, or removes with an empty text, where a folder stands."""
+    """The user edits a file, or deletes it with an empty text."""
     path = root / name
     if path.is_dir() or path.is_symlink() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         return

@@ -158,7 +158,7 @@ def test_half_of_a_surrogate_pair_is_quoted_too() -> None:
     assert header("\udfff", "\ud800").isascii()
 
 
-async def test_what_has_no_lines_says_why(folder: Path) -> None:
+async def test_a_change_without_lines_is_explained(folder: Path) -> None:
     (folder / "binary").write_bytes(b"a\0b" * 50)
     (folder / "moved").write_text("x\n" * 40)
     (folder / "script").write_text("#!/bin/sh\n")
@@ -252,7 +252,7 @@ async def test_a_conflict_is_named(folder: Path) -> None:
     assert "+<<<<<<< HEAD" in patches["a"].text
 
 
-async def test_a_submodule_is_told_by_its_commit(folder: Path) -> None:
+async def test_a_submodule_is_shown_by_its_commit(folder: Path) -> None:
     inner = folder / "inner"
     inner.mkdir()
     git(inner, "init", "-q", "-b", "main")
@@ -287,7 +287,7 @@ async def test_line_ends_and_a_missing_newline_stay(folder: Path) -> None:
     assert "-b\n\\ No newline at end of file\n+b\n" in patches["open"].text
 
 
-async def test_without_git_and_outside_of_a_repository_it_says_so(
+async def test_missing_git_and_a_missing_repository_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> None:
     plain = tmp_path / "plain"
@@ -299,7 +299,7 @@ async def test_without_git_and_outside_of_a_repository_it_says_so(
     assert "git could not be run" in (await WorkTreeChanges(folder).read()).remark
 
 
-async def test_a_clean_tree_says_so_and_a_broken_one_says_why(folder: Path) -> None:
+async def test_a_clean_tree_and_a_broken_one_are_reported(folder: Path) -> None:
     commit(folder)
     assert (await WorkTreeChanges(folder).read()).remark == "Nothing differs from the last commit."
     (folder / ".git/index").write_bytes(b"no index at all, this is")
@@ -372,7 +372,7 @@ async def test_thousands_of_files_are_listed_first_and_read_one_by_one(
     assert set(counts) == {file.path for file in found.files}
 
 
-async def test_a_huge_file_is_cut_and_that_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_huge_file_is_truncated_with_a_remark(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     line = "x" * 99 + "\n"
     (folder / "big").write_text(line * 1_000)
     commit(folder)

@@ -122,6 +122,6 @@ async def test_nothing_that_a_repository_names_is_run(repository: Path) -> None:
     assert ran.exists(), "the canaries must be able to sing"
 
 
-async def test_a_missing_folder_is_said(tmp_path: Path) -> None:
+async def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(WorkspaceError, match="git could not be run"):
         await run_git(tmp_path / "missing", "status")

@@ -111,7 +111,7 @@ def test_the_walk_is_in_order_and_does_not_follow_links(tmp_path: Path) -> None:
     assert [found.path for found in walk(tmp_path, start="b")] == ["b/a", "b/loop", "b/z"]
 
 
-def test_the_walk_stops_when_it_is_told_to(tmp_path: Path) -> None:
+def test_the_walk_stops_on_request(tmp_path: Path) -> None:
     for number in range(10):
         (tmp_path / str(number)).write_text("x")
     left = iter([False] * 4)

@@ -1,4 +1,4 @@
-"""What in a folder would act or instruct, and how the person's decision about it is kept."""
+"""What in a folder would configure Forge or instruct the model, and how the decision about it is stored."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_trusted_for_once_means_once(root: Path) -> None:
     assert not is_trusted(config)
 
 
-def test_a_decision_about_a_folder_says_nothing_about_those_in_it_or_above(root: Path) -> None:
+def test_a_decision_about_a_folder_does_not_apply_to_its_subfolders_or_parents(root: Path) -> None:
     inner = root / "inner"
     inner.mkdir()
     store = TrustStore(load(root).state_dir)

@@ -164,7 +164,7 @@ def test_the_hosts_own_services_are_out_of_reach(world: World, kind: str) -> Non
         assert arrived(service)
 
 
-def test_nothing_goes_out(world: World) -> None:
+def test_no_connection_leaves_the_sandbox(world: World) -> None:
     """192.0.2.1 is for documentation; connecting a datagram socket only asks for a route."""
     udp = "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\ns.connect(('192.0.2.1', 53))\nprint('DONE')"
     names = "import socket\nprint(socket.getaddrinfo('example.org', 80))"
@@ -279,7 +279,7 @@ def test_a_power_is_taken_away(world: World, power: Power) -> None:
         assert power.sign in world.bare(power.command).output
 
 
-def test_clone3_says_that_it_is_not_there_so_that_programs_use_clone(world: World) -> None:
+def test_clone3_reports_enosys_so_that_programs_use_clone(world: World) -> None:
     assert "errno 38" in world.run(python("call(435, 435, 0, 0)")).output
     assert "errno 38" not in world.bare(python("call(435, 435, 0, 0)")).output
 

@@ -71,7 +71,7 @@ def test_powers_are_gone(world: World) -> None:
     )
 
 
-def test_ordinary_work_goes_on(world: World) -> None:
+def test_ordinary_work_continues(world: World) -> None:
     output = confined(
         world,
         "set -e; echo more >> README.md; git commit -q -am second; f=$(mktemp); echo kept > $f; cat $f; git log --format=%s | head -1; yes | head -1; exit ${PIPESTATUS[0]}",
@@ -106,7 +106,7 @@ def test_what_is_visible_leaves_out_only_what_is_hidden(tmp_path: Path) -> None:
     assert visible(tmp_path, {tmp_path}) == []
 
 
-def test_the_temporary_folder_goes_with_the_sandbox(world: World, tmp_path: Path) -> None:
+def test_the_temporary_folder_is_removed_with_the_sandbox(world: World, tmp_path: Path) -> None:
     from forge_core.permissions.sandbox import Sandbox, SandboxState
 
     box = Sandbox(SandboxState(SandboxKind.LANDLOCK), tmp_path, state_dir=tmp_path / "state")

@@ -286,7 +286,7 @@ def test_a_command_cannot_unhide_a_secret_by_tracking_it(world: World) -> None:
     assert (world.work / ".env").read_text() == "KEY=secret\n"
 
 
-def test_a_hidden_environment_file_says_that_it_is_hidden(world: World) -> None:
+def test_a_hidden_environment_file_explains_that_it_is_hidden(world: World) -> None:
     world.write(world.work / ".env", "KEY=secret\n")
     assert works(world, "cat .env") == "# The contents of this file are hidden from sandboxed commands.\n"
 

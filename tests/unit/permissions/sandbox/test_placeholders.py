@@ -38,9 +38,7 @@ def stand(tmp_path: Path, work: Path) -> Placeholders:
     return Placeholders(work, MountedPaths(tmp_path / "state"))
 
 
-def test_what_is_missing_stands_while_somebody_needs_it_and_no_longer(
-    stand: Placeholders, work: Path
-) -> None:
+def test_a_placeholder_exists_only_while_a_sandbox_needs_it(stand: Placeholders, work: Path) -> None:
     first, second = stand.join(), stand.join()
     standing = stand.put_up(
         {work / ".forge": "folder", work / "file": "file", work / "commondir": "commondir"}
@@ -55,7 +53,7 @@ def test_what_is_missing_stands_while_somebody_needs_it_and_no_longer(
     assert everything_in(work) == {}
 
 
-def test_what_the_person_put_in_meanwhile_stays(stand: Placeholders, work: Path) -> None:
+def test_what_the_user_creates_meanwhile_stays(stand: Placeholders, work: Path) -> None:
     held = stand.join()
     stand.put_up({work / ".forge": "folder", work / "config": "file", work / "gone": "folder"})
     (work / ".forge/config.toml").write_text("mine")

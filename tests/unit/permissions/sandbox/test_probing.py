@@ -87,7 +87,7 @@ async def test_it_is_found_within_a_tenth_of_a_second_and_known_then(work: Path)
     await assert_prompt(0.005, again)
 
 
-def test_a_socket_that_goes_while_it_is_tried_costs_no_sandbox(
+def test_a_socket_that_disappears_meanwhile_does_not_prevent_the_sandbox(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sockets that others listen on are hidden; one may be gone when bubblewrap comes to it."""
@@ -101,11 +101,11 @@ def test_a_socket_that_goes_while_it_is_tried_costs_no_sandbox(
     assert gone == []
 
 
-async def test_the_event_loop_goes_on_meanwhile(work: Path) -> None:
+async def test_the_event_loop_is_not_blocked_meanwhile(work: Path) -> None:
     assert await probe("auto", work) == probe_now("auto", work)
 
 
-def test_without_bwrap_landlock_is_weak_and_says_what_to_install(tmp_path: Path, work: Path) -> None:
+def test_without_bwrap_landlock_is_weak_and_names_what_to_install(tmp_path: Path, work: Path) -> None:
     if not has_landlock():
         pytest.skip("this kernel has no Landlock")
     state = probe_now(root=work, environment=host(tmp_path, None))
@@ -115,7 +115,7 @@ def test_without_bwrap_landlock_is_weak_and_says_what_to_install(tmp_path: Path,
     )
 
 
-def test_with_neither_it_is_off_and_says_so(
+def test_with_neither_it_is_off_and_reports_it(
     tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without_landlock(monkeypatch)
@@ -127,7 +127,7 @@ def test_with_neither_it_is_off_and_says_so(
     )
 
 
-def test_a_bwrap_that_may_not_make_namespaces_is_told_from_none(
+def test_a_bwrap_that_may_not_create_namespaces_is_distinguished_from_a_missing_one(
     tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without_landlock(monkeypatch)
@@ -237,7 +237,7 @@ def test_folders_that_may_not_be_entered_are_passed_over(world: World) -> None:
     assert world.run("echo fine").output == "fine\n"
 
 
-def test_off_by_choice_runs_nothing_and_says_so(work: Path) -> None:
+def test_off_by_choice_runs_nothing_and_reports_it(work: Path) -> None:
     state = probe_now("off", work)
     assert state.label == "sandbox: OFF - turned off by choice. Commands that may write will ask."
 
@@ -307,7 +307,7 @@ def test_the_workspaces_own_bwrap_is_not_taken(tmp_path: Path) -> None:
         ("", "x=1", "printed nothing"),
     ],
 )  # fmt: skip
-def test_the_reason_names_the_setting_that_stands_in_the_way(
+def test_the_reason_names_the_setting_that_prevents_it(
     tmp_path: Path, error: str, setting: str, expected: str
 ) -> None:
     name, _, value = setting.partition("=")

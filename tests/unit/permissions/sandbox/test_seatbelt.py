@@ -266,7 +266,7 @@ def test_it_is_on_once_the_probe_has_passed(mac: Path) -> None:
         "has a network",
     ],
 )
-def test_it_is_off_while_the_probe_has_not_passed_and_says_why(
+def test_it_is_off_with_a_reason_while_the_probe_has_not_passed(
     mac: Path, script: str | None, reason: str
 ) -> None:
     if script is not None and "bwrap" in script and not bwrap_works():

@@ -15,7 +15,7 @@ def test_a_sandbox_that_holds_everything_is_on() -> None:
     assert (state.label, state.strength) == ("sandbox: on", "full")
 
 
-def test_the_label_of_no_sandbox_says_why_what_to_do_and_what_follows() -> None:
+def test_the_label_without_a_sandbox_names_the_reason_the_remedy_and_the_consequence() -> None:
     state = SandboxState(SandboxKind.OFF, "bwrap not found (apt install bubblewrap)")
     assert state.label == (
         "sandbox: OFF - bwrap not found (apt install bubblewrap). Commands that may write will ask."
