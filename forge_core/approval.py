@@ -17,7 +17,7 @@ ReplyT = TypeVar("ReplyT")
 
 
 class Effect(StrEnum):
-    """What a call does to the world; the policy decides by it and the prompt is worded by it."""
+    """The effect of a call; the policy decides by it, and the prompt is worded by it."""
 
     READ = "read"
     WRITE = "write"
@@ -76,11 +76,11 @@ class ApprovalReply:
 
     answer: Answer
     reason: str = ""
-    """On a no: what the person wants the model to know."""
+    """On a no: the user's reason, for the model."""
     rule: str = ""
-    """On a yes for the session or for good: the rule as the person has left it; empty: as it was offered."""
+    """On a yes for the session or the project: the rule as the user edited it; empty: as offered."""
     is_unattended: bool = False
-    """A no for want of anybody to ask; nobody has refused anything."""
+    """Whether the no means only that no user was available."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,11 +97,11 @@ class ApprovalRequest(UserRequest[ApprovalReply]):
     reason: str
     """Why it asks, in one line."""
     is_usual_reason: bool = False
-    """The reason says no more than what the call is: a prompt need not repeat it."""
+    """Whether the reason follows from the call itself: a prompt need not repeat it."""
     session_rule: str
     """The `tool(pattern)` rule that "yes, for this session" would add."""
     always_rule: str = ""
-    """The rule that "always in this project" would save; empty when nothing can be granted for good."""
+    """The rule that "always in this project" would save; empty when no rule can be saved."""
     diffs: tuple[FileDiff, ...] = ()
     """What an edit would change, already computed."""
     is_destructive: bool = False
@@ -125,7 +125,7 @@ class QuestionOption:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One thing that the model wants to know. Another answer in the person's own words is always possible."""
+    """A question of the model. The user can always answer in their own words instead."""
 
     text: str
     header: str
@@ -136,13 +136,13 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class QuestionReply:
-    """What the person answered."""
+    """The user's answers."""
 
     answers: tuple[tuple[str, ...], ...] = ()
-    """For each question the labels that were chosen, or own words."""
+    """For each question the chosen labels, or the user's own words."""
     declined: bool = False
     reason: str = ""
-    """When declined: why, in the person's words or because nobody is there."""
+    """When declined: the user's reason, or that no user was available."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,24 +1,24 @@
-"""What can go wrong, as one tree. A message says what failed, the value, and what to do next.
+"""The exceptions of Forge. A message names what failed, the value, and what to do next.
 
 ForgeError
  ├─ ConfigError            a flag, variable or file holds something unusable
  ├─ WorkspaceError         the folder to work in is missing, a file, or not writable
  ├─ JournalError           the session could not be recorded
  ├─ ToolError              a tool refuses or fails; becomes a ToolResult, never ends a turn
- │   ├─ CallDeniedError        a person, a rule or the mode said no
+ │   ├─ CallDeniedError        the user, a rule or the mode denied the call
  │   └─ CallInterruptedError   the turn was interrupted before the call ran
- └─ ProviderError          the model's provider said no, or nothing; `partial_text` holds what had arrived
+ └─ ProviderError          the provider refused, failed or fell silent; `partial_text` holds what had arrived
      ├─ AuthenticationError    401: the key is missing or wrong
      ├─ PaymentRequiredError   402: no credits
      ├─ PermissionDeniedError  403: moderation, guardrail or missing permission
      ├─ ModelNotFoundError     404: no such model, or no route to it
      ├─ InvalidRequestError    400, 409, 413, 422
      ├─ ContextLengthError     the prompt does not fit the model's window
-     ├─ RateLimitError         429; `retry_after_s` when the provider told one
-     ├─ ServerError            5xx: the provider's own trouble
+     ├─ RateLimitError         429; `retry_after_s` if the provider sent it
+     ├─ ServerError            5xx: the provider's own failure
      ├─ ConnectionFailedError  no route, refused, reset, TLS, name not found
      ├─ ProviderTimeoutError   connect, first token, idle stream, or whole call
-     └─ MalformedResponseError the answer is not what the protocol says
+     └─ MalformedResponseError the answer does not follow the protocol
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ForgeError(Exception):
 
 
 class ConfigError(ForgeError):
-    """A setting is unusable; the text names its origin, its value and the mend."""
+    """A setting is unusable; the text names its origin, its value and the remedy."""
 
 
 class WorkspaceError(ForgeError):
@@ -62,7 +62,7 @@ class CallInterruptedError(ToolError):
 
 
 NEVER_SENT = frozenset({"no_key", "connect_failed", "connect_timeout"})
-"""Values of `ProviderError.error_type`, ours, for requests that have reached nobody."""
+"""Values of `ProviderError.error_type` for requests that were never sent."""
 
 
 class ProviderError(ForgeError):

@@ -4,11 +4,11 @@ Promises, each with a test:
 
 - every LLM_START has exactly one LLM_END, every TOOL_START exactly one TOOL_END with the same `call_id`,
   also after an interrupt, a timeout or a crash of the tool;
-- an answer that breaks off and is asked for again gives LLM_START … LLM_END, a NOTICE with `discards_answer`,
-  then an LLM_START of the same iteration; no tool call of the broken answer is run;
+- an answer that breaks off and is requested again gives LLM_START … LLM_END, a NOTICE with
+  `discards_answer`, then an LLM_START of the same iteration; no tool call of the broken answer is run;
 - AGENT_END is last and carries the `AgentResult`;
 - the stream never raises for a model's or a tool's failure: it ends with ERROR, then AGENT_END;
-- events carry data, never markup and never widgets. All text in them is foreign: sanitise it to show it.
+- events carry data, never markup and never widgets. All text in them is untrusted: sanitize it to show it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from forge_core.result import AgentResult, FileDiff, Omission, ToolOutcome
 SCHEMA_VERSION = 1
 """`v` in stream-json and in journals."""
 _ADVICE = re.compile(r"\s*\bTry again\b[^.]*\.$")
-"""What a failure's last sentence tells the person to do, where Forge does it itself."""
+"""The advice at the end of a failure's text, which Forge follows itself."""
 
 
 class AgentEventType(StrEnum):
@@ -123,7 +123,7 @@ class ToolStart(AgentEvent):
     call_id: str
     name: str
     arguments: Mapping[str, Any]
-    """Parsed; `{}` where the model's JSON was unusable (the TOOL_END then says so)."""
+    """Parsed; `{}` where the model's JSON was unusable (TOOL_END has the error)."""
     title: str = ""
     """The tool's verb ("Read", "Run"). Empty in records of earlier versions and for tools that do not say."""
     target: str = ""
@@ -162,16 +162,16 @@ class ToolEnd(AgentEvent):
     call_id: str
     name: str
     result: str
-    """What the model is told."""
+    """The text for the model."""
     success: bool
     duration_s: float
-    """Without the time spent waiting for the person."""
+    """Without the time spent waiting for the user."""
     summary: str = ""
     """A few words for a card's header ("42 lines", "3 matches in 2 files", "exit 1")."""
     diffs: tuple[FileDiff, ...] = ()
     parent_id: str | None = None
     outcome: ToolOutcome | None = None
-    """Finer than `success`; None where nobody knows more."""
+    """Finer than `success`; None where no more is known."""
     aside: str = ""
     """The line at the start or the end of `result` that only the model needs: the summary says it."""
     model_notes: tuple[str, ...] = ()
@@ -209,7 +209,7 @@ class Compaction(AgentEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice(AgentEvent):
-    """Something the person should know that is no failure: a retry's wait, a limit near."""
+    """Something that the user should know and that is no failure: a wait before a retry, a limit near."""
 
     type = AgentEventType.NOTICE
     level: Literal["info", "warning", "error"]
@@ -218,7 +218,7 @@ class Notice(AgentEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry(Notice):
-    """A request has failed and is sent again after a wait; `text` says so in full."""
+    """A request has failed and is repeated after a wait; `text` is the whole message."""
 
     attempt: int
     """1 for the first retry of the request."""
@@ -233,7 +233,7 @@ class Retry(Notice):
     def of(
         cls, failure: str, *, attempt: int, max_retries: int, wait_s: float, discards_answer: bool = False
     ) -> Self:
-        """The notice for a failure in the words of its error."""
+        """Return the notice for a failure in the words of its error."""
         when = "at once" if wait_s < 0.5 else f"in {wait_s:.0f} s"
         reason = _ADVICE.sub("", failure)
         again = "Starting the answer again" if discards_answer else "Trying again"
@@ -268,7 +268,7 @@ class AgentEnd(AgentEvent):
 
 
 def as_json(value: Any) -> Any:
-    """A JSON-ready copy of an event's or a result's value."""
+    """Return a JSON-ready copy of an event's or a result's value."""
     match value:
         case TokenUsage():
             return value.as_dict()

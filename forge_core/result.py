@@ -1,4 +1,4 @@
-"""What a run leaves behind, and what a tool shows of itself beyond its text."""
+"""The result of a run, and what a tool's result shows beyond its text."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ToolCallRecord:
     result: str
     success: bool
     duration: float
-    """Seconds, without the time spent waiting for the person."""
+    """Seconds, without the time spent waiting for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,5 +92,5 @@ class AgentResult:
     finish_reason: str | None = None
     """The provider's word, kept as it came."""
     is_resumable: bool = False
-    """Whether the run ended at a model call that failed, so that `ForgeAgent.resume` can go on from there."""
+    """Whether the run ended at a model call that failed, so that `ForgeAgent.resume` can resume there."""
     extra: dict[str, Any] = field(default_factory=dict)

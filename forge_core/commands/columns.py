@@ -8,7 +8,7 @@ from forge_core.text_width import cell_len
 
 
 def columns(rows: Sequence[tuple[str, str]]) -> str:
-    """Two columns, the first as wide as its widest entry."""
+    """Return two columns, the first as wide as its widest entry."""
     width = max((cell_len(left) for left, _ in rows), default=0)
     return "\n".join(f"{left}{_blank(width, left)}  {right}".rstrip() for left, right in rows)
 

@@ -24,7 +24,7 @@ def tokens_text(count: int) -> str:
 
 
 def window_text(size: int | None) -> str:
-    """A window's size: "200k", "1M", "131.1k"; "?" where unknown."""
+    """Return a window's size: "200k", "1M", "131.1k"; "?" where unknown."""
     return "?" if not size else tokens_text(size).replace(".0", "")
 
 
@@ -62,7 +62,7 @@ def percent_text(part: float, whole: float) -> str:
 
 
 def share_text(part: float, whole: float) -> str:
-    """The same with a decimal, for tables: "6.2%", "<0.1%", "0%", "100%"."""
+    """Return the same with a decimal, for tables: "6.2%", "<0.1%", "0%", "100%"."""
     share = min(100 * part / whole, 100) if whole else 0
     if share in (0, 100):
         return f"{share:.0f}%"

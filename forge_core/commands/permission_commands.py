@@ -31,7 +31,7 @@ _USAGE = (
 
 
 async def permissions(argument: str, session: ForgeSession) -> CommandResult:
-    """Lists the rules, adds or removes one, or explains what would happen to a command."""
+    """List the rules, add or remove one, or explain what would happen to a command."""
     action, _, rest = argument.partition(" ")
     rest = rest.strip()
     match action.lower():
@@ -46,7 +46,7 @@ async def permissions(argument: str, session: ForgeSession) -> CommandResult:
 
 
 async def mode(argument: str, session: ForgeSession) -> CommandResult:
-    """Shows the modes, or changes to one."""
+    """Show the modes, or change to one."""
     if not argument:
         current = session.policy.mode
         rows = [(f"{'›' if one is current else ' '} {one}", _summary(one, session)) for one in PermissionMode]
@@ -85,7 +85,7 @@ def _summary(mode: PermissionMode, session: ForgeSession) -> str:
 
 
 async def sandbox(argument: str, session: ForgeSession) -> CommandResult:
-    """The sandbox's state, why it is so, and what to do."""
+    """Show the state of the sandbox, its cause, and what to do."""
     state, mode = session.sandbox, session.policy.mode
     is_yolo = mode is PermissionMode.YOLO
     label = state.label
@@ -107,7 +107,7 @@ async def sandbox(argument: str, session: ForgeSession) -> CommandResult:
 
 
 def _confinement(state: SandboxState) -> list[str]:
-    """What commands can and cannot do."""
+    """Return what commands can and cannot do."""
     held = (
         ".git/hooks, .git/config and .forge are read-only; files with keys are hidden; there is no network."
     )
@@ -130,7 +130,7 @@ def _confinement(state: SandboxState) -> list[str]:
 
 
 def _way_on(state: SandboxState, config: ForgeConfig) -> str:
-    """How the state came about, or can be changed."""
+    """Return the cause of the state, and how to change it."""
     if config.sandbox == "off":
         origin = config.origins.get("sandbox", Origin.DEFAULT)
         return f"It is off by choice ({origin}). Start Forge with `--sandbox auto` to have it."
@@ -182,7 +182,7 @@ def _saving(session: ForgeSession, kind: RuleKind, rule: str, scripts: Scripts) 
 
 
 def _present(scripts: Scripts) -> str:
-    """The scripts that a rule is bound to and that are there."""
+    """Return the scripts that a rule is bound to and that are there."""
     return safe_line(" or ".join(name for name, digest in scripts if digest != ABSENT))
 
 
@@ -209,7 +209,7 @@ def _test(command: str, session: ForgeSession) -> CommandResult:
 
 
 def _unquoted(command: str) -> str:
-    """The command without the one pair of quotes that stands around all of it."""
+    """Return the command without the one pair of quotes around all of it."""
     try:
         words = shlex.split(command)
     except ValueError:

@@ -45,7 +45,7 @@ class Cleared:
 
 @dataclass(frozen=True, slots=True)
 class ResumeTurn:
-    """A request to read `session.retry()`: the turn that failed goes on."""
+    """A request to read `session.retry()`: the turn that failed resumes."""
 
 
 CommandResult: TypeAlias = Text | Notice | Failure | ShowDiff | Cleared | ResumeTurn

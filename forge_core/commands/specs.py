@@ -307,7 +307,7 @@ def _rank(spec: CommandSpec, typed: str) -> int | None:
 
 
 def _matches(form: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether the words match the form."""
+    """Return whether the words match the form."""
     if not form:
         return not words
     token, rest = form[0], form[1:]

@@ -1,7 +1,7 @@
 """Settings from flags, environment, project and user files, in that order of strength.
 
 A project's file (`.forge/config.toml`) comes with the repository, so it may set how things look and, until
-the person trusts the folder, nothing that acts. A broken file never blocks the start: it is named in
+the user trusts the folder, nothing that acts. A broken file never blocks the start: it is named in
 `ForgeConfig.notices` and left as it is.
 """
 
@@ -121,7 +121,7 @@ def read_project_settings(root: Path, notices: list[str], *, is_trusted: bool) -
 
 
 def _saved_rules(decided: ProjectState, state_dir: Path, root: Path, notices: list[str]) -> dict[str, Any]:
-    """What was decided for good, without what cannot be read."""
+    """Return the rules that the user saved, without those that cannot be read."""
     rules = {kind: list(getattr(decided, kind)) for kind in RULE_KINDS if getattr(decided, kind)}
     if not rules:
         return {}
@@ -131,7 +131,7 @@ def _saved_rules(decided: ProjectState, state_dir: Path, root: Path, notices: li
 
 
 def _merged(layers: Sequence[_Layer]) -> tuple[dict[str, Any], dict[str, Origin]]:
-    """Each setting from its strongest source (lists: from all), and where it came from."""
+    """Return each setting from its strongest source (lists: from all), and where it came from."""
     values: dict[str, Any] = {}
     origins: dict[str, Origin] = {}
     for layer in layers:
@@ -142,7 +142,7 @@ def _merged(layers: Sequence[_Layer]) -> tuple[dict[str, Any], dict[str, Origin]
 
 
 def check_workspace(path: Path, *, needs_write: bool = False) -> Path:
-    """The folder as an absolute, resolved path.
+    """Return the folder as an absolute, resolved path.
 
     Raises:
         WorkspaceError: with what is wrong and what to do.
@@ -181,7 +181,7 @@ def _read_file(path: Path, allowed: Sequence[str], notices: list[str]) -> dict[s
         if field not in SETTINGS:
             wrong.append(f"{str(path)!r} has an unknown setting {name[:80]!r}; it was ignored.")
         elif field not in allowed:
-            wrong.append(f"{str(path)!r} may not set {name!r}: that is for the person alone. It was ignored.")
+            wrong.append(f"{str(path)!r} may not set {name!r}: only the user may set it. It was ignored.")
         else:
             values |= _checked(path, field, value, wrong)
     notices += wrong[:_MAX_NOTICES]

@@ -37,7 +37,7 @@ class Endpoint:
     key_variable: str | None = None
     """The environment variable that held the key, for messages."""
     key_notice: str = ""
-    """Which key is sent to an endpoint that the user named; empty for one that nobody named."""
+    """A notice of which key is sent to an endpoint that the user named; else empty."""
 
 
 def _make_dataclass() -> None:

@@ -1,7 +1,7 @@
-"""What the person has decided about a folder: whether they trust it, and what they allow in it for good.
+"""The user's decisions about a folder: whether it is trusted, and which rules were saved for it.
 
-It lies in the user's state, one small file for each folder, found by the folder's real path, and never in the
-folder itself: what comes with a repository must not be able to vouch for it.
+They are kept in the user's state directory, one small file per folder, named after the folder's real path,
+and never in the folder itself: a repository must not be able to vouch for itself.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ VERSION = 1
 RuleKind: TypeAlias = Literal["allow", "ask", "deny"]
 RULE_KINDS: tuple[RuleKind, ...] = ("allow", "ask", "deny")
 Scripts: TypeAlias = tuple[tuple[str, str], ...]
-"""Paths, relative to the folder where they lie in it, each with the hash of what is there."""
+"""Paths, relative to the folder where they are inside it, each with the hash of the file."""
 ABSENT = "absent"
-"""Stands for the hash where nothing is."""
+"""The value in place of the hash where there is no file."""
 _FOLDER = "projects"
 _MAX_BYTES = 1024 * 1024
 
@@ -41,7 +41,7 @@ class ProjectState:
 
 
 def state_file(state_dir: Path, root: Path) -> Path:
-    """Where the decisions about `root` lie. Raises OSError when its real path cannot be told."""
+    """Return the file with the decisions about `root`. Raises OSError when its real path is unknown."""
     import hashlib  # here: most starts come before anything was ever decided, and need no hash
 
     name = hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:32]
@@ -67,7 +67,7 @@ def read_project_state(state_dir: Path, root: Path) -> tuple[ProjectState, str |
 def change_project_state(
     state_dir: Path, root: Path, change: Callable[[ProjectState], ProjectState]
 ) -> ProjectState:
-    """Makes `change` of what is kept and keeps it; of several writers each sees the others' changes.
+    """Apply `change` to the saved decisions and save them; several writers see each other's changes.
 
     A file that cannot be read is set aside under another name, never overwritten.
 
@@ -122,12 +122,12 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _parsed(raw: Mapping[str, Any], root: Path) -> ProjectState:
-    """Raises ValueError when a value is not what it should be: half of it must not count."""
+    """Parse the file's content. Raises ValueError when any value is invalid: half of it must not apply."""
     if not raw:
         return ProjectState()
     trusted = raw.get("trusted")
     if raw.get("path") != os.path.realpath(root):
-        raise ValueError(f"it speaks of another folder, {raw.get('path')!r}")
+        raise ValueError(f"it is about another folder, {raw.get('path')!r}")
     if not (trusted is None or isinstance(trusted, bool)):
         raise ValueError(f"trusted is {trusted!r}")
     rules = {kind: _rules(raw.get(kind, []), kind) for kind in RULE_KINDS}

@@ -16,7 +16,7 @@ from forge_core.errors import ConfigError
 
 
 def save_user_setting(config_dir: Path, name: str, value: str) -> Path:
-    """Sets `name` in the user's `config.toml`, which is replaced as a whole or not at all. Returns its path.
+    """Set `name` in the user's `config.toml`, which is replaced as a whole or not at all. Returns its path.
 
     Raises:
         ConfigError: the value is unusable, or the file is broken or cannot be written; nothing is lost then.
@@ -33,7 +33,7 @@ def save_user_setting(config_dir: Path, name: str, value: str) -> Path:
         _replace(path, tomlkit.dumps(document))
     except TOMLKitError as error:
         raise ConfigError(
-            f"{name} was not saved: {str(path)!r} is not valid TOML ({error}). Mend it first."
+            f"{name} was not saved: {str(path)!r} is not valid TOML ({error}). Repair it first."
         ) from error
     except OSError as error:
         raise ConfigError(
@@ -45,7 +45,7 @@ def save_user_setting(config_dir: Path, name: str, value: str) -> Path:
 def save_project_rule(
     state_dir: Path, root: Path, rule: str, kind: RuleKind = "allow", *, scripts: Scripts = ()
 ) -> None:
-    """Keeps a rule for the folder `root`, with the scripts that it is bound to. Raises ConfigError when it
+    """Keep a rule for the folder `root`, with the scripts that it is bound to. Raises ConfigError when it
     cannot be read or kept."""
     check_value(kind, [rule])
 
@@ -57,7 +57,7 @@ def save_project_rule(
 
 
 def forget_project_rule(state_dir: Path, root: Path, rule: str) -> None:
-    """Drops a rule, of whatever kind, that was kept for the folder. Raises ConfigError when that cannot be
+    """Drop a rule, of whatever kind, that was kept for the folder. Raises ConfigError when that cannot be
     kept."""
 
     def drop(state: ProjectState) -> ProjectState:

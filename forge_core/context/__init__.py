@@ -1,1 +1,1 @@
-"""What fills the model's window: the system prompt, the folder's instructions, and a ledger of it all."""
+"""The content of the context window: the system prompt, the folder's instructions, and a ledger."""

@@ -1,4 +1,4 @@
-"""What a trusted project tells the model: its AGENTS.md and kin, marked as what they are."""
+"""The instructions of a trusted project, AGENTS.md and similar files, marked as such."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from forge_core.untrusted import frame_text
 from forge_core.workspace.project_files import find_instructions, read_project_file
 
 MAX_BYTES = 32_000
-"""Of all these files together; what is over is left out, and said."""
+"""The limit of all these files together; a note says what is left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """One file's."""
+    """The content of one instruction file."""
 
     path: str
     """Relative to the folder."""
@@ -25,14 +25,14 @@ class Instructions:
 
 
 def project_instructions(root: Path) -> tuple[Instructions, ...]:
-    """What the files say. Only for a folder that the person trusts: nothing here asks."""
+    """Return the content of the instruction files. The caller checks that the user trusts the folder."""
     left = MAX_BYTES
     found = []
     for name in find_instructions(root):
         file = read_project_file(root, name, left)
         if file is None or not file.text.strip():
             continue
-        # What a person would not see in the file must not steer the model either: it turns visible.
+        # Characters that a user would not see in the file must not steer the model: they are made visible.
         found.append(Instructions(name, safe_text(file.text.strip()), file.is_cut))
         left -= min(left, file.size)
         if not left:
@@ -41,7 +41,7 @@ def project_instructions(root: Path) -> tuple[Instructions, ...]:
 
 
 def as_prompt(instructions: Sequence[Instructions]) -> str:
-    """The section of the system prompt that holds them; empty without any."""
+    """Return the section of the system prompt that holds them; empty without any."""
     if not instructions:
         return ""
     parts = [

@@ -33,25 +33,25 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing that takes room."""
+    """One part of the window's content."""
 
     kind: Kind
     tokens: int
     label: str = ""
-    """What it is called where it is no message: a tool, a file."""
+    """The name of an item that is not a message: a tool, a file."""
     turn: int = 0
-    """The turn that brought it; 0 for what is there before the first."""
+    """The turn that added it; 0 for items before the first."""
     message: Message | None = None
     call: ToolCall | None = None
     """On a result: the call that it answers."""
 
     def sized(self, tokens: int) -> Item:
-        """The same with other tokens."""
+        """Return a copy with another number of tokens."""
         return Item(self.kind, tokens, self.label, self.turn, self.message, self.call)
 
     @property
     def name(self) -> str:
-        """What to call it, in one line of foreign text."""
+        """The name, as one line of untrusted text."""
         if self.message is None:
             return self.label
         if self.kind is Kind.RESULT:
@@ -62,7 +62,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Composition:
-    """What a window holds; the items' tokens add up to `used`."""
+    """The content of a window; the items' tokens add up to `used`."""
 
     model: str
     items: tuple[Item, ...]
@@ -79,18 +79,18 @@ class Composition:
 
     @property
     def free(self) -> int | None:
-        """What is left beside the reserve; None where the window's size is unknown."""
+        """The tokens left beside the reserve; None where the window's size is unknown."""
         return None if self.window is None else max(self.window - self.used - self.reserved, 0)
 
     def by_kind(self) -> dict[Kind, int]:
-        """Tokens of each kind that takes any, in the order of `Kind`."""
+        """Return tokens of each kind that takes any, in the order of `Kind`."""
         sums = dict.fromkeys(Kind, 0)
         for item in self.items:
             sums[item.kind] += item.tokens
         return {kind: tokens for kind, tokens in sums.items() if tokens}
 
     def by_turn(self) -> dict[int, dict[Kind, int]]:
-        """Tokens of each turn's messages by kind, the oldest turn first."""
+        """Return tokens of each turn's messages by kind, the oldest turn first."""
         turns: dict[int, dict[Kind, int]] = {}
         for item in self.items:
             if item.turn:
@@ -99,13 +99,13 @@ class Composition:
         return turns
 
     def largest(self, count: int) -> list[Item]:
-        """The items that take most, those first; the system prompt and the tools are none of them."""
+        """Return the largest items, largest first, without the system prompt and the tools."""
         others = (item for item in self.items if item.kind not in (Kind.SYSTEM, Kind.TOOLS) and item.tokens)
         return heapq.nlargest(count, others, key=lambda item: item.tokens)
 
 
 def history_items(history: Iterable[tuple[Message, int]], last_turn: int) -> list[Item]:
-    """An item per message, each given with its tokens; the newest turn has the number `last_turn`."""
+    """Return an item per message, each given with its tokens; the newest turn has the number `last_turn`."""
     items: list[Item] = []
     calls: dict[str, ToolCall] = {}
     turn = 0
@@ -126,7 +126,7 @@ def history_items(history: Iterable[tuple[Message, int]], last_turn: int) -> lis
 
 
 def fitted(items: Sequence[Item], used: int) -> tuple[Item, ...]:
-    """The items in the same proportions, adding up to exactly `used` (largest remainders)."""
+    """Return the items in the same proportions, adding up to exactly `used` (largest remainders)."""
     total = sum(item.tokens for item in items)
     if total in (0, used):
         return tuple(items)

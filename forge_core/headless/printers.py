@@ -175,7 +175,7 @@ def make_printer(output: OutputFormat, out: TextIO, err: TextIO) -> Printer:
 
 
 def result_record(result: AgentResult, model: str = "") -> dict[str, object]:
-    """A run's result, JSON-ready; the messages are left to the journal."""
+    """Return a run's result, JSON-ready; the messages are left to the journal."""
     return {
         "v": SCHEMA_VERSION,
         "output": result.output,
@@ -191,7 +191,7 @@ def result_record(result: AgentResult, model: str = "") -> dict[str, object]:
 
 
 def status_line(event: AgentEvent) -> str | None:
-    """One safe line about what happened, or None for what needs none."""
+    """Return one safe line about what happened, or None for what needs none."""
     match event:
         case ToolEnd():
             mark = "✓" if event.success else "✗"

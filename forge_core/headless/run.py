@@ -21,13 +21,13 @@ from forge_core.session.session import ForgeSession
 from forge_core.workspace.trust import what_would_act
 
 _GRACE_S = 2.0
-"""How long the end that a signal asks for waits for somebody to read what is printed."""
+"""Seconds after a signal until printing is given up because nobody reads the output."""
 
 
 async def run_prompt(config: ForgeConfig, prompt: str, output: OutputFormat) -> int:
-    """Runs one prompt to its end and returns the exit code.
+    """Run one prompt to its end and return the exit code.
 
-    Ctrl-C ends the run kindly (4); TERM, HUP and QUIT do the same and give 128 + the signal's number.
+    Ctrl-C interrupts the run (exit code 4); so do TERM, HUP and QUIT (128 + the number of the signal).
     """
     for notice in (*config.notices, *_untrusted(config), *_key_sent(config)):
         print(safe_line(notice), file=sys.stderr)
@@ -46,7 +46,7 @@ def _key_sent(config: ForgeConfig) -> tuple[str, ...]:
 
 
 def _untrusted(config: ForgeConfig) -> tuple[str, ...]:
-    """What is said when the folder holds something that would act or instruct, and nobody trusts it."""
+    """Return the notice that an untrusted folder holds settings or instructions, which are ignored."""
     if config.is_trusted:
         return ()
     findings = what_would_act(config.working_dir)
@@ -76,11 +76,11 @@ async def _drive(session: ForgeSession, prompt: str, printer: Printer) -> int:
 
 
 class _NobodyReadsError(Exception):
-    """A signal has come, and what is printed goes nowhere."""
+    """A signal has arrived while printing is blocked, because nobody reads the output."""
 
 
 class _Printing:
-    """Whether something is being printed: only then may an exception come out of a signal's handler."""
+    """Whether output is being printed: only then may the handler of a signal raise."""
 
     is_on = False
 
@@ -99,10 +99,10 @@ def _print(printer: Printer, event: AgentEvent) -> None:
 
 @contextlib.asynccontextmanager
 async def _interrupting(session: ForgeSession, received: list[signal.Signals]) -> AsyncIterator[None]:
-    """Turns INT, TERM, HUP and QUIT into an interrupt of the turn, and puts down in `received` what came.
+    """Interrupt the turn on INT, TERM, HUP and QUIT, and append the signals to `received`.
 
-    The loop does that, and it stands still while nobody reads what is printed, as in `forge run … | less`:
-    then the printing is broken off after a while, by an alarm.
+    The event loop does that, but it is blocked while nobody reads the output, as in `forge run … | less`: an
+    alarm then ends the printing after a while.
     """
     loop = asyncio.get_running_loop()
 

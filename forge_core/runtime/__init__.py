@@ -1,4 +1,4 @@
-"""The one place where the parts are wired. What is heavy is imported inside, when a session is built."""
+"""Builds a session from its parts. Heavy modules are imported when a session is built."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def load_session_config(
     needs_write: bool = False,
     trust: bool = False,
 ) -> ForgeConfig:
-    """The settings for a session in `path`; see `forge_core.config.load.load_config`.
+    """Return the settings for a session in `path`; see `forge_core.config.load.load_config`.
 
     Raises:
         WorkspaceError, ConfigError: with what is wrong and what to do.
@@ -88,7 +88,7 @@ def build_session(
 
 
 def harden_process() -> None:
-    """Closes this process to the commands that the model runs. For Forge's own programs, not for a library's
+    """Close this process to the commands that the model runs. For Forge's own programs, not for a library's
     caller: it also means no core dumps."""
     from forge_core.tools.shell.environment import protect_process
 
@@ -109,7 +109,7 @@ def strict_sandbox_problem(config: ForgeConfig) -> str | None:
 
 
 def silence_tracing(environ: Any) -> list[str]:
-    """Turns LangSmith tracing off: it would upload the code that the model sees. Returns what was on."""
+    """Turn LangSmith tracing off: it would upload the code that the model sees. Returns what was on."""
     found = [name for name in _TRACING if environ.get(name, "").lower() in ("1", "true", "yes", "on")]
     for name in found:
         environ[name] = "false"

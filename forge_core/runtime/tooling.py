@@ -1,4 +1,4 @@
-"""What a session's tools work with, and the agent over it."""
+"""Building the environment of a session's tools, and its agent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def build_environment(
     config: ForgeConfig, session_id: str, responder: Responder, clock: RunClock, events: EventChannel
 ) -> ToolEnvironment:
-    """The policy, the sandbox, and everything that calls share."""
+    """Build the policy, the sandbox, and everything else that calls share."""
     from forge_core.permissions.sandbox import MountedPaths, Sandbox, SandboxKind, clear_leftovers, probe_now
     from forge_core.session.tool_environment import SessionResponder, ToolEnvironment
     from forge_core.store.journal import outputs_dir, undo_dir
@@ -92,7 +92,7 @@ def build_agent(
     tracker: TokenTrackingCallback,
     logger: Logger,
 ) -> ForgeAgent:
-    """An agent whose every call goes through the policy."""
+    """Build an agent whose every call goes through the policy."""
     from forge_core.langchain.agent import ForgeAgent, warm_up
     from forge_core.langchain.callbacks import LoggingCallback
     from forge_core.redact import Redactor
@@ -119,7 +119,7 @@ def build_agent(
 
 
 def prompt_maker(config: ForgeConfig, state: SandboxState) -> Callable[[PermissionMode], SystemPrompt]:
-    """Gives the system prompt of a mode."""
+    """Return the function that returns the system prompt of a mode."""
     from forge_core.context.instructions import project_instructions
     from forge_core.context.system_prompt import SystemPrompt, system_prompt
     from forge_core.workspace.git import branch

@@ -79,7 +79,7 @@ class SessionBilling:
         self._tracker.forget_turns()
 
     def spending(self) -> SessionSpending:
-        """Return what has been spent. O(turns)."""
+        """Return the spending. O(turns)."""
         tracker = self._tracker
         turns = [
             TurnSpending(number, self._titles[number - 1] if number else "", spending)

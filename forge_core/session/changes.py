@@ -1,4 +1,4 @@
-"""What this session's last turn did to files, and where else changes can be read from."""
+"""Changes in files: those of the session's last turn, and those of the working tree."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _BATCH_BYTES = 4_000_000
 
 
 def changes_of(source: Source, folder: Path, undo: UndoStore | None) -> ChangeSource:
-    """The changes of the last turn, or of the working tree around `folder` against HEAD."""
+    """Return the changes in files of the last turn, or of the working tree around `folder` against HEAD."""
     return TurnChanges(undo) if source == "turn" else WorkTreeChanges(folder)
 
 
 class TurnChanges:
-    """What the last turn (or the one that runs) did to files, from the images that undo keeps."""
+    """The changes of the last (or running) turn, from the images that undo keeps."""
 
     def __init__(self, undo: UndoStore | None) -> None:
         self._undo = undo
@@ -80,7 +80,7 @@ class TurnChanges:
         return await asyncio.to_thread(_patch, file, self._images(file), sides, is_whole)
 
     async def _contents(self, files: Sequence[ChangedFile]) -> list[tuple[bytes | None, bytes | None]]:
-        """What each file held before and after; None for what is not kept."""
+        """Return the content of each file before and after; None where it is not kept."""
         images = [image for file in files for image in self._images(file)]
         wanted = [image for image in images if image.kind is EntryKind.FILE]
         kept = await self._undo.contents(wanted) if self._undo is not None and wanted else ()
@@ -147,7 +147,7 @@ def _key(image: FileState) -> tuple[str, int]:
 
 
 def _other_content(image: FileState) -> bytes:
-    """What stands for the text of what is no file: where a link leads."""
+    """Return the content that represents an entry other than a file: the target of a link."""
     return image.target.encode("utf-8", "surrogateescape") if image.kind is EntryKind.LINK else b""
 
 
@@ -180,7 +180,7 @@ def _patch(
     kind = {ChangeStatus.ADDED: "new", ChangeStatus.DELETED: "deleted"}.get(file.status, "")
     head = header(file.path, file.old_path, kind=kind)
     if before is None or after is None:
-        return FilePatch(remark="What it held is no longer kept.")
+        return FilePatch(remark="Its content is no longer kept.")
     if before == after:
         return FilePatch(head, _same_bytes(file, images))
     texts = _texts(before, after)

@@ -1,4 +1,4 @@
-"""How full the model's window is: the provider's last count, and an estimate of what has come since."""
+"""The fill level of the context window: the provider's last count, and an estimate of what followed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Anchor:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What a window held at one moment, taken down and not yet worked out; it may be in a thread."""
+    """The content of a window at one moment; `composition` may be called in a thread."""
 
     fixed: Sequence[Item]
     """System prompt, instruction files, tools."""
@@ -42,7 +42,7 @@ class Holding:
     is_estimate: bool
 
     def composition(self, model: str, window: int | None, reserved: int) -> Composition:
-        """An item for each part. O(number of messages)."""
+        """Return an item for each part. O(number of messages)."""
         shown = fitted([*self.fixed, *history_items(self.history, self.turn)], self.counted)
         if self.reasoning:
             last = Item(Kind.REASONING, self.reasoning, "reasoning of the last answer", self.turn)
@@ -62,12 +62,12 @@ class ContextMeter:
         self._tools: tuple[ToolRegistry | None, tuple[Item, ...]] = (None, ())
 
     def use_prompt(self, prompt: SystemPrompt) -> None:
-        """This is the agent's system message from now on."""
+        """Set the agent's system message."""
         self._agent.memory.set_system_message(Message.system(prompt.text))
         self._prompt = prompt
 
     def answered(self, event: LLMEnd) -> None:
-        """Takes over the provider's count, where it has counted; the answer is in the memory already."""
+        """Use the provider's count, if it sent one; the answer is in the memory already."""
         usage, estimated = event.usage, self._estimate()
         if usage.estimated or not usage.prompt_tokens or not estimated:
             return
@@ -75,7 +75,7 @@ class ContextMeter:
         self._anchor = _Anchor(usage.total_tokens - reasoning, estimated, reasoning)
 
     def reset(self) -> None:
-        """The conversation is forgotten; how far the estimates are off stays known."""
+        """Forget the conversation; the correction of the estimates stays."""
         if (anchor := self._anchor) is not None:
             self._anchor = _Anchor(anchor.counted, anchor.estimated)
 
@@ -90,7 +90,7 @@ class ContextMeter:
         return self._anchor is None or self._estimate() != self._anchor.estimated
 
     def holding(self, turn: int) -> Holding:
-        """What makes up `used` at this moment; `turn` is the number of the newest one."""
+        """Return the content behind `used` at this moment; `turn` is the number of the newest turn."""
         return Holding(
             [*self._prompt_items(), *self._tool_items()],
             list(self._agent.memory.counted_history()),

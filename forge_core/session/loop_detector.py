@@ -1,4 +1,4 @@
-"""Notices a run that goes round in circles, and asks the person whether it should go on."""
+"""Detecting a run that repeats itself, and asking the user whether it should continue."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from forge_core.result import ToolCallRecord
 from forge_core.tools.registry import ToolRegistry
 
 SAME_CALLS = 3
-"""So many times in a row the same call with the same result means that nothing moves."""
+"""The same call with the same result this many times in a row counts as no progress."""
 SAME_ERRORS = 5
-"""So many errors of one kind, with nothing achieved by that tool and no file changed in between, too."""
+"""So do this many errors of one kind, with no success of that tool and no changed file in between."""
 
 GO_ON = "Go on"
 STOP = "Stop"
 
 _DURATION = re.compile(r"\b\d+(?:\.\d+)?\s?(?:ms|s|sec|seconds?)\b")
 _PARTICULARS = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|\S*/\S*|\S*\d\S*")
-"""What differs between two errors of one kind: names in quotes, paths, figures."""
+"""The parts in which two errors of one kind differ: quoted names, paths, numbers."""
 _CLASS_CHARS = 200
 _SHOWN_CHARS = 120
 
 
 class LoopDetector:
-    """Looks at one run's calls in their order. What a call counts for is declared by its tool in `tools`."""
+    """Watches one run's calls in their order. Its tool in `tools` declares what a call counts for."""
 
     def __init__(self, tools: ToolRegistry) -> None:
         self._tools = tools
         self._last: tuple[str, str, str] | None = None
         self._times = 0
         self._errors: dict[str, tuple[int, str]] = {}
-        """Kind of error → how often it came, and from which tool."""
+        """Kind of error → its number, and the tool of the latest."""
 
     def observe(self, record: ToolCallRecord) -> str | None:
-        """What goes round in circles, as a sentence for the person; None while all is well."""
+        """Return a sentence for the user when the run repeats itself; None otherwise."""
         tool = self._tools.get(record.name)
         if tool is not None and tool.may_repeat:
             return None

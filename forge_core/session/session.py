@@ -39,7 +39,7 @@ from forge_core.workspace.change_source import ChangeSource
 
 
 class ForgeSession:
-    """One conversation. One turn at a time; `interrupt` ends it kindly, closing the iterator ends it hard."""
+    """One conversation, one turn at a time. `interrupt` ends it in order, closing the iterator cancels it."""
 
     def __init__(
         self,
@@ -121,26 +121,26 @@ class ForgeSession:
 
     @property
     def undo(self) -> UndoStore | None:
-        """What files were before each turn; None when that is not kept."""
+        """The undo store; None when undo is off."""
         return self._environment.undo
 
     def changes(self, source: Source) -> ChangeSource:
-        """What has changed in files, to be read when somebody looks."""
+        """Return the changes in files; they are read on request."""
         return changes_of(source, self.config.working_dir, self.undo)
 
     @property
     def sandbox(self) -> SandboxState:
-        """Where commands run."""
+        """The sandbox in which commands run."""
         return self._environment.sandbox_state
 
     @property
     def todos(self) -> TodoList:
-        """What the model has set out to do."""
+        """The model's list of tasks."""
         return self._environment.todos
 
     @property
     def is_away(self) -> bool:
-        """Whether nobody is asked: what needs a person is refused, and the model told so."""
+        """Whether the user is away: what needs their reply is denied, and the model is informed."""
         return self._environment.responder.is_away
 
     @is_away.setter
@@ -148,26 +148,26 @@ class ForgeSession:
         self._environment.responder.is_away = value
 
     def spending(self) -> SessionSpending:
-        """What has been spent, by model and by turn."""
+        """Return the spending, by model and by turn."""
         return self._billing.spending()
 
     async def composition(self) -> Composition:
-        """What fills the model's window at this moment; a long history is gone through in a thread."""
+        """Return the content of the context window; a long history is processed in a thread."""
         window, longest = self._provider.context_window(self._model), self._provider.max_output(self._model)
         holding = self._meter.holding(self._billing.turn)
         reserved = reserved_output(window, longest)
         return await asyncio.to_thread(holding.composition, self._model, window, reserved)
 
     def known_models(self) -> Sequence[ModelChoice]:
-        """Models that can be named here, by the catalogue; the current one is always among them."""
+        """Return the models in the provider's list; the current one is always among them."""
         known = self._provider.known_models()
         is_listed = any(choice.id == self._model for choice in known)
         return known if is_listed else (ModelChoice(self._model), *known)
 
     async def send(self, text: str) -> AsyncGenerator[AgentEvent, None]:
-        """One turn, as events; the last is AGENT_END.
+        """Run one turn and yield its events; the last is AGENT_END.
 
-        Closing the iterator early cancels the turn hard: nothing more comes, and memory, journal and
+        Closing the iterator early cancels the turn: no further event arrives, and memory, journal and
         `last_result` are completed all the same.
 
         Raises:
@@ -179,11 +179,11 @@ class ForgeSession:
 
     @property
     def can_retry(self) -> bool:
-        """Whether the last turn ended at a model call that failed, so that `retry` can go on from there."""
+        """Whether the last turn ended at a model call that failed, so that `retry` can resume there."""
         return self._task is None and self._agent.is_resumable
 
     async def retry(self) -> AsyncGenerator[AgentEvent, None]:
-        """The turn that failed goes on at its failed model call, as events like `send`.
+        """Resume the turn that failed at its failed model call, and yield events like `send`.
 
         No message is sent and no tool call runs again.
 
@@ -215,12 +215,12 @@ class ForgeSession:
             self._events.end_turn()
 
     def interrupt(self) -> None:
-        """Asks the running turn to end: it keeps its partial answer and closes its calls. Idle: nothing."""
+        """Ask the running turn to end: it keeps its partial answer and closes its calls."""
         self._is_interrupted = self._task is not None
         self._agent.interrupt()
 
     async def reset(self) -> None:
-        """Forgets the conversation. System message, mode, model and the session's spent money stay."""
+        """Clear the conversation. System message, mode, model and spending stay."""
         self.interrupt()
         if (task := self._task) is not None:
             await asyncio.wait([task])
@@ -232,15 +232,15 @@ class ForgeSession:
             self._journal.record("reset", {})
 
     def tell_model(self, line: str) -> None:
-        """Lets the model know, with the next message, what has happened beside the conversation."""
+        """Inform the model, with the next message, of something outside the conversation."""
         self._news.append(line)
 
     def forget_reads(self, paths: Iterable[Path]) -> None:
-        """The model has to read these again before it overwrites them."""
+        """Require the model to read these files again before it overwrites them."""
         self._environment.forget_reads(paths)
 
     def check_rule(self, rule: str) -> str | None:
-        """Why a rule cannot be granted, in words for the person; None when it can."""
+        """Return why a rule cannot be granted, for the user; None when it can."""
         try:
             self.policy.check_grant(rule)
         except ForgeError as error:
@@ -248,30 +248,30 @@ class ForgeSession:
         return None
 
     def set_model(self, model: str) -> None:
-        """Answers come from `model` from the next model call on."""
+        """Use `model` from the next model call on."""
         self._agent.set_llm(self._provider.make_llm(model))
         self._model = model
 
     def set_mode(self, mode: PermissionMode) -> None:
-        """How much runs without asking, from the next call on; the model is told in the system message."""
+        """Change how much runs without asking; the system message informs the model."""
         self._environment.policy.mode = mode
         self._meter.use_prompt(self._system_prompt(mode))
 
     def notify(self, notice: Notice) -> None:
-        """Tells the person something: in the running turn's stream, else through `notices()`. Safe from
+        """Notify the user: in the running turn's stream, else through `notices()`. Safe from
         other threads once a turn has begun."""
         self._events.notify(notice)
 
     def notices(self) -> AsyncGenerator[Notice, None]:
-        """What happens outside a turn. Never ends by itself."""
+        """Yield what happens outside a turn. Never ends by itself."""
         return self._events.notices()
 
     async def aclose(self) -> None:
-        """Ends a running turn and what its commands left running; completes the journal."""
+        """End a running turn and what its commands left running; complete the journal."""
         if (task := self._task) is not None:
             task.cancel()
             await asyncio.wait([task])
-        async with AsyncExitStack() as last_first:  # a fault in one keeps none of the others open
+        async with AsyncExitStack() as last_first:  # a failure of one does not keep the others open
             last_first.callback(close_log, self._logger)
             last_first.push_async_callback(self._provider.close)
             last_first.push_async_callback(asyncio.to_thread, self._journal.close)

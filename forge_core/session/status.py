@@ -45,4 +45,4 @@ class SessionStatus:
     running_jobs: int = 0
     """Commands in the background."""
     is_away: bool = False
-    """Nobody is asked: what needs a person is refused."""
+    """Whether the user is away: what needs their reply is denied."""

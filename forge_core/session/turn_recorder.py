@@ -1,4 +1,4 @@
-"""Writes a turn into the journal, and closes in it what a hard cancel left open."""
+"""Recording a turn in the journal, and the ENDs that a hard cancel left out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from forge_core.store.journal import Journal
 
 
 class TurnRecorder:
-    """Follows one turn's events. `close` writes the ENDs that the stream could not deliver any more."""
+    """Records one turn's events. `close` writes the ENDs that the stream could no longer deliver."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -44,7 +44,7 @@ class TurnRecorder:
                 self._is_ended = True
 
     def close(self, result: AgentResult | None, total: TokenUsage) -> None:
-        """Ends what is open and records the run's messages: what a later resume reads."""
+        """End what is open, and record the run's messages."""
         if self._open_llm is not None:
             self._journal.event(
                 LLMEnd(
@@ -75,7 +75,7 @@ class TurnRecorder:
 
 
 def message_record(message: Message) -> dict[str, Any]:
-    """A message as JSON; only what is set."""
+    """Return a message as JSON; only what is set."""
     record: dict[str, Any] = {"role": str(message.role), "content": as_json(message.content)}
     if message.tool_calls:
         record["tool_calls"] = [
@@ -90,7 +90,7 @@ def message_record(message: Message) -> dict[str, Any]:
 
 
 def crash_events(error: Exception) -> tuple[AgentEvent, AgentEvent]:
-    """What ends a turn that a fault of ours has broken off."""
+    """Return the events that end a turn after a bug."""
     words = Redactor()(f"{type(error).__name__}: {error}")
     result = AgentResult("", [], [], TokenUsage(), 0, stopped_reason="error", error=words)
     return Error(error=words, kind=type(error).__name__, recoverable=False), AgentEnd(result=result)

@@ -85,7 +85,7 @@ class ModelCall:
         return error.status is not None or error.error_type in NEVER_SENT
 
     def message(self, taken_ids: set[str]) -> AIMessage:
-        """The settled answer, checked strictly (see `settle`). `taken_ids` grows by its calls' ids."""
+        """Return the settled answer, checked strictly (see `settle`). `taken_ids` grows by its calls' ids."""
         return settle(self._chunks, taken_ids)
 
     async def stream(self, events: EventSink) -> None:
@@ -157,7 +157,7 @@ def settle(chunks: Sequence[AIMessage], taken_ids: set[str]) -> AIMessage:
 
 def _with_own_ids(message: AIMessage, taken_ids: set[str]) -> AIMessage:
     """The message with new ids where a call has none, or one that was used before: local servers send both,
-    and results, cards and journals are told apart by nothing else."""
+    and results, cards and journals are distinguished by nothing else."""
     for call in (*message.tool_calls, *message.invalid_tool_calls):
         call_id = call["id"]
         if not call_id or call_id in taken_ids:
@@ -224,7 +224,7 @@ _REASONS: dict[str, StoppedReason] = {
 
 
 def stopped_reason_for(finish_reason: str | None) -> StoppedReason:
-    """What an answer without tool calls means for the run. Unknown words count as complete."""
+    """Return what an answer without tool calls means for the run. Unknown words count as complete."""
     return _REASONS.get(finish_reason or "", "complete")
 
 
@@ -235,7 +235,7 @@ def finish_reason_of(message: AIMessage) -> str | None:
 
 
 def model_of(message: AIMessage | None) -> str:
-    """The model that answered, as it named itself; empty when it didn't."""
+    """Return the model that answered, as it named itself; empty when it didn't."""
     if message is None:
         return ""
     return str(message.response_metadata.get("model_name") or "")

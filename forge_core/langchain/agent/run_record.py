@@ -48,7 +48,7 @@ class RunRecord:
         self.usage = TokenUsage()
         self.output = ""
         self.reason: StoppedReason | None = None
-        """Why the run stops; None while it goes on."""
+        """Why the run stops; None while it continues."""
         self.error: Exception | None = None
         self.finish_reason: str | None = None
         self.warning: str | None = None

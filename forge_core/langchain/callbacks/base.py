@@ -24,7 +24,7 @@ class ForgeCallbackHandler(BaseCallbackHandler):
     name: str = ""
     """Shown in logs; the class's name unless set."""
     raise_error: bool = False
-    """Whether a failure inside the handler reaches the caller. False: it is logged and the run goes on."""
+    """Whether a failure inside the handler reaches the caller. False: it is logged, and the run continues."""
     run_inline: bool = True
 
     def __init__(self, name: str | None = None) -> None:
@@ -34,7 +34,7 @@ class ForgeCallbackHandler(BaseCallbackHandler):
     def on_chat_model_start(
         self, serialized: dict[str, Any], messages: list[list[BaseMessage]], *, run_id: UUID, **kwargs: Any
     ) -> None:
-        """Does nothing, unless the subclass listens to `on_llm_start`: then LangChain calls that one instead.
+        """Do nothing, unless the subclass listens to `on_llm_start`: then LangChain calls that one instead.
 
         Raising is LangChain's way to ask for it. It renders the whole history as text for the fallback, hence
         not for handlers that do not look.
@@ -43,7 +43,7 @@ class ForgeCallbackHandler(BaseCallbackHandler):
             raise NotImplementedError
 
     def _safe_call(self, func: Callable[..., object], *args: Any, **kwargs: Any) -> None:
-        """Calls `func`; its failure is logged, and raised only where `raise_error` is set."""
+        """Call `func`; its failure is logged, and raised only where `raise_error` is set."""
         try:
             func(*args, **kwargs)
         except Exception:  # foreign code: a broken listener must not end the run that it listens to
@@ -53,7 +53,7 @@ class ForgeCallbackHandler(BaseCallbackHandler):
 
 
 def _forward(event: str, ignored_by: str | None) -> Callable[..., Any]:
-    """A handler method that hands `event` on; `ignored_by` names the children's opt-out attribute."""
+    """Return a handler method that forwards `event`; `ignored_by` names the children's opt-out attribute."""
 
     def forward(self: CompositeCallback, *args: Any, **kwargs: Any) -> None:
         self._dispatch(event, ignored_by, args, kwargs)
@@ -63,7 +63,7 @@ def _forward(event: str, ignored_by: str | None) -> Callable[..., Any]:
 
 
 class CompositeCallback(ForgeCallbackHandler):
-    """Hands every event to its children in their order, as LangChain's own manager would.
+    """Forwards every event to its children in their order, as LangChain's own manager would.
 
     A child's opt-outs (`ignore_llm`, …) and the fallback from `on_chat_model_start` to `on_llm_start` hold
     for each child. A child's failure never keeps an event from the next one; where the child has

@@ -17,14 +17,14 @@ from forge_core.redact import Redactor
 from forge_core.sanitize import safe_line
 
 TEXT_LIMIT = 500
-"""Characters of a foreign text (an error, arguments) that go into one line."""
+"""Characters of an untrusted text (an error, arguments) in one line."""
 
 
 class LoggingCallback(ForgeCallbackHandler):
     """Logs "LLM start", "LLM end … duration=…", "Tool start: NAME", "Tool end: duration=…" and errors.
 
-    Foreign text is redacted, cut and put on one line, so that no model can forge a log entry. What was asked
-    and answered is not logged; tool arguments are, at DEBUG, as are chain runs.
+    Untrusted text is redacted, cut and put on one line, so that no model can forge a log entry. Prompts and
+    answers are not logged; tool arguments are, at DEBUG, as are chain runs.
     """
 
     def __init__(
@@ -144,6 +144,6 @@ class LoggingCallback(ForgeCallbackHandler):
         return "unknown" if started is None else f"{self._clock() - started:.2f}s"
 
     def _clean(self, text: str) -> str:
-        """One safe line; redacted before it is cut, so that no half of a key is left."""
+        """Return one safe line; redacted before it is cut, so that no half of a key is left."""
         line = safe_line(self._redact(text[: 20 * TEXT_LIMIT]))
         return line if len(line) <= TEXT_LIMIT else f"{line[:TEXT_LIMIT]}…"

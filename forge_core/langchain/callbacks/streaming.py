@@ -1,4 +1,4 @@
-"""Hands on the text of an answer while it streams."""
+"""A callback with the text of an answer while it streams."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from forge_core.langchain.callbacks.usage import answer_of, message_of
 
 
 class StreamingCallback(ForgeCallbackHandler):
-    """Hands on the text of an answer as it comes.
+    """Passes on the text of an answer as it arrives.
 
     `on_token` gets each fragment that holds text; `on_complete` gets the whole text once per answer, also
     when the model did not stream. The buffer is that of the latest answer: a new model call empties it. Made
@@ -31,7 +31,7 @@ class StreamingCallback(ForgeCallbackHandler):
         self._parts: list[str] = []
 
     def get_buffer(self) -> str:
-        """The text of the latest answer so far."""
+        """Return the text of the latest answer so far."""
         if len(self._parts) > 1:  # joined once: a reader per token does not pay for every fragment again
             self._parts = ["".join(self._parts)]
         return self._parts[0] if self._parts else ""

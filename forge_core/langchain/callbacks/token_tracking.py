@@ -1,4 +1,4 @@
-"""Adds up the tokens and the price of every model call that it hears of."""
+"""Totals of the tokens and the cost of model calls."""
 
 from __future__ import annotations
 
@@ -51,35 +51,35 @@ class TokenTrackingCallback(ForgeCallbackHandler):
         self._book = SpendingBook()
 
     def get_usage(self) -> TokenUsage:
-        """The totals, with the estimates of cut calls that no count has replaced yet."""
+        """Return the totals, with the estimates of cut calls that no count has replaced yet."""
         return self.spending().usage
 
     def spending(self) -> Spending:
-        """The same, with the part of the price that is known."""
+        """Return the same, with the part of the price that is known."""
         with self._lock:
             return self._book.total()
 
     def usage_by_model(self) -> dict[str, TokenUsage]:
-        """The totals per model, by the name that the answer gave; "" where it gave none."""
+        """Return the totals per model, by the name that the answer gave; "" where it gave none."""
         return {model: part.usage for model, part in self.spending_by_model().items()}
 
     def spending_by_model(self) -> dict[str, Spending]:
-        """The parts of the whole per model, as `usage_by_model` names them."""
+        """Return the parts of the whole per model, as `usage_by_model` names them."""
         with self._lock:
             return self._book.by_model()
 
     def spending_by_turn(self) -> dict[int, Spending]:
-        """The parts of the whole per turn (`begin_turn`), the oldest first; 0 for calls of none."""
+        """Return the parts of the whole per turn (`begin_turn`), the oldest first; 0 for calls of none."""
         with self._lock:
             return self._book.by_turn()
 
     def begin_turn(self, number: int) -> None:
-        """Calls belong to this turn from now on, whoever makes them."""
+        """Attribute all calls from now on to this turn."""
         with self._lock:
             self._book.turn = number
 
     def forget_turns(self) -> None:
-        """What was spent so far belongs to no turn any more; it stays in the totals."""
+        """Attribute what was spent so far to no turn; it stays in the totals."""
         with self._lock:
             self._book.forget_turns()
 
@@ -90,24 +90,24 @@ class TokenTrackingCallback(ForgeCallbackHandler):
         return replace(usage, cost_usd=self._price(model, usage))
 
     def add_estimate(self, usage: TokenUsage, model: str = "") -> None:
-        """Adds a call that was cut short, whose count may still come (`replace_estimate`)."""
+        """Add a call that was cut short, whose count may still come (`replace_estimate`)."""
         with self._lock:
             self._book.add_estimate(usage, model)
 
     def replace_estimate(self, estimate: TokenUsage, counted: TokenUsage, model: str = "") -> None:
-        """Puts the provider's count in the place of an estimate; nothing when that is gone (a reset)."""
+        """Replace an estimate by the provider's count; do nothing when it is gone (after a reset)."""
         with self._lock:
             if self._book.replace_estimate(estimate, counted, model):
                 self._set_totals(self._book.counted.usage)
 
     def add_usage(self, usage: TokenUsage, model: str = "") -> None:
-        """Adds what no answer told; no call is counted."""
+        """Add usage that no answer reported; the number of calls stays the same."""
         with self._lock:
             self._book.add(usage, model)
             self._set_totals(self._book.counted.usage)
 
     def reset(self) -> None:
-        """All counters back to zero, the cost to unknown."""
+        """Reset all counters to zero, and the cost to unknown."""
         with self._lock:
             self._book.clear()
             self._set_totals(TokenUsage())

@@ -1,4 +1,4 @@
-"""What LangChain's messages and results tell of tokens and price, as `TokenUsage`."""
+"""Tokens and cost in LangChain's messages and results, as `TokenUsage`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from forge_core.llm.models import TokenUsage
 
 
 def answer_of(response: LLMResult) -> Generation | None:
-    """The first answer of the first prompt; None in an empty result."""
+    """Return the first answer of the first prompt; None in an empty result."""
     if not response.generations or not response.generations[0]:
         return None
     first = response.generations[0][0]
@@ -21,7 +21,7 @@ def answer_of(response: LLMResult) -> Generation | None:
 
 
 def message_of(response: LLMResult) -> AIMessage | None:
-    """The chat message of the answer; None for text completions."""
+    """Return the chat message of the answer; None for text completions."""
     answer = answer_of(response)
     if isinstance(answer, ChatGeneration) and isinstance(answer.message, AIMessage):
         return answer.message
@@ -29,7 +29,7 @@ def message_of(response: LLMResult) -> AIMessage | None:
 
 
 def model_name_of(response: LLMResult) -> str:
-    """The model that answered, as it named itself; empty when it did not."""
+    """Return the model that answered, as it named itself; empty when it did not."""
     message = message_of(response)
     metadata = message.response_metadata if message is not None else {}
     output = response.llm_output or {}
@@ -41,14 +41,14 @@ def model_name_of(response: LLMResult) -> str:
 
 
 def counted_usage(response: LLMResult) -> TokenUsage | None:
-    """The provider's count: from the message, else from `llm_output`; None when it sent none."""
+    """Return the provider's count: from the message, else from `llm_output`; None when it sent none."""
     message = message_of(response)
     usage = message_usage(message) if message is not None else None
     return usage or _output_usage(response.llm_output or {})
 
 
 def message_usage(message: AIMessage) -> TokenUsage | None:
-    """The usage that a message carries; its cost is `response_metadata["cost"]`, None where unknown.
+    """Return the usage that a message carries; its cost is `response_metadata["cost"]`, None where unknown.
 
     An answer out of LangChain's cache says `total_cost: 0` and cost nothing.
     """
@@ -71,7 +71,7 @@ def message_usage(message: AIMessage) -> TokenUsage | None:
 
 
 def as_decimal(value: object) -> Decimal | None:
-    """A price as given (string, int or float); None for nothing, nonsense, NaN and infinity."""
+    """Return a price as given (string, int or float); None for nothing, nonsense, NaN and infinity."""
     if value is None or isinstance(value, bool):
         return None
     try:
@@ -105,6 +105,6 @@ def _mapping(source: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _count(source: Mapping[str, Any], key: str) -> int:
-    """A token count; some providers send floats or null."""
+    """Return a token count; some providers send floats or null."""
     value = source.get(key)
     return int(value) if isinstance(value, int | float) and value == value and value > 0 else 0

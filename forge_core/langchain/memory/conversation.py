@@ -1,4 +1,4 @@
-"""The conversation's history: what the model is told of what was said before."""
+"""The history of a conversation, as the model is sent it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class MemoryOptions(TypedDict, total=False):
 class ConversationMemory:
     """A history that always fits its limits and stays valid for strict providers.
 
-    The system message stands apart: first in `get_messages()`, never counted as history, never dropped.
+    The system message is separate: first in `get_messages()`, never counted as history, never dropped.
     Limits are enforced on every add, oldest first; a tool call and its results go together, and the last
     user message stays whatever the limits say. Messages are kept by reference: do not change one after
     adding it. Not for several threads at once.
@@ -84,7 +84,7 @@ class ConversationMemory:
             self._backend = backend
 
     def __len__(self) -> int:
-        """Messages of history, without system message and notes."""
+        """Return the number of messages of the history, without system message and notes."""
         return len(self._window)
 
     def __bool__(self) -> bool:
@@ -96,15 +96,15 @@ class ConversationMemory:
         return self.get_history()
 
     def add_message(self, message: Message) -> None:
-        """Appends one message; a system message replaces the present one. O(1) amortised."""
+        """Append one message; a system message replaces the present one. O(1) amortised."""
         self.add_messages([message])
 
     def add_messages(self, messages: Sequence[Message]) -> None:
-        """Appends the messages in order."""
+        """Append the messages in order."""
         self._store(self._add(messages))
 
     def add_langchain_message(self, message: BaseMessage) -> None:
-        """Appends a LangChain message.
+        """Append a LangChain message.
 
         Raises:
             ValueError: it is of a kind that no provider takes (a chat, function or remove message).
@@ -112,19 +112,19 @@ class ConversationMemory:
         self.add_message(langchain_to_forge(message))
 
     def get_messages(self) -> list[Message]:
-        """What the model is to be told: the system message, the notes, the history. O(n)."""
+        """Return what the model is sent: the system message, the notes, the history. O(n)."""
         return [*self._preface(), *self.get_history()]
 
     def get_history(self) -> list[Message]:
-        """The history, oldest first, without system message and notes."""
+        """Return the history, oldest first, without system message and notes."""
         return [entry.message for entry in self._window.entries()]
 
     def counted_history(self) -> Iterator[tuple[Message, int]]:
-        """The history, oldest first, each message with its tokens; it is counted once."""
+        """Yield the history, oldest first, each message with its tokens; it is counted once."""
         return self._window.counted()
 
     def set_system_message(self, message: Message) -> None:
-        """Sets or replaces the system message.
+        """Set or replace the system message.
 
         Raises:
             ValueError: the message has another role.
@@ -134,18 +134,18 @@ class ConversationMemory:
         self.system_message = message
 
     def clear(self) -> None:
-        """Forgets everything, the system message included."""
+        """Forget everything, the system message included."""
         self.clear_history()
         self.system_message = None
 
     def clear_history(self) -> None:
-        """Forgets the history; the system message stays."""
+        """Forget the history; the system message stays."""
         self._window = MessageWindow(self.count_tokens)
         if self._backend is not None:
             self._backend.clear()
 
     def trim(self, max_tokens: int) -> None:
-        """Drops the oldest messages until `get_messages()` fits `max_tokens`, once; the set limits stay.
+        """Drop the oldest messages until `get_messages()` fits `max_tokens`, once; the set limits stay.
 
         The system message, the last user message and a call whose results are still to come are kept, even
         where they alone exceed the budget.
@@ -153,7 +153,7 @@ class ConversationMemory:
         self._drop_while(lambda: self.token_count() > max_tokens, keep_latest=False)
 
     def repair(self) -> int:
-        """Makes the history valid after a run that broke off; gives the number of mends.
+        """Make the history valid after a run that broke off; return the number of repairs.
 
         Every call without a result is answered as cancelled; results that answer no call are dropped.
         """
@@ -163,7 +163,7 @@ class ConversationMemory:
         return dropped + len(answers)
 
     def token_count(self) -> int:
-        """Tokens of `get_messages()`. Each message is counted once; asking again is O(1)."""
+        """Return tokens of `get_messages()`. Each message is counted once; asking again is O(1)."""
         preface = self._preface()
         texts = [message.text for message in preface]
         if texts != self._counted_preface[0]:
@@ -171,7 +171,7 @@ class ConversationMemory:
         return self._window.tokens + self._counted_preface[1]
 
     def count_tokens(self, message: Message) -> int:
-        """Tokens of one message: its text, its calls, a flat figure for each picture or file."""
+        """Return tokens of one message: its text, its calls, a flat figure for each picture or file."""
         total = self._token_counter(message.text) if message.text else 0
         for call in message.tool_calls or ():
             total += self._token_counter(f"{call.name} {call.arguments}")
@@ -185,7 +185,7 @@ class ConversationMemory:
         return [*preface, *map(_converted, self._window.entries())]
 
     def from_langchain_messages(self, messages: Iterable[BaseMessage]) -> None:
-        """Replaces the history by these. A system message among them replaces the present one."""
+        """Replace the history by these. A system message among them replaces the present one."""
         converted = [langchain_to_forge(message) for message in messages]
         self.clear_history()
         self.add_messages(converted)
@@ -225,7 +225,7 @@ class ConversationMemory:
             self._window.drop_headless_start()
 
     def _preface(self) -> list[Message]:
-        """What comes before the history."""
+        """Return what comes before the history."""
         return [] if self.system_message is None else [self.system_message]
 
 
@@ -259,7 +259,7 @@ def _converted(entry: Entry) -> BaseMessage:
 
 
 def at_least_one(name: str, value: int | None) -> int | None:
-    """The value.
+    """Return the value.
 
     Raises:
         ConfigError: it is below 1.
@@ -314,7 +314,7 @@ class MessageWindow:
         """User messages held."""
 
     def __len__(self) -> int:
-        """Messages held."""
+        """Return the number of messages held."""
         return self._size
 
     def entries(self) -> Iterator[Entry]:
@@ -323,7 +323,7 @@ class MessageWindow:
             yield from unit.entries
 
     def counted(self) -> Iterator[tuple[Message, int]]:
-        """The messages, oldest first, with their tokens."""
+        """Yield the messages, oldest first, with their tokens."""
         return ((entry.message, self._tokens_of(entry)) for entry in self.entries())
 
     @property
@@ -352,7 +352,7 @@ class MessageWindow:
             self._last_calls = unit
 
     def drop_oldest(self, *, keep_latest: bool) -> bool:
-        """Drops the oldest unit that may go; gives False when none may.
+        """Drop the oldest unit that may be dropped; return False when there is none.
 
         Never dropped: the last user message, and a call that still waits for results (they would be orphans).
         `keep_latest` also protects the newest unit.
@@ -366,7 +366,7 @@ class MessageWindow:
         return False
 
     def drop_headless_start(self, *, until_user: bool = False) -> None:
-        """Drops what a window must not open with: results without their call, calls without their question.
+        """Drop what a window must not open with: results without their call, calls without their question.
 
         `until_user`: everything before the first user message.
         """
@@ -379,7 +379,7 @@ class MessageWindow:
             self._remove_at(0)
 
     def keep_exchanges(self, count: int) -> None:
-        """Keeps the last `count` exchanges: a user message and everything up to the next one."""
+        """Keep the last `count` exchanges: a user message and everything up to the next one."""
         if self.user_count <= count:
             return
         while self.user_count > count and self.drop_oldest(keep_latest=True):
@@ -387,13 +387,13 @@ class MessageWindow:
         self.drop_headless_start(until_user=True)
 
     def drop_orphans(self) -> int:
-        """Drops tool results that answer no call; gives their number."""
+        """Drop tool results that answer no call; return their number."""
         orphans = [unit for unit in self._units if unit.first.role is MessageRole.TOOL]
         self.remove(orphans)
         return len(orphans)
 
     def answer_open_calls(self, answer: Callable[[ToolCall], Message]) -> list[Message]:
-        """Gives every call without a result the one that `answer` makes; returns those, oldest first."""
+        """Add the result that `answer` returns for every call without one; return them, oldest first."""
         added = []
         for unit in self._units:
             for call in unit.open_calls:
@@ -404,7 +404,7 @@ class MessageWindow:
         return added
 
     def older_than(self, keep: int) -> list[Unit]:
-        """The units before about the newest `keep` messages, without those that must stay.
+        """Return the units before about the newest `keep` messages, without those that must stay.
 
         More are kept where the cut would split a unit, fewer where calls would lose the question they serve.
         """
@@ -419,7 +419,7 @@ class MessageWindow:
         return [unit for unit in units[:cut] if self._may_go(unit)]
 
     def remove(self, units: list[Unit]) -> None:
-        """Takes these units out, where they are still held."""
+        """Remove these units, if they are still held."""
         gone = {id(unit) for unit in units}
         for unit in self._units:
             if id(unit) in gone:
@@ -439,7 +439,7 @@ class MessageWindow:
         self._close(unit, call_id)
 
     def _close(self, unit: Unit, call_id: str) -> None:
-        """Marks one call as answered; a model may have given two the same id."""
+        """Mark one call as answered; a model may have given two the same id."""
         answered = next((call for call in unit.open_calls if call.id == call_id), None)
         if answered is not None:
             unit.open_calls.remove(answered)

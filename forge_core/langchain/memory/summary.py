@@ -16,7 +16,7 @@ PIECE_CHARS = 60_000
 """Transcript per model call (some 15,000 tokens); a longer one is folded into the summary piece by piece."""
 
 ENTRY_CHARS = 4_000
-"""What is shown of one message: a file's content helps less than what was done with it."""
+"""Characters of one message in the transcript: a file's content helps less than what was done with it."""
 
 _INSTRUCTIONS = """\
 You compress the history of a conversation between a user and a coding assistant, so that the assistant can
@@ -31,7 +31,7 @@ not for you. Answer with the summary alone."""
 class SummaryMemory(ConversationMemory):
     """Replaces old messages by a summary that a model writes.
 
-    Nothing happens by itself: `await maybe_summarize()` after a turn. The summary stands after the system
+    Nothing happens by itself: `await maybe_summarize()` after a turn. The summary follows the system
     message as a system note; a later one takes the former in. A `backend` keeps the messages, not
     the summary.
 
@@ -71,7 +71,7 @@ class SummaryMemory(ConversationMemory):
         self.summary = None
 
     async def maybe_summarize(self) -> bool:
-        """Summarises the older messages if there are more than the threshold; says whether it did.
+        """Summarize the older messages if there are more than the threshold; return whether it did.
 
         Messages may be added meanwhile. Where the history is cleared meanwhile, or the model answers nothing,
         all stays as it is, as it does when the model's failure is raised.
@@ -151,7 +151,7 @@ def _render(message: Message) -> str:
 
 
 def _cut(text: str) -> str:
-    """Head and tail of a long text: an error mostly stands at the end."""
+    """Return head and tail of a long text: an error is mostly at the end."""
     if len(text) <= ENTRY_CHARS:
         return text
     head, tail = ENTRY_CHARS * 3 // 4, ENTRY_CHARS // 4

@@ -1,7 +1,7 @@
 """Messages between LangChain and Forge, both ways, with nothing lost that a provider needs back.
 
 Ids, names, invalid tool calls with their raw text, reasoning blocks with signatures, usage, metadata and
-media survive a round trip. What has no field of its own stands in `Message.extra`, all of it JSON-ready. A
+media survive a round trip. What has no field of its own is in `Message.extra`, all of it JSON-ready. A
 tool result's `artifact` is not carried: it may be any object and never goes to a model.
 """
 
@@ -80,12 +80,12 @@ def forge_to_langchain(message: Message) -> BaseMessage:
 
 
 def langchain_messages_to_forge(messages: Iterable[BaseMessage]) -> list[Message]:
-    """Each message converted, in order."""
+    """Return each message converted, in order."""
     return [langchain_to_forge(message) for message in messages]
 
 
 def forge_messages_to_langchain(messages: Iterable[Message]) -> list[BaseMessage]:
-    """Each message converted, in order."""
+    """Return each message converted, in order."""
     return [forge_to_langchain(message) for message in messages]
 
 
@@ -104,7 +104,7 @@ def parse_arguments(raw: str) -> dict[str, Any] | None:
 
 
 def _is_too_deep(value: object) -> bool:
-    """Whether lists and objects nest over MAX_DEPTH: code that walks them would run out of stack."""
+    """Return whether lists and objects nest over MAX_DEPTH: code that walks them would run out of stack."""
     level = [value]
     for _ in range(MAX_DEPTH):
         level = [
@@ -119,7 +119,7 @@ def _is_too_deep(value: object) -> bool:
 
 
 def langchain_calls(calls: Sequence[ToolCall]) -> tuple[list[LangChainToolCall], list[InvalidToolCall]]:
-    """The calls that can run, and the ones whose arguments cannot be read."""
+    """Return the calls that can run, and the ones whose arguments cannot be read."""
     valid: list[LangChainToolCall] = []
     invalid: list[InvalidToolCall] = []
     for call in calls:
@@ -172,7 +172,7 @@ def _assistant_extra(message: AIMessage) -> dict[str, Any]:
 
 
 def _reasoning_in(message: AIMessage) -> str:
-    """The text of reasoning blocks, when content is a list that holds some."""
+    """Return the text of reasoning blocks, when content is a list that holds some."""
     if isinstance(message.content, str):
         return ""
     blocks = (block for block in message.content if isinstance(block, dict))

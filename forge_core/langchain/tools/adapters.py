@@ -46,7 +46,7 @@ class LangChainToolAdapter(LangChainTool):
     A failure is text that begins with "Error:"; called with a LangChain tool call the answer is a
     ToolMessage of status "error". Arguments that the schema refuses fail in the same way and run nothing.
 
-    `invoke` works inside a running event loop too, but that loop then stands still: where the executor's
+    `invoke` works inside a running event loop too, but it blocks that loop: where the executor's
     approver needs the loop (a person at a screen), use `ainvoke`.
 
     Example:
@@ -207,7 +207,7 @@ class ForgeToolAdapter(BaseTool):
         self.parameters = parameters_of(self._schema)
 
     def json_schema(self) -> dict[str, Any]:
-        """The tool's own schema, nested parts kept."""
+        """Return the tool's own schema, nested parts kept."""
         return copy.deepcopy(self._schema)
 
     def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
@@ -227,7 +227,7 @@ class ForgeToolAdapter(BaseTool):
 
 
 def _schema_of(tool: LangChainTool) -> dict[str, Any]:
-    """What LangChain itself would tell a model, whichever of its four kinds of schema the tool has."""
+    """Return the schema that LangChain would send to a model, whichever of its four kinds the tool has."""
     parameters = convert_to_openai_tool(tool)["function"].get("parameters") or {}
     return {"type": "object", "properties": {}, **copy.deepcopy(parameters)}
 
@@ -256,9 +256,9 @@ T = TypeVar("T")
 
 
 def run_blocking(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """The result of `work()`, in a loop of its own; where a loop runs already, in a thread of its own.
+    """Return the result of `work()`, in a loop of its own; where a loop runs already, in a thread of its own.
 
-    The running loop stands still meanwhile, so `work` must not wait for anything that happens on it (a
+    The running loop is blocked meanwhile, so `work` must not wait for anything that happens on it (a
     person's answer on a screen): such callers await instead. Context variables are those of the caller.
     """
     try:

@@ -24,7 +24,7 @@ _TYPES: dict[str, Any] = {
     "object": dict[str, Any],
 }
 _MAX_DEPTH = 20
-"""Deeper nesting is taken as "anything": schemas of foreign tools may be recursive."""
+"""Deeper nesting is taken as "anything": schemas of third-party tools may be recursive."""
 
 
 def arguments_model(name: str, description: str, schema: JsonSchema) -> type[BaseModel]:
@@ -54,7 +54,7 @@ def arguments_model(name: str, description: str, schema: JsonSchema) -> type[Bas
 
 
 def field_name(parameter: str) -> str:
-    """The parameter's name where a pydantic field may have it, else a stand-in."""
+    """Return the parameter's name where a pydantic field may have it, else a stand-in."""
     is_usable = parameter.isidentifier() and not keyword.iskeyword(parameter)
     if is_usable and not parameter.startswith("_") and not hasattr(BaseModel, parameter):
         return parameter
@@ -62,7 +62,7 @@ def field_name(parameter: str) -> str:
 
 
 def parameters_of(schema: JsonSchema) -> tuple[ToolParameter, ...]:
-    """The properties of an object schema as Forge parameters; of a union one kind is named."""
+    """Return the properties of an object schema as Forge parameters; of a union one kind is named."""
     required = set(schema.get("required") or ())
     return tuple(
         _parameter(name, described, is_required=name in required)
@@ -87,7 +87,7 @@ def _parameter(name: str, described: JsonSchema, *, is_required: bool) -> ToolPa
 
 
 def _kind(described: JsonSchema) -> JsonType:
-    """The one type to name; of several the one that takes most values: a text, else a number."""
+    """Return the one type to name; of several the one that takes most values: a text, else a number."""
     kinds: list[str] = []
     for option in (described, *_options(described)):
         named = option.get("type")
@@ -124,7 +124,7 @@ def _field(described: JsonSchema, is_required: bool, alias: str | None) -> tuple
 
 
 def _annotation(described: object, depth: int = 0) -> Any:
-    """The Python type for a schema; `Any` for what has no plain one (a reference, no type at all)."""
+    """Return the Python type for a schema; `Any` for what has no plain one (a reference, no type at all)."""
     if not isinstance(described, Mapping) or depth > _MAX_DEPTH:
         return Any
     if literal := _literal(described.get("enum")):
@@ -140,7 +140,7 @@ def _annotation(described: object, depth: int = 0) -> Any:
 
 
 def _literal(values: object) -> Any:
-    """A Literal of these values; None where one of them cannot stand in a Literal."""
+    """Return a Literal of these values; None where a Literal cannot hold one of them."""
     if not isinstance(values, Sequence) or isinstance(values, str) or not values:
         return None
     if not all(value is None or isinstance(value, str | int | bool) for value in values):

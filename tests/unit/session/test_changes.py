@@ -169,7 +169,7 @@ async def test_what_is_no_longer_kept_is_said(ws: Workspace) -> None:
     (file,) = (await changes.read()).files
     for path in (ws.store._recorder._folder / "blobs").glob("*"):
         path.write_bytes(b"")
-    assert (await changes.patch(file)).remark == "What it held is no longer kept."
+    assert (await changes.patch(file)).remark == "Its content is no longer kept."
 
 
 async def test_without_undo_the_turn_cannot_be_shown(tmp_path: Path) -> None:
