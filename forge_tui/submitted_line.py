@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -39,9 +40,8 @@ def parse_line(typed: str) -> Line:
         return None
     if not typed.startswith("/"):
         return UserText(text)
-    name, _, argument = text[1:].partition(" ")
-    if "\n" in name:
-        name, _, argument = text[1:].partition("\n")
+    name = re.split("[ \n]", text[1:], maxsplit=1)[0]
+    argument = text[len(name) + 2 :]
     spec = specs.find(name)
     if spec is None:
         return InvalidCommand(_complaint(name))

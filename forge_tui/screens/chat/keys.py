@@ -6,13 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from forge_core.config.settings import PermissionMode
+from forge_tui.terminal.first_paint.type_ahead import TWICE_S
 from forge_tui.widgets.status_text import SANDBOX_ON
 
 if TYPE_CHECKING:
     from forge_core.session.session import ForgeSession
 
-TWICE_S = 2.0
-"""Ctrl+C again within this time leaves Forge."""
 MODE_CYCLE = (PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN, PermissionMode.AUTO)
 """What Shift+Tab goes through; yolo is for the command line alone."""
 INTERRUPT_KEYS = frozenset({"ctrl+c", "super+c"})

@@ -23,8 +23,8 @@ _READ_BYTES = 65536
 _STOP_S = 1.0
 """How long a terminal that accepts no output may delay the end."""
 _INTERRUPT = b"\x03"
-_TWICE_S = 2.0
-"""Ctrl+C again within this time leaves Forge, as in the app."""
+TWICE_S = 2.0
+"""Ctrl+C again within this time leaves Forge."""
 _PASTE_START, _PASTE_END = b"\x1b[200~", b"\x1b[201~"
 _WORD_EDGE = r"(?<=\W)(?=\w)|(?<=\w)(?=\W)"
 """As Textual's TextArea has it."""
@@ -113,7 +113,7 @@ class TypeAhead:
         if rest.rfind(_PASTE_START) > rest.rfind(_PASTE_END):
             return
         now = time.monotonic()
-        is_second = data == _INTERRUPT and now - self._interrupted_at <= _TWICE_S
+        is_second = data == _INTERRUPT and now - self._interrupted_at <= TWICE_S
         if is_second or data.endswith(2 * _INTERRUPT):
             os.kill(os.getpid(), signal.SIGINT)
         self._interrupted_at = now
@@ -175,12 +175,10 @@ class TypedLine:
                 return
             self.text, self.rest = text, self.rest[size:]
 
-    def resize(self, room: int) -> bool:
-        """Change the room; return whether the text still fits. If not, the line closes."""
+    def resize(self, room: int) -> None:
+        """Change the room. The line closes if the text no longer fits."""
         self._room = room
-        fits = cell_len(self.text) <= room
-        self.is_open = self.is_open and fits and room > 0
-        return fits
+        self.is_open = self.is_open and room > 0 and cell_len(self.text) <= room
 
     def _after(self, character: str) -> str | None:
         """Return the text after this character; None if only the app knows."""
