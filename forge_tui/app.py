@@ -148,10 +148,10 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
 
     def action_toggle_mouse(self) -> None:
         """Toggle mouse capture. An action of the app, since every screen binds it."""
-        is_lent = not self.chat.activity.is_mouse_released
+        is_released = not self.chat.activity.is_mouse_released
         self.capture_mouse(None)
-        internals.lend_mouse(self, is_lent=is_lent)
-        self.chat.activity.is_mouse_released = is_lent
+        internals.release_mouse(self, is_released=is_released)
+        self.chat.activity.is_mouse_released = is_released
 
     # Clipboard
 

@@ -90,7 +90,7 @@ class ForgeDriver(LinuxDriver):
         self._is_stopping = False
         """Whether the terminal is released to stop the process, and not for another program."""
         self._when_written: Callable[[], None] | None = None
-        signals.on_stop(self._stopped_or_continued)
+        signals.set_stop_handler(self._stopped_or_continued)
         self._typed = b""
         """What was typed before there was a driver."""
         self._held: list[Message] | None = []
@@ -152,16 +152,16 @@ class ForgeDriver(LinuxDriver):
             for message in held or ():
                 super().process_message(message)
 
-    def lend_mouse(self, *, is_lent: bool) -> None:
+    def release_mouse(self, *, is_released: bool) -> None:
         """Release the mouse, so that the terminal selects text as in a shell, or capture it again.
 
         A suspension does not change it: Textual switches reporting on and off only while `_mouse` is set.
         """
-        if is_lent and self._mouse:
+        if is_released and self._mouse:
             self.write(_MOUSE_PIXELS_OFF)
             self._disable_mouse_support()
             self._mouse = False
-        elif not is_lent and not self._mouse:
+        elif not is_released and not self._mouse:
             self._mouse = True
             self._enable_mouse_support()
             if self._mouse_pixels:
@@ -198,8 +198,8 @@ class ForgeDriver(LinuxDriver):
     def start_application_mode(self) -> None:
         loop = asyncio.get_running_loop()
         signals.install(self._give_back)
-        signals.wake(loop)
-        signals.on_end(lambda code: _leave(loop, self._app, code))
+        signals.wake_loop(loop)
+        signals.set_exit_handler(lambda code: _leave(loop, self._app, code))
         taken = launcher.take_over()
         self._is_screen_on = taken.is_painted
         self._typed = self._show_typed(taken.text) + taken.rest
@@ -209,7 +209,7 @@ class ForgeDriver(LinuxDriver):
             self._writer_thread._queue.maxsize = 0
         self._is_screen_on = False
         self._has_started = self._is_running = True
-        original = launcher.attributes()
+        original = launcher.original_attributes()
         if original is not None:
             self.attrs_before = original
 
@@ -226,8 +226,8 @@ class ForgeDriver(LinuxDriver):
         super().stop_application_mode()
         self._is_running = False
         if not (self._app._exit or self._is_stopping):
-            signals.pause()  # another program has the terminal: Ctrl+C is meant for it
-        launcher.left()
+            signals.ignore_interrupts()  # another program has the terminal: Ctrl+C is meant for it
+        launcher.modes_were_reset()
 
     def close(self) -> None:
         """Stop the writer thread. Called at the end, and whenever another program gets the terminal."""
@@ -280,7 +280,7 @@ class ForgeDriver(LinuxDriver):
             self.suspend_application_mode()
             self._is_stopping = False
             self._must_signal_resume = True
-        signals.take()
+        signals.handle_pending()
         if self._is_to_stop:  # otherwise SIGCONT has come meanwhile
             self._is_to_stop = False
             os.kill(os.getpid(), signal.SIGSTOP)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from textual.widgets import TextArea
 
 
-def report_fault(app: App[ReturnType], error: Exception) -> None:
+def report_exception(app: App[ReturnType], error: Exception) -> None:
     """End the app after an exception in a callback of the loop, which no message handler catches.
 
     `App._handle_exception` receives the exceptions of handlers.
@@ -34,11 +34,11 @@ def write(app: App[ReturnType], sequence: str) -> None:
         app._driver.flush()
 
 
-def lend_mouse(app: App[ReturnType], *, is_lent: bool) -> None:
+def release_mouse(app: App[ReturnType], *, is_released: bool) -> None:
     """Release the mouse to the terminal, or capture it, if the driver (`App._driver`) can."""
-    lend = getattr(app._driver, "lend_mouse", None)
-    if lend is not None:
-        lend(is_lent=is_lent)
+    release = getattr(app._driver, "release_mouse", None)
+    if release is not None:
+        release(is_released=is_released)
 
 
 def bound(node: DOMNode, key: str) -> Sequence[Binding]:

@@ -52,7 +52,7 @@ class RowDiffOutput(App[None]):
     _model: ScreenModel | None = None
     _model_key: object = None
     _keys_released = False
-    _has_left_out = False
+    _has_skipped = False
     """Whether frames have been skipped because the terminal was behind; the last one is always written."""
 
     _palette_key: object = None
@@ -121,8 +121,8 @@ class RowDiffOutput(App[None]):
         )
 
     def _write_frame(self, driver: Driver, pieces: Sequence[Piece]) -> None:
-        if self._has_left_out or (isinstance(driver, ForgeDriver) and driver.is_behind(self._catch_up)):
-            self._has_left_out = True
+        if self._has_skipped or (isinstance(driver, ForgeDriver) and driver.is_behind(self._catch_up)):
+            self._has_skipped = True
             return
         width, height = self.size
         key = (width, height, id(getattr(driver, "_writer_thread", None)))
@@ -140,7 +140,7 @@ class RowDiffOutput(App[None]):
 
     def _catch_up(self) -> None:
         """Paint what was skipped, once the terminal has accepted everything."""
-        self._has_left_out = False
+        self._has_skipped = False
         if self._running and not self._closed:
             self.screen.refresh()
 

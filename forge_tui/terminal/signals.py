@@ -79,7 +79,7 @@ def ignore(_number: int, _frame: FrameType | None) -> None:
     warning on the screen about a signal that is pending."""
 
 
-def wake(loop: AbstractEventLoop) -> None:
+def wake_loop(loop: AbstractEventLoop) -> None:
     """Wake the loop at every signal from now on.
 
     Other handlers, such as Textual's of SIGWINCH, run in the main thread: if another thread received the
@@ -89,7 +89,7 @@ def wake(loop: AbstractEventLoop) -> None:
     _state.loop = loop
 
 
-def on_end(leave: Leave | None) -> None:
+def set_exit_handler(leave: Leave | None) -> None:
     """Set the function that asks the running app to exit, or None. It is called in the signal thread.
 
     Never returns if the process is exiting: nothing may change the terminal any more.
@@ -100,7 +100,7 @@ def on_end(leave: Leave | None) -> None:
     _state.is_paused = False
 
 
-def on_stop(stopped_or_continued: Callable[[int], None]) -> None:
+def set_stop_handler(stopped_or_continued: Callable[[int], None]) -> None:
     """Set the function that receives SIGTSTP and SIGCONT, in order; of several at once only the last.
 
     It is called in the signal thread.
@@ -115,12 +115,12 @@ def is_ending() -> bool:
     return _state.began is not None
 
 
-def pause() -> None:
-    """Ignore SIGINT until the next `on_end`: it is meant for the program that has the terminal."""
+def ignore_interrupts() -> None:
+    """Ignore SIGINT until the next `set_exit_handler`: it is meant for the program that has the terminal."""
     _state.is_paused = True
 
 
-def take() -> None:
+def handle_pending() -> None:
     """Handle the signals that have come, without waiting for the thread."""
     with _state.taking:
         try:
@@ -141,7 +141,7 @@ def _watch() -> None:
         left_s = None if began is None else max(0.0, began + GRACE_S - time.monotonic())
         if not select.select((_state.reader,), (), (), left_s)[0]:
             _exit_now(_state.code)
-        take()
+        handle_pending()
         if _state.loop is not None:
             with contextlib.suppress(RuntimeError):  # it has been closed
                 _state.loop.call_soon_threadsafe(_hear)

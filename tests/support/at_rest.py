@@ -49,7 +49,7 @@ class TellsWhenAtRest(App[None]):
             "repaint": screen._repaint_required,
             "callbacks": bool(screen._callbacks),
             "flush": any(one._flush_handle is not None for one in transcripts),
-            "left out": getattr(self, "_has_left_out", False),
+            "left out": getattr(self, "_has_skipped", False),
             "scroll bar": any(one._scrollbar_handle is not None for one in transcripts),
         }
 

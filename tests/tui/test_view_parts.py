@@ -67,7 +67,7 @@ class View:
     def refresh(self) -> None:
         self.calls.append("refresh")
 
-    def report_fault(self, error: Exception) -> None:
+    def report_exception(self, error: Exception) -> None:
         raise error
 
     def set_interval(self, interval: float, callback: Callable[[], None], /) -> Timer:

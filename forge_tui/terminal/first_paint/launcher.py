@@ -104,12 +104,12 @@ def take_over() -> Handover:
     return _end_type_ahead()
 
 
-def left() -> None:
+def modes_were_reset() -> None:
     """Record that the driver has reset all modes."""
     _terminal.is_ours = False
 
 
-def attributes() -> list[object] | None:
+def original_attributes() -> list[object] | None:
     """Return the settings of the tty before `paint()`; None if it did nothing."""
     return _terminal.attributes
 

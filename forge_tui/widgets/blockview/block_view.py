@@ -213,9 +213,9 @@ class BlockView(ScrollView):
         self._refresh_rows(changed)
         internals.paint_now(self)
 
-    def report_fault(self, error: Exception) -> None:
+    def report_exception(self, error: Exception) -> None:
         """Let the app end with an error of an event loop callback."""
-        internals.report_fault(self.app, error)
+        internals.report_exception(self.app, error)
 
     def _is_ready(self) -> bool:
         return self.is_attached and self.size.width > 0 and self.size.height > 0

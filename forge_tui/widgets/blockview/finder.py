@@ -118,7 +118,7 @@ class Finder:
                 self._find_first()
             self._show_status()
         except Exception as error:  # an event loop callback: no message handler would report a bug of ours
-            self._view.report_fault(error)
+            self._view.report_exception(error)
             return
         if not self.search.is_done:
             self._slice_handle = asyncio.get_running_loop().call_later(_PAUSE_S, self._continue)

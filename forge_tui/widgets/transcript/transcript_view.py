@@ -174,7 +174,7 @@ class Transcript(BlockView):
                     self.new_below = True
                 self.show_now()
         except Exception as error:  # an event loop callback: no message handler would report a bug of ours
-            self.report_fault(error)
+            self.report_exception(error)
         if self._ticker is not None and self._builder.has_clock:
             self._ticker.resume()
 
