@@ -240,10 +240,12 @@ class Palette:
     def pair(self, text: Rgb, background: Rgb) -> tuple[int, int]:
         """Return the numbers of the colours for `text` on `background`."""
         behind = self._background(background)
+        # Of 16 colours the line backgrounds of a diff are lost: its text gets the colour of the sign instead.
         if self._depth is Depth.SIXTEEN and behind == self._ground:
             text = self._named.get(f"diff-{self._sign_of(background, text)}", text)
             if not is_tint(text) and contrast(text, self._back) >= contrast(self._fore, self._back):
                 return (15 if self._ground == 0 else 0), behind  # leaves a grey for muted text
+        # Never require more contrast than the theme has: muted text should stay muted.
         most = READABLE_IN_16 if self._depth is Depth.SIXTEEN else READABLE
         needed = min(most, contrast(text, background))
         best = nearest(text, self._depth, lambda n: contrast_of(n, behind, self._depth) >= needed)

@@ -103,6 +103,7 @@ class ForgeDriver(LinuxDriver):
         if self._is_screen_on and _ALTERNATE_SCREEN in data:
             self._is_screen_on = False
             data = data.replace(_ALTERNATE_SCREEN, "")
+        # Write directly only if the writer thread has completed all its writes: otherwise the order is lost.
         left: str | bytes = data
         if self._handed_on == self._output.written:
             left = self._output.write_now(data)

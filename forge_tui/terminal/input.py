@@ -108,6 +108,7 @@ class TerminalInput:
 
     def _take(self, new: str) -> None:
         if self._is_paste_stalled:
+            # The rest of a stalled paste must not become keys, which could send or approve something.
             self._is_paste_stalled = False
             if _PASTE_END in new or (len(new) > _SHORTEST_REST and not new.startswith(_ESC)):
                 self._state = _State.PASTE
@@ -150,6 +151,7 @@ class TerminalInput:
             self._deliver_paste()
             self._state = _State.GROUND
             return end + len(_PASTE_END)
+        # The end marker may be split between two reads: hold back whatever could be its start.
         kept = next((n for n in range(len(_PASTE_END) - 1, 0, -1) if text.endswith(_PASTE_END[:n], at)), 0)
         end = len(text) - kept
         self._pasted.append(text[at:end])

@@ -125,6 +125,7 @@ class RowDiffOutput(App[None]):
             self._has_skipped = True
             return
         width, height = self.size
+        # A new writer thread means that another program had the terminal: what it shows is unknown.
         key = (width, height, id(getattr(driver, "_writer_thread", None)))
         if self._model is None or self._model_key != key:
             self._model = ScreenModel(width, height)

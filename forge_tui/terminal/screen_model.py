@@ -96,6 +96,7 @@ class ScreenModel:
 
     def _find_move(self, wanted: dict[int, _RowPieces]) -> tuple[int, int, int] | None:
         """Return by how many rows content moved up (negative: down), and the first and last row to scroll."""
+        # Compare the widest piece of each row: the conversation, not the scroll bar beside it.
         before: dict[int, str] = {}
         after: dict[int, str] = {}
         places: dict[str, list[int]] = {}
@@ -112,23 +113,27 @@ class ScreenModel:
                 places.setdefault(text, []).append(y)
         if is_moving < _FEWEST_MOVED:
             return None
+        # Each changed row votes for the distances to the rows that showed its text before.
         moves: Counter[int] = Counter()
         for y, text in after.items():
             if text != before[y]:
                 moves.update(at - y for at in places.get(text, ())[:_MOST_PLACES])
         if not moves:
             return None
+        # A scroll moves all rows of the region, so it must move more rows than it forces to be written again.
         delta, count = moves.most_common(1)[0]
         first, last = _region(before, after, delta)
         stays = sum(after.get(y) == before.get(y) for y in range(first, last + 1))
         if not delta or count < _FEWEST_MOVED or count <= stays:
             return None
+        # Columns that the model does not know would be scrolled too, and could not be restored.
         if not all(self._is_known(y) for y in range(first, last + 1)):
             return None
         return delta, first, last
 
     def _scroll(self, wanted: dict[int, _RowPieces], delta: int, first: int, last: int) -> str:
         """Scroll a region; add to `wanted` what must be restored because it should not have moved."""
+        # The terminal scrolls whole rows: what is beside the moved pieces must be restored afterwards.
         for y in range(first, last + 1):
             kept = dict(self._rows[y])
             for x, strip in wanted.get(y, {}).items():
@@ -176,11 +181,11 @@ def difference(old: Strip | None, new: Strip) -> tuple[int, Sequence[Segment]] |
     if before == segments:
         return None
     if not (is_simple(old.text) and is_simple(new.text)):
-        return 0, segments
+        return 0, segments  # characters do not count as cells
     start = _common(before, segments)
     end = _common([_reversed(s) for s in reversed(before)], [_reversed(s) for s in reversed(segments)])
     length = new.cell_length
-    end = min(end, length - start)
+    end = min(end, length - start)  # in "aa" → "aaa" both ends would match the same cells
     if start >= length:
         return None
     return start, new.crop(start, length - end)._segments

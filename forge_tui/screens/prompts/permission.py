@@ -132,17 +132,20 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         """
         width, rows, blank = self.measure()
         conversation = 4 if rows >= ROOMY else 2
+        # First, what is always shown: frame, answers and the line.
         left = rows - BESIDE_ROWS - FRAME_ROWS - 2 * blank - len(self._options) - self.is_writing
         left -= place(self._problem, self._problem_text, width, min(NOTE_ROWS, max(left - 1, 0)))
         wanted = self._fill_body(width)
         least = min(wanted, 2)
         left -= place(self._note, self._warning, width, min(left - least, NOTE_ROWS))
+        # Then the facts, which depend on whether the whole body will show.
         is_whole = wanted <= min(left - NOTE_ROWS - blank - conversation, rows // 2)
         spare = min(left - least - blank, NOTE_ROWS)
         room = max(width * spare - WRAP_CELLS, 0)
         facts = facts_of(self._request, self._workspace, room=room, is_whole=is_whole)
         taken = place(self._facts, facts, width, spare)
         left -= taken + blank if taken else 0
+        # At last the body, up to half of the screen.
         least = max(least, self._body.rows_to_change(width - 1, CHANGED_ROWS))
         self._body.styles.max_height = max(min(left - conversation, rows // 2), min(left, least), 0)
         self.call_after_refresh(self.show_hint)

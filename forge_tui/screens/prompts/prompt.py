@@ -294,6 +294,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
 
     async def _take_key(self, event: events.Key) -> bool:
         """Handle a key; return False if it should continue to other widgets."""
+        # A key that waited in the queue of a busy app counts from when it was pressed.
         now = self._clock() - max(time.monotonic() - event.time - LATE_S, 0.0)
         is_armed, quiet_s = self._arm(now), now - self._last_key_at
         self._last_key_at = now
@@ -335,6 +336,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         if self.is_typed_on:
             return bool(text) or key in ("enter", "backspace")
         if self.held and text and not self.joins(key):
+            # An early digit that is typed again is an answer, as the note asks for.
             is_repeated = self._is_held_early and self.held[-1] == text
             return not is_repeated
         return bool(text) and not self.takes(key)
