@@ -1,4 +1,4 @@
-"""The app around a session: warm-up, turns, the queue, interrupts, errors, the way out."""
+"""The app around a session: warm-up, turns, the queue, interrupts, errors, leaving."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The start: what the first frame imports, and that nothing typed is lost to the warm-up."""
+"""Start-up: what the first frame imports, and that keys typed during the warm-up are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Being asked: exact words, safe defaults, no answer by accident, one question at a time."""
+"""The permission prompt: exact text, safe defaults, no accidental answer, one prompt at a time."""
 
 from __future__ import annotations
 

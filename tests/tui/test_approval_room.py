@@ -1,4 +1,4 @@
-"""A question on little room: whatever it is about, its answers show, or no answer is taken."""
+"""The permission prompt on small terminals: all answers show, or no answer is accepted."""
 
 from __future__ import annotations
 

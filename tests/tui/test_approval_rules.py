@@ -1,4 +1,4 @@
-"""A yes for longer: the rule shows, can be changed before it is granted, and a wrong one is said at once."""
+"""Rules of the permission prompt: shown, editable before they are granted, checked at once."""
 
 from __future__ import annotations
 

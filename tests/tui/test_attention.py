@@ -1,4 +1,4 @@
-"""Somebody who looks at another window is called back; nobody else is disturbed."""
+"""Desktop notifications: sent to a user who looks at another window, and to nobody else."""
 
 from __future__ import annotations
 

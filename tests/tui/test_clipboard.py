@@ -1,4 +1,4 @@
-"""Copying on real terminals: which way the text takes, the bytes of it, and what the person is told."""
+"""Copying on real terminals: the route, the bytes, and the note about the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every theme stays readable in 256 colours, in 16 and in none, and marks stay apart."""
+"""Every theme is readable in 256 colours, in 16 and in none, and marks remain distinguishable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A repaint asks only those widgets that show in it, and paints what Textual's compositor would."""
+"""A repaint renders only the affected widgets, with the result of Textual's own compositor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/diff` over real repositories and a real undo store: keys, sources, sizes, foreign names, live changes."""
+"""`/diff` over real repositories and a real undo store: keys, sources, sizes, file names, live changes."""
 
 from __future__ import annotations
 

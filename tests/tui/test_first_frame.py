@@ -1,4 +1,4 @@
-"""What the launcher paints is the app's own first frame: nothing on the screen changes when it takes over."""
+"""The launcher paints the app's own first frame: nothing changes when the app takes over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A full garbage collection costs what is new, not what the conversation has come to."""
+"""A full garbage collection costs in proportion to new objects, not to the whole conversation."""
 
 from __future__ import annotations
 

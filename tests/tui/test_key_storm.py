@@ -1,4 +1,4 @@
-"""Random keys, the mouse and resizes while a turn streams: nothing fails, and nothing that was typed gets lost."""
+"""Random keys, mouse events and resizes while a turn streams: nothing fails, no typed text is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each key does, by state, and that the one table of keys is the truth."""
+"""What each key does in each state, and that the table of keys is complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stays on the terminal's own screen when Forge has left: the end of the conversation and its cost."""
+"""What remains on the terminal after Forge: the end of the conversation and its cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first frame: there at once, nothing typed is lost, taken over without a second screen switch."""
+"""The first frame: painted at once, keeps all keys, and is taken over without switching screens again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures while an answer streams: estimates once per frame, the provider's at its end."""
+"""The figures while an answer streams: estimates per frame, the provider's count at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The output stage shows exactly what Textual's own output shows, for a fraction of the bytes."""
+"""The output stage shows what Textual's own output shows, for a fraction of the bytes."""
 
 from __future__ import annotations
 

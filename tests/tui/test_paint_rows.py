@@ -1,4 +1,4 @@
-"""Rows are painted past the compositor only where the widget is seen whole."""
+"""Rows bypass the compositor only if the widget is completely visible."""
 
 from __future__ import annotations
 

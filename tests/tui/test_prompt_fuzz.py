@@ -1,4 +1,4 @@
-"""Random keys while prompts come and go: no fault, no typed letter lost, no answer in the grace."""
+"""Random keys while prompts open and close: no error, no lost text, no answer in the grace period."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model's questions: in the prompt's place and queue, answered by keys, own words, or not at all."""
+"""The model's questions: queued with other prompts, answered by keys or free text, or declined."""
 
 from __future__ import annotations
 

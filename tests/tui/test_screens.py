@@ -1,4 +1,4 @@
-"""Help, palette and theme picker: opened by key and command, left with Esc, harmless to the draft."""
+"""Help, palette and theme picker: opened by key and command, closed with Esc; the draft is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No size of the window is too small, whatever stands on the screen."""
+"""Every size of the window works, whatever is on the screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slash commands on the screen: never sent to the model, answered or refused in plain words."""
+"""Slash commands on the screen: never sent to the model, run or refused with an explanation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each frame lies inside one synchronized update where the terminal knows them, and nothing stays switched on."""
+"""Each frame is one synchronized update if the terminal supports them, and none is left open."""
 
 from __future__ import annotations
 

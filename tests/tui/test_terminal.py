@@ -1,4 +1,4 @@
-"""The terminal is given back as it was found, however the program ends, with a true exit code."""
+"""The terminal is restored however the program ends, with the right exit code."""
 
 from __future__ import annotations
 

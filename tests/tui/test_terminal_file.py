@@ -1,4 +1,4 @@
-"""What goes to the terminal arrives whole, or nowhere."""
+"""Writes to the terminal are complete, or discarded if it has been closed."""
 
 from __future__ import annotations
 

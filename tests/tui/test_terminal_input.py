@@ -1,4 +1,4 @@
-"""A paste is one event, an answer of the terminal is nothing, a key is what it was, wherever a read ends."""
+"""A paste is one event, a reply of the terminal none, and keys are kept, wherever a read ends."""
 
 from __future__ import annotations
 

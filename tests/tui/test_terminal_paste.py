@@ -1,4 +1,4 @@
-"""Pasting into the running program, and answers of a terminal that come while a person writes."""
+"""Pasting into the running program, and replies of a terminal that arrive while the user types."""
 
 from __future__ import annotations
 

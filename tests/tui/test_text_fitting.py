@@ -1,4 +1,4 @@
-"""No text is too odd and no room too small: what is cut or wrapped fits, and loses nothing that had room."""
+"""Truncated and wrapped text fits into every width, and nothing is cut that had room."""
 
 from __future__ import annotations
 

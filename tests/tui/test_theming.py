@@ -1,4 +1,4 @@
-"""Themes: read and checked before they are used, readable, switched live, kept."""
+"""Themes: checked before they are used, readable, switched while the app runs, saved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder that would steer Forge: said in the conversation, and nothing waits for the answer."""
+"""The notice about an untrusted folder: shown in the conversation, blocks nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys typed while `forge chat` starts: shown at once, none lost, none twice, none in a wrong place."""
+"""Keys typed while `forge chat` starts: shown at once, none lost, repeated or misplaced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys typed before the app is there: what shows is what the composer would hold, and no byte gets lost."""
+"""Keys typed before the app runs: the line shows what the composer would, and no byte is lost."""
 
 from __future__ import annotations
 
