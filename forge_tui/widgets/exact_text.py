@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import ClassVar, TypeAlias
@@ -88,20 +88,18 @@ def exact_rows(lines: Iterable[ExactLine], width: int) -> list[ExactRow]:
 
 def exact_line(text: str) -> str:
     """Return a command or path in one line, newlines as ⏎."""
-    lines = (
-        "".join(shown for _, shown in pieces(ExactLine(line, is_code=True))) for line in text.split("\n")
-    )
+    lines = ("".join(shown for _, shown in spans(ExactLine(line, is_code=True))) for line in text.split("\n"))
     return "⏎".join(lines)
 
 
-def pieces(line: ExactLine) -> Iterator[ExactSpan]:
+def spans(line: ExactLine) -> Iterator[ExactSpan]:
     """Yield the spans of a line by role: the line's own, "blank", "strange" or "foreign"."""
     text = line.text
     if text.isascii() and text.isprintable() and not text.endswith(" ") and " " * MANY_BLANKS not in text:
         yield line.role, text
         return
     if text.endswith("\r") and not line.is_code:  # a file's line with a Windows line end
-        yield from pieces(replace(line, text=text[:-1]))
+        yield from spans(replace(line, text=text[:-1]))
         yield "blank", _PICTURE[0x0D]
         return
     solid = len(text.rstrip(" "))
@@ -115,12 +113,18 @@ def pieces(line: ExactLine) -> Iterator[ExactSpan]:
         elif word[0].isascii() and word[0].isprintable():
             yield line.role, word[0]
         else:
-            alike = like_ascii(word[0])
-            for index, character in enumerate(word[0], word.start()):
-                yield _piece(character, line, character in alike, index in marks)
+            for character, is_odd_mark, is_alike in _characters(word, marks):
+                yield _span(character, line, is_alike, is_odd_mark)
 
 
-def _piece(character: str, line: ExactLine, is_alike: bool, is_odd_mark: bool) -> ExactSpan:
+def _characters(word: re.Match[str], marks: Collection[int]) -> Iterator[tuple[str, bool, bool]]:
+    """Yield each character of a word, whether it is one of the `marks`, and whether it looks like ASCII."""
+    alike = like_ascii(word[0])
+    for index, character in enumerate(word[0], word.start()):
+        yield character, index in marks, character in alike
+
+
+def _span(character: str, line: ExactLine, is_alike: bool, is_odd_mark: bool) -> ExactSpan:
     if character == "\t":
         return "blank", TAB_SHOWN
     if character.isascii() and character.isprintable():
@@ -143,7 +147,7 @@ def _line_rows(line: ExactLine, width: int) -> Iterator[ExactRow]:
 def _wrapped(line: ExactLine, room: int) -> Iterator[ExactRow]:
     row: list[ExactSpan] = []
     used = 0
-    for role, shown in pieces(line):
+    for role, shown in spans(line):
         if not cell_len(shown):  # a combining mark stays with its letter
             _append(row, role, shown)
             continue
@@ -184,34 +188,26 @@ def oddities(text: str, *, is_code: bool = True) -> str:
     alike: dict[str, None] = {}
     foreign: dict[str, None] = {}
     for line in text.split("\n"):
-        for role, shown, character in _non_ascii(
-            ExactLine(line if is_code else line.removesuffix("\r"), is_code=is_code)
-        ):
-            if role == "foreign" and character.isalnum() and not is_ideographic(character):
-                foreign[character] = None
-            elif role == "strange":
-                (hidden if is_hidden(character) or shown == "mark" else alike)[character] = None
+        shown = ExactLine(line if is_code else line.removesuffix("\r"), is_code=is_code)
+        marks = odd_marks(shown.text)
+        for word in _WORDS.finditer(shown.text):
+            if word[0].isascii() and word[0].isprintable():
+                continue
+            for character, is_odd_mark, is_alike in _characters(word, marks):
+                role, _ = _span(character, shown, is_alike, is_odd_mark)
+                if role == "foreign" and character.isalnum() and not is_ideographic(character):
+                    foreign[character] = None
+                elif role == "strange":
+                    (hidden if is_hidden(character) or is_odd_mark else alike)[character] = None
     return " ".join(
         f"{what}: {_named(tuple(found))}."
         for what, found in (
-            ("Does not show", hidden),
-            ("Passes for another", alike),
-            ("Not plain ASCII", foreign),
+            ("Invisible", hidden),
+            ("Looks like another character", alike),
+            ("Not ASCII", foreign),
         )
         if found
     )
-
-
-def _non_ascii(line: ExactLine) -> Iterator[tuple[str, str, str]]:
-    """Yield (role, "mark" for a combining mark, character) of everything but plain ASCII."""
-    marks = odd_marks(line.text)
-    for word in _WORDS.finditer(line.text):
-        if word[0].isascii() and word[0].isprintable():
-            continue
-        alike = like_ascii(word[0])
-        for index, character in enumerate(word[0], word.start()):
-            role, _ = _piece(character, line, character in alike, index in marks)
-            yield role, "mark" if index in marks else "", character
 
 
 def _named(characters: Sequence[str]) -> str:

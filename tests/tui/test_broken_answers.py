@@ -87,7 +87,7 @@ def test_reasoning_of_the_broken_attempt_goes_too() -> None:
     chat = Shown(start(), said("hm", "reasoning"), said("ha"), call_ended(), retry(), start())
     chat.apply(said("hm hm", "reasoning"), said("Whole."), call_ended(), turn_ended())
     assert [line.partition(" (")[0] for line in chat.lines] == [
-        f"· {REASON} Retry 1 went through.",
+        f"· {REASON} Retry 1 succeeded.",
         "▸ Thought briefly",
         "Whole.",
     ]
@@ -99,7 +99,7 @@ def test_the_line_of_retries_waits_for_the_end_of_the_answer() -> None:
     chat.apply(start(), said("b"), call_ended(), retry(2))
     assert chat.lines == [f"! {REASON} Trying again in 4 s, retry 2 of 2.", "b"]
     chat.apply(start(), said("c", "tool_args"), call_ended(), tool_started("ls"))
-    assert chat.lines[0] == f"· {REASON} Retry 2 went through."
+    assert chat.lines[0] == f"· {REASON} Retry 2 succeeded."
     assert "b" not in chat.lines
 
 
@@ -110,7 +110,7 @@ def test_a_failure_before_the_first_token_of_the_next_attempt_joins_the_line() -
     chat.apply(said("b"))
     assert chat.lines == [f"! {REASON} Retry 2 of 2.", "b"]
     chat.apply(call_ended(), start(2))
-    assert chat.lines == [f"· {REASON} Retry 2 went through.", "b"]
+    assert chat.lines == [f"· {REASON} Retry 2 succeeded.", "b"]
 
 
 def test_text_of_earlier_steps_is_never_touched() -> None:

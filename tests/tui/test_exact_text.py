@@ -191,9 +191,9 @@ def test_what_differs_from_plain_text_stands_out() -> None:
 
 
 def test_oddities_are_named_and_counted() -> None:
-    assert oddities("cat p\u0430sswd") == "Passes for another: U+0430 CYRILLIC SMALL LETTER A."
-    assert oddities("\u202e") == "Does not show: U+202E RIGHT-TO-LEFT OVERRIDE."
-    assert oddities("echo é") == "Not plain ASCII: U+00E9 LATIN SMALL LETTER E WITH ACUTE."
+    assert oddities("cat p\u0430sswd") == "Looks like another character: U+0430 CYRILLIC SMALL LETTER A."
+    assert oddities("\u202e") == "Invisible: U+202E RIGHT-TO-LEFT OVERRIDE."
+    assert oddities("echo é") == "Not ASCII: U+00E9 LATIN SMALL LETTER E WITH ACUTE."
     assert "and 6 more" in oddities("абвгдежзик")
     assert oddities("plain -l 'text'\n\tmore") == ""
     assert oddities("cat 日本語 한국 ひらがな") == ""

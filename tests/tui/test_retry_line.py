@@ -66,9 +66,9 @@ def test_the_wait_is_counted_down() -> None:
 @pytest.mark.parametrize(
     ("after", "told"),
     [
-        ([LLMChunk(text="Hello")], ["· " + BUSY + " Retry 2 went through.", "Hello"]),
-        ([LLMChunk(text="{", kind="tool_args")], ["· " + BUSY + " Retry 2 went through."]),
-        ([call_ended(), turn_ended()], ["· " + BUSY + " Retry 2 went through."]),
+        ([LLMChunk(text="Hello")], ["· " + BUSY + " Retry 2 succeeded.", "Hello"]),
+        ([LLMChunk(text="{", kind="tool_args")], ["· " + BUSY + " Retry 2 succeeded."]),
+        ([call_ended(), turn_ended()], ["· " + BUSY + " Retry 2 succeeded."]),
         (
             [
                 call_ended(),
@@ -108,7 +108,7 @@ def test_each_request_has_a_line_of_its_own() -> None:
         retry(1),
     )
     assert [line for line in told if "etry" in line] == [
-        "· " + BUSY + " Retry 1 went through.",
+        "· " + BUSY + " Retry 1 succeeded.",
         "· " + SLOW + " Stopped at retry 2 of 3.",
         "! " + BUSY + " Trying again in 4 s, retry 1 of 3.",
     ]

@@ -145,7 +145,7 @@ def test_a_chat_repeats_a_broken_answer_in_its_place(folder: Path) -> None:
         assert "Half an ans" not in terminal.text
         terminal.wait_for("Retry 1 of 2.")
         gate.open()
-        terminal.wait_for("Retry 1 went through.")
+        terminal.wait_for("Retry 1 succeeded.")
         assert "The whole answer." in terminal.text
         terminal.send("\x04")
         assert terminal.wait_for_exit() == 0

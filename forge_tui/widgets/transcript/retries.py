@@ -116,8 +116,8 @@ class RetryStatus:
         self.tick(event.timestamp)
         return self._is_under_way
 
-    def went_through(self) -> None:
-        self._set_text(f"Retry {self._event.attempt} went through.", "info")
+    def succeeded(self) -> None:
+        self._set_text(f"Retry {self._event.attempt} succeeded.", "info")
 
     def failed(self, error: str) -> None:
         """Show that the turn has failed; `error` says why, and is shown below."""

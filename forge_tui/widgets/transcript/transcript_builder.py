@@ -180,12 +180,12 @@ class TranscriptBuilder:
             case LLMStart() | LLMChunk() if line.is_repeating(event):
                 return
             case LLMChunk() | LLMStart() | ToolStart(parent_id=None):
-                line.went_through()
+                line.succeeded()
             case Error():
                 line.failed(event.error)
             case AgentEnd():
                 if event.result.stopped_reason == "complete":
-                    line.went_through()
+                    line.succeeded()
                 else:
                     line.stopped()
             case _:
