@@ -19,9 +19,6 @@ NOT_YET_UNTANGLED: set[str] = set()
 """Modules that import each other in a circle."""
 
 NOT_YET_UNIQUE = {
-    "Draft",
-    "Key",
-    "Line",
     "Notice",
 }
 """Names of more than one public class."""

@@ -39,7 +39,7 @@ def validate(tool: BaseTool, params: object) -> dict[str, Any]:
                 arguments[parameter.name] = parameter.default
             continue
         try:
-            arguments[parameter.name] = _fitting(value, parameter)
+            arguments[parameter.name] = _checked(value, parameter)
         except ValueError as error:
             schema = json.dumps(parameter.to_json_schema(), ensure_ascii=False, default=str)
             raise ToolError(
@@ -78,7 +78,7 @@ def _as_mapping(tool: BaseTool, params: object) -> Mapping[str, Any]:
     return params
 
 
-def _fitting(value: Any, parameter: ToolParameter) -> Any:
+def _checked(value: Any, parameter: ToolParameter) -> Any:
     value = _typed(value, parameter.type, parameter.items, parameter.properties)
     if parameter.enum is not None and value not in parameter.enum:
         raise ValueError(f"it must be one of {', '.join(map(repr, parameter.enum))}")

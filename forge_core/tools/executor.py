@@ -98,10 +98,10 @@ class ToolExecutor:
             return
         if reply.is_unattended:
             call.report(False, verdict.reason, "policy")
-            raise CallDeniedError(unattended(call.tool, verdict))
+            raise CallDeniedError(denied_unattended(call.tool, verdict))
         if reply.answer is Answer.NO:
             call.report(False, reply.reason or verdict.reason, "person", reply.reason)
-            raise CallDeniedError(refused_by_person(call.tool, reply.reason))
+            raise CallDeniedError(denied_by_user(call.tool, reply.reason))
         granted = call.grant(reply, verdict)
         call.report(True, granted or verdict.reason, "person")
         if granted:
@@ -121,7 +121,7 @@ class ToolExecutor:
         waiting.add(changed)
         asking = asyncio.ensure_future(self.approver(request))
         try:
-            while (came := await first(asking, call.context, None, changed)) == "changed":
+            while (came := await wait_for_first(asking, call.context, None, changed)) == "changed":
                 changed.clear()
                 if call.decide().decision is not Decision.ASK:
                     return None
@@ -130,26 +130,26 @@ class ToolExecutor:
             raise CallInterruptedError(_INTERRUPTED)
         finally:
             waiting.discard(changed)
-            await ended(asking)
+            await cancel_and_wait(asking)
 
     async def _run(self, tool: BaseTool, arguments: dict[str, Any], context: ExecutionContext) -> ToolResult:
         if context.interrupted is not None and context.interrupted.is_set():
             return _interrupted("interrupted by the user before it started")
-        call = asyncio.ensure_future(guarded(lambda: tool.execute(arguments, context), tool))
+        call = asyncio.ensure_future(guard(lambda: tool.execute(arguments, context), tool))
         try:
-            match await first(call, context, tool.timeout_s):
+            match await wait_for_first(call, context, tool.timeout_s):
                 case "timeout":
                     error = f"{tool.name} took longer than {tool.timeout_s:g} s and was stopped"
                     return ToolResult(success=False, error=error, summary="timed out", outcome="timed_out")
                 case "interrupted":
                     await asyncio.wait({call}, timeout=INTERRUPT_GRACE_S)
                     if not call.done():
-                        await ended(call)
+                        await cancel_and_wait(call)
             if call.done() and not call.cancelled():
                 return _as_result(call.result(), tool)
             return _interrupted("interrupted by the user")
         finally:
-            await ended(call)
+            await cancel_and_wait(call)
 
     def _capped(self, tool: BaseTool, result: ToolResult, context: ExecutionContext) -> ToolResult:
         outputs = context.outputs or self.outputs
@@ -189,11 +189,11 @@ class _JudgedCall:
         self.context.runs_as_reading = is_allowed and verdict.is_read_only
         self.report(is_allowed, verdict.rule or verdict.reason, verdict.by)
         if not is_allowed:
-            raise CallDeniedError(refused_by_policy(self.tool, verdict))
+            raise CallDeniedError(denied_by_policy(self.tool, verdict))
 
     async def preview(self) -> tuple[FileDiff, ...]:
         """What the call would change. Raises ToolError when it would fail anyway."""
-        return await guarded(lambda: self.tool.preview(self.arguments, self.context), self.tool)
+        return await guard(lambda: self.tool.preview(self.arguments, self.context), self.tool)
 
     def request(self, verdict: Verdict, diffs: tuple[FileDiff, ...]) -> ApprovalRequest:
         use = self.tool.use(self.arguments, self.context)
@@ -276,7 +276,7 @@ def _as_result(value: object, tool: BaseTool) -> ToolResult:
     return ToolResult(success=False, error=f"{tool.name} returned {type(value).__name__}, not a ToolResult")
 
 
-async def guarded(call: Callable[[], Awaitable[_T]], tool: BaseTool) -> _T:
+async def guard(call: Callable[[], Awaitable[_T]], tool: BaseTool) -> _T:
     """The call's value; every fault as a ToolError. A tool must not end the turn, whatever it raises."""
     try:
         return await call()
@@ -295,7 +295,7 @@ async def guarded(call: Callable[[], Awaitable[_T]], tool: BaseTool) -> _T:
         ) from error
 
 
-async def first(
+async def wait_for_first(
     call: asyncio.Future[Any],
     context: ExecutionContext,
     timeout_s: float | None,
@@ -316,7 +316,7 @@ async def first(
     return "changed" if done else "timeout"
 
 
-async def ended(call: asyncio.Future[Any]) -> None:
+async def cancel_and_wait(call: asyncio.Future[Any]) -> None:
     """Cancels what still runs and takes its end, so that no task is left without an owner."""
     if not call.done():
         call.cancel()
@@ -326,7 +326,7 @@ async def ended(call: asyncio.Future[Any]) -> None:
         call.exception()
 
 
-def refused_by_policy(tool: BaseTool, verdict: Verdict) -> str:
+def denied_by_policy(tool: BaseTool, verdict: Verdict) -> str:
     """A rule or the mode has said no; nobody was asked."""
     return (
         f"{tool.name} was not allowed: {verdict.reason}. Do not try the same again in other words; "
@@ -334,7 +334,7 @@ def refused_by_policy(tool: BaseTool, verdict: Verdict) -> str:
     )
 
 
-def refused_by_person(tool: BaseTool, reason: str) -> str:
+def denied_by_user(tool: BaseTool, reason: str) -> str:
     """The person has said no."""
     said = f" They said: {reason!r}." if reason.strip() else " They gave no reason."
     return (
@@ -343,7 +343,7 @@ def refused_by_person(tool: BaseTool, reason: str) -> str:
     )
 
 
-def unattended(tool: BaseTool, verdict: Verdict) -> str:
+def denied_unattended(tool: BaseTool, verdict: Verdict) -> str:
     """It would have to be asked, and there is nobody."""
     rule = verdict.session_rule
     way = (

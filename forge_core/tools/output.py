@@ -64,7 +64,7 @@ class OutputStore:
         is."""
         if len(text) <= limit:
             return text, None
-        return clip(text, limit, self.keep(text, stem))
+        return clip_middle(text, limit, self.keep(text, stem))
 
     def _make(self) -> Path:
         if self._made is None:
@@ -79,7 +79,7 @@ class OutputStore:
         return self._made
 
 
-def clip(text: str, limit: int, kept_in: Path | None = None) -> tuple[str, Omission]:
+def clip_middle(text: str, limit: int, kept_in: Path | None = None) -> tuple[str, Omission]:
     """Head and tail of a `text` that is longer than `limit`, together about so many characters, cut at line
     ends where these are near."""
     half = limit // 2
@@ -88,10 +88,12 @@ def clip(text: str, limit: int, kept_in: Path | None = None) -> tuple[str, Omiss
         head = head[: cut + 1]
     if 0 <= (cut := tail.find("\n")) < half * 0.2:
         tail = tail[cut + 1 :]
-    return join(head, tail, len(text) - len(head) - len(tail), text.count("\n"), kept_in)
+    return join_head_and_tail(head, tail, len(text) - len(head) - len(tail), text.count("\n"), kept_in)
 
 
-def join(head: str, tail: str, missing: int, line_ends: int, kept_in: Path | None) -> tuple[str, Omission]:
+def join_head_and_tail(
+    head: str, tail: str, missing: int, line_ends: int, kept_in: Path | None
+) -> tuple[str, Omission]:
     """Head and tail of an output with a line between them for the `missing` characters or bytes. `line_ends`
     are those of the whole output."""
     where = f"; the whole output is in {kept_in}: use read or grep on it" if kept_in else ""

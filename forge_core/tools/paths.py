@@ -45,7 +45,7 @@ def locate(given: str, context: ExecutionContext) -> Path:
     return plain if real == real_path(plain) else real
 
 
-def shown(path: Path, context: ExecutionContext) -> str:
+def display_path(path: Path, context: ExecutionContext) -> str:
     """`path` relative to the workspace when it lies in it, with forward slashes."""
     for root in (context.root, real_path(context.root)):
         if path.is_relative_to(root):
@@ -53,7 +53,7 @@ def shown(path: Path, context: ExecutionContext) -> str:
     return path.as_posix()
 
 
-def scope(path: Path, context: ExecutionContext) -> tuple[Path, str]:
+def search_scope(path: Path, context: ExecutionContext) -> tuple[Path, str]:
     """The folder whose ignore rules hold for a search in `path`, and `path` relative to it ("" for itself):
     the workspace when `path` lies in it, else the folder named."""
     root = Path(os.path.normpath(context.root))
@@ -73,7 +73,7 @@ def file_status(path: Path, context: ExecutionContext) -> os.stat_result:
     for is_kind, name in _KINDS:
         if is_kind(status.st_mode):
             extra = " Use ls to see what is in it." if name == "a directory" else ""
-            raise ToolError(f"{shown(path, context)!r} is {name}, not a file.{extra}")
+            raise ToolError(f"{display_path(path, context)!r} is {name}, not a file.{extra}")
     return status
 
 
@@ -84,7 +84,7 @@ def folder_status(path: Path, context: ExecutionContext) -> None:
     except (OSError, ValueError) as error:
         raise ToolError(_unreachable(path, context, error)) from error
     if not stat.S_ISDIR(status.st_mode):
-        raise ToolError(f"{shown(path, context)!r} is a file, not a folder. Use read to see it.")
+        raise ToolError(f"{display_path(path, context)!r} is a file, not a folder. Use read to see it.")
 
 
 def read_bytes(path: Path, context: ExecutionContext) -> bytes:
@@ -93,8 +93,8 @@ def read_bytes(path: Path, context: ExecutionContext) -> bytes:
     size = file_status(path, context).st_size
     if size > MAX_TEXT_BYTES:
         raise ToolError(
-            f"{shown(path, context)!r} has {size:,} bytes; files over {MAX_TEXT_BYTES // 2**20} MB are not "
-            "read whole. Use grep to find the part you need, or bash with head, tail or sed -n."
+            f"{display_path(path, context)!r} has {size:,} bytes; files over {MAX_TEXT_BYTES // 2**20} MB "
+            "are not read whole. Use grep to find the part you need, or bash with head, tail or sed -n."
         )
     real = _judged(path, context)
     try:
@@ -102,14 +102,14 @@ def read_bytes(path: Path, context: ExecutionContext) -> bytes:
             descriptor = os.open(real.name, _READ, dir_fd=folder)
             with os.fdopen(descriptor, "rb") as file:
                 if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                    raise ToolError(f"{shown(path, context)!r} is not a regular file.")
+                    raise ToolError(f"{display_path(path, context)!r} is not a regular file.")
                 return file.read(MAX_TEXT_BYTES + 1)
     except OSError as error:
         raise ToolError(_unreachable(path, context, error)) from error
 
 
 @contextlib.contextmanager
-def kept_in_place(path: Path, context: ExecutionContext) -> Iterator[None]:
+def path_unchanged(path: Path, context: ExecutionContext) -> Iterator[None]:
     """For a search in `path`: raises ToolError when that leads elsewhere than where the policy judged it,
     before the search or after it, so that nothing is told of where a link slipped in has led it."""
     real = _judged(path, context)
@@ -128,8 +128,8 @@ def _judged(path: Path, context: ExecutionContext) -> Path:
 
 def _elsewhere(path: Path, context: ExecutionContext) -> str:
     return (
-        f"{shown(path, context)!r} has come to lead elsewhere than when it was judged. Nothing was read. "
-        "Name it by a path without links."
+        f"{display_path(path, context)!r} has come to lead elsewhere than when it was judged. Nothing was "
+        "read. Name it by a path without links."
     )
 
 
@@ -140,7 +140,7 @@ def link_free_base(real: Path, context: ExecutionContext) -> Path:
 
 
 def _unreachable(path: Path, context: ExecutionContext, error: OSError | ValueError) -> str:
-    name = shown(path, context)
+    name = display_path(path, context)
     code = getattr(error, "errno", None)
     if code in (errno.ENOENT, errno.ENOTDIR):
         if path.is_symlink():
@@ -169,7 +169,7 @@ def nearest_names(path: Path, context: ExecutionContext) -> str:
         siblings = []
     folded = {name.casefold(): name for name in siblings}
     for name in difflib.get_close_matches(path.name.casefold(), list(folded), n=3, cutoff=0.6):
-        near.append(shown(path.parent / folded[name], context))
+        near.append(display_path(path.parent / folded[name], context))
     return " or ".join(repr(name) for name in dict.fromkeys(near[:3]))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from forge_core.tools.editing.text import lines_of
+from forge_core.tools.editing.text import split_keeping_ends
 from tests.bench.replay_cut import Step
 
 Change: TypeAlias = Callable[[str], str]
@@ -67,7 +67,7 @@ def _by_line(change: Change, *, some: bool = False) -> Callable[[Step, str], str
 
     def changed(_: Step, text: str) -> str:
         done = []
-        for line in lines_of(text):
+        for line in split_keeping_ends(text):
             bare = line.rstrip("\r\n")
             is_chosen = not some or zlib.crc32(bare.strip().encode("utf-8", "replace")) % 2 == 0
             done.append((change(bare) if is_chosen else bare) + line[len(bare) :])
@@ -88,19 +88,19 @@ def _dedented(step: Step, text: str) -> str:
     """By what all lines of both texts have in common; only where whole lines are quoted."""
     if step.line is None:
         return text
-    lines = [line for line in lines_of(step.old + "\n" + step.new) if line.strip()]
+    lines = [line for line in split_keeping_ends(step.old + "\n" + step.new) if line.strip()]
     heads = [line[: len(line) - len(line.lstrip(" \t"))] for line in lines]
     common = min(heads, key=len, default="")
     if not common or not all(head.startswith(common) for head in heads):
         return text
-    return "".join(line.removeprefix(common) for line in lines_of(text))
+    return "".join(line.removeprefix(common) for line in split_keeping_ends(text))
 
 
 def _one_level_less(step: Step, text: str) -> str:
-    lines = [line for line in lines_of(step.old + "\n" + step.new) if line.strip()]
+    lines = [line for line in split_keeping_ends(step.old + "\n" + step.new) if line.strip()]
     for unit in ("\t", "    ", "  "):
         if step.line is not None and lines and all(line.startswith(unit) for line in lines):
-            return "".join(line.removeprefix(unit) for line in lines_of(text))
+            return "".join(line.removeprefix(unit) for line in split_keeping_ends(text))
     return text
 
 
@@ -108,14 +108,14 @@ def _one_level_more(step: Step, text: str) -> str:
     if step.line is None:
         return text
     unit = "\t" if re.search(r"^\t", step.before, re.MULTILINE) else "    "
-    return "".join(unit + line if line.strip() else line for line in lines_of(text))
+    return "".join(unit + line if line.strip() else line for line in split_keeping_ends(text))
 
 
 def _numbered(pattern: str) -> Callable[[Step, str], str]:
     def numbered(step: Step, text: str) -> str:
         if step.line is None:
             return text
-        rows = lines_of(text)
+        rows = split_keeping_ends(text)
         return "".join(pattern.format(number) + row for number, row in enumerate(rows, step.line))
 
     return numbered
@@ -143,7 +143,7 @@ def _ends_with_text(step: Step, _: str) -> bool:
 def _is_not_the_change(step: Step, spoilt: str) -> bool:
     """Whether no line was spoilt to what the commit makes of that same line: old and new text then agree on
     it, and nothing that is sent tells that it is to change."""
-    old, ours, new = (lines_of(text) for text in (step.old, spoilt, step.new))
+    old, ours, new = (split_keeping_ends(text) for text in (step.old, spoilt, step.new))
     if len(old) != len(ours):
         return True
     matcher = difflib.SequenceMatcher(None, _stripped(old), _stripped(new), autojunk=False)
@@ -160,15 +160,17 @@ def _stripped(lines: list[str]) -> list[str]:
 
 def _is_not_filled(step: Step, spoilt: str) -> bool:
     """Whether the new text has no line that is filled as the spoilt ones are: else it says that these stay."""
-    filled = {line for line in lines_of(spoilt) if not line.strip()} - set(lines_of(step.old))
-    return filled.isdisjoint(lines_of(step.new))
+    filled = {line for line in split_keeping_ends(spoilt) if not line.strip()} - set(
+        split_keeping_ends(step.old)
+    )
+    return filled.isdisjoint(split_keeping_ends(step.new))
 
 
 def _within(change: Callable[[list[str]], list[str]], least: int) -> Callable[[Step, str], str]:
     """A change of the lines of a quote that has at least so many."""
 
     def changed(step: Step, text: str) -> str:
-        lines = lines_of(text)
+        lines = split_keeping_ends(text)
         return text if step.line is None or len(lines) < least else "".join(change(lines))
 
     return changed

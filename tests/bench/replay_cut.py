@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from forge_core.tools.editing.text import lines_of, with_newlines
+from forge_core.tools.editing.text import split_keeping_ends, with_newlines
 
 Style: TypeAlias = Literal["lines", "no last line end", "part of a line"]
 STYLES: tuple[Style, ...] = ("lines", "no last line end", "part of a line")
@@ -39,7 +39,7 @@ class Step:
 
 def hunks(before: str, after: str) -> list[Hunk]:
     """The differing runs of lines; positions hold when they are applied from the first to the last."""
-    old, new = lines_of(before), lines_of(after)
+    old, new = split_keeping_ends(before), split_keeping_ends(after)
     head = _shared(old, new)
     tail = _shared(old[head:][::-1], new[head:][::-1])
     old_middle, new_middle = old[head : len(old) - tail], new[head : len(new) - tail]
@@ -55,7 +55,7 @@ def hunks(before: str, after: str) -> list[Hunk]:
 
 def steps(before: str, after: str, style: Style, rng: random.Random) -> Iterator[Step]:
     """One step a hunk, in order; what they make of `before` in the end is `after`."""
-    lines = lines_of(before)
+    lines = split_keeping_ends(before)
     for hunk in hunks(before, after):
         end = hunk.at + len(hunk.old)
         done = lines[: hunk.at] + list(hunk.new) + lines[end:]
@@ -99,7 +99,10 @@ def _without_last_end(old: str, new: str) -> tuple[str, str]:
 
 def _part(text: str, old_line: str, new_line: str) -> tuple[str, str] | None:
     """Only what differs within one line, widened until it is unique in the text; None when it never is."""
-    old, new = with_newlines(old_line).removesuffix("\n"), with_newlines(new_line).removesuffix("\n")
+    old, new = (
+        with_newlines(old_line).removesuffix("\n"),
+        with_newlines(new_line).removesuffix("\n"),
+    )
     if old_line.removeprefix(old) != new_line.removeprefix(new):
         return None
     head = _shared(old, new)

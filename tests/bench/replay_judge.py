@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 
-from forge_core.tools.editing.text import TERMINATOR, FileText, lines_of, with_newlines
+from forge_core.tools.editing.text import TERMINATOR, FileText, split_keeping_ends, with_newlines
 from tests.bench.perturb import Perturbed
 from tests.bench.replay_cut import Step, occurrences
 
@@ -95,7 +95,7 @@ def _gave_way(before: str, made: str, old: str, new: str) -> bool:
 def _source(text: str, position: int) -> int:
     """Where in `text` the character lies that is at `position` once every line end is one character."""
     done = 0
-    for line in lines_of(text):
+    for line in split_keeping_ends(text):
         length = len(with_newlines(line))
         if position < length:
             return done + position
@@ -110,7 +110,7 @@ def _is_alike(step: Step, made: str, form: Callable[[str], str]) -> bool:
     Which lines a commit changed is not always one answer: a block that is put in may as well begin with the
     line that follows it. So it is asked whether the other lines can all have been there before.
     """
-    wanted, lines = lines_of(step.after), lines_of(made)
+    wanted, lines = split_keeping_ends(step.after), split_keeping_ends(made)
     if len(wanted) != len(lines):
         return False
     differing = [at for at, (ours, theirs) in enumerate(zip(lines, wanted, strict=True)) if ours != theirs]
@@ -119,7 +119,7 @@ def _is_alike(step: Step, made: str, form: Callable[[str], str]) -> bool:
     if all(at in step.changed for at in differing):
         return True
     first, last = min(differing[0], step.changed.start), max(differing[-1] + 1, step.changed.stop)
-    was = lines_of(step.before)
+    was = split_keeping_ends(step.before)
     before = was[first : len(was) - (len(wanted) - last)]
     matcher = difflib.SequenceMatcher(None, before, lines[first:last], autojunk=False)
     kept = sum(block.size for block in matcher.get_matching_blocks())

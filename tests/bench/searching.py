@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from forge_core.tools import BaseTool, ExecutionContext, GlobTool, GrepTool, ToolExecutor
-from forge_core.tools.searching.engine import Engine
+from forge_core.tools.searching.engine import SearchEngine
 
 BAR = 1.5
 _WORDS = (
@@ -140,7 +140,7 @@ def compare(root: Path, rounds: int, ripgrep: str | None) -> int:
     """Prints the table; how many bars were missed."""
     missed = 0
     with_ripgrep, without = (
-        {"grep": GrepTool(Engine(program)), "glob": GlobTool()} for program in (ripgrep, None)
+        {"grep": GrepTool(SearchEngine(program)), "glob": GlobTool()} for program in (ripgrep, None)
     )
     print(f"| {'question':<30} |       rg |     ours | ratio |        | fallback | ratio |")
     print(f"|{'-' * 32}|{'-' * 10}|{'-' * 10}|{'-' * 7}|{'-' * 8}|{'-' * 10}|{'-' * 7}|")
@@ -185,7 +185,7 @@ def interrupted_after(root: Path, ripgrep: str | None) -> float:
             context.interrupted.set()  # type: ignore[union-attr]
 
         asyncio.get_running_loop().call_later(0.1, press)
-        await ToolExecutor().execute(GrepTool(Engine(ripgrep)), {"pattern": "common"}, context)
+        await ToolExecutor().execute(GrepTool(SearchEngine(ripgrep)), {"pattern": "common"}, context)
         return time.perf_counter() - pressed
 
     return asyncio.run(run())

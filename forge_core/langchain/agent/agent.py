@@ -47,7 +47,7 @@ from forge_core.llm.http.retry import RetryCount
 from forge_core.llm.models import Message, TokenUsage
 from forge_core.result import AgentResult
 from forge_core.tools.base import BaseTool, ExecutionContext
-from forge_core.tools.executor import ToolExecutor, ended, first
+from forge_core.tools.executor import ToolExecutor, cancel_and_wait, wait_for_first
 from forge_core.tools.registry import ToolRegistry
 
 DEFAULT_RETRIES = 2
@@ -339,12 +339,12 @@ class AgentRun:
         interrupted = ExecutionContext(interrupted=self.stop.event)
         try:
             with self._agent.clock.paused():
-                came = await first(asking, interrupted, None)
+                came = await wait_for_first(asking, interrupted, None)
             if came != "done" or asking.cancelled() or asking.exception():
                 return False
             answer = asking.result()
         finally:
-            await ended(asking)
+            await cancel_and_wait(asking)
         if answer and isinstance(answer, str):
             self._record.add(Message.user(answer, within_turn=True))
         return bool(answer)

@@ -12,19 +12,19 @@ from forge_core.approval import Effect
 from forge_core.errors import ToolError
 from forge_core.tools.arguments import files_of
 from forge_core.tools.base import ExecutionContext, ToolParameter, ToolUse
-from forge_core.tools.editing.draft import Draft
+from forge_core.tools.editing.draft import FileDraft
 from forge_core.tools.editing.editing_tool import EditingTool
 from forge_core.tools.editing.file_changes import (
-    Change,
-    Current,
+    CurrentFile,
+    PlannedChange,
     check_parent,
-    current,
+    current_file,
     new_file,
-    target_of,
+    write_target,
 )
-from forge_core.tools.editing.patch import Section, parse_patch
+from forge_core.tools.editing.patch import PatchSection, parse_patch
 from forge_core.tools.editing.text import decode
-from forge_core.tools.paths import locate, shown
+from forge_core.tools.paths import display_path, locate
 
 _HEADER = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
 
@@ -46,15 +46,15 @@ class ApplyPatchTool(EditingTool):
     )
     title = "Patch"
 
-    def plan(self, params: dict[str, Any], context: ExecutionContext) -> list[Change]:
+    def plan(self, params: dict[str, Any], context: ExecutionContext) -> list[PlannedChange]:
         sections = parse_patch(params["patch"])
         seen: set[Path] = set()
         for path in _paths(sections, context):
-            real = target_of(path, context)[0].path
+            real = write_target(path, context)[0].path
             if real in seen:
                 raise ToolError(
-                    f"{shown(path, context)!r} is named twice in the patch. Nothing was written. Put all "
-                    "that is to become of it in one section."
+                    f"{display_path(path, context)!r} is named twice in the patch. Nothing was written. Put "
+                    "all that is to become of it in one section."
                 )
             seen.add(real)
         return [change for section in sections for change in _changes(section, context)]
@@ -80,25 +80,25 @@ class ApplyPatchTool(EditingTool):
         )
 
 
-def _paths(sections: Iterable[Section], context: ExecutionContext) -> list[Path]:
+def _paths(sections: Iterable[PatchSection], context: ExecutionContext) -> list[Path]:
     names = [name for one in sections for name in (one.path, one.move_to) if name is not None]
     return [locate(name, context) for name in names]
 
 
-def _changes(section: Section, context: ExecutionContext) -> list[Change]:
+def _changes(section: PatchSection, context: ExecutionContext) -> list[PlannedChange]:
     path = locate(section.path, context)
     if section.kind == "add":
         _refuse_existing(path, context)
-        return [new_file(*target_of(path, context), section.content, context)]
+        return [new_file(*write_target(path, context), section.content, context)]
     if path.is_symlink() and (section.kind == "delete" or section.move_to):
         raise ToolError(
-            f"{shown(path, context)!r} is a link to {str(path.readlink())!r}. A patch deletes and moves "
-            "files, not links. Nothing was written."
+            f"{display_path(path, context)!r} is a link to {str(path.readlink())!r}. A patch deletes and "
+            "moves files, not links. Nothing was written."
         )
-    there = current(path, context)
+    there = current_file(path, context)
     if section.kind == "delete":
         return [there.changed(None, _text(there.data), "")]
-    draft = Draft(there) if section.hunks else None
+    draft = FileDraft(there) if section.hunks else None
     if draft is not None:
         draft.patch(section.hunks)
         if section.move_to is None:
@@ -109,14 +109,16 @@ def _changes(section: Section, context: ExecutionContext) -> list[Change]:
 def _refuse_existing(path: Path, context: ExecutionContext) -> None:
     if path.is_symlink() or path.exists():
         raise ToolError(
-            f"{shown(path, context)!r} exists already. Nothing was written. Use '*** Update File:' to change "
-            "it, or take another name."
+            f"{display_path(path, context)!r} exists already. Nothing was written. Use '*** Update File:' to "
+            "change it, or take another name."
         )
 
 
-def _moved(there: Current, draft: Draft | None, path: Path, context: ExecutionContext) -> list[Change]:
+def _moved(
+    there: CurrentFile, draft: FileDraft | None, path: Path, context: ExecutionContext
+) -> list[PlannedChange]:
     _refuse_existing(path, context)
-    target, name = target_of(path, context)
+    target, name = write_target(path, context)
     check_parent(target.path, context)
     text = _text(there.data)
     after = draft.change() if draft is not None else there.changed(there.data, text, text)

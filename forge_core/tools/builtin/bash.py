@@ -23,12 +23,12 @@ from forge_core.tools.base import (
 )
 from forge_core.tools.builtin.job_output import jobs_of
 from forge_core.tools.output import OUTPUT_LIMIT, OutputStore
-from forge_core.tools.shell.capture import Capture
-from forge_core.tools.shell.command_result import answer
+from forge_core.tools.shell.capture import OutputCapture
+from forge_core.tools.shell.command_result import command_result
 from forge_core.tools.shell.effects import EffectsWatch
 from forge_core.tools.shell.job import Job
-from forge_core.tools.shell.job_table import Attended, JobTable
-from forge_core.tools.shell.spawning import Order
+from forge_core.tools.shell.job_table import ForegroundOutcome, JobTable
+from forge_core.tools.shell.spawning import LaunchSpec
 from forge_core.workspace.git import reading_variables
 
 DEFAULT_TIMEOUT_S = 120
@@ -116,9 +116,9 @@ class BashTool(BaseTool):
         if job.process.failed_to_start:
             raise ToolError(f"the sandbox could not run the command: {job.process.failed_to_start}")
         notes: list[str] = []
-        if how is not Attended.INTERRUPTED:
+        if how is not ForegroundOutcome.INTERRUPTED:
             notes = await job.watch.so_far() if job.id else await job.watch.end(job.process.exit_code)
-        return answer(job, how, notes, asked_for=in_background, is_reachable=context.jobs is not None)
+        return command_result(job, how, notes, asked_for=in_background, is_reachable=context.jobs is not None)
 
     def target(self, arguments: Mapping[str, Any]) -> str:
         return text_of(arguments, "command")
@@ -154,7 +154,7 @@ class BashTool(BaseTool):
 async def _started(params: dict[str, Any], context: ExecutionContext) -> Job:
     outputs = context.outputs or OutputStore()
     watch = EffectsWatch(params["command"], context)
-    order = Order(
+    spec = LaunchSpec(
         command=params["command"],
         folder=context.root,
         environment=context.environment,
@@ -165,8 +165,8 @@ async def _started(params: dict[str, Any], context: ExecutionContext) -> Job:
     )
     await watch.begin()
     job = Job(
-        order,
-        Capture(OUTPUT_LIMIT - _RESERVED, outputs, "bash", context.on_output),
+        spec,
+        OutputCapture(OUTPUT_LIMIT - _RESERVED, outputs, "bash", context.on_output),
         watch,
         call_id=context.call_id,
         description=params.get("description") or "",

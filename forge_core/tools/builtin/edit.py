@@ -7,10 +7,10 @@ from typing import Any
 
 from forge_core.errors import ToolError
 from forge_core.tools.base import ExecutionContext, ToolParameter
-from forge_core.tools.editing.draft import Draft
+from forge_core.tools.editing.draft import FileDraft
 from forge_core.tools.editing.editing_tool import EditingTool
-from forge_core.tools.editing.file_changes import Change, current
-from forge_core.tools.paths import locate, shown
+from forge_core.tools.editing.file_changes import PlannedChange, current_file
+from forge_core.tools.paths import display_path, locate
 
 
 class EditTool(EditingTool):
@@ -37,10 +37,10 @@ class EditTool(EditingTool):
         ),
     )
 
-    def plan(self, params: dict[str, Any], context: ExecutionContext) -> list[Change]:
+    def plan(self, params: dict[str, Any], context: ExecutionContext) -> list[PlannedChange]:
         path = locate(params["file_path"], context)
         if not params["old_string"] and not os.path.lexists(path):
-            raise ToolError(f"{shown(path, context)!r} does not exist. Use write to make a new file.")
-        draft = Draft(current(path, context))
+            raise ToolError(f"{display_path(path, context)!r} does not exist. Use write to make a new file.")
+        draft = FileDraft(current_file(path, context))
         draft.edit(params["old_string"], params["new_string"], replace_all=params.get("replace_all", False))
         return [draft.change()]

@@ -9,7 +9,7 @@ from typing import Any
 from forge_core.errors import ToolError
 from forge_core.permissions.path_info import is_secret
 from forge_core.tools.base import ExecutionContext, ToolParameter, ToolResult
-from forge_core.tools.paths import folder_status, locate, scope, shown
+from forge_core.tools.paths import display_path, folder_status, locate, search_scope
 from forge_core.tools.searching.folder_tool import FolderTool
 from forge_core.workspace.globs import compile_glob
 from forge_core.workspace.ignore import IgnoreRules, WalkEntry, walk
@@ -40,7 +40,7 @@ class GlobTool(FolderTool):
             raise ToolError(
                 f"the pattern {params['pattern']!r} has '..' behind a wildcard. Give the folder as path."
             )
-        root, start = scope(folder, context)
+        root, start = search_scope(folder, context)
         below = len(start) + 1 if start else 0
         expression = compile_glob(pattern, any_depth=True)
         found: list[tuple[float, str]] = []
@@ -53,7 +53,7 @@ class GlobTool(FolderTool):
                 continue
             found.append((_modified(one), one.path))
         found.sort(key=lambda pair: (-pair[0], pair[1]))
-        rows = [shown(root / path, context) for _, path in found[:MAX_RESULTS]]
+        rows = [display_path(root / path, context) for _, path in found[:MAX_RESULTS]]
         if len(found) > MAX_RESULTS:
             rows.append(f"[{len(found) - MAX_RESULTS:,} more; narrow the pattern or give a path]")
         if secrets:

@@ -12,12 +12,12 @@ from forge_core.errors import ToolError
 from forge_core.result import FileDiff
 from forge_core.tools.base import ExecutionContext, ToolParameter, ToolResult
 from forge_core.tools.editing.text import is_binary
-from forge_core.tools.paths import folder_status, locate, read_bytes, scope, shown
-from forge_core.tools.searching.engine import MAX_ROWS, Engine
-from forge_core.tools.searching.file_filter import Admission
+from forge_core.tools.paths import display_path, folder_status, locate, read_bytes, search_scope
+from forge_core.tools.searching.engine import MAX_ROWS, SearchEngine
+from forge_core.tools.searching.file_filter import FileFilter
 from forge_core.tools.searching.folder_tool import FolderTool
-from forge_core.tools.searching.query import Query
-from forge_core.tools.searching.result_rows import MAX_LINE_CHARS, Window, content, listing
+from forge_core.tools.searching.query import SearchQuery
+from forge_core.tools.searching.result_rows import MAX_LINE_CHARS, MatchWindow, file_rows, line_rows
 
 DEFAULT_HEAD_LIMIT = 250
 MAX_CONTEXT = 50
@@ -77,13 +77,13 @@ class GrepTool(FolderTool):
     title = "Search"
     timeout_s = 90.0
 
-    def __init__(self, engine: Engine | None = None) -> None:
+    def __init__(self, engine: SearchEngine | None = None) -> None:
         self._engine = engine
 
     def search(self, params: dict[str, Any], context: ExecutionContext, stop: threading.Event) -> ToolResult:
-        engine = self._engine or Engine.best()
+        engine = self._engine or SearchEngine.best()
         query = _query(params, context)
-        counts = engine.count(query, Admission(query, context.hides).admits, stop)
+        counts = engine.count(query, FileFilter(query, context.hides).admits, stop)
         if not counts:
             where = f" in {params['path']!r}" if params.get("path") else ""
             note = f" with glob {query.glob!r}" if query.glob else ""
@@ -96,12 +96,12 @@ class GrepTool(FolderTool):
         window, mode = _window(params), params.get("output_mode", "content")
 
         def named(path: str) -> str:
-            return shown(Path(query.root) / path, context)
+            return display_path(Path(query.root) / path, context)
 
         rows = (
-            content(engine, query, counts, window, named, stop)
+            line_rows(engine, query, counts, window, named, stop)
             if mode == "content"
-            else listing(counts, window, named, with_count=mode == "count")
+            else file_rows(counts, window, named, with_count=mode == "count")
         )
         total, files = sum(counts.values()), len(counts)
         summary = f"{total:,} match{'' if total == 1 else 'es'} in {files:,} file{'' if files == 1 else 's'}"
@@ -112,19 +112,21 @@ class GrepTool(FolderTool):
         return ()
 
 
-def _query(params: dict[str, Any], context: ExecutionContext) -> Query:
+def _query(params: dict[str, Any], context: ExecutionContext) -> SearchQuery:
     """The question to the engine. Raises ToolError for a path that cannot be searched."""
     path = locate(params.get("path") or ".", context)
     if not params["pattern"]:
         raise ToolError("the pattern is empty.")
     if path.is_file():
         if is_binary(read_bytes(path, context)):
-            raise ToolError(f"{shown(path, context)!r} is a binary file. Use bash with grep -a or strings.")
+            raise ToolError(
+                f"{display_path(path, context)!r} is a binary file. Use bash with grep -a or strings."
+            )
     else:
         folder_status(path, context)
-    root, start = scope(path, context)
+    root, start = search_scope(path, context)
     around = params.get("context") or 0
-    return Query(
+    return SearchQuery(
         root=str(root),
         pattern=re.sub(r"\(\?<(?![=!])", "(?P<", params["pattern"]),  # the spelling that every version knows
         start=start,
@@ -136,6 +138,6 @@ def _query(params: dict[str, Any], context: ExecutionContext) -> Query:
     )
 
 
-def _window(params: dict[str, Any]) -> Window:
+def _window(params: dict[str, Any]) -> MatchWindow:
     limit = params.get("head_limit")
-    return Window(params.get("offset") or 0, DEFAULT_HEAD_LIMIT if limit is None else (limit or None))
+    return MatchWindow(params.get("offset") or 0, DEFAULT_HEAD_LIMIT if limit is None else (limit or None))

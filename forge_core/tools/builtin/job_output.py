@@ -9,7 +9,7 @@ from forge_core.approval import Effect, ToolKind
 from forge_core.errors import ToolError
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolParameter, ToolResult
 from forge_core.tools.output import OUTPUT_LIMIT
-from forge_core.tools.shell.command_result import job_answer
+from forge_core.tools.shell.command_result import job_result
 from forge_core.tools.shell.job_table import JobTable
 
 MAX_WAIT_S = 60
@@ -49,7 +49,7 @@ class JobOutputTool(BaseTool):
         news = await jobs_of(context).output(
             params["job_id"], float(params.get("wait_s") or 0), context.interrupted
         )
-        return job_answer(news)
+        return job_result(news)
 
     def target(self, arguments: Mapping[str, Any]) -> str:
         return f"job {arguments.get('job_id', '')}"

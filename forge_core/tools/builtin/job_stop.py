@@ -8,7 +8,7 @@ from typing import Any
 from forge_core.approval import Effect, ToolKind
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolParameter, ToolResult
 from forge_core.tools.builtin.job_output import jobs_of
-from forge_core.tools.shell.command_result import job_answer
+from forge_core.tools.shell.command_result import job_result
 from forge_core.tools.shell.process import KILL_AFTER_S
 
 
@@ -31,7 +31,7 @@ class JobStopTool(BaseTool):
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         jobs = jobs_of(context)
         await jobs.stop(params["job_id"], by_model=True)
-        return job_answer(await jobs.output(params["job_id"]))
+        return job_result(await jobs.output(params["job_id"]))
 
     def target(self, arguments: Mapping[str, Any]) -> str:
         return f"job {arguments.get('job_id', '')}"

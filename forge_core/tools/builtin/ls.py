@@ -13,7 +13,7 @@ from typing import Any
 from forge_core.events import Subject
 from forge_core.tools.arguments import text_of
 from forge_core.tools.base import ExecutionContext, ToolParameter, ToolResult
-from forge_core.tools.paths import folder_status, scope, shown
+from forge_core.tools.paths import display_path, folder_status, search_scope
 from forge_core.tools.searching.folder_tool import FolderTool
 from forge_core.workspace.ignore import IgnoreRules
 
@@ -50,9 +50,9 @@ class LsTool(FolderTool):
     def search(self, params: dict[str, Any], context: ExecutionContext, stop: threading.Event) -> ToolResult:
         folder = self.folder(params, context)
         folder_status(folder, context)
-        root, start = scope(folder, context)
+        root, start = search_scope(folder, context)
         tally = _Tally(IgnoreRules(root), params.get("depth") or DEFAULT_DEPTH, stop)
-        rows = [f"{shown(folder, context)}/", *_rows(start, 1, tally)]
+        rows = [f"{display_path(folder, context)}/", *_rows(start, 1, tally)]
         if tally.shown == 0:
             rows.append("  (empty)")
         if tally.left_out:

@@ -10,9 +10,9 @@ from forge_core.approval import Effect
 from forge_core.errors import ToolError
 from forge_core.tools.arguments import files_of, records_of, text_of
 from forge_core.tools.base import ExecutionContext, ToolParameter, ToolUse, object_schema
-from forge_core.tools.editing.draft import Draft
+from forge_core.tools.editing.draft import FileDraft
 from forge_core.tools.editing.editing_tool import EditingTool
-from forge_core.tools.editing.file_changes import Change, current, target_of
+from forge_core.tools.editing.file_changes import PlannedChange, current_file, write_target
 from forge_core.tools.paths import locate
 
 MAX_EDITS = 200
@@ -30,7 +30,7 @@ _EDIT = object_schema(
 
 class MultiEditTool(EditingTool):
     """Several edits, each as `edit` makes it. Those of one file apply one after the other, each to the result
-    of those before it; nothing is written unless all of them apply (see `Draft` for edits of edits)."""
+    of those before it; nothing is written unless all of them apply (see `FileDraft` for edits of edits)."""
 
     name = "multi_edit"
     description = (
@@ -55,13 +55,13 @@ class MultiEditTool(EditingTool):
         ),
     )
 
-    def plan(self, params: dict[str, Any], context: ExecutionContext) -> list[Change]:
-        changes: list[Change] = []
+    def plan(self, params: dict[str, Any], context: ExecutionContext) -> list[PlannedChange]:
+        changes: list[PlannedChange] = []
         for path, edits in _by_file(params, context):
-            draft: Draft | None = None
+            draft: FileDraft | None = None
             for number, edit in edits:
                 try:
-                    draft = draft or Draft(current(path, context))
+                    draft = draft or FileDraft(current_file(path, context))
                     replace_all = bool(edit.get("replace_all", False))
                     draft.edit(edit["old_string"], edit["new_string"], replace_all=replace_all)
                 except ToolError as error:
@@ -107,5 +107,5 @@ def _by_file(
         if not name.strip():
             raise ToolError(f"Edit {number} names no file: give file_path in it, or for the whole call.")
         path = locate(name, context)
-        files.setdefault(target_of(path, context)[0].path, (path, []))[1].append((number, edit))
+        files.setdefault(write_target(path, context)[0].path, (path, []))[1].append((number, edit))
     return list(files.values())

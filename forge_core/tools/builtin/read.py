@@ -24,8 +24,8 @@ from forge_core.tools.base import (
     ToolResult,
     ToolUse,
 )
-from forge_core.tools.editing.text import decode, is_binary, lines_of, sha256
-from forge_core.tools.paths import file_status, locate, read_bytes, shown
+from forge_core.tools.editing.text import decode, is_binary, sha256, split_keeping_ends
+from forge_core.tools.paths import display_path, file_status, locate, read_bytes
 
 MAX_LINES = 2_000
 MAX_BYTES = 50 * 1024
@@ -118,10 +118,10 @@ class ReadTool(BaseTool):
 
 def _read(params: dict[str, Any], context: ExecutionContext) -> ToolResult:
     path = locate(params["file_path"], context)
-    name = shown(path, context)
+    name = display_path(path, context)
     data = read_bytes(path, context)
     _refuse_unreadable(name, path, data)
-    lines = lines_of(decode(data).readable)
+    lines = split_keeping_ends(decode(data).readable)
     context.files[str(real_path(path))] = sha256(data)
     total = len(lines)
     if not total:

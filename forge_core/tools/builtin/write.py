@@ -10,8 +10,15 @@ from forge_core.errors import ToolError
 from forge_core.tools.base import ExecutionContext, ToolParameter, ToolResult
 from forge_core.tools.editing.content_checks import refuse_placeholders
 from forge_core.tools.editing.editing_tool import EditingTool
-from forge_core.tools.editing.file_changes import Change, commit, current, locked, new_file, target_of
-from forge_core.tools.editing.text import decode, is_binary, usual_terminator, with_newlines
+from forge_core.tools.editing.file_changes import (
+    PlannedChange,
+    commit,
+    current_file,
+    file_locks,
+    new_file,
+    write_target,
+)
+from forge_core.tools.editing.text import decode, dominant_terminator, is_binary, with_newlines
 from forge_core.tools.paths import locate
 
 
@@ -32,10 +39,10 @@ class WriteTool(EditingTool):
     title = "Write"
     action = "create or replace a file"
 
-    def plan(self, params: dict[str, Any], context: ExecutionContext) -> list[Change]:
+    def plan(self, params: dict[str, Any], context: ExecutionContext) -> list[PlannedChange]:
         given, content = params["file_path"], params["content"]
         path = locate(given, context)
-        target, name = target_of(path, context)
+        target, name = write_target(path, context)
         if not given.strip() or given.rstrip().endswith("/") or target.path.is_dir():
             raise ToolError(f"{given!r} is a directory or names none. Give the path of a file.")
         if not target.path.exists():
@@ -49,7 +56,7 @@ class WriteTool(EditingTool):
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         path = locate(params["file_path"], context)
-        async with locked([target_of(path, context)[0].path]):
+        async with file_locks([write_target(path, context)[0].path]):
             [change] = await asyncio.to_thread(self.plan, params, context)
             if change.before == change.data:
                 return ToolResult(
@@ -60,8 +67,8 @@ class WriteTool(EditingTool):
             return await commit([change], context)
 
 
-def _replacing(path: Path, content: str, context: ExecutionContext) -> Change:
-    there = current(path, context)
+def _replacing(path: Path, content: str, context: ExecutionContext) -> PlannedChange:
+    there = current_file(path, context)
     if str(there.target.path) not in context.files:
         raise ToolError(
             f"{there.name!r} exists and you have not read it in this session. Nothing was written. "
@@ -71,7 +78,7 @@ def _replacing(path: Path, content: str, context: ExecutionContext) -> Change:
         raise ToolError(f"{there.name!r} is a binary file and is not overwritten with text.")
     old = decode(there.data)
     refuse_placeholders(content, old.text)
-    end = usual_terminator(old.text)
+    end = dominant_terminator(old.text)
     text = content if end == "\n" else with_newlines(content).replace("\n", end)
     data = old.bom + old.encode(text)
     return there.changed(data, old.text, text)

@@ -28,7 +28,7 @@ _RUN = secrets.token_hex(4)
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class WriteTarget:
     """A file by its real path."""
 
     path: Path
@@ -37,16 +37,16 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
+class FileAttributes:
     """What a file has besides its bytes."""
 
     mode: int
     owner: tuple[int, int]
-    attributes: tuple[tuple[str, bytes], ...]
+    extended: tuple[tuple[str, bytes], ...]
 
 
-def read_file(target: Target, limit: int) -> tuple[bytes, Looks]:
-    """At most `limit` bytes of a regular file, and its looks. Never blocks on a FIFO. Raises OSError."""
+def read_file(target: WriteTarget, limit: int) -> tuple[bytes, FileAttributes]:
+    """At most `limit` bytes of a regular file, and its attributes. Never blocks on a FIFO. Raises OSError."""
     with (
         opened_folder(target.path.parent, target.base) as folder,
         _opened(target.path.name, _READ, folder) as descriptor,
@@ -54,7 +54,7 @@ def read_file(target: Target, limit: int) -> tuple[bytes, Looks]:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(target.path))
-        return _read_all(descriptor, limit), _looks(descriptor, status)
+        return _read_all(descriptor, limit), _attributes(descriptor, status)
 
 
 def check_writable(path: Path) -> None:
@@ -72,25 +72,25 @@ def check_writable(path: Path) -> None:
 
 
 def write_file(
-    target: Target, data: bytes, expected: str | None, looks: Looks | None = None
+    target: WriteTarget, data: bytes, expected: str | None, attributes: FileAttributes | None = None
 ) -> tuple[Path, ...]:
     """Replaces the content of the file by `data`, and gives the folders made for it, deepest first; on any
     failure the old bytes stay.
 
     `expected` is the sha256 of the bytes that must still be there, None for a file that must not exist yet.
-    Mode, owner and extended attributes are kept (a new file gets `looks`, else the usual ones); a file with
-    several names, or in a folder where no new file can be made, is written in place. Leftovers of killed
+    Mode, owner and extended attributes are kept (a new file gets `attributes`, else the usual ones); a file
+    with several names, or in a folder where no new file can be made, is written in place. Leftovers of killed
     writers in the folder are removed, and so are the folders that a failed write has made. Raises ToolError.
     """
     name, is_new = target.path.name, expected is None
     try:
         with (
-            _unmade_on_failure(target) if is_new else contextlib.nullcontext(()) as made,
+            _removed_on_failure(target) if is_new else contextlib.nullcontext(()) as made,
             opened_folder(target.path.parent, target.base, make=is_new) as folder,
         ):
-            sweep(folder)
+            remove_stale_files(folder)
             if expected is None:
-                _create(folder, name, data, looks)
+                _create(folder, name, data, attributes)
             elif not _replace(folder, name, data, expected):
                 _write_in_place(folder, name, data, expected)
         return made
@@ -98,7 +98,7 @@ def write_file(
         raise ToolError(_failure(target.path, error)) from error
 
 
-def remove_file(target: Target, expected: str, made: Sequence[Path] = ()) -> None:
+def remove_file(target: WriteTarget, expected: str, made: Sequence[Path] = ()) -> None:
     """Deletes the file when it still has the bytes of sha256 `expected`, and then those of the folders `made`
     for it that are empty. Raises ToolError."""
     try:
@@ -112,7 +112,7 @@ def remove_file(target: Target, expected: str, made: Sequence[Path] = ()) -> Non
 
 
 @contextlib.contextmanager
-def _unmade_on_failure(target: Target) -> Iterator[tuple[Path, ...]]:
+def _removed_on_failure(target: WriteTarget) -> Iterator[tuple[Path, ...]]:
     """The folders that are missing. They are removed again when the write fails and they are empty."""
     missing: list[Path] = []
     for folder in target.path.parents:
@@ -134,11 +134,11 @@ def _remove_empty(folders: Sequence[Path], base: Path) -> None:
                 os.rmdir(folder.name, dir_fd=parent)
 
 
-def _create(folder: int, name: str, data: bytes, looks: Looks | None) -> None:
+def _create(folder: int, name: str, data: bytes, attributes: FileAttributes | None) -> None:
     with temporary_file(folder) as (temporary, descriptor):
         write_all(descriptor, data)
-        if looks is None or not _give(descriptor, looks):
-            os.fchmod(descriptor, (looks.mode if looks else 0o666 & ~_umask()))
+        if attributes is None or not _apply_attributes(descriptor, attributes):
+            os.fchmod(descriptor, (attributes.mode if attributes else 0o666 & ~_umask()))
         os.fsync(descriptor)
         try:  # unlike a rename, a link never replaces a file that has just appeared
             os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
@@ -154,14 +154,14 @@ def _replace(folder: int, name: str, data: bytes, expected: str) -> bool:
     """Writes a new file and renames it over the old one; False where that would lose something."""
     with _opened(name, _READ, folder) as old:
         status = os.fstat(old)
-        _refuse_odd(name, status)
+        _check_regular(name, status)
         if status.st_nlink > 1:
             return False
-        looks = _looks(old, status)
+        attributes = _attributes(old, status)
     try:
         with temporary_file(folder) as (temporary, descriptor):
             write_all(descriptor, data)
-            if not _give(descriptor, looks):
+            if not _apply_attributes(descriptor, attributes):
                 return False
             os.fsync(descriptor)
             _check_unchanged(folder, name, expected)
@@ -174,29 +174,29 @@ def _replace(folder: int, name: str, data: bytes, expected: str) -> bool:
     return True
 
 
-def _refuse_odd(name: str, status: os.stat_result) -> None:
+def _check_regular(name: str, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise ToolError(f"{name!r} is no regular file by now. Nothing was written.")
     if not status.st_mode & 0o222:
         raise ToolError(f"{name!r} is read-only. Nothing was written. Ask the user before changing its mode.")
 
 
-def _looks(descriptor: int, status: os.stat_result) -> Looks:
+def _attributes(descriptor: int, status: os.stat_result) -> FileAttributes:
     attributes: list[tuple[str, bytes]] = []
     if hasattr(os, "listxattr"):
         with contextlib.suppress(OSError):  # a file system without them
             attributes = [(name, os.getxattr(descriptor, name)) for name in os.listxattr(descriptor)]
-    return Looks(stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid), tuple(attributes))
+    return FileAttributes(stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid), tuple(attributes))
 
 
-def _give(descriptor: int, looks: Looks) -> bool:
+def _apply_attributes(descriptor: int, attributes: FileAttributes) -> bool:
     """Gives a file its looks; False when that is not allowed."""
     own = os.fstat(descriptor)
     try:
-        if (own.st_uid, own.st_gid) != looks.owner:
-            os.fchown(descriptor, *looks.owner)
-        os.fchmod(descriptor, looks.mode)
-        for name, value in looks.attributes:
+        if (own.st_uid, own.st_gid) != attributes.owner:
+            os.fchown(descriptor, *attributes.owner)
+        os.fchmod(descriptor, attributes.mode)
+        for name, value in attributes.extended:
             os.setxattr(descriptor, name, value)
     except OSError as error:
         return error.errno == errno.ENOTSUP
@@ -206,7 +206,7 @@ def _give(descriptor: int, looks: Looks) -> bool:
 def _write_in_place(folder: int, name: str, data: bytes, expected: str) -> None:
     """Overwrites the bytes of the same inode; puts the old ones back when that fails half-way."""
     with _opened(name, _READ | os.O_RDWR, folder) as descriptor:
-        _refuse_odd(name, os.fstat(descriptor))
+        _check_regular(name, os.fstat(descriptor))
         before = _read_all(descriptor)
         if sha256(before) != expected:
             raise ToolError(_CHANGED)
@@ -293,7 +293,7 @@ def temporary_file(folder: int) -> Iterator[tuple[str, int]]:
             os.unlink(name, dir_fd=folder)
 
 
-def sweep(folder: int) -> None:
+def remove_stale_files(folder: int) -> None:
     """Removes what killed writers left in the folder. What cannot be listed or removed stays."""
     with contextlib.suppress(OSError):
         with _opened(".", _FOLDER, folder) as descriptor, os.scandir(descriptor) as entries:

@@ -10,7 +10,7 @@ from itertools import chain, islice
 from typing import TypeAlias
 
 from forge_core.result import FileDiff
-from forge_core.tools.editing.text import lines_of
+from forge_core.tools.editing.text import split_keeping_ends
 
 CONTEXT_LINES = 3
 MAX_DIFF_LINES = 2_000
@@ -26,7 +26,7 @@ _MAX_PAIRS = 200_000
 
 def file_diff(path: str, before: str, after: str) -> FileDiff:
     """The change from `before` to `after`; lines differ when their line ends do."""
-    old, new = lines_of(before), lines_of(after)
+    old, new = split_keeping_ends(before), split_keeping_ends(after)
     opcodes = line_opcodes(old, new)
     lines = (_marked(mark, line.rstrip("\r\n"), line) for mark, line in _signed(old, new, opcodes))
     shown = list(islice(chain.from_iterable(lines), MAX_DIFF_LINES + 1))

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from forge_core.errors import ToolError
 from forge_core.tools.editing.content_checks import refuse_placeholders
 from forge_core.tools.editing.diff import line_opcodes
-from forge_core.tools.editing.file_changes import Change, Current
+from forge_core.tools.editing.file_changes import CurrentFile, PlannedChange
 from forge_core.tools.editing.matching import find
-from forge_core.tools.editing.occurrences import Tier
-from forge_core.tools.editing.patch import Hunk, apply_hunks
-from forge_core.tools.editing.replace import Piece, Replacement, replace
-from forge_core.tools.editing.text import decode, lines_of
+from forge_core.tools.editing.occurrences import MatchTier
+from forge_core.tools.editing.patch import PatchHunk, apply_hunks
+from forge_core.tools.editing.replace import Replacement, TextEdit, replace
+from forge_core.tools.editing.text import decode, split_keeping_ends
 
-NOTES: dict[Tier, str] = {
+NOTES: dict[MatchTier, str] = {
     "line ends": "matched with other line ends",
     "trailing blanks": "matched but for blanks at the ends of lines",
     "look-alike characters": "matched but for kinds of quotes, dashes or blanks; unchanged lines kept theirs",
@@ -26,7 +26,7 @@ NOTES: dict[Tier, str] = {
 """What the model is told of a match that was not exact."""
 
 
-class Draft:
+class FileDraft:
     """Takes edits one after the other: each applies to the result of those before it.
 
     An edit may work on text that an earlier one has put there, when it says so plainly: its old text stands
@@ -34,7 +34,7 @@ class Draft:
     "the text as I made it" are two readings with two results, and the edit is refused.
     """
 
-    def __init__(self, there: Current) -> None:
+    def __init__(self, there: CurrentFile) -> None:
         self._there = there
         self._data = there.data
         self._after: str | None = None
@@ -56,7 +56,7 @@ class Draft:
         self._notes += [f"{done.count} places"] if done.count > 1 else []
         self._take(done, [done.tier])
 
-    def patch(self, hunks: Sequence[Hunk]) -> None:
+    def patch(self, hunks: Sequence[PatchHunk]) -> None:
         """Makes the hunks of a patch. Raises ToolError naming the file when one does not fit."""
         try:
             for hunk in hunks:
@@ -66,12 +66,12 @@ class Draft:
             raise ToolError(f"{self._there.name}: {error}") from error
         self._take(done, tiers)
 
-    def _take(self, done: Replacement, tiers: Sequence[Tier]) -> None:
+    def _take(self, done: Replacement, tiers: Sequence[MatchTier]) -> None:
         self._data, self._after = done.data, done.after
         self._notes += [note for tier in tiers if (note := NOTES.get(tier))]
         self._tiers += tiers
 
-    def change(self) -> Change:
+    def change(self) -> PlannedChange:
         before = decode(self._there.data).text
         after = before if self._after is None else self._after
         note = f" ({'; '.join(dict.fromkeys(self._notes))})" if self._notes else ""
@@ -87,7 +87,7 @@ class Draft:
             )
 
 
-def _touches(piece: Piece, span: tuple[int, int]) -> bool:
+def _touches(piece: TextEdit, span: tuple[int, int]) -> bool:
     start, end = span
     if start == end:
         return piece.start < start < piece.end
@@ -111,7 +111,7 @@ def _moved(written: Sequence[tuple[int, int]], done: Replacement) -> list[tuple[
     return result
 
 
-def _shifted(position: int, pieces: Sequence[Piece]) -> int:
+def _shifted(position: int, pieces: Sequence[TextEdit]) -> int:
     return position + sum(
         len(piece.text) - (piece.end - piece.start) for piece in pieces if piece.end <= position
     )
@@ -119,7 +119,7 @@ def _shifted(position: int, pieces: Sequence[Piece]) -> int:
 
 def _changed(before: str, after: str) -> Iterator[tuple[int, int]]:
     """The ranges of `after` that differ from `before`, lines first, then within them."""
-    old, new = lines_of(before), lines_of(after)
+    old, new = split_keeping_ends(before), split_keeping_ends(after)
     at = 0
     for tag, i, j, k, m in line_opcodes(old, new):
         ours, theirs = "".join(old[i:j]), "".join(new[k:m])

@@ -12,7 +12,7 @@ from forge_core.approval import Effect, ToolKind
 from forge_core.result import FileDiff
 from forge_core.tools.arguments import text_of
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolResult, ToolUse
-from forge_core.tools.editing.file_changes import Change, commit, locked, target_of
+from forge_core.tools.editing.file_changes import PlannedChange, commit, file_locks, write_target
 from forge_core.tools.paths import locate
 
 
@@ -27,7 +27,7 @@ class EditingTool(BaseTool):
     action = "edit a file"
 
     @abstractmethod
-    def plan(self, params: dict[str, Any], context: ExecutionContext) -> list[Change]:
+    def plan(self, params: dict[str, Any], context: ExecutionContext) -> list[PlannedChange]:
         """Return what the files are to become. Raise ToolError if that cannot be done. Runs in a thread."""
 
     def paths(self, params: dict[str, Any], context: ExecutionContext) -> Sequence[Path]:
@@ -35,7 +35,7 @@ class EditingTool(BaseTool):
         return [locate(params["file_path"], context)]
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
-        async with locked(target_of(path, context)[0].path for path in self.paths(params, context)):
+        async with file_locks(write_target(path, context)[0].path for path in self.paths(params, context)):
             return await commit(await asyncio.to_thread(self.plan, params, context), context)
 
     def target(self, arguments: Mapping[str, Any]) -> str:

@@ -16,8 +16,8 @@ from forge_core.permissions.path_info import real_path
 from forge_core.result import FileDiff
 from forge_core.tools.base import ExecutionContext, ToolResult
 from forge_core.tools.editing.atomic_write import (
-    Looks,
-    Target,
+    FileAttributes,
+    WriteTarget,
     check_writable,
     read_file,
     remove_file,
@@ -26,7 +26,7 @@ from forge_core.tools.editing.atomic_write import (
 from forge_core.tools.editing.content_checks import refuse_placeholders, syntax_warning
 from forge_core.tools.editing.diff import file_diff
 from forge_core.tools.editing.text import sha256
-from forge_core.tools.paths import MAX_TEXT_BYTES, file_status, link_free_base, read_bytes, shown
+from forge_core.tools.paths import MAX_TEXT_BYTES, display_path, file_status, link_free_base, read_bytes
 
 if TYPE_CHECKING:
     from forge_core.permissions.sandbox import Sandbox
@@ -35,10 +35,10 @@ _locks: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PlannedChange:
     """What one file is to become."""
 
-    target: Target
+    target: WriteTarget
     name: str
     """For people and the model."""
     data: bytes | None
@@ -49,7 +49,7 @@ class Change:
     new_text: str
     note: str = ""
     """What the model should know of how it was matched."""
-    looks: Looks | None = None
+    attributes: FileAttributes | None = None
     """Of the file that was there, else those that a new one is to have."""
     tiers: tuple[str, ...] = ()
     moved_from: str = ""
@@ -67,34 +67,36 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Current:
+class CurrentFile:
     """A file as it is."""
 
-    target: Target
+    target: WriteTarget
     name: str
     data: bytes
-    looks: Looks
+    attributes: FileAttributes
 
     def changed(
         self, data: bytes | None, old_text: str, new_text: str, note: str = "", tiers: tuple[str, ...] = ()
-    ) -> Change:
-        return Change(self.target, self.name, data, self.data, old_text, new_text, note, self.looks, tiers)
+    ) -> PlannedChange:
+        return PlannedChange(
+            self.target, self.name, data, self.data, old_text, new_text, note, self.attributes, tiers
+        )
 
 
-def target_of(path: Path, context: ExecutionContext) -> tuple[Target, str]:
+def write_target(path: Path, context: ExecutionContext) -> tuple[WriteTarget, str]:
     """The real path to write to, and its name for people."""
     real = real_path(path)
-    return Target(real, link_free_base(real, context)), shown(path, context)
+    return WriteTarget(real, link_free_base(real, context)), display_path(path, context)
 
 
-def current(path: Path, context: ExecutionContext) -> Current:
+def current_file(path: Path, context: ExecutionContext) -> CurrentFile:
     """The file at `path`, links followed once, when it may be changed. Raises ToolError for what is no
     regular file, too large, read-only, or has changed since the model saw it."""
     if file_status(path, context).st_size > MAX_TEXT_BYTES:
         read_bytes(path, context)
-    target, name = target_of(path, context)
+    target, name = write_target(path, context)
     try:
-        data, looks = read_file(target, MAX_TEXT_BYTES + 1)
+        data, attributes = read_file(target, MAX_TEXT_BYTES + 1)
     except OSError as error:
         raise ToolError(f"{name!r} cannot be opened: {error.strerror or error}.") from error
     if len(data) > MAX_TEXT_BYTES:
@@ -106,22 +108,22 @@ def current(path: Path, context: ExecutionContext) -> Current:
             f"{name!r} has changed since you read it. Nothing was written. Read it again, then make the "
             "edit anew."
         )
-    return Current(target, name, data, looks)
+    return CurrentFile(target, name, data, attributes)
 
 
-async def commit(changes: Sequence[Change], context: ExecutionContext) -> ToolResult:
+async def commit(changes: Sequence[PlannedChange], context: ExecutionContext) -> ToolResult:
     """Makes the changes, all or none. Once writing has begun it is finished, also when the call is cancelled
     meanwhile."""
     for change in changes:
-        _check_agreed(change, context)
+        _check_judged(change, context)
         await asyncio.to_thread(check_writable, change.path)
     if context.before_images is not None:
         for change in changes:
             await context.before_images.capture(change.path)
-    return await _to_the_end(_made(changes, context), context)
+    return await _finish(_write_and_report(changes, context), context)
 
 
-async def _made(changes: Sequence[Change], context: ExecutionContext) -> ToolResult:
+async def _write_and_report(changes: Sequence[PlannedChange], context: ExecutionContext) -> ToolResult:
     await asyncio.to_thread(_write_protected, changes, context.sandbox)
     for change in changes:
         if change.data is None:
@@ -131,7 +133,7 @@ async def _made(changes: Sequence[Change], context: ExecutionContext) -> ToolRes
     return await asyncio.to_thread(_result, [change for change in changes if not change.is_told])
 
 
-def _check_agreed(change: Change, context: ExecutionContext) -> None:
+def _check_judged(change: PlannedChange, context: ExecutionContext) -> None:
     """Raises ToolError when the path has come to lead elsewhere than where it did when it was judged. Where
     nobody judged, a link must not lead out of the workspace."""
     if context.agreed is not None:
@@ -148,7 +150,7 @@ def _check_agreed(change: Change, context: ExecutionContext) -> None:
         )
 
 
-async def _to_the_end(making: Coroutine[Any, Any, ToolResult], context: ExecutionContext) -> ToolResult:
+async def _finish(making: Coroutine[Any, Any, ToolResult], context: ExecutionContext) -> ToolResult:
     """Writes without being torn away from it. After an interrupt the call then ends as if there had been
     none, so that what is told is what happened; a hard cancel goes on once the files are whole."""
     writing = asyncio.ensure_future(making)
@@ -164,7 +166,7 @@ async def _to_the_end(making: Coroutine[Any, Any, ToolResult], context: Executio
         return writing.result()
 
 
-def _write_protected(changes: Sequence[Change], sandbox: Sandbox | None) -> None:
+def _write_protected(changes: Sequence[PlannedChange], sandbox: Sandbox | None) -> None:
     """Write the files, unless a running sandbox is mounted over one of them. None can be set up meanwhile."""
     with contextlib.ExitStack() as stack:
         if sandbox is not None:
@@ -174,7 +176,7 @@ def _write_protected(changes: Sequence[Change], sandbox: Sandbox | None) -> None
         _write_all(changes)
 
 
-def _check_mounts(changes: Sequence[Change], in_use: Collection[Path]) -> None:
+def _check_mounts(changes: Sequence[PlannedChange], in_use: Collection[Path]) -> None:
     """Raise ToolError for a file that a running sandbox is mounted over: replacing it would lift that mount,
     and with it what keeps the command from the file."""
     for change in changes:
@@ -185,27 +187,29 @@ def _check_mounts(changes: Sequence[Change], in_use: Collection[Path]) -> None:
             )
 
 
-def _write_all(changes: Sequence[Change]) -> None:
+def _write_all(changes: Sequence[PlannedChange]) -> None:
     """Files that are to go are deleted last: nothing is lost before everything else stands."""
-    done: list[tuple[Change, tuple[Path, ...]]] = []
+    done: list[tuple[PlannedChange, tuple[Path, ...]]] = []
     for change in sorted(changes, key=lambda one: one.data is None):
         try:
             done.append((change, _write(change)))
         except ToolError as error:
-            raise ToolError(_taken_back(done, change, error)) from error
+            raise ToolError(_roll_back(done, change, error)) from error
 
 
-def _write(change: Change) -> tuple[Path, ...]:
+def _write(change: PlannedChange) -> tuple[Path, ...]:
     """Gives the folders that were made for it."""
     expected = None if change.before is None else sha256(change.before)
     if change.data is not None:
-        return write_file(change.target, change.data, expected, change.looks)
+        return write_file(change.target, change.data, expected, change.attributes)
     if expected is not None:
         remove_file(change.target, expected)
     return ()
 
 
-def _taken_back(done: Sequence[tuple[Change, tuple[Path, ...]]], failed: Change, error: ToolError) -> str:
+def _roll_back(
+    done: Sequence[tuple[PlannedChange, tuple[Path, ...]]], failed: PlannedChange, error: ToolError
+) -> str:
     """Puts back what was written already, less the folders made for it, and says what became of it."""
     left: list[str] = []
     for change, made in reversed(done):
@@ -214,7 +218,7 @@ def _taken_back(done: Sequence[tuple[Change, tuple[Path, ...]]], failed: Change,
                 remove_file(change.target, sha256(change.data or b""), made)
             else:
                 now = None if change.data is None else sha256(change.data)
-                write_file(change.target, change.before, now, change.looks)
+                write_file(change.target, change.before, now, change.attributes)
         except ToolError as trouble:
             left.append(f"{change.name} ({trouble})")
     if left:
@@ -229,7 +233,7 @@ def _taken_back(done: Sequence[tuple[Change, tuple[Path, ...]]], failed: Change,
     )
 
 
-def _result(changes: Sequence[Change]) -> ToolResult:
+def _result(changes: Sequence[PlannedChange]) -> ToolResult:
     blocks: list[str] = []
     diffs: list[FileDiff] = []
     facts: list[dict[str, Any]] = []
@@ -261,11 +265,11 @@ def _result(changes: Sequence[Change]) -> ToolResult:
     )
 
 
-def new_file(target: Target, name: str, content: str, context: ExecutionContext) -> Change:
+def new_file(target: WriteTarget, name: str, content: str, context: ExecutionContext) -> PlannedChange:
     """A file that does not exist yet. Raises ToolError for content that no file can hold."""
     refuse_placeholders(content, "")
     check_parent(target.path, context)
-    return Change(target, name, _encoded(content), None, "", content)
+    return PlannedChange(target, name, _encoded(content), None, "", content)
 
 
 def _encoded(content: str) -> bytes:
@@ -280,12 +284,14 @@ def check_parent(real: Path, context: ExecutionContext) -> None:
     for parent in real.parents:
         if parent.exists():
             if not parent.is_dir():
-                raise ToolError(f"{shown(parent, context)!r} is a file, so nothing can be made below it.")
+                raise ToolError(
+                    f"{display_path(parent, context)!r} is a file, so nothing can be made below it."
+                )
             return
 
 
 @asynccontextmanager
-async def locked(paths: Iterable[Path]) -> AsyncIterator[None]:
+async def file_locks(paths: Iterable[Path]) -> AsyncIterator[None]:
     """Holds the locks of these real paths, taken in one order everywhere so that nobody waits in a ring."""
     async with AsyncExitStack() as stack:
         for path in sorted({str(path) for path in paths}):

@@ -9,7 +9,7 @@ from math import gcd
 from typing import TypeAlias
 
 from forge_core.tools.editing.diff import line_opcodes
-from forge_core.tools.editing.line_views import BLANKS, Lines, indent_of
+from forge_core.tools.editing.line_views import BLANKS, TextLines, indent_of
 
 Rule: TypeAlias = "Callable[[str], str | None]"
 """Indentation as sent → as the file has it; None where that is not sure."""
@@ -48,7 +48,7 @@ def reindent(old: Sequence[str], file: Sequence[str]) -> Reindent | None:
 
 
 def is_clear(
-    shift: Reindent, old: Sequence[str], file: Sequence[str], new: Sequence[str], lines: Lines
+    shift: Reindent, old: Sequence[str], file: Sequence[str], new: Sequence[str], lines: TextLines
 ) -> bool:
     """Whether `new` is surely indented the way `old` is, and each of its lines has a place to go.
 
@@ -64,7 +64,9 @@ def is_clear(
         for at in range(j - i if tag == "equal" else 0):
             ours, theirs, there = old[i + at], new[k + at], file[i + at]
             if ours == theirs:  # what stands in the file as deep as it was sent proves nothing
-                is_proven = is_proven or (_says_much(keys[0][i + at]) and indent_of(ours) != indent_of(there))
+                is_proven = is_proven or (
+                    _is_distinctive(keys[0][i + at]) and indent_of(ours) != indent_of(there)
+                )
                 fresh.discard(k + at)
             elif keys[0][i + at] and indent_of(theirs) == indent_of(there):
                 return False
@@ -79,19 +81,19 @@ def is_clear(
     return all(there is not None for _, there in moved)
 
 
-def _says_much(key: str) -> bool:
+def _is_distinctive(key: str) -> bool:
     """Whether a line is more than a bracket or the like, which stands at any depth."""
     return any(char.isalnum() for char in key)
 
 
-def _is_foreign(sent: Sequence[str], lines: Lines) -> bool:
+def _is_foreign(sent: Sequence[str], lines: TextLines) -> bool:
     """Whether what was sent is indented by a kind of blanks that no line of the file begins with."""
     kind = _kind(indent_of(line) for line in sent if line.strip(BLANKS))
     whole = lines.whole
     return kind is not None and not any(whole.startswith(kind) or end + kind in whole for end in "\n\r")
 
 
-def keeps_unit(shift: Reindent, new: Sequence[str], lines: Lines) -> bool:
+def keeps_unit(shift: Reindent, new: Sequence[str], lines: TextLines) -> bool:
     """Whether steps in the new text are as wide as the file's. Asked where only one depth was found, so that
     another depth and another width of steps look the same: 4 for 2 is either two more, or twice as many."""
     if len(shift.known) != 1:

@@ -19,28 +19,28 @@ from dataclasses import replace
 
 from forge_core.errors import ToolError
 from forge_core.tools.editing.line_views import BLANKS, indent_of
-from forge_core.tools.editing.occurrences import Match, Pair, Place, Tier
-from forge_core.tools.editing.text import text_line, with_newlines
+from forge_core.tools.editing.occurrences import EditPair, MatchTier, Occurrence, TextMatch
+from forge_core.tools.editing.text import line_number, with_newlines
 
 _SHOWN = 60
 _NOTHING = ("", "\n", "\r")
 """What follows where there is nothing to join with."""
 
 
-def keeping_lines_apart(text: str, match: Match) -> Match:
+def keep_lines_apart(text: str, match: TextMatch) -> TextMatch:
     """The match with its places less the line ends that the new text does not give back. Raises ToolError
     where a line would be joined to another and it is not clear what was meant instead."""
-    tier: Tier = match.tier
-    places: list[Place] = []
+    tier: MatchTier = match.tier
+    places: list[Occurrence] = []
     for place in match.places:
-        apart = _after(text, _before(text, place, match.tier), match.tier)
+        apart = _apart_from_line_after(text, _apart_from_line_before(text, place, match.tier), match.tier)
         if apart is not place:
             tier = "blank edges" if apart.start != place.start else "line ends"
         places.append(apart)
     return replace(match, tier=tier, places=tuple(places))
 
 
-def _before(text: str, place: Place, tier: Tier) -> Place:
+def _apart_from_line_before(text: str, place: Occurrence, tier: MatchTier) -> Occurrence:
     """The place when no line before it is joined to the new text."""
     start, old, new = place.start, place.pair.old, place.pair.new
     head, newline, rest = old.partition("\n")
@@ -53,17 +53,17 @@ def _before(text: str, place: Place, tier: Tier) -> Place:
     is_made_up = (not new and rest[0] != "\n") or (rest[0] in BLANKS and indent_of(new) == indent_of(rest))
     is_made_up = is_made_up and not head and old.endswith("\n\n") == new.endswith("\n\n")
     if not is_made_up or not _is_as_sent(tier) or _stands_first(text, rest):
-        line = text_line(text, start)
+        line = line_number(text, start)
         raise ToolError(
             f"old_string begins with a line end that new_string lacks, so the new text would be joined to "
             f"line {line}, {_line_at(text, start)!r}. Nothing was written. Send old_string without that line "
             f"end to leave line {line} alone, or, to join them on purpose, with the end of line {line} too."
         )
     size = 2 if text.startswith("\r\n", start) else 1
-    return replace(place, start=start + size, pair=Pair(rest, new))
+    return replace(place, start=start + size, pair=EditPair(rest, new))
 
 
-def _after(text: str, place: Place, tier: Tier) -> Place:
+def _apart_from_line_after(text: str, place: Occurrence, tier: MatchTier) -> Occurrence:
     """The place when no line after it is joined to the new text."""
     end, old, new = place.end, place.pair.old, place.pair.new
     bare = old[:-1]
@@ -77,17 +77,17 @@ def _after(text: str, place: Place, tier: Tier) -> Place:
         return place
     is_habit = new and new[-1] not in BLANKS and new != bare and bare.rpartition("\n")[2].strip(BLANKS)
     if not is_habit or not _is_as_sent(tier) or _begins_blank(new) != _begins_blank(old):
-        line = text_line(text, end)
+        line = line_number(text, end)
         raise ToolError(
             f"old_string ends with a line end that new_string lacks, so the new text would be joined to line "
             f"{line}, {_line_at(text, end)!r}. Nothing was written. End new_string with a line end too, "
             f"or, to join them on purpose, send old_string with the beginning of line {line} too."
         )
     size = 2 if text.endswith("\r\n", place.start, end) else 1
-    return replace(place, end=end - size, pair=Pair(bare, new))
+    return replace(place, end=end - size, pair=EditPair(bare, new))
 
 
-def _is_as_sent(tier: Tier) -> bool:
+def _is_as_sent(tier: MatchTier) -> bool:
     """Two mistakes at once are one too many to see through."""
     return tier in ("exact", "line ends")
 

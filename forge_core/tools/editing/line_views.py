@@ -35,7 +35,7 @@ _MARGIN = 2
 """Lines more at either edge: a blank line taken off, and one for a line cut short."""
 
 
-class Key(Enum):
+class LineKey(Enum):
     """What is left of a line."""
 
     BARE = "all but the line end"
@@ -45,17 +45,17 @@ class Key(Enum):
     STRIPPED = "folded, without indentation"
 
     def of(self, lines: Sequence[str]) -> list[str]:
-        if self is Key.BARE:
+        if self is LineKey.BARE:
             return list(lines)
-        if self is not Key.TRIMMED:
+        if self is not LineKey.TRIMMED:
             lines = [line if line.isascii() else folded(line) for line in lines]
-        if self is Key.STRIPPED:
+        if self is LineKey.STRIPPED:
             return [line.strip(BLANKS) for line in lines]
         trimmed = [line.rstrip(BLANKS) for line in lines]
-        return trimmed if self is not Key.COLLAPSED else [_collapsed(line) for line in trimmed]
+        return trimmed if self is not LineKey.COLLAPSED else [_collapsed(line) for line in trimmed]
 
 
-class Lines:
+class TextLines:
     """The lines of a part of a text without their terminators, and where each stands in the whole of it."""
 
     def __init__(self, whole: str, part: range) -> None:
@@ -64,16 +64,16 @@ class Lines:
         self.bare, self.ends = split_lines(whole[part.start : part.stop])
         lengths = (len(line) + len(end) for line, end in zip(self.bare, (*self.ends, ""), strict=True))
         self.starts = [*accumulate(lengths, initial=part.start)]
-        self._views: dict[Key, View] = {}
+        self._views: dict[LineKey, LineView] = {}
         self.has_final_newline = not self.bare[-1] and bool(self.ends)
         if not self.bare[-1]:  # what follows the last terminator is no line
             self.bare.pop()
             self.starts.pop()
 
-    def view(self, key: Key) -> View:
+    def view(self, key: LineKey) -> LineView:
         """The view by that key, made when it is first needed."""
         if key not in self._views:
-            self._views[key] = View(self, key)
+            self._views[key] = LineView(self, key)
         return self._views[key]
 
     def number(self, index: int) -> int:
@@ -100,10 +100,10 @@ class Lines:
         return self.starts[index] + len(self.bare[index])
 
 
-class View:
+class LineView:
     """The keys of all lines as one text, each line with \\n before and after it, and the way back."""
 
-    def __init__(self, lines: Lines, key: Key) -> None:
+    def __init__(self, lines: TextLines, key: LineKey) -> None:
         self.lines = lines
         self.key = key
         self.keys = key.of(lines.bare)
@@ -121,9 +121,9 @@ class View:
         possible. What was left out there stays outside: before a start, after an end."""
         if line == len(self.keys):
             return self.lines.part.stop
-        if self.key is Key.FOLDED:
+        if self.key is LineKey.FOLDED:
             if line not in self._cuts:
-                self._cuts[line] = sources(self.lines.bare[line])
+                self._cuts[line] = fold_positions(self.lines.bare[line])
             cut = self._cuts[line].get(column)
             if cut is None:
                 return None
@@ -163,7 +163,7 @@ def is_plain(text: str) -> bool:
     return is_normalized("NFC", foreign) and not any(char in foreign for char in _INVISIBLE)
 
 
-def sources(line: str) -> dict[int, tuple[int, int]]:
+def fold_positions(line: str) -> dict[int, tuple[int, int]]:
     """Where a cut through `folded(line)` lies in `line`: position → the first and the last position there.
 
     A position that is missing lies inside something that folds as a whole: no cut is possible there.
@@ -193,7 +193,7 @@ def _cluster_ends(line: str) -> list[int]:
     return [*ends, len(line)]
 
 
-def parts_with(text: str, old: str) -> list[range]:
+def candidate_ranges(text: str, old: str) -> list[range]:
     """Ranges of whole lines, in order and apart, that hold every place where `old` may stand: around its
     rarest word, which no way of looking at a text changes. The whole text when that cannot be told so."""
     whole = [range(len(text))]
@@ -204,14 +204,14 @@ def parts_with(text: str, old: str) -> list[range]:
         return whole
     count, word = min((text.count(one), one) for one in words)
     wanted = old.split("\n")
-    index = next(at for at, line in enumerate(wanted) if _stands_in(word, line))
+    index = next(at for at, line in enumerate(wanted) if _has_word(word, line))
     if count * (len(wanted) + 2 * _MARGIN) > text.count("\n") // 2 or not is_plain(text) or not is_plain(old):
         return whole
     parts: list[range] = []
     at = text.find(word)
     while at >= 0:
-        start = _lines_back(text, at, index + _MARGIN)
-        stop = _lines_on(text, at, len(wanted) - index + _MARGIN)
+        start = _start_of_line_before(text, at, index + _MARGIN)
+        stop = _end_of_line_after(text, at, len(wanted) - index + _MARGIN)
         if parts and start <= parts[-1].stop:
             parts[-1] = range(parts[-1].start, max(stop, parts[-1].stop))
         else:
@@ -220,11 +220,11 @@ def parts_with(text: str, old: str) -> list[range]:
     return parts
 
 
-def _stands_in(word: str, line: str) -> bool:
+def _has_word(word: str, line: str) -> bool:
     return any(found[0] == word for found in _WORD.finditer(line))
 
 
-def _lines_back(text: str, at: int, count: int) -> int:
+def _start_of_line_before(text: str, at: int, count: int) -> int:
     """Where the line begins that is `count` lines before that of `at`."""
     at = text.rfind("\n", 0, at)
     while at >= 0 and count:
@@ -233,7 +233,7 @@ def _lines_back(text: str, at: int, count: int) -> int:
     return at + 1
 
 
-def _lines_on(text: str, at: int, count: int) -> int:
+def _end_of_line_after(text: str, at: int, count: int) -> int:
     """Where the line ends, its terminator included, that is `count` lines after that of `at`."""
     at = text.find("\n", at)
     while at >= 0 and count:

@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from forge_core.tools.editing.text import lines_of, text_line, with_newlines
+from forge_core.tools.editing.text import line_number, split_keeping_ends, with_newlines
 
 if TYPE_CHECKING:
-    from forge_core.tools.editing.occurrences import Match
+    from forge_core.tools.editing.occurrences import TextMatch
 
 _MAX_SHOWN_LINES = 40
 _MAX_SHOWN_CHARS = 4_000
@@ -29,9 +29,9 @@ _LOOKED_PAST = {
 _QUOTES = str.maketrans("\u2018\u2019\u201c\u201d\u2013\u2014\u00a0", "''\"\"-- ")
 
 
-def several_places(text: str, match: Match) -> str:
+def ambiguous_match_error(text: str, match: TextMatch) -> str:
     """The refusal when the old text is not unique, with the line number of each place."""
-    numbers = [text_line(text, start) for start in match.starts]
+    numbers = [line_number(text, start) for start in match.starts]
     lines = list(dict.fromkeys(numbers))
     count = f"{len(numbers)} times" if match.is_all else f"more than {len(numbers)} times"
     overlap = ", overlapping itself" if len(lines) < len(numbers) == 2 else ""
@@ -43,9 +43,9 @@ def several_places(text: str, match: Match) -> str:
     )
 
 
-def not_found(text: str, old: str) -> str:
+def missing_text_error(text: str, old: str) -> str:
     """The refusal when the old text is missing, with the nearest block, what differs, and its exact text."""
-    lines = [line.rstrip("\r\n") for line in lines_of(text)]
+    lines = [line.rstrip("\r\n") for line in split_keeping_ends(text)]
     wanted = with_newlines(old).split("\n")
     while len(wanted) > 1 and not wanted[-1].strip():
         wanted.pop()

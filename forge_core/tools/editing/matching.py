@@ -21,15 +21,15 @@ from dataclasses import replace
 
 from forge_core.errors import ToolError
 from forge_core.tools.editing.indentation import is_clear, keeps_unit, reindent
-from forge_core.tools.editing.line_views import BLANKS, Key, Lines, View, folded, parts_with
+from forge_core.tools.editing.line_views import BLANKS, LineKey, LineView, TextLines, candidate_ranges, folded
 from forge_core.tools.editing.occurrences import (
-    Match,
-    Pair,
-    Place,
-    Tier,
-    match_of,
-    occurrences,
-    together,
+    EditPair,
+    MatchTier,
+    Occurrence,
+    TextMatch,
+    find_all,
+    match_in_view,
+    merge_matches,
 )
 from forge_core.tools.editing.text import with_newlines
 
@@ -38,53 +38,57 @@ _NUMBER_ALONE = re.compile(r" *(\d{1,9})[ \t]*")
 """The row of an empty line, of which the tab is easily lost."""
 
 
-def find(text: str, old: str, new: str, *, every: bool = False) -> Match:
+def find(text: str, old: str, new: str, *, every: bool = False) -> TextMatch:
     """The hits of `old` in `text`, none when no tier has any. `old` is not empty. The places of more than one
     are worked out only for `every`."""
     has_old_ends = "\r" in text and "\n" not in text
-    pair = Pair(with_newlines(old), with_newlines(new) if has_old_ends else new.replace("\r\n", "\n"))
-    match = _as_sent(text, old, pair, every)
-    if match.starts or not _says_enough(old):
+    pair = EditPair(with_newlines(old), with_newlines(new) if has_old_ends else new.replace("\r\n", "\n"))
+    match = _match_as_sent(text, old, pair, every)
+    if match.starts or not _is_distinctive(old):
         return match
-    parts = parts_with(text, pair.old)
+    parts = candidate_ranges(text, pair.old)
     is_ascii = text.isascii() and old.isascii()
-    for matches in zip(*(_relaxed(Lines(text, part), pair, is_ascii, every) for part in parts), strict=True):
-        match = together(matches[0].tier, matches)
+    for matches in zip(
+        *(_tolerant_matches(TextLines(text, part), pair, is_ascii, every) for part in parts), strict=True
+    ):
+        match = merge_matches(matches[0].tier, matches)
         if match.starts:
             return match
-    return Match()
+    return TextMatch()
 
 
-def _says_enough(old: str) -> bool:
+def _is_distinctive(old: str) -> bool:
     """Whether a text may be looked for by looser ways. Lines of nothing but brackets and blanks are told from
     others like them by these blanks alone."""
     return bool(old.strip()) and ("\n" not in old or any(char.isalnum() for char in old))
 
 
-def _as_sent(text: str, old: str, pair: Pair, every: bool) -> Match:
+def _match_as_sent(text: str, old: str, pair: EditPair, every: bool) -> TextMatch:
     """Exactly, or but for line ends. The model sees no line ends: what differs in nothing else counts as the
     same, unless it sends carriage returns itself and these stand there."""
     if "\r" in old and old in text:
-        match = match_of("exact", text, old, lambda at: _untorn(text, at, at + len(old), pair), every=every)
+        match = match_in_view(
+            "exact", text, old, lambda at: _unless_splitting_crlf(text, at, at + len(old), pair), every=every
+        )
         if match.starts:
             return match
     view, source = _newline_view(text, every)
     wanted = pair.old
 
-    def place(at: int) -> Place:
-        return Place(source(at), source(at + len(wanted)), pair)
+    def place(at: int) -> Occurrence:
+        return Occurrence(source(at), source(at + len(wanted)), pair)
 
-    match = match_of("line ends", view, wanted, place, every=every)
+    match = match_in_view("line ends", view, wanted, place, every=every)
     if match.starts and all(text[one.start : one.end] == old for one in match.places):
-        return Match("exact", match.places, match.starts, match.is_all)
+        return TextMatch("exact", match.places, match.starts, match.is_all)
     return match if match.starts else _without_final_newline(text, view, source, pair)
 
 
-def _untorn(text: str, start: int, end: int, pair: Pair) -> Place | None:
+def _unless_splitting_crlf(text: str, start: int, end: int, pair: EditPair) -> Occurrence | None:
     """The place, when no \\r\\n is torn at its edges: that is one line end."""
     if (start and text.startswith("\r\n", start - 1)) or text.startswith("\r\n", end - 1):
         return None
-    return Place(start, end, pair)
+    return Occurrence(start, end, pair)
 
 
 def _newline_view(text: str, every: bool) -> tuple[str, Callable[[int], int]]:
@@ -99,42 +103,42 @@ def _newline_view(text: str, every: bool) -> tuple[str, Callable[[int], int]]:
     return view, lambda at: at + bisect_right(dropped, at - 1)
 
 
-def _without_final_newline(text: str, view: str, source: Callable[[int], int], pair: Pair) -> Match:
+def _without_final_newline(text: str, view: str, source: Callable[[int], int], pair: EditPair) -> TextMatch:
     """The last line of a file that ends without a newline, sent with one: it is to get none."""
     bare = pair.old[:-1]
     start = len(view) - len(bare)
     is_end = pair.old.endswith("\n") and bare.strip() and view.endswith(bare) and not view.endswith("\n")
     if not is_end or splits_word(view, start):
-        return Match()
-    place = Place(source(start), len(text), Pair(bare, pair.new.removesuffix("\n")))
-    return Match("line ends", (place,), (place.start,))
+        return TextMatch()
+    place = Occurrence(source(start), len(text), EditPair(bare, pair.new.removesuffix("\n")))
+    return TextMatch("line ends", (place,), (place.start,))
 
 
-def _relaxed(lines: Lines, pair: Pair, is_ascii: bool, every: bool) -> Iterator[Match]:
-    yield half_lines("trailing blanks", lines.view(Key.TRIMMED), pair, every=every)
+def _tolerant_matches(lines: TextLines, pair: EditPair, is_ascii: bool, every: bool) -> Iterator[TextMatch]:
+    yield match_partial_lines("trailing blanks", lines.view(LineKey.TRIMMED), pair, every=every)
     if not is_ascii:
-        yield half_lines("look-alike characters", lines.view(Key.FOLDED), pair, every=every)
-    yield from whole_lines(lines, pair, every=every)
+        yield match_partial_lines("look-alike characters", lines.view(LineKey.FOLDED), pair, every=every)
+    yield from match_whole_lines(lines, pair, every=every)
     unnumbered = without_numbers(pair)
     if unnumbered is not None:
-        yield from whole_lines(lines, unnumbered, "line numbers", every=every)
+        yield from match_whole_lines(lines, unnumbered, "line numbers", every=every)
     trimmed = without_blank_edges(unnumbered or pair)
     if trimmed is not None:
-        yield from whole_lines(lines, trimmed, "blank edges", every=every)
+        yield from match_whole_lines(lines, trimmed, "blank edges", every=every)
 
 
-def half_lines(tier: Tier, view: View, pair: Pair, *, every: bool) -> Match:
+def match_partial_lines(tier: MatchTier, view: LineView, pair: EditPair, *, every: bool) -> TextMatch:
     """Hits that may begin and end within a line, but never within a word or an indentation."""
     old = pair.old.split("\n")
     wanted = "\n".join(view.key.of(old))
     if not wanted.strip():
-        return Match(tier)
-    first, last = (folded(line) if view.key is Key.FOLDED else line for line in (old[0], old[-1]))
+        return TextMatch(tier)
+    first, last = (folded(line) if view.key is LineKey.FOLDED else line for line in (old[0], old[-1]))
     starts_blank = bool(first) and not first.strip(BLANKS)
     reaches_end = last != last.rstrip(BLANKS)
     is_longer = "\n" in pair.new
 
-    def place(at: int) -> Place | None:
+    def place(at: int) -> Occurrence | None:
         end = at + len(wanted)
         if at == 0 or splits_word(view.text, at) or splits_word(view.text, end):
             return None
@@ -143,12 +147,12 @@ def half_lines(tier: Tier, view: View, pair: Pair, *, every: bool) -> Match:
         if start is None or stop is None:
             return None
         is_cut = view.place(end)[0] == len(view.keys) and not view.lines.has_final_newline
-        return Place(start, stop, _cut(pair) if is_cut else pair)
+        return Occurrence(start, stop, _drop_final_newline(pair) if is_cut else pair)
 
-    return match_of(tier, view.text, wanted, place, every=every)
+    return match_in_view(tier, view.text, wanted, place, every=every)
 
 
-def _start(view: View, at: int, *, starts_blank: bool, is_longer: bool) -> int | None:
+def _start(view: LineView, at: int, *, starts_blank: bool, is_longer: bool) -> int | None:
     line, column = view.place(at)
     if line == len(view.keys):
         return None
@@ -162,7 +166,7 @@ def _start(view: View, at: int, *, starts_blank: bool, is_longer: bool) -> int |
     return view.source(line, column, is_end=False)
 
 
-def _end(view: View, at: int, *, reaches_end: bool) -> int | None:
+def _end(view: LineView, at: int, *, reaches_end: bool) -> int | None:
     line, column = view.place(at)
     if line == len(view.keys):
         return view.lines.part.stop
@@ -173,9 +177,9 @@ def _end(view: View, at: int, *, reaches_end: bool) -> int | None:
     return view.source(line, column, is_end=True)
 
 
-def _cut(pair: Pair) -> Pair:
+def _drop_final_newline(pair: EditPair) -> EditPair:
     """The pair for the last line of a file that ends without a newline: it is to get none."""
-    return Pair(pair.old[:-1], pair.new.removesuffix("\n"))
+    return EditPair(pair.old[:-1], pair.new.removesuffix("\n"))
 
 
 def splits_word(text: str, at: int) -> bool:
@@ -187,50 +191,54 @@ def _is_word(char: str) -> bool:
     return char.isalnum() or char == "_"
 
 
-def whole_lines(lines: Lines, pair: Pair, tier: Tier | None = None, *, every: bool) -> Iterator[Match]:
+def match_whole_lines(
+    lines: TextLines, pair: EditPair, tier: MatchTier | None = None, *, every: bool
+) -> Iterator[TextMatch]:
     """Hits of whole lines: with other blanks within the lines, then indented otherwise. With a `tier` of its
     own, what the pair was freed of is the reason, and the lines may also stand as they are."""
     if tier is not None:
-        yield _whole(tier, lines.view(Key.FOLDED), pair, every)
-    yield _whole(tier or "blanks within lines", lines.view(Key.COLLAPSED), pair, every)
-    yield _whole(tier or "indentation", lines.view(Key.STRIPPED), pair, every)
+        yield _match_lines(tier, lines.view(LineKey.FOLDED), pair, every)
+    yield _match_lines(tier or "blanks within lines", lines.view(LineKey.COLLAPSED), pair, every)
+    yield _match_lines(tier or "indentation", lines.view(LineKey.STRIPPED), pair, every)
 
 
-def whole_lines_as_sent(lines: Lines, pair: Pair) -> Iterator[Match]:
+def match_hunk_lines(lines: TextLines, pair: EditPair) -> Iterator[TextMatch]:
     """Hits of whole lines, from exact to indented otherwise."""
-    yield _whole("exact", lines.view(Key.BARE), pair, False)
-    yield _whole("trailing blanks", lines.view(Key.TRIMMED), pair, False)
-    yield _whole("look-alike characters", lines.view(Key.FOLDED), pair, False)
-    yield from whole_lines(lines, pair, every=False)
+    yield _match_lines("exact", lines.view(LineKey.BARE), pair, False)
+    yield _match_lines("trailing blanks", lines.view(LineKey.TRIMMED), pair, False)
+    yield _match_lines("look-alike characters", lines.view(LineKey.FOLDED), pair, False)
+    yield from match_whole_lines(lines, pair, every=False)
 
 
-def _whole(tier: Tier, view: View, pair: Pair, every: bool) -> Match:
+def _match_lines(tier: MatchTier, view: LineView, pair: EditPair, every: bool) -> TextMatch:
     lines = view.lines
     wanted = pair.old.split("\n")
     takes_end = len(wanted) > 1 and not wanted[-1]
     if takes_end:
         wanted.pop()
         if pair.new and not pair.new.endswith("\n"):
-            return Match(tier)  # would join the next line to the new text, which is hardly meant
+            return TextMatch(tier)  # would join the next line to the new text, which is hardly meant
     keys = view.key.of(wanted)
-    if not any(keys) or (view.key is Key.STRIPPED and _is_vague(keys, view)):
-        return Match(tier)
+    if not any(keys) or (view.key is LineKey.STRIPPED and _is_vague(keys, view)):
+        return TextMatch(tier)
     block = "\n" + "\n".join(keys) + "\n"
-    is_one = every or view.key is not Key.STRIPPED or len(occurrences(view.text, block)[0]) == 1
+    is_one = every or view.key is not LineKey.STRIPPED or len(find_all(view.text, block)[0]) == 1
 
-    def place(at: int) -> Place | None:
+    def place(at: int) -> Occurrence | None:
         first, _ = view.place(at + 1)
         last = first + len(wanted) - 1
         has_end = takes_end and (last + 1 < len(lines.bare) or lines.has_final_newline)
         end = lines.starts[last + 1] if has_end else lines.content_end(last)
-        here = Place(lines.starts[first], end, pair if has_end == takes_end else _cut(pair))
-        return here if view.key is not Key.STRIPPED else _indented(lines, here, first, is_one=is_one)
+        here = Occurrence(
+            lines.starts[first], end, pair if has_end == takes_end else _drop_final_newline(pair)
+        )
+        return here if view.key is not LineKey.STRIPPED else _indented(lines, here, first, is_one=is_one)
 
-    match = match_of(tier, view.text, block, place, every=every)
+    match = match_in_view(tier, view.text, block, place, every=every)
     return match if is_one else replace(match, places=())  # in another shape: which is meant is not sure
 
 
-def _is_vague(keys: list[str], view: View) -> bool:
+def _is_vague(keys: list[str], view: LineView) -> bool:
     """Whether of several lines one alone is more than brackets, and that stands in the file again: beside a
     bracket at any depth it may be the wrong one."""
     telling = [key for key in keys if any(char.isalnum() for char in key)]
@@ -239,7 +247,7 @@ def _is_vague(keys: list[str], view: View) -> bool:
     return view.lines.whole.count(telling[0]) > 1 or view.text.count(telling[0]) > 1
 
 
-def _indented(lines: Lines, place: Place, first: int, *, is_one: bool) -> Place | None:
+def _indented(lines: TextLines, place: Occurrence, first: int, *, is_one: bool) -> Occurrence | None:
     """The place when all its lines stand deeper or less deep alike. Raises ToolError when they do and it is
     the only one, but how deep the new text is to stand there is not clear."""
     old, new = _rows(place.pair.old), _rows(place.pair.new)
@@ -263,7 +271,7 @@ def _rows(text: str) -> list[str]:
     return lines if len(lines) == 1 or lines[-1] else lines[:-1]
 
 
-def without_numbers(pair: Pair) -> Pair | None:
+def without_numbers(pair: EditPair) -> EditPair | None:
     """The pair without line numbers, None when the old text has none on each line, one after the other.
 
     Raises ToolError when the new text has them on some lines only: what they are there is not sure.
@@ -285,10 +293,10 @@ def without_numbers(pair: Pair) -> Pair | None:
                 "old_string and new_string without them."
             )
         new = "\n".join(_joined(rows)) + ("\n" if new.endswith("\n") else "")
-    return Pair("\n".join(old) + ending, new)
+    return EditPair("\n".join(old) + ending, new)
 
 
-def without_blank_edges(pair: Pair) -> Pair | None:
+def without_blank_edges(pair: EditPair) -> EditPair | None:
     """The pair without one blank line at each edge that has one; None when there is none, or the new text
     has not the very same, or one of them has more: then blank lines may be what is to change."""
     old, new = pair.old, pair.new
@@ -298,7 +306,7 @@ def without_blank_edges(pair: Pair) -> Pair | None:
     if shorter is not None and new_shorter is not None and old[len(shorter) :] == new[len(new_shorter) :]:
         old, new = shorter, new_shorter
     is_left = any(_is_blank_first(text) or _last_off(text) is not None for text in (old, new))
-    return None if old == pair.old or is_left or not old.strip() else Pair(old, new)
+    return None if old == pair.old or is_left or not old.strip() else EditPair(old, new)
 
 
 def _numbered_rows(text: str) -> list[tuple[str, str]] | None:

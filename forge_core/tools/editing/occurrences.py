@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from forge_core.tools.editing.indentation import Reindent
 
-Tier: TypeAlias = Literal[
+MatchTier: TypeAlias = Literal[
     "exact",
     "line ends",
     "trailing blanks",
@@ -25,7 +25,7 @@ _MAX_HIT_CHARS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class EditPair:
     """Old and new text, as they were sent or with what does not belong there taken off."""
 
     old: str
@@ -34,23 +34,23 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Occurrence:
     """One place where the old text stands."""
 
     start: int
     end: int
     """Of a half-open range of the file's text."""
-    pair: Pair
+    pair: EditPair
     """What stands there, line for line, and what is to stand there."""
     reindent: Reindent | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class TextMatch:
     """The hits of the tier that decided, in order."""
 
-    tier: Tier = "exact"
-    places: tuple[Place, ...] = ()
+    tier: MatchTier = "exact"
+    places: tuple[Occurrence, ...] = ()
     """The first, or all that do not overlap where every one was wanted."""
     starts: tuple[int, ...] = ()
     """Where each hit begins, overlapping ones too: there must be exactly one."""
@@ -58,12 +58,12 @@ class Match:
     """False when there are more hits than were counted."""
 
 
-def together(tier: Tier, matches: Sequence[Match]) -> Match:
+def merge_matches(tier: MatchTier, matches: Sequence[TextMatch]) -> TextMatch:
     """The hits of several searches by one tier."""
     hits = [match for match in matches if match.starts]
     if len(hits) < 2:
-        return hits[0] if hits else Match(tier)
-    return Match(
+        return hits[0] if hits else TextMatch(tier)
+    return TextMatch(
         tier,
         tuple(place for match in hits for place in match.places),
         tuple(start for match in hits for start in match.starts),
@@ -71,7 +71,7 @@ def together(tier: Tier, matches: Sequence[Match]) -> Match:
     )
 
 
-def occurrences(text: str, wanted: str) -> tuple[list[int], bool]:
+def find_all(text: str, wanted: str) -> tuple[list[int], bool]:
     """Where `wanted` begins in `text`, also where hits overlap; and whether these are all."""
     limit = max(2, min(_MAX_HITS, _MAX_HIT_CHARS // max(len(wanted), 1)))
     starts: list[int] = []
@@ -84,21 +84,21 @@ def occurrences(text: str, wanted: str) -> tuple[list[int], bool]:
     return starts, True
 
 
-def match_of(
-    tier: Tier, view: str, wanted: str, place: Callable[[int], Place | None], *, every: bool = False
-) -> Match:
+def match_in_view(
+    tier: MatchTier, view: str, wanted: str, place: Callable[[int], Occurrence | None], *, every: bool = False
+) -> TextMatch:
     """The hits of `wanted` in a view of the text; `place` maps one to the text, None where it is no hit.
     Only for `every` are the places worked out where there is more than one."""
-    starts, is_all = occurrences(view, wanted)
+    starts, is_all = find_all(view, wanted)
     hits = [(at, one) for at in starts if (one := place(at)) is not None]
     found = tuple(one.start for _, one in hits)
     if not every or not hits:
-        return Match(tier, tuple(one for _, one in hits[:1]), found, is_all or not hits)
-    places: list[Place] = []
+        return TextMatch(tier, tuple(one for _, one in hits[:1]), found, is_all or not hits)
+    places: list[Occurrence] = []
     at = view.find(wanted)
     while at >= 0:
         one = place(at)
         if one is not None:
             places.append(one)
         at = view.find(wanted, at + (len(wanted) if one is not None else 1))
-    return Match(tier, tuple(places), found, is_all)
+    return TextMatch(tier, tuple(places), found, is_all)

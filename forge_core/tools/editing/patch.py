@@ -10,12 +10,12 @@ from typing import Literal, TypeAlias
 
 from forge_core.errors import ToolError
 from forge_core.tools.editing.diff import line_opcodes
-from forge_core.tools.editing.line_views import Lines, indent_of
-from forge_core.tools.editing.match_errors import not_found
-from forge_core.tools.editing.matching import whole_lines_as_sent
-from forge_core.tools.editing.occurrences import Match, Pair, Tier
-from forge_core.tools.editing.replace import LineEnds, Piece, Replacement, compose, splice
-from forge_core.tools.editing.text import decode, lines_of, text_line, usual_terminator
+from forge_core.tools.editing.line_views import TextLines, indent_of
+from forge_core.tools.editing.match_errors import missing_text_error
+from forge_core.tools.editing.matching import match_hunk_lines
+from forge_core.tools.editing.occurrences import EditPair, MatchTier, TextMatch
+from forge_core.tools.editing.replace import LineEndings, Replacement, TextEdit, compose, splice
+from forge_core.tools.editing.text import decode, dominant_terminator, line_number, split_keeping_ends
 
 BEGIN, END = "*** Begin Patch", "*** End Patch"
 _ADD, _DELETE, _UPDATE = "*** Add File:", "*** Delete File:", "*** Update File:"
@@ -30,7 +30,7 @@ _CLOSERS = ("}", ")", "]", "end", "else", "elif", "except", "finally", "catch", 
 
 
 @dataclass(frozen=True, slots=True)
-class Hunk:
+class PatchHunk:
     """One change within a file."""
 
     line: int
@@ -50,7 +50,7 @@ class Hunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class PatchSection:
     """What becomes of one file."""
 
     kind: Literal["add", "delete", "update"]
@@ -59,17 +59,17 @@ class Section:
     content: str = ""
     """Of a new file."""
     move_to: str | None = None
-    hunks: tuple[Hunk, ...] = ()
+    hunks: tuple[PatchHunk, ...] = ()
 
 
-def parse_patch(text: str) -> tuple[Section, ...]:
+def parse_patch(text: str) -> tuple[PatchSection, ...]:
     """The sections of a patch, in order. A code fence or here-document around it is taken off.
 
     Raises ToolError naming the line of the patch that does not fit.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     first, last = _bounds(lines)
-    sections: list[Section] = []
+    sections: list[PatchSection] = []
     at = first + 1
     while at < last:
         if not lines[at].strip():
@@ -97,50 +97,50 @@ def _bounds(lines: list[str]) -> tuple[int, int]:
         )
     for at, line in enumerate(lines[:first]):
         if not _WRAPPER.fullmatch(line):
-            raise _fault(at, line, f"nothing goes before {BEGIN!r}")
+            raise _patch_error(at, line, f"nothing goes before {BEGIN!r}")
     for at in range(last + 1, len(lines)):
         if not re.fullmatch(r"\s*(?:```|~~~|\w+|\))?\s*", lines[at]):
-            raise _fault(at, lines[at], f"nothing goes after {END!r}")
+            raise _patch_error(at, lines[at], f"nothing goes after {END!r}")
     return first, last
 
 
-def _section(lines: list[str], start: int, end: int) -> Section:
+def _section(lines: list[str], start: int, end: int) -> PatchSection:
     header = lines[start]
     path = header.partition(":")[2].strip()
     if header.startswith((_ADD, _DELETE, _UPDATE)) and not path:
-        raise _fault(start, header, "it names no file")
+        raise _patch_error(start, header, "it names no file")
     while end > start + 1 and not lines[end - 1]:
         end -= 1  # a blank line between two sections
     if header.startswith(_ADD):
-        return Section("add", path, start + 1, _content(lines, start + 1, end))
+        return PatchSection("add", path, start + 1, _content(lines, start + 1, end))
     if header.startswith(_DELETE):
         for at in range(start + 1, end):
             if lines[at].strip():
-                raise _fault(at, lines[at], f"{_DELETE!r} has no lines below it")
-        return Section("delete", path, start + 1)
+                raise _patch_error(at, lines[at], f"{_DELETE!r} has no lines below it")
+        return PatchSection("delete", path, start + 1)
     if not header.startswith(_UPDATE):
-        raise _fault(start, header, f"expected {_ADD!r}, {_UPDATE!r} or {_DELETE!r}")
+        raise _patch_error(start, header, f"expected {_ADD!r}, {_UPDATE!r} or {_DELETE!r}")
     move_to: str | None = None
     body = start + 1
     if body < end and lines[body].startswith(_MOVE):
         move_to = lines[body].removeprefix(_MOVE).strip()
         if not move_to:
-            raise _fault(body, lines[body], "it names no file")
+            raise _patch_error(body, lines[body], "it names no file")
         body += 1
     hunks = tuple(_hunks(lines, body, end))
     if not hunks and move_to is None:
-        raise _fault(start, header, "it changes nothing: below it go lines with '-', '+' or ' '")
-    return Section("update", path, start + 1, "", move_to, hunks)
+        raise _patch_error(start, header, "it changes nothing: below it go lines with '-', '+' or ' '")
+    return PatchSection("update", path, start + 1, "", move_to, hunks)
 
 
 def _content(lines: list[str], start: int, end: int) -> str:
     for at in range(start, end):
         if not lines[at].startswith("+"):
-            raise _fault(at, lines[at], "each line of a new file begins with '+'")
+            raise _patch_error(at, lines[at], "each line of a new file begins with '+'")
     return "".join(line[1:] + "\n" for line in lines[start:end])
 
 
-def _hunks(lines: list[str], start: int, end: int) -> Iterator[Hunk]:
+def _hunks(lines: list[str], start: int, end: int) -> Iterator[PatchHunk]:
     anchors: list[str] = []
     rows: list[tuple[Mark, str]] = []
     first = start
@@ -165,24 +165,24 @@ def _hunks(lines: list[str], start: int, end: int) -> Iterator[Hunk]:
             mark: Mark = "+" if line[:1] == "+" else "-" if line[:1] == "-" else " "
             rows.append((mark, line[1:]))
         else:
-            raise _fault(at, line, "a line of a hunk begins with ' ', '-' or '+', and a hunk with '@@'")
+            raise _patch_error(at, line, "a line of a hunk begins with ' ', '-' or '+', and a hunk with '@@'")
     if rows or anchors:
         yield _hunk(lines, first, anchors, rows)
 
 
 def _hunk(
     lines: list[str], at: int, anchors: list[str], rows: list[tuple[Mark, str]], *, is_at_end: bool = False
-) -> Hunk:
+) -> PatchHunk:
     if all(mark == " " for mark, _ in rows):
-        raise _fault(at, lines[at], "this hunk changes nothing: it has no line with '-' or '+'")
-    return Hunk(at + 1, tuple(anchors), tuple(rows), is_at_end)
+        raise _patch_error(at, lines[at], "this hunk changes nothing: it has no line with '-' or '+'")
+    return PatchHunk(at + 1, tuple(anchors), tuple(rows), is_at_end)
 
 
-def _fault(at: int, line: str, why: str) -> ToolError:
+def _patch_error(at: int, line: str, why: str) -> ToolError:
     return ToolError(f"Line {at + 1} of the patch, {line[:120]!r}: {why}. Nothing was written.")
 
 
-def apply_hunks(data: bytes, hunks: Sequence[Hunk]) -> tuple[Replacement, tuple[Tier, ...]]:
+def apply_hunks(data: bytes, hunks: Sequence[PatchHunk]) -> tuple[Replacement, tuple[MatchTier, ...]]:
     """The file with all hunks made. Each is looked for in the file as it was: what an earlier hunk writes is
     never taken for the text that a later one means.
 
@@ -191,45 +191,47 @@ def apply_hunks(data: bytes, hunks: Sequence[Hunk]) -> tuple[Replacement, tuple[
     """
     file = decode(data)
     text = file.text
-    ends = LineEnds(text)
-    tiers: list[Tier] = []
-    pieces: list[tuple[Piece, Hunk]] = []
+    ends = LineEndings(text)
+    tiers: list[MatchTier] = []
+    pieces: list[tuple[TextEdit, PatchHunk]] = []
     for hunk in hunks:
         if not hunk.old:
             tiers.append("exact")
             pieces.append((_added(text, hunk), hunk))
             continue
-        match = _place(text, hunk)
+        match = _find_hunk(text, hunk)
         place = match.places[0]
         tiers.append(match.tier)
-        fresh = Piece(place.start, place.end, compose(text, place, ends))
-        pieces += [(piece, hunk) for piece in _least(text, fresh)]
+        fresh = TextEdit(place.start, place.end, compose(text, place, ends))
+        pieces += [(piece, hunk) for piece in _changed_lines(text, fresh)]
     pieces.sort(key=lambda one: (one[0].start, one[0].end))
-    _check_apart(pieces)
+    _check_disjoint(pieces)
     return splice(data, file, [piece for piece, _ in pieces], tiers[0]), tuple(tiers)
 
 
-def _added(text: str, hunk: Hunk) -> Piece:
+def _added(text: str, hunk: PatchHunk) -> TextEdit:
     """A hunk of nothing but new lines: it says where only for an empty file, or the end of one."""
     if text and not hunk.is_at_end:
         raise ToolError(
             f"The hunk at line {hunk.line} of the patch has only '+' lines, which do not say where they go. "
             "Nothing was written. Give a line of context before or after them, or '*** End of File'."
         )
-    end = usual_terminator(text)
+    end = dominant_terminator(text)
     added = end.join(hunk.new)
     is_whole = not text or text.endswith(("\n", "\r"))
-    return Piece(len(text), len(text), added + end if is_whole else end + added)
+    return TextEdit(len(text), len(text), added + end if is_whole else end + added)
 
 
-def _place(text: str, hunk: Hunk) -> Match:
-    pair = Pair("".join(line + "\n" for line in hunk.old), "".join(line + "\n" for line in hunk.new))
+def _find_hunk(text: str, hunk: PatchHunk) -> TextMatch:
+    pair = EditPair("".join(line + "\n" for line in hunk.old), "".join(line + "\n" for line in hunk.new))
     for part in _scopes(text, hunk):
-        match = next((one for one in whole_lines_as_sent(Lines(text, part), pair) if one.starts), Match())
+        match = next(
+            (one for one in match_hunk_lines(TextLines(text, part), pair) if one.starts), TextMatch()
+        )
         if len(match.starts) == 1 and match.places:
             return match
         if match.starts:
-            lines = ", ".join(str(text_line(text, start)) for start in match.starts)
+            lines = ", ".join(str(line_number(text, start)) for start in match.starts)
             more = "" if match.is_all else " and more"
             raise ToolError(
                 f"The hunk at line {hunk.line} of the patch fits {len(match.starts)} places, at lines "
@@ -239,24 +241,24 @@ def _place(text: str, hunk: Hunk) -> Match:
     where = (
         "at the end of the file" if hunk.is_at_end else f"after {hunk.anchors[-1]!r}" if hunk.anchors else ""
     )
-    reason = not_found(text, pair.old.removesuffix("\n")).replace("old_string", "its text")
+    reason = missing_text_error(text, pair.old.removesuffix("\n")).replace("old_string", "its text")
     raise ToolError(
         f"The hunk at line {hunk.line} of the patch does not fit{where and ' ' + where}: {reason}"
     )
 
 
-def _scopes(text: str, hunk: Hunk) -> Iterator[range]:
+def _scopes(text: str, hunk: PatchHunk) -> Iterator[range]:
     """The parts of the text where the hunk may stand, the narrowest first: the block of its last `@@` line,
     then all that follows it."""
     part = range(len(text))
     if hunk.is_at_end:
-        lines = Lines(text, part)
+        lines = TextLines(text, part)
         first = max(len(lines.bare) - len(hunk.old), 0)
         yield range(lines.starts[first], len(text))
         return
     block = part
     for anchor in hunk.anchors:
-        lines = Lines(text, block)
+        lines = TextLines(text, block)
         index = _anchor(lines, anchor, hunk)
         part = range(lines.starts[index + 1], len(text))
         block = range(part.start, min(_block_end(lines, index), block.stop))
@@ -267,7 +269,7 @@ def _scopes(text: str, hunk: Hunk) -> Iterator[range]:
         yield part
 
 
-def _anchor(lines: Lines, anchor: str, hunk: Hunk) -> int:
+def _anchor(lines: TextLines, anchor: str, hunk: PatchHunk) -> int:
     """The line of an `@@`: the one that is the same but for the blanks around it, else the one that holds
     it."""
     found = [at for at, line in enumerate(lines.bare) if line.strip() == anchor]
@@ -284,7 +286,7 @@ def _anchor(lines: Lines, anchor: str, hunk: Hunk) -> int:
     )
 
 
-def _block_end(lines: Lines, index: int) -> int:
+def _block_end(lines: TextLines, index: int) -> int:
     """Where the block ends that the line begins: before the next one that stands as far out and opens
     something else. In text without indentation: before the next line of the same kind (a heading)."""
     depth = len(indent_of(lines.bare[index]).expandtabs(4))
@@ -313,9 +315,9 @@ def _kind(line: str) -> str:
     return rest[:size]
 
 
-def _least(text: str, piece: Piece) -> Iterator[Piece]:
+def _changed_lines(text: str, piece: TextEdit) -> Iterator[TextEdit]:
     """The lines of a piece that really change."""
-    old, new = lines_of(text[piece.start : piece.end]), lines_of(piece.text)
+    old, new = split_keeping_ends(text[piece.start : piece.end]), split_keeping_ends(piece.text)
     at = piece.start
     for tag, i, j, k, m in line_opcodes(old, new):
         size = sum(map(len, old[i:j]))
@@ -324,7 +326,7 @@ def _least(text: str, piece: Piece) -> Iterator[Piece]:
         at += size
 
 
-def _check_apart(pieces: Sequence[tuple[Piece, Hunk]]) -> None:
+def _check_disjoint(pieces: Sequence[tuple[TextEdit, PatchHunk]]) -> None:
     for (one, first), (other, second) in pairwise(pieces):
         is_same_point = one.start == one.end == other.start == other.end
         if first is not second and (other.start < one.end or is_same_point):

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 from forge_core.errors import ToolError
 from forge_core.tools.editing.diff import Opcode, line_opcodes
-from forge_core.tools.editing.line_joins import keeping_lines_apart
-from forge_core.tools.editing.line_views import BLANKS, Key, indent_of
-from forge_core.tools.editing.match_errors import not_found, several_places
+from forge_core.tools.editing.line_joins import keep_lines_apart
+from forge_core.tools.editing.line_views import BLANKS, LineKey, indent_of
+from forge_core.tools.editing.match_errors import ambiguous_match_error, missing_text_error
 from forge_core.tools.editing.matching import find
-from forge_core.tools.editing.occurrences import Place, Tier
+from forge_core.tools.editing.occurrences import MatchTier, Occurrence
 from forge_core.tools.editing.text import (
     TERMINATOR,
     FileText,
     decode,
+    dominant_terminator,
+    line_number,
     split_lines,
-    text_line,
-    usual_terminator,
     with_newlines,
 )
 
@@ -27,7 +27,7 @@ _GOING_ON = ".?:,=+*|&"
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TextEdit:
     """New text for a half-open range of the file's text."""
 
     start: int
@@ -45,8 +45,8 @@ class Replacement:
     """The new text, line ends as in the file."""
     count: int
     """Places replaced."""
-    tier: Tier
-    pieces: tuple[Piece, ...] = ()
+    tier: MatchTier
+    pieces: tuple[TextEdit, ...] = ()
 
 
 def replace(data: bytes, old: str, new: str, *, replace_all: bool = False) -> Replacement:
@@ -66,15 +66,17 @@ def replace(data: bytes, old: str, new: str, *, replace_all: bool = False) -> Re
         )
     match = find(file.text, old, new, every=replace_all)
     if not match.starts:
-        raise ToolError(not_found(file.readable, old))
+        raise ToolError(missing_text_error(file.readable, old))
     if not match.places or (not replace_all and len(match.starts) > 1):
-        raise ToolError(several_places(file.text, match))
-    match = keeping_lines_apart(file.text, match)
+        raise ToolError(ambiguous_match_error(file.text, match))
+    match = keep_lines_apart(file.text, match)
     for place in match.places:
         _check_size(file.text, place)
         _check_depth(file.text, place)
-    ends = LineEnds(file.text)
-    pieces = tuple(Piece(place.start, place.end, compose(file.text, place, ends)) for place in match.places)
+    ends = LineEndings(file.text)
+    pieces = tuple(
+        TextEdit(place.start, place.end, compose(file.text, place, ends)) for place in match.places
+    )
     done = splice(data, file, pieces, match.tier)
     if done.data == data:
         raise ToolError(
@@ -84,7 +86,7 @@ def replace(data: bytes, old: str, new: str, *, replace_all: bool = False) -> Re
     return done
 
 
-def _check_size(text: str, place: Place) -> None:
+def _check_size(text: str, place: Occurrence) -> None:
     """A last line of defence: no way of looking at a text may take much more of it than was sent."""
     sent = place.pair.old.count("\n") + 1
     found = len(split_lines(text[place.start : place.end])[0])
@@ -95,7 +97,7 @@ def _check_size(text: str, place: Place) -> None:
         )
 
 
-def _check_depth(text: str, place: Place) -> None:
+def _check_depth(text: str, place: Occurrence) -> None:
     """Refuses what begins within or after the indentation of a line when how deep the new lines are to stand
     is not clear: a model that leaves the indentation out may mean it for all lines, or for the first."""
     if "\n" not in place.pair.old and "\n" not in with_newlines(place.pair.new):
@@ -106,7 +108,7 @@ def _check_depth(text: str, place: Place) -> None:
     before = text[start : place.start]
     if not before or (start and text[start - 1] not in "\r\n"):
         return
-    old, new = (_solid(one) for one in (place.pair.old, place.pair.new))
+    old, new = (_nonblank_lines(one) for one in (place.pair.old, place.pair.new))
     if not old or not new or place.pair.old.startswith("\n"):
         return
     depth = before + indent_of(old[0])
@@ -114,7 +116,7 @@ def _check_depth(text: str, place: Place) -> None:
     is_clear = len(old) > 1 or all(line.startswith(depth) for line in new[1:])
     if is_same and (is_clear or (depth == before and _steps_out(new, depth))):
         return
-    line = text_line(text, place.start)
+    line = line_number(text, place.start)
     raise ToolError(
         f"old_string begins after the indentation of line {line}, so that it is not clear how deep the lines "
         f"of new_string are to stand. Nothing was written. Send both with the whole indentation of "
@@ -135,7 +137,7 @@ def _steps_out(new: Sequence[str], depth: str) -> bool:
     )
 
 
-def _solid(text: str) -> list[str]:
+def _nonblank_lines(text: str) -> list[str]:
     return [line for line in with_newlines(text).split("\n") if line.strip()]
 
 
@@ -147,10 +149,10 @@ def _fill_empty(file: FileText, new: str) -> Replacement:
         )
     if not new:
         raise ToolError("old_string and new_string are both empty. Nothing to change.")
-    return Replacement(file.bom + file.encode(new), file, new, 1, "exact", (Piece(0, 0, new),))
+    return Replacement(file.bom + file.encode(new), file, new, 1, "exact", (TextEdit(0, 0, new),))
 
 
-def splice(data: bytes, file: FileText, pieces: Sequence[Piece], tier: Tier) -> Replacement:
+def splice(data: bytes, file: FileText, pieces: Sequence[TextEdit], tier: MatchTier) -> Replacement:
     """Puts the pieces, which are in order and apart, in their places. Only they and the lengths between them
     are encoded: bytes outside of them are copied."""
     parts: list[bytes] = [file.bom]
@@ -167,7 +169,7 @@ def splice(data: bytes, file: FileText, pieces: Sequence[Piece], tier: Tier) -> 
     return Replacement(b"".join(parts), file, "".join(texts), len(pieces), tier, tuple(pieces))
 
 
-def compose(text: str, place: Place, line_ends: LineEnds) -> str:
+def compose(text: str, place: Occurrence, line_ends: LineEndings) -> str:
     """What is to stand at `place` of `text`.
 
     A line that is the same in old and new text keeps the file's characters, whatever the match looked past,
@@ -184,7 +186,7 @@ def compose(text: str, place: Place, line_ends: LineEnds) -> str:
     return _merged(block, place, new, end)
 
 
-def _merged(block: str, place: Place, new: str, end: str) -> str:
+def _merged(block: str, place: Occurrence, new: str, end: str) -> str:
     file, file_ends = split_lines(block)
     old, fresh = place.pair.old.split("\n"), new.split("\n")
     if len(file) != len(old):
@@ -206,7 +208,7 @@ def _merged(block: str, place: Place, new: str, end: str) -> str:
 def _opcodes(old: Sequence[str], fresh: Sequence[str]) -> list[Opcode]:
     """What becomes of the lines. Those that differ in blanks and look-alikes only count as the same; where
     these can be laid side by side in several ways, those that were sent the same are the same."""
-    loose = line_opcodes(Key.STRIPPED.of(old), Key.STRIPPED.of(fresh))
+    loose = line_opcodes(LineKey.STRIPPED.of(old), LineKey.STRIPPED.of(fresh))
     if old == fresh or len(loose) == 1:
         return loose
     strict: list[Opcode] = []
@@ -214,7 +216,7 @@ def _opcodes(old: Sequence[str], fresh: Sequence[str]) -> list[Opcode]:
         if tag != "replace":
             strict.append((tag, i, j, k, m))
             continue
-        parts = line_opcodes(Key.STRIPPED.of(old[i:j]), Key.STRIPPED.of(fresh[k:m]))
+        parts = line_opcodes(LineKey.STRIPPED.of(old[i:j]), LineKey.STRIPPED.of(fresh[k:m]))
         strict += [(kind, i + a, i + b, k + c, k + d) for kind, a, b, c, d in parts]
     return loose if _same(loose) > _same(strict) else strict
 
@@ -223,7 +225,7 @@ def _same(codes: Sequence[Opcode]) -> int:
     return sum(j - i for tag, i, j, _, _ in codes if tag == "equal")
 
 
-def _changed(line: str, place: Place, block: str) -> str:
+def _changed(line: str, place: Occurrence, block: str) -> str:
     if "\ufffd" in line and any("\ud800" <= char <= "\udfff" for char in block):
         raise ToolError(
             "A changed line of new_string holds U+FFFD where the file has bytes that are not valid text. "
@@ -235,7 +237,7 @@ def _changed(line: str, place: Place, block: str) -> str:
     return line if deeper is None else deeper
 
 
-class LineEnds:
+class LineEndings:
     """Which line end a new line takes in a text: asked from its start to its end, it looks at each character
     once."""
 
@@ -244,14 +246,14 @@ class LineEnds:
         self._looked = range(0)
         self._found = ""
 
-    def at(self, place: Place, block: str) -> str:
+    def at(self, place: Occurrence, block: str) -> str:
         """The block's own, else that of the line it stands in, else the most frequent one before it."""
         if "\r" not in self._text:
             return "\n"
         if "\n" in block or "\r" in block:
-            return usual_terminator(block)
+            return dominant_terminator(block)
         if place.end not in self._looked:
             after = TERMINATOR.search(self._text, place.end)
-            self._found = after[0] if after is not None else usual_terminator(self._text[: place.start])
+            self._found = after[0] if after is not None else dominant_terminator(self._text[: place.start])
             self._looked = range(place.end, (after.start() if after is not None else len(self._text)) + 1)
         return self._found

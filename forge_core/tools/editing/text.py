@@ -95,7 +95,7 @@ def decode(data: bytes) -> FileText:
     return FileText(decoded, "cp1252") if decoded is not None else FileText(data.decode("latin-1"), "latin-1")
 
 
-def lines_of(text: str) -> list[str]:
+def split_keeping_ends(text: str) -> list[str]:
     """The lines with their terminators; their concatenation is `text`."""
     lines: list[str] = []
     start = 0
@@ -115,7 +115,7 @@ def split_lines(text: str) -> tuple[list[str], list[str]]:
     return TERMINATOR.split(text), TERMINATOR.findall(text)
 
 
-def text_line(text: str, index: int) -> int:
+def line_number(text: str, index: int) -> int:
     """The number, from 1, of the line that holds position `index`."""
     head = text[:index]
     return head.count("\n") + head.count("\r") - head.count("\r\n") + 1
@@ -126,7 +126,7 @@ def with_newlines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def usual_terminator(text: str) -> str:
+def dominant_terminator(text: str) -> str:
     """The most frequent terminator of `text`; "\\n" when it has none."""
     crlf = text.count("\r\n")
     counts = {"\n": text.count("\n") - crlf, "\r\n": crlf, "\r": text.count("\r") - crlf}

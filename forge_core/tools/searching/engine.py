@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from forge_core.errors import ToolError
-from forge_core.tools.searching.query import MAX_COLUMNS, Line, Query
-from forge_core.tools.searching.search_process import output_of
+from forge_core.tools.searching.query import MAX_COLUMNS, SearchLine, SearchQuery
+from forge_core.tools.searching.search_process import search_output
 from forge_core.workspace.repository import find_repository
 
 MAX_ROWS = 50_000
@@ -33,24 +33,26 @@ _MAX_ROW = 1024 * 1024
 _PLAIN_GLOB = re.compile(r"[\w.*?{},-]+")
 
 
-class Engine:
+class SearchEngine:
     """Counts and shows matches, with ripgrep (`ripgrep` is its path) or with our own engine (None)."""
 
     def __init__(self, ripgrep: str | None) -> None:
         self._ripgrep = ripgrep
 
     @classmethod
-    def best(cls) -> Engine:
+    def best(cls) -> SearchEngine:
         return cls(shutil.which("rg"))
 
-    def count(self, query: Query, admits: Callable[[str], bool], stop: threading.Event) -> dict[str, int]:
+    def count(
+        self, query: SearchQuery, admits: Callable[[str], bool], stop: threading.Event
+    ) -> dict[str, int]:
         """Matching lines (with multiline: matches) of each file that has any and that `admits` lets in, in
         the order of the walk. Files are judged while the program still runs."""
         ripgrep = self._ripgrep_for(query)
         command = [ripgrep, *count_arguments(query)] if ripgrep else _own("count", query)
         found: dict[str, int] = {}
         rest = b""
-        with contextlib.closing(output_of(command, query.root, stop)) as pieces:
+        with contextlib.closing(search_output(command, query.root, stop)) as pieces:
             for piece in pieces:
                 whole, end, rest = (rest + piece).rpartition(b"\n")
                 for path, count in _COUNT.findall(os.fsdecode(whole + end)):
@@ -62,19 +64,19 @@ class Engine:
         return {path: found[path] for path in sorted(found, key=_in_walk_order)}
 
     def lines(
-        self, query: Query, paths: Sequence[str], matches: int | None, stop: threading.Event
-    ) -> list[Line]:
+        self, query: SearchQuery, paths: Sequence[str], matches: int | None, stop: threading.Event
+    ) -> list[SearchLine]:
         """The first `matches` matches (None: all) in `paths`, in their order, with context; at most MAX_ROWS
         lines."""
-        lines: list[Line] = []
+        lines: list[SearchLine] = []
         ripgrep = self._ripgrep_for(query)
         for batch in _batches(paths):
-            reader = LineReader(matches, MAX_ROWS - len(lines))
+            reader = SearchOutputReader(matches, MAX_ROWS - len(lines))
             if ripgrep:
                 command, listed = [ripgrep, *line_arguments(query, batch)], b""
             else:
                 command, listed = _own("lines", query), b"\0".join(os.fsencode(path) for path in batch)
-            with contextlib.closing(output_of(command, query.root, stop, listed)) as pieces:
+            with contextlib.closing(search_output(command, query.root, stop, listed)) as pieces:
                 for piece in pieces:
                     if not reader.feed(piece):
                         break
@@ -85,7 +87,7 @@ class Engine:
                 break
         return lines
 
-    def _ripgrep_for(self, query: Query) -> str | None:
+    def _ripgrep_for(self, query: SearchQuery) -> str | None:
         """ripgrep, but not where a `.rgignore` would make it leave out what we would not: no option of
         version 13 stops that."""
         folders = [Path(query.root), *(Path(query.root) / part for part in _parents(query.start))]
@@ -102,7 +104,7 @@ def _parents(path: str) -> list[str]:
     return ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
-def _own(step: str, query: Query) -> list[str]:
+def _own(step: str, query: SearchQuery) -> list[str]:
     return [
         sys.executable,
         "-P",
@@ -128,13 +130,13 @@ def _batches(paths: Sequence[str]) -> Iterator[list[str]]:
         yield batch
 
 
-class LineReader:
-    """Collects `Line`s until `matches` of them are matches, and the context after the last one; at most
+class SearchOutputReader:
+    """Collects `SearchLine`s until `matches` of them are matches, and the context after the last one; at most
     `most` lines."""
 
     def __init__(self, matches: int | None, most: int) -> None:
         self._most = most
-        self.lines: list[Line] = []
+        self.lines: list[SearchLine] = []
         self.matches = 0
         self._wanted = matches
         self._rest = b""
@@ -159,7 +161,7 @@ class LineReader:
         return True
 
 
-def _line(row: bytes) -> Line | None:
+def _line(row: bytes) -> SearchLine | None:
     path, separator, rest = row.partition(b"\0")
     found = _ROW.fullmatch(rest)
     if not separator or found is None:
@@ -167,10 +169,10 @@ def _line(row: bytes) -> Line | None:
     text = found[3].decode("utf-8", "replace").rstrip("\r")
     if len(found[3]) > MAX_COLUMNS:
         text = _OMITTED.sub("", text)
-    return Line(os.fsdecode(path).removeprefix("./"), int(found[1]), text, found[2] == b":")
+    return SearchLine(os.fsdecode(path).removeprefix("./"), int(found[1]), text, found[2] == b":")
 
 
-def count_arguments(query: Query) -> list[str]:
+def count_arguments(query: SearchQuery) -> list[str]:
     """The arguments with which ripgrep prints `path NUL count LF` for each file with a match.
 
     Its own ignore rules may let through more than ours (that is filtered afterwards), never less: no global
@@ -191,7 +193,7 @@ def count_arguments(query: Query) -> list[str]:
     return [*arguments, f"--regexp={query.pattern}", "--", f"./{query.start}"]
 
 
-def line_arguments(query: Query, paths: Sequence[str]) -> list[str]:
+def line_arguments(query: SearchQuery, paths: Sequence[str]) -> list[str]:
     """The arguments with which ripgrep prints `path NUL number (: or -) text LF` for each match and line of
     context, in the order of `paths`."""
     return [
@@ -210,7 +212,7 @@ def line_arguments(query: Query, paths: Sequence[str]) -> list[str]:
     ]
 
 
-def _common(query: Query) -> list[str]:
+def _common(query: SearchQuery) -> list[str]:
     arguments = ["--no-config", "--no-messages", "--color=never", "--with-filename", "--null", "--crlf"]
     arguments.append("--ignore-case" if query.ignore_case else "--case-sensitive")
     if query.multiline:

@@ -6,19 +6,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 from forge_core.permissions.path_info import is_secret
-from forge_core.tools.searching.query import Query
+from forge_core.tools.searching.query import SearchQuery
 from forge_core.workspace.globs import compile_glob
 from forge_core.workspace.ignore import IgnoreRules
 
 
-class Admission:
+class FileFilter:
     """Judges paths relative to the query's root; everything about a folder is worked out once.
 
     A single file that was named is taken as it is, but for the person's deny rules: the policy has already
     been asked about it.
     """
 
-    def __init__(self, query: Query, hides: Callable[[Path], bool] | None) -> None:
+    def __init__(self, query: SearchQuery, hides: Callable[[Path], bool] | None) -> None:
         self._query = query
         self._hides = hides
         self._below = len(query.start) + 1 if query.start else 0

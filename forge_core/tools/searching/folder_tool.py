@@ -14,7 +14,7 @@ from forge_core.events import Subject
 from forge_core.result import FileDiff
 from forge_core.tools.arguments import text_of
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolResult, ToolUse
-from forge_core.tools.paths import folder_status, kept_in_place, locate
+from forge_core.tools.paths import folder_status, locate, path_unchanged
 
 
 class FolderTool(BaseTool):
@@ -47,7 +47,7 @@ class FolderTool(BaseTool):
     def _search_in_place(
         self, params: dict[str, Any], context: ExecutionContext, stop: threading.Event
     ) -> ToolResult:
-        with kept_in_place(self.folder(params, context), context):
+        with path_unchanged(self.folder(params, context), context):
             return self.search(params, context, stop)
 
     def target(self, arguments: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from forge_core.tools.searching.query import MAX_COLUMNS, Query
+from forge_core.tools.searching.query import MAX_COLUMNS, SearchQuery
 from forge_core.workspace.ignore import IgnoreRules, walk
 
 MAX_FILE_BYTES = 50 * 1024 * 1024
@@ -42,7 +42,7 @@ _LITERAL = re.compile(r"[\w \t\"'=,:;<>/%&@!~`-]+", re.ASCII)
 
 def main(step: str, query_text: str, given: BinaryIO, out: BinaryIO) -> int:
     """Prints the answer; 0 with matches, 1 without, 2 (and a message on stderr) for a bad pattern."""
-    query = Query.from_json(query_text)
+    query = SearchQuery.from_json(query_text)
     try:
         search = _Search(query)
     except re.error as error:
@@ -62,7 +62,7 @@ def main(step: str, query_text: str, given: BinaryIO, out: BinaryIO) -> int:
     return 0 if any_match else 1
 
 
-def _files(query: Query) -> Iterator[str]:
+def _files(query: SearchQuery) -> Iterator[str]:
     if query.is_single_file:
         yield query.start
         return
@@ -75,7 +75,7 @@ def _files(query: Query) -> Iterator[str]:
 class _Search:
     """The compiled query."""
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: SearchQuery) -> None:
         flags = (
             re.MULTILINE | (re.IGNORECASE if query.ignore_case else 0) | (re.DOTALL if query.multiline else 0)
         )

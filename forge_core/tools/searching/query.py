@@ -11,7 +11,7 @@ MAX_COLUMNS = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class SearchQuery:
     """One search. `start` and the paths in answers are relative to `root`, with forward slashes."""
 
     root: str
@@ -34,12 +34,12 @@ class Query:
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_json(cls, text: str) -> Query:
+    def from_json(cls, text: str) -> SearchQuery:
         return cls(**json.loads(text))
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SearchLine:
     """One line of an answer."""
 
     path: str

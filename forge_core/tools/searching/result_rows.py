@@ -6,14 +6,14 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from forge_core.tools.searching.engine import MAX_ROWS, Engine
-from forge_core.tools.searching.query import Line, Query
+from forge_core.tools.searching.engine import MAX_ROWS, SearchEngine
+from forge_core.tools.searching.query import SearchLine, SearchQuery
 
 MAX_LINE_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class MatchWindow:
     """Which matches (or files) to show."""
 
     offset: int
@@ -21,8 +21,8 @@ class Window:
     """None: all that follow."""
 
 
-def listing(
-    counts: dict[str, int], window: Window, shown: Callable[[str], str], *, with_count: bool
+def file_rows(
+    counts: dict[str, int], window: MatchWindow, shown: Callable[[str], str], *, with_count: bool
 ) -> list[str]:
     """A row a file."""
     paths = list(counts)
@@ -32,11 +32,11 @@ def listing(
     return rows + _more(len(chosen), window.offset, len(paths), "files")
 
 
-def content(
-    engine: Engine,
-    query: Query,
+def line_rows(
+    engine: SearchEngine,
+    query: SearchQuery,
     counts: dict[str, int],
-    window: Window,
+    window: MatchWindow,
     shown: Callable[[str], str],
     stop: threading.Event,
 ) -> list[str]:
@@ -58,7 +58,7 @@ def content(
     return _rows(lines, query, shown) + cut + more
 
 
-def _without_first(lines: list[Line], skip: int, before: int) -> list[Line]:
+def _without_first(lines: list[SearchLine], skip: int, before: int) -> list[SearchLine]:
     """The lines from match number `skip` on, with the context before it."""
     if not skip:
         return lines
@@ -73,9 +73,9 @@ def _without_first(lines: list[Line], skip: int, before: int) -> list[Line]:
     ]
 
 
-def _rows(lines: list[Line], query: Query, shown: Callable[[str], str]) -> list[str]:
+def _rows(lines: list[SearchLine], query: SearchQuery, shown: Callable[[str], str]) -> list[str]:
     rows: list[str] = []
-    last: Line | None = None
+    last: SearchLine | None = None
     name = ""
     for line in lines:
         if last is None or line.path != last.path:

@@ -24,7 +24,7 @@ _GATHER_S = 0.002
 _IMPORT_ROOT = str(Path(__file__).resolve().parents[3])
 
 
-def output_of(
+def search_output(
     command: Sequence[str], folder: str, stop: threading.Event, given: bytes = b""
 ) -> Generator[bytes, None, None]:
     """The program's output in pieces; `given` is its input. Blocks, so it belongs in a thread.

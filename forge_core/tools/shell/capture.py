@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from forge_core.result import Omission
-from forge_core.tools.output import MAX_SPILL_BYTES, OutputStore, join
+from forge_core.tools.output import MAX_SPILL_BYTES, OutputStore, join_head_and_tail
 from forge_core.tools.shell.terminal_text import TerminalText
 from forge_core.workspace.beneath import write_all
 
@@ -23,7 +23,7 @@ MAX_LIVE_TOTAL = 1_000_000
 """Characters of one command."""
 
 
-class Capture:
+class OutputCapture:
     """Takes bytes, keeps at most about eight bytes of memory for each character of `limit`.
 
     Here output becomes what a terminal would show, once for all who read it: `take` tells what came since
@@ -131,7 +131,7 @@ class Capture:
         half = self._limit // 2
         head, tail = head[:half], tail[-half:]
         missing = piece.total_bytes - len(head.encode()) - len(tail.encode())
-        return join(head, tail, max(missing, 0), piece.line_ends, self.kept_in)
+        return join_head_and_tail(head, tail, max(missing, 0), piece.line_ends, self.kept_in)
 
 
 class _Piece:

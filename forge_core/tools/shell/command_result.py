@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from forge_core.result import ToolOutcome
 from forge_core.tools.base import ToolResult
-from forge_core.tools.shell.job import Job, JobState, code_in_words, processes_in_words
-from forge_core.tools.shell.job_table import Attended, JobNews
+from forge_core.tools.shell.job import Job, JobState, exit_code_text, processes_text
+from forge_core.tools.shell.job_table import ForegroundOutcome, JobUpdate
 
 _NO_NETWORK = (
     "Could not resolve host",
@@ -18,18 +18,18 @@ _NO_NETWORK = (
     "EAI_AGAIN",
 )
 _REFUSED = "connection refused"
-_OUTCOMES: Mapping[Attended, ToolOutcome] = {
-    Attended.MOVED: "background",
-    Attended.TOOK_LONG: "background",
-    Attended.TIMED_OUT: "timed_out",
-    Attended.INTERRUPTED: "interrupted",
+_OUTCOMES: Mapping[ForegroundOutcome, ToolOutcome] = {
+    ForegroundOutcome.MOVED: "background",
+    ForegroundOutcome.TOOK_LONG: "background",
+    ForegroundOutcome.TIMED_OUT: "timed_out",
+    ForegroundOutcome.INTERRUPTED: "interrupted",
 }
 _READ_ONLY = "Read-only file system"
 _LOOKED_AT = 20_000
 
 
-def answer(
-    job: Job, how: Attended, notes: Sequence[str], *, asked_for: bool, is_reachable: bool
+def command_result(
+    job: Job, how: ForegroundOutcome, notes: Sequence[str], *, asked_for: bool, is_reachable: bool
 ) -> ToolResult:
     """The result of the call that started the command. `notes` tell what it did to files; `is_reachable`,
     whether the job tools know its job."""
@@ -37,7 +37,7 @@ def answer(
     error, summary = _verdict(job, how)
     standing = _standing(job, how, asked_for=asked_for, is_reachable=is_reachable)
     told = [*standing, *notes, *_hints(job, how, output)]
-    is_running = how in (Attended.MOVED, Attended.TOOK_LONG)
+    is_running = how in (ForegroundOutcome.MOVED, ForegroundOutcome.TOOK_LONG)
     body = output.rstrip("\n") if output.strip() else "(no output yet)" if is_running else "(no output)"
     return ToolResult(
         success=error is None,
@@ -52,7 +52,7 @@ def answer(
     )
 
 
-def job_answer(news: JobNews) -> ToolResult:
+def job_result(news: JobUpdate) -> ToolResult:
     """The result of a look at a job."""
     view = news.view
     body = news.output.rstrip("\n") if news.output.strip() else "(no new output)"
@@ -73,25 +73,25 @@ def job_answer(news: JobNews) -> ToolResult:
     )
 
 
-def _standing(job: Job, how: Attended, *, asked_for: bool, is_reachable: bool) -> list[str]:
+def _standing(job: Job, how: ForegroundOutcome, *, asked_for: bool, is_reachable: bool) -> list[str]:
     """How the command stands, a note each."""
     ended = [_took(job)] if job.process.exit_code == 0 else []
-    left = processes_in_words(job.process.left)
+    left = processes_text(job.process.left)
     ways = f"job_output {job.id} shows its output, job_stop {job.id} ends it"
     file = f"; all of its output goes to {job.capture.kept_in}" if job.capture.kept_in else ""
     match how:
-        case Attended.ENDED:
+        case ForegroundOutcome.ENDED:
             return ended
-        case Attended.LEFT_RUNNING if not is_reachable:
+        case ForegroundOutcome.LEFT_RUNNING if not is_reachable:
             return [*ended, f"[still running in the background: {left}; it is ended with the session]"]
-        case Attended.LEFT_RUNNING:
+        case ForegroundOutcome.LEFT_RUNNING:
             standing = f"[still running in the background as job {job.id}: {left}; {ways}{file}]"
             return [*ended, standing, *_apart(job)]
-        case Attended.NO_ROOM:
+        case ForegroundOutcome.NO_ROOM:
             return [*ended, f"[it left running: {left}. This was ended: as many jobs run as may]"]
-        case Attended.TOOK_LONG | Attended.MOVED:
+        case ForegroundOutcome.TOOK_LONG | ForegroundOutcome.MOVED:
             until = f"; it is stopped {job.timeout_s:g} s after its start" if job.timeout_s else ""
-            if how is Attended.MOVED:
+            if how is ForegroundOutcome.MOVED:
                 why = "the user moved it to the background: it is now"
             else:
                 why = "runs in the background as" if asked_for else "it still runs, in the background now as"
@@ -114,39 +114,39 @@ def _aside(job: Job, error: str | None, told: Sequence[str]) -> str:
 
 def _apart(job: Job) -> list[str]:
     """What else is to be known of a job in a sandbox."""
-    sandbox = job.order.sandbox
-    if sandbox is None or job.order.network or sandbox.state.kind != "bubblewrap":
+    sandbox = job.spec.sandbox
+    if sandbox is None or job.spec.network or sandbox.state.kind != "bubblewrap":
         return []
     return ["[in the sandbox no other command reaches its ports, unless both run with network=true]"]
 
 
-def _verdict(job: Job, how: Attended) -> tuple[str | None, str]:
+def _verdict(job: Job, how: ForegroundOutcome) -> tuple[str | None, str]:
     """The error, None on success, and the card's summary."""
     ended = "the command and what it started were ended. Its output:"
     match how:
-        case Attended.TIMED_OUT:
+        case ForegroundOutcome.TIMED_OUT:
             return f"timed out after {job.timeout_s:g} s; {ended}", "timed out"
-        case Attended.INTERRUPTED:
+        case ForegroundOutcome.INTERRUPTED:
             return f"interrupted by the user; {ended}", "interrupted"
-        case Attended.TOOK_LONG | Attended.MOVED:
+        case ForegroundOutcome.TOOK_LONG | ForegroundOutcome.MOVED:
             return None, f"job {job.id}"
     if code := job.process.exit_code or 0:
-        return code_in_words(code), f"exit {code}"
-    return None, "exit 0" if how is not Attended.LEFT_RUNNING else f"exit 0, job {job.id}"
+        return exit_code_text(code), f"exit {code}"
+    return None, "exit 0" if how is not ForegroundOutcome.LEFT_RUNNING else f"exit 0, job {job.id}"
 
 
-def _hints(job: Job, how: Attended, output: str) -> list[str]:
+def _hints(job: Job, how: ForegroundOutcome, output: str) -> list[str]:
     """What a failure in the sandbox most likely comes from."""
-    sandbox = job.order.sandbox
-    if how is not Attended.ENDED or not job.process.exit_code or sandbox is None:
+    sandbox = job.spec.sandbox
+    if how is not ForegroundOutcome.ENDED or not job.process.exit_code or sandbox is None:
         return []
     if sandbox.state.strength == "off":
         return []
     hints: list[str] = []
     tail = output[-_LOOKED_AT:]
-    if not job.order.network and any(words in tail for words in _NO_NETWORK):
+    if not job.spec.network and any(words in tail for words in _NO_NETWORK):
         hints.append("[the sandbox has no network; with network=true the user is asked for it]")
-    if not job.order.network and _REFUSED in tail.lower():
+    if not job.spec.network and _REFUSED in tail.lower():
         hints.append(
             "[each command in the sandbox has a loopback of its own, unless it runs with network=true]"
         )
@@ -155,11 +155,13 @@ def _hints(job: Job, how: Attended, output: str) -> list[str]:
     return hints
 
 
-def _metadata(job: Job, how: Attended) -> dict[str, object]:
+def _metadata(job: Job, how: ForegroundOutcome) -> dict[str, object]:
     return {
-        "exit_code": None if how in (Attended.TIMED_OUT, Attended.INTERRUPTED) else job.process.exit_code,
-        "timed_out": how is Attended.TIMED_OUT,
-        "interrupted": how is Attended.INTERRUPTED,
+        "exit_code": None
+        if how in (ForegroundOutcome.TIMED_OUT, ForegroundOutcome.INTERRUPTED)
+        else job.process.exit_code,
+        "timed_out": how is ForegroundOutcome.TIMED_OUT,
+        "interrupted": how is ForegroundOutcome.INTERRUPTED,
         "output_bytes": job.capture.total_bytes,
         "output_file": str(job.capture.kept_in) if job.capture.kept_in else None,
         "job_id": job.id or None,

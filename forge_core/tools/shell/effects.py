@@ -10,7 +10,7 @@ from forge_core.permissions.read_only.read_only_commands import is_read_only
 from forge_core.tools.base import ExecutionContext
 from forge_core.tools.editing.text import sha256
 from forge_core.tools.effect_analysis.command_lines import expected_effects
-from forge_core.tools.paths import MAX_TEXT_BYTES, shown
+from forge_core.tools.paths import MAX_TEXT_BYTES, display_path
 from forge_core.undo.expected_effects import ExpectedEffects
 
 _MAX_WATCHED = 2_000
@@ -122,9 +122,9 @@ def _changed(before: dict[str, _Stamp | None], context: ExecutionContext) -> lis
         if now == stamp:
             continue
         if now is None:
-            names.append(f"{shown(Path(path), context)} (deleted)")
+            names.append(f"{display_path(Path(path), context)} (deleted)")
         elif now[1] > MAX_TEXT_BYTES or _hash(path) != context.files.get(path):
-            names.append(shown(Path(path), context))
+            names.append(display_path(Path(path), context))
     return names
 
 

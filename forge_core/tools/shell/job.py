@@ -12,11 +12,11 @@ from pathlib import Path
 
 from forge_core.durations import time_so_far
 from forge_core.sanitize import safe_line
-from forge_core.tools.shell.capture import Capture
+from forge_core.tools.shell.capture import OutputCapture
 from forge_core.tools.shell.effects import EffectsWatch
-from forge_core.tools.shell.process import ShellProcess, start
-from forge_core.tools.shell.process_tree import Running
-from forge_core.tools.shell.spawning import Order
+from forge_core.tools.shell.process import ShellProcess, start_process
+from forge_core.tools.shell.process_tree import RunningProcess
+from forge_core.tools.shell.spawning import LaunchSpec
 
 PIPE_GRACE_S = 0.3
 """How long what the shell left running is awaited after its end."""
@@ -48,7 +48,7 @@ class JobView:
     output_bytes: int
     output_file: Path | None
     """Where its whole output is."""
-    left: tuple[Running, ...]
+    left: tuple[RunningProcess, ...]
     """What the shell left running, as last seen."""
     timeout_s: float | None
     """After this time, counted from its start, it is stopped; None: with the session."""
@@ -56,16 +56,16 @@ class JobView:
     @property
     def label(self) -> str:
         """ "job 2 (npm run dev)"."""
-        return f"job {self.id} ({short(self.command)})"
+        return f"job {self.id} ({shorten(self.command)})"
 
     @property
     def outcome(self) -> str:
         """How it stands: "running for 5 s", "ended: exit code 0 after 34 s"."""
         took = time_so_far(self.duration_s)
-        code = "" if self.exit_code is None else code_in_words(self.exit_code)
+        code = "" if self.exit_code is None else exit_code_text(self.exit_code)
         match self.state:
             case JobState.RUNNING if self.exit_code is not None:
-                return f"its shell ended: {code}; still running: {processes_in_words(self.left)}"
+                return f"its shell ended: {code}; still running: {processes_text(self.left)}"
             case JobState.RUNNING:
                 return f"running for {took}"
             case JobState.EXITED:
@@ -81,8 +81,8 @@ class Job:
 
     def __init__(
         self,
-        order: Order,
-        capture: Capture,
+        spec: LaunchSpec,
+        capture: OutputCapture,
         watch: EffectsWatch,
         *,
         call_id: str,
@@ -92,7 +92,7 @@ class Job:
         self.process: ShellProcess
         self.id = 0
         """Its number once it is in the background; 0 in the foreground."""
-        self.order = order
+        self.spec = spec
         self.capture = capture
         self.watch = watch
         self.call_id = call_id
@@ -114,7 +114,7 @@ class Job:
 
     async def begin(self) -> None:
         """Starts it, once. Raises ToolError when that fails."""
-        self.process = await start(self.order, self._take)
+        self.process = await start_process(self.spec, self._take)
         if self.timeout_s is not None:
             self._timer = asyncio.get_running_loop().call_later(self.timeout_s, self._time_out)
 
@@ -130,7 +130,7 @@ class Job:
     def view(self) -> JobView:
         return JobView(
             id=self.id,
-            command=self.order.command,
+            command=self.spec.command,
             description=self.description,
             state=self.state,
             exit_code=self.process.exit_code if self.state in (JobState.RUNNING, JobState.EXITED) else None,
@@ -146,7 +146,7 @@ class Job:
         """One line for the person: how it stands, and its last line of output."""
         view = self.view()
         lines = [line for line in self.capture.recent().splitlines() if line.strip()]
-        said = f"; last line: {short(lines[-1], _SHOWN_LINE)}" if lines else ""
+        said = f"; last line: {shorten(lines[-1], _SHOWN_LINE)}" if lines else ""
         return f"{view.label} {safe_line(view.outcome)}{said}"
 
     def announce_change(self) -> None:
@@ -202,14 +202,14 @@ class Job:
             self.output_came.set()
 
 
-def short(text: str, length: int = _SHOWN_COMMAND) -> str:
+def shorten(text: str, length: int = _SHOWN_COMMAND) -> str:
     """The first line of a command or of output, cut, with nothing in it that steers a terminal."""
     line = safe_line(text.strip().partition("\n")[0])
     more = len(line) > length or "\n" in text.strip()
     return line[:length] + ("..." if more else "")
 
 
-def code_in_words(code: int) -> str:
+def exit_code_text(code: int) -> str:
     """ "exit code 137 (SIGKILL)"."""
     try:
         name = f" ({signal.Signals(code - 128).name})" if code > 128 else ""
@@ -218,6 +218,6 @@ def code_in_words(code: int) -> str:
     return f"exit code {code}{name}"
 
 
-def processes_in_words(left: tuple[Running, ...]) -> str:
+def processes_text(left: tuple[RunningProcess, ...]) -> str:
     names = "; ".join(f"{one.pid} {one.command}" for one in left[:_SHOWN_PROCESSES])
     return names + (f" and {len(left) - _SHOWN_PROCESSES} more" if len(left) > _SHOWN_PROCESSES else "")

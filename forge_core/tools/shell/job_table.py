@@ -24,7 +24,7 @@ FLUSH_S = 0.2
 _GONE_WITHIN_S = 5.0
 
 
-class Attended(Enum):
+class ForegroundOutcome(Enum):
     """Why the wait for a command in the foreground is over."""
 
     ENDED = auto()
@@ -41,7 +41,7 @@ class Attended(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class JobNews:
+class JobUpdate:
     """What a job has said and done since it was last asked."""
 
     view: JobView
@@ -102,11 +102,11 @@ class JobTable:
 
     async def output(
         self, job_id: int, wait_s: float = 0, interrupted: asyncio.Event | None = None
-    ) -> JobNews:
+    ) -> JobUpdate:
         """What it has printed since the last time, after waiting up to `wait_s` for something new or its end.
         Raises ToolError for an unknown number."""
         job = self._job(job_id)
-        await _something_new(job, wait_s, interrupted)
+        await _wait_for_output(job, wait_s, interrupted)
         if job.process.all_ended.is_set():
             await job.seen_off.wait()
         await job.process.look()
@@ -115,7 +115,7 @@ class JobTable:
         job.output_came.clear()
         notes, job.notes = tuple(job.notes), []
         job.is_end_told = job.is_end_told or has_ended or job.process.shell_ended.is_set()
-        return JobNews(job.view(), text, notes, job.capture.omission)
+        return JobUpdate(job.view(), text, notes, job.capture.omission)
 
     async def stop(self, job_id: int, *, by_model: bool = False) -> JobView:
         """Ends it and all that it has started; returns when nothing is left, after about two seconds at the
@@ -168,7 +168,7 @@ class JobTable:
 
     async def attend(
         self, job: Job, interrupted: asyncio.Event | None, background_after_s: float
-    ) -> Attended:
+    ) -> ForegroundOutcome:
         """Waits for a command in the foreground, until it ends, times out, is interrupted or becomes a job:
         `background_after_s` later but not before it has begun, at the person's wish, or because its shell has
         left something running. What did not become a job is at its end, or on the way to it."""
@@ -185,7 +185,7 @@ class JobTable:
 
     async def _attended(
         self, job: Job, interrupted: asyncio.Event | None, background_after_s: float
-    ) -> Attended:
+    ) -> ForegroundOutcome:
         loop = asyncio.get_running_loop()
         background_at = loop.time() + background_after_s
         done = loop.create_task(job.shell_done())
@@ -200,7 +200,7 @@ class JobTable:
                 if patience <= 0 and self.has_room and job.process.has_begun:
                     changed.cancel()
                     self.adopt(job)
-                    return Attended.TOOK_LONG
+                    return ForegroundOutcome.TOOK_LONG
                 pause = patience if 0 < patience < FLUSH_S else FLUSH_S
                 await asyncio.wait(
                     {done, interrupt, changed}, timeout=pause, return_when=asyncio.FIRST_COMPLETED
@@ -213,26 +213,26 @@ class JobTable:
 
     def _how_attended(
         self, job: Job, done: asyncio.Task[bool], interrupt: asyncio.Task[bool]
-    ) -> Attended | None:
+    ) -> ForegroundOutcome | None:
         """How it stands; None while it runs in the foreground."""
         if job.state is JobState.TIMED_OUT:
             job.process.read_rest()
-            return Attended.TIMED_OUT
+            return ForegroundOutcome.TIMED_OUT
         if job.id:
-            return Attended.MOVED
+            return ForegroundOutcome.MOVED
         if done.done():
             if done.result():
                 job.mark_exited()
-                return Attended.ENDED
+                return ForegroundOutcome.ENDED
             if not self.has_room:
-                return Attended.NO_ROOM
+                return ForegroundOutcome.NO_ROOM
             job.forget_timeout()
             self.adopt(job)
-            return Attended.LEFT_RUNNING
+            return ForegroundOutcome.LEFT_RUNNING
         if interrupt.done():
             job.stop()
             job.process.read_rest()
-            return Attended.INTERRUPTED
+            return ForegroundOutcome.INTERRUPTED
         return None
 
     def adopt(self, job: Job) -> None:
@@ -301,7 +301,7 @@ class JobTable:
             del self._jobs[number]
 
 
-async def _something_new(job: Job, wait_s: float, interrupted: asyncio.Event | None) -> None:
+async def _wait_for_output(job: Job, wait_s: float, interrupted: asyncio.Event | None) -> None:
     """Returns when there is output that was not taken yet, the job has ended, or the time is over."""
     if not job.capture.has_news:
         job.output_came.clear()

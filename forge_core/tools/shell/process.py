@@ -21,8 +21,15 @@ from contextlib import ExitStack
 from forge_core.errors import ToolError
 from forge_core.tools.shell.environment import child_environment
 from forge_core.tools.shell.process_io import PipeReader, all_end, exit_of, output_pipe, readable
-from forge_core.tools.shell.process_tree import Running, descendants, has_only, marked, only_child, send
-from forge_core.tools.shell.spawning import EXIT, STARTED, Order, spawned, supervised
+from forge_core.tools.shell.process_tree import (
+    RunningProcess,
+    descendants,
+    has_only_chain,
+    only_child,
+    processes_of_call,
+    send_signal,
+)
+from forge_core.tools.shell.spawning import EXIT, STARTED, LaunchSpec, spawn, supervised_argv
 
 KILL_AFTER_S = 2.0
 """Between TERM and KILL."""
@@ -59,7 +66,7 @@ class ShellProcess:
         self.shell_ended = asyncio.Event()
         self.all_ended = asyncio.Event()
         """Set when nothing of it is left and all its output was taken."""
-        self.left: tuple[Running, ...] = ()
+        self.left: tuple[RunningProcess, ...] = ()
         """What was seen running after the shell had ended."""
         self.failed_to_start = ""
         """Why the sandbox could not run it; empty when it ran."""
@@ -134,9 +141,9 @@ class ShellProcess:
             self._end()
             self._resources.close()
 
-    async def _left_running(self) -> list[Running]:
+    async def _left_running(self) -> list[RunningProcess]:
         """What the shell has left, found without a look at every process where nothing is."""
-        if has_only(self._process.pid, _SANDBOX_DEPTH if self._is_contained else 0):
+        if has_only_chain(self._process.pid, _SANDBOX_DEPTH if self._is_contained else 0):
             return []
         return await asyncio.to_thread(self._members)
 
@@ -181,15 +188,15 @@ class ShellProcess:
                 self._process.stdin.write(b"\n")
                 self._process.stdin.flush()
 
-    def _members(self) -> list[Running]:
+    def _members(self) -> list[RunningProcess]:
         """What runs of it, supervisor and sandbox left out."""
         if self._process.returncode is not None:
-            return [] if self._is_contained else marked(self._call)
+            return [] if self._is_contained else processes_of_call(self._call)
         return descendants(self._process.pid, besides=self._call if self._is_contained else "")
 
     def _terminate(self) -> None:
         for one in self._members():
-            send(one, signal.SIGTERM)
+            send_signal(one, signal.SIGTERM)
 
     def _kill(self) -> None:
         root = self._process.pid
@@ -197,19 +204,19 @@ class ShellProcess:
             members = descendants(root)
             self._signal_group(signal.SIGKILL)
             for one in members:
-                send(one, signal.SIGKILL)
+                send_signal(one, signal.SIGKILL)
             return
         if self._process.returncode is None:
             # Else it might start the command, or something in a session of its own, after the last look.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(root, signal.SIGSTOP)
-        killed: set[Running] = set()
+        killed: set[RunningProcess] = set()
         for _ in range(_KILL_ROUNDS):
             new = set(self._members()) - killed
             if not new:
                 break
             for one in new:
-                send(one, signal.SIGKILL)
+                send_signal(one, signal.SIGKILL)
             killed |= new
         self._signal_group(signal.SIGKILL)
 
@@ -256,24 +263,24 @@ class ShellProcess:
         self.all_ended.set()
 
 
-async def start(order: Order, take: Callable[[bytes], None]) -> ShellProcess:
+async def start_process(spec: LaunchSpec, take: Callable[[bytes], None]) -> ShellProcess:
     """Starts the command; its output goes to `take` on the event loop. Raises ToolError when that fails."""
     call = uuid.uuid4().hex
-    environment = child_environment(order.environment, call=call) | dict(order.variables)
-    is_contained = order.sandbox is not None and order.sandbox.state.kind == "bubblewrap"
-    argv = supervised(order.command, call, environment["PATH"], adopts_orphans=not is_contained)
+    environment = child_environment(spec.environment, call=call) | dict(spec.variables)
+    is_contained = spec.sandbox is not None and spec.sandbox.state.kind == "bubblewrap"
+    argv = supervised_argv(spec.command, call, environment["PATH"], adopts_orphans=not is_contained)
     output_end, output = output_pipe()
     status_end, status = os.pipe()
     resources = ExitStack()
     try:
-        process = await spawned(order, argv, environment, resources, output, status)
+        process = await spawn(spec, argv, environment, resources, output, status)
     except BaseException as error:
         os.close(output_end)
         os.close(status_end)
         resources.close()
         if not isinstance(error, OSError | ValueError | subprocess.SubprocessError):
             raise
-        raise ToolError(f"the command could not be started in {str(order.folder)!r}: {error}") from error
+        raise ToolError(f"the command could not be started in {str(spec.folder)!r}: {error}") from error
     finally:
         os.close(output)
         os.close(status)

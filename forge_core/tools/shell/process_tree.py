@@ -22,7 +22,7 @@ _PS_TIMEOUT_S = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningProcess:
     """A live process."""
 
     pid: int
@@ -38,7 +38,7 @@ class _Status:
     is_alive: bool
 
 
-def descendants(root: int, besides: str = "") -> list[Running]:
+def descendants(root: int, besides: str = "") -> list[RunningProcess]:
     """The live processes below `root`, itself and those with the argument `besides` left out. Where
     there is no /proc, what `ps` lists of its tree and its process group."""
     if not _PROC.is_dir():
@@ -55,7 +55,7 @@ def descendants(root: int, besides: str = "") -> list[Running]:
             break
     alive = [(pid, _words(pid)) for pid in found if table[pid].is_alive]
     return [
-        Running(pid, _shown(words), table[pid].started)
+        RunningProcess(pid, _shown(words), table[pid].started)
         for pid, words in alive
         if not besides or besides.encode() not in words
     ]
@@ -70,7 +70,7 @@ def only_child(pid: int) -> int | None:
     return int(children[0]) if len(children) == 1 else None
 
 
-def has_only(root: int, depth: int) -> bool:
+def has_only_chain(root: int, depth: int) -> bool:
     """Whether below `root` there is a chain of `depth` processes and nothing else, by a look at those alone.
     False also where the kernel does not list children."""
     pid = root
@@ -85,20 +85,20 @@ def has_only(root: int, depth: int) -> bool:
         return False
 
 
-def marked(call: str) -> list[Running]:
+def processes_of_call(call: str) -> list[RunningProcess]:
     """The live processes that carry the mark of `call` in their environment: what can still be found when
     the supervisor itself was killed."""
     mark = f"{CALL_VARIABLE}={call}".encode()
-    found: list[Running] = []
+    found: list[RunningProcess] = []
     for pid in _pids():
         with contextlib.suppress(OSError, ValueError, IndexError):
             status = _status(pid)
             if status.is_alive and mark in (_PROC / str(pid) / "environ").read_bytes().split(b"\0"):
-                found.append(Running(pid, _shown(_words(pid)), status.started))
+                found.append(RunningProcess(pid, _shown(_words(pid)), status.started))
     return found
 
 
-def send(one: Running, number: signal.Signals) -> None:
+def send_signal(one: RunningProcess, number: signal.Signals) -> None:
     """Sends a signal to that process, and to no later one with its id."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         if not hasattr(os, "pidfd_open") or not one.started:
@@ -113,14 +113,14 @@ def send(one: Running, number: signal.Signals) -> None:
             os.close(descriptor)
 
 
-def _listed_by_ps(root: int) -> list[Running]:
+def _listed_by_ps(root: int) -> list[RunningProcess]:
     """Without the kernel's adoption of orphans, the process group is the best tie that there is."""
     columns = ["ps", "-A", "-o", "pid=", "-o", "ppid=", "-o", "pgid=", "-o", "stat=", "-o", "args="]
     try:
         listing = subprocess.run(columns, capture_output=True, check=False, timeout=_PS_TIMEOUT_S).stdout
     except (OSError, subprocess.SubprocessError):
         return []
-    family, found = {root}, dict[int, Running]()
+    family, found = {root}, dict[int, RunningProcess]()
     rows = [
         row
         for line in listing.decode("utf-8", "replace").splitlines()
@@ -137,7 +137,7 @@ def _listed_by_ps(root: int) -> list[Running]:
         for pid, _, _, state, command in new:
             family.add(int(pid))
             if not state.startswith("Z"):
-                found[int(pid)] = Running(int(pid), command[:_MAX_SHOWN])
+                found[int(pid)] = RunningProcess(int(pid), command[:_MAX_SHOWN])
 
 
 def _below(root: int, table: dict[int, _Status]) -> list[int]:

@@ -58,7 +58,7 @@ safe in a process with threads. About 20 ms."""
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class LaunchSpec:
     """What to run, and where."""
 
     command: str
@@ -73,8 +73,8 @@ class Order:
     """On top of the environment, whatever their names."""
 
 
-async def spawned(
-    order: Order,
+async def spawn(
+    spec: LaunchSpec,
     argv: Sequence[str],
     environment: Mapping[str, str],
     resources: ExitStack,
@@ -83,10 +83,10 @@ async def spawned(
 ) -> subprocess.Popen[bytes]:
     """The process of `argv`, with its input held open: a supervisor ends when that is closed. What the
     sandbox needs until its end goes to `resources`."""
-    launch = await _launched(order, argv, environment, resources)
+    launch = await _launched(spec, argv, environment, resources)
     return subprocess.Popen(  # noqa: ASYNC220  in a thread the sandbox would end with that thread
         launch.argv,
-        cwd=order.folder,
+        cwd=spec.folder,
         env=launch.environment,
         pass_fds=launch.pass_fds,
         preexec_fn=launch.preexec,  # noqa: PLW1509  the sandbox vouches for it
@@ -98,15 +98,15 @@ async def spawned(
 
 
 async def _launched(
-    order: Order, argv: Sequence[str], environment: Mapping[str, str], resources: ExitStack
+    spec: LaunchSpec, argv: Sequence[str], environment: Mapping[str, str], resources: ExitStack
 ) -> Launch:
     """What the sandbox starts instead of `argv`, looked up in a thread: it surveys the workspace."""
     from forge_core.permissions.sandbox import Launch
 
-    if order.sandbox is None:
+    if spec.sandbox is None:
         return Launch(tuple(argv), environment)
-    entry = order.sandbox.launch(
-        argv, order.folder, environment, network=order.network, read_only=order.read_only
+    entry = spec.sandbox.launch(
+        argv, spec.folder, environment, network=spec.network, read_only=spec.read_only
     )
     entering = asyncio.ensure_future(asyncio.to_thread(resources.enter_context, entry))
     try:
@@ -116,7 +116,7 @@ async def _launched(
         raise
 
 
-def supervised(command: str, call: str, path: str, *, adopts_orphans: bool) -> list[str]:
+def supervised_argv(command: str, call: str, path: str, *, adopts_orphans: bool) -> list[str]:
     """The argument vector that runs `command` in bash (sh where there is none) under a supervisor.
 
     `call` is an argument by which the supervisor is told from what it runs. With `adopts_orphans` every

@@ -13,10 +13,10 @@ from forge_core.tools import BashTool, ExecutionContext, ReadTool, ToolExecutor,
 from forge_core.tools.builtin.bash import MAX_COMMAND_BYTES
 from forge_core.tools.output import OutputStore
 from forge_core.tools.shell import process
-from forge_core.tools.shell.capture import MAX_LIVE_TOTAL, Capture
+from forge_core.tools.shell.capture import MAX_LIVE_TOTAL, OutputCapture
 from forge_core.tools.shell.environment import child_environment
 from forge_core.tools.shell.job import PIPE_GRACE_S
-from forge_core.tools.shell.process_tree import marked
+from forge_core.tools.shell.process_tree import processes_of_call
 from tests.support.promptness import assert_prompt
 
 FLOOD_BYTES = 1_000_000_000 if os.environ.get("FORGE_FULL") else 300_000_000
@@ -371,8 +371,8 @@ def test_a_process_is_found_by_its_mark_alone(tmp_path: Path) -> None:
     while not Path(f"/proc/{sleeping.pid}/environ").read_bytes():
         time.sleep(0.01)  # it has begun before the kernel shows what it was given
     try:
-        assert [one.pid for one in marked(mark)] == [sleeping.pid]
-        assert marked(f"{mark}-another") == []
+        assert [one.pid for one in processes_of_call(mark)] == [sleeping.pid]
+        assert processes_of_call(f"{mark}-another") == []
     finally:
         sleeping.send_signal(signal.SIGKILL)
         sleeping.wait()
@@ -381,7 +381,7 @@ def test_a_process_is_found_by_its_mark_alone(tmp_path: Path) -> None:
 class TestCapture:
     def test_a_small_output_is_whole_and_writes_no_file(self) -> None:
         outputs = OutputStore()
-        capture = Capture(100, outputs, "x")
+        capture = OutputCapture(100, outputs, "x")
         capture.feed("caf\u00e9".encode()[:4])
         capture.feed("caf\u00e9".encode()[4:])
         assert capture.take() == "caf\u00e9"
@@ -391,7 +391,7 @@ class TestCapture:
     @pytest.mark.parametrize("piece", [1, 7, 64, 10_000])
     def test_head_and_tail_are_right_at_every_size(self, size: int, piece: int) -> None:
         data = "".join(chr(ord("a") + number % 26) for number in range(size)).encode()
-        capture = Capture(100, OutputStore(), "x")
+        capture = OutputCapture(100, OutputStore(), "x")
         for at in range(0, size, piece):
             capture.feed(data[at : at + piece])
         capture.close()
@@ -408,7 +408,7 @@ class TestCapture:
 
     def test_a_store_that_cannot_be_written_costs_only_the_file(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
-        capture = Capture(100, OutputStore(tmp_path / "file"), "x")
+        capture = OutputCapture(100, OutputStore(tmp_path / "file"), "x")
         capture.feed(b"a" * 10_000)
         capture.close()
         assert capture.kept_in is None

@@ -23,8 +23,8 @@ from forge_core.tools import BashTool, ExecutionContext, ToolExecutor, ToolResul
 from forge_core.tools.shell import process_tree
 from forge_core.tools.shell.job import JobState
 from forge_core.tools.shell.job_table import JobTable
-from forge_core.tools.shell.process import start
-from forge_core.tools.shell.spawning import Order
+from forge_core.tools.shell.process import start_process
+from forge_core.tools.shell.spawning import LaunchSpec
 
 pytestmark = [
     pytest.mark.slow,
@@ -204,7 +204,9 @@ async def test_a_command_that_kills_its_supervisor_is_ended_too(
 async def test_what_is_told_to_end_before_it_has_begun_never_begins(
     folder: Path, sandbox: Sandbox | None
 ) -> None:
-    process = await start(Order("touch ran; sleep 7208", folder, sandbox=sandbox), lambda _: None)
+    process = await start_process(
+        LaunchSpec("touch ran; sleep 7208", folder, sandbox=sandbox), lambda _: None
+    )
     process.terminate()
     async with asyncio.timeout(60):
         await process.all_ended.wait()
@@ -217,17 +219,17 @@ async def test_what_begins_while_it_is_being_killed_is_killed_too(
 ) -> None:
     """The supervisor reads its line, and something gets a session of its own, between the last look and the end."""
     life = Life(folder, 999)
-    order = Order(
+    order = LaunchSpec(
         f"exec 9> {life.name}; setsid sleep 7209 & until [ -e /proc/$!/exe ]; do :; done; touch ran; wait",
         folder,
     )
-    process = await start(order, lambda _: None)
+    process = await start_process(order, lambda _: None)
     pipe = process._process.stdin
     assert pipe is not None
     line: list[bytes] = []
     look = process._members
 
-    def look_too_early() -> list[process_tree.Running]:
+    def look_too_early() -> list[process_tree.RunningProcess]:
         found = look()
         if line:
             os.write(pipe.fileno(), line.pop())
@@ -342,7 +344,7 @@ def test_without_proc_the_process_list_finds_the_same(monkeypatch: pytest.Monkey
         listed = process_tree.descendants(root.pid)
         assert [(one.pid, one.command) for one in listed] == [(one.pid, one.command) for one in found]
         for one in listed:
-            process_tree.send(one, signal.SIGKILL)
+            process_tree.send_signal(one, signal.SIGKILL)
         root.wait(timeout=180)
     finally:
         with contextlib.suppress(ProcessLookupError):

@@ -10,7 +10,7 @@ import pytest
 
 from forge_core.tools import EditTool, ExecutionContext, ReadTool, ToolExecutor, ToolResult, WriteTool
 from forge_core.tools.editing import file_changes
-from forge_core.tools.editing.atomic_write import Target, write_file
+from forge_core.tools.editing.atomic_write import WriteTarget, write_file
 from forge_core.tools.editing.text import sha256
 from forge_core.tools.executor import INTERRUPT_GRACE_S
 from forge_core.undo import CommandEffects
@@ -246,7 +246,7 @@ async def test_an_interrupt_behind_the_write_still_tells_of_it(
     context = ExecutionContext(tmp_path, interrupted=asyncio.Event())
     loop, result_of = asyncio.get_running_loop(), file_changes._result
 
-    def late(changes: Sequence[file_changes.Change]) -> ToolResult:
+    def late(changes: Sequence[file_changes.PlannedChange]) -> ToolResult:
         assert context.interrupted is not None
         loop.call_soon_threadsafe(context.interrupted.set)
         time.sleep(3 * INTERRUPT_GRACE_S)
@@ -284,7 +284,7 @@ def test_a_file_changed_at_the_last_moment_is_not_overwritten(tmp_path: Path) ->
     path = tmp_path / "a.txt"
     path.write_text("theirs")
     with pytest.raises(Exception, match="changed by somebody else"):
-        write_file(Target(path), b"ours", sha256(b"what we saw"))
+        write_file(WriteTarget(path), b"ours", sha256(b"what we saw"))
     assert path.read_text() == "theirs"
     assert [one.name for one in tmp_path.iterdir()] == ["a.txt"]
 
@@ -293,7 +293,7 @@ def test_a_file_that_appeared_at_the_last_moment_is_not_overwritten(tmp_path: Pa
     path = tmp_path / "a.txt"
     path.write_text("theirs")
     with pytest.raises(Exception, match="exists by now"):
-        write_file(Target(path), b"ours", None)
+        write_file(WriteTarget(path), b"ours", None)
     assert path.read_text() == "theirs"
     assert [one.name for one in tmp_path.iterdir()] == ["a.txt"]
 

@@ -8,7 +8,7 @@ import pytest
 from forge_core.errors import ToolError
 from forge_core.tools.editing.diff import file_diff
 from forge_core.tools.editing.replace import replace
-from forge_core.tools.editing.text import decode, lines_of
+from forge_core.tools.editing.text import decode, split_keeping_ends
 
 
 def edited(data: bytes, old: str, new: str, *, replace_all: bool = False) -> bytes:
@@ -153,7 +153,7 @@ def test_random_pieces_of_random_files_are_replaced_exactly(seed: int) -> None:
     text = "".join(line + chance.choice(ends) for line in lines)
     data = text.encode(encoding)
     file = decode(data)
-    own = lines_of(file.text)
+    own = split_keeping_ends(file.text)
     first = chance.randrange(len(own))
     last = chance.randrange(first, len(own))
     old = "".join(own[first : last + 1]).replace("\r\n", "\n").replace("\r", "\n")

@@ -19,7 +19,7 @@ from forge_core.tools import (
     ToolResult,
 )
 from forge_core.tools.builtin.glob import MAX_RESULTS
-from forge_core.tools.searching.engine import Engine
+from forge_core.tools.searching.engine import SearchEngine
 from tests.support.promptness import assert_prompt
 
 pytestmark = pytest.mark.slow
@@ -124,8 +124,8 @@ QUESTIONS: list[dict[str, Any]] = [
 @needs_ripgrep
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: " ".join(map(str, question.values())))
 async def test_both_engines_give_the_same_answer(tree: Path, question: dict[str, Any]) -> None:
-    ours = await run(GrepTool(Engine(None)), tree, **question)
-    theirs = await run(GrepTool(Engine(RIPGREP)), tree, **question)
+    ours = await run(GrepTool(SearchEngine(None)), tree, **question)
+    theirs = await run(GrepTool(SearchEngine(RIPGREP)), tree, **question)
     assert ours.success, ours.error
     assert ours.output == theirs.output
     assert ours.summary == theirs.summary
@@ -136,7 +136,7 @@ class TestGrep:
     async def test_ignored_secret_and_binary_files_and_links_are_not_searched(
         self, tree: Path, engine: str | None
     ) -> None:
-        result = await run(GrepTool(Engine(engine)), tree, pattern="needle", output_mode="files")
+        result = await run(GrepTool(SearchEngine(engine)), tree, pattern="needle", output_mode="files")
         assert sorted(result.output.split("\n")) == sorted(
             [
                 ".hidden/x.py",
@@ -156,7 +156,7 @@ class TestGrep:
         )
 
     async def test_a_page_leads_to_the_next(self, tree: Path, engine: str | None) -> None:
-        tool = GrepTool(Engine(engine))
+        tool = GrepTool(SearchEngine(engine))
         whole = (await run(tool, tree, pattern="needle", head_limit=0)).output.splitlines()
         pages: list[str] = []
         for offset in range(0, 100, 4):
@@ -167,27 +167,27 @@ class TestGrep:
         assert pages == whole
 
     async def test_a_bad_pattern_is_explained(self, tree: Path, engine: str | None) -> None:
-        result = await run(GrepTool(Engine(engine)), tree, pattern="needle(")
+        result = await run(GrepTool(SearchEngine(engine)), tree, pattern="needle(")
         assert "cannot be searched for" in (result.error or "")
 
     async def test_a_path_that_cannot_be_searched_is_named(self, tree: Path, engine: str | None) -> None:
-        tool = GrepTool(Engine(engine))
+        tool = GrepTool(SearchEngine(engine))
         assert "does not exist" in ((await run(tool, tree, pattern="x", path="sorc")).error or "")
         assert "binary" in ((await run(tool, tree, pattern="x", path="binary.bin")).error or "")
         assert "empty" in ((await run(tool, tree, pattern="")).error or "")
 
     async def test_a_file_that_only_ripgrep_knows_hides_nothing(self, tree: Path, engine: str | None) -> None:
         (tree / ".rgignore").write_text("src/\n")
-        assert "src/a.py" in (await run(GrepTool(Engine(engine)), tree, pattern="needle")).output
+        assert "src/a.py" in (await run(GrepTool(SearchEngine(engine)), tree, pattern="needle")).output
 
     async def test_long_lines_are_cut(self, tree: Path, engine: str | None) -> None:
         (tree / "min.js").write_text("needle" + "y" * 5_000_000 + "\n")
-        result = await run(GrepTool(Engine(engine)), tree, pattern="needle", path="min.js")
+        result = await run(GrepTool(SearchEngine(engine)), tree, pattern="needle", path="min.js")
         assert result.output.endswith("[line cut]")
         assert len(result.output) < 1_000
 
     async def test_the_summary_counts(self, tree: Path, engine: str | None) -> None:
-        result = await run(GrepTool(Engine(engine)), tree, pattern="needle", path="src")
+        result = await run(GrepTool(SearchEngine(engine)), tree, pattern="needle", path="src")
         assert result.summary == "5 matches in 3 files"
 
 
@@ -208,7 +208,7 @@ async def test_a_pattern_that_never_ends_can_be_interrupted(tmp_path: Path) -> N
 
         ticking = asyncio.ensure_future(tick())
         context = ExecutionContext(tmp_path, interrupted=interrupted)
-        result = await ToolExecutor().execute(GrepTool(Engine(None)), params, context)
+        result = await ToolExecutor().execute(GrepTool(SearchEngine(None)), params, context)
         took = time.perf_counter() - pressed[0]
         await ticking
         assert not result.success
@@ -285,7 +285,7 @@ async def test_glob_leaves_out_keys_and_says_so(tree: Path) -> None:
 async def test_what_may_not_be_read_is_not_found_by_searching(tree: Path, engine: str | None) -> None:
     executor = ToolExecutor(PermissionPolicy(tree, deny=["read(src/deep/**)", "grep(b.ts)"]))
     params = {"pattern": "needle", "output_mode": "files"}
-    found = await executor.execute(GrepTool(Engine(engine)), params, ExecutionContext(tree))
+    found = await executor.execute(GrepTool(SearchEngine(engine)), params, ExecutionContext(tree))
     assert "src/a.py" in found.output
     assert "deep" not in found.output
     assert "b.ts" not in found.output

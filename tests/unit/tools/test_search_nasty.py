@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from forge_core.tools import ExecutionContext, GrepTool, ToolExecutor
-from forge_core.tools.searching.engine import Engine
+from forge_core.tools.searching.engine import SearchEngine
 
 RIPGREP = shutil.which("rg")
 pytestmark = pytest.mark.skipif(RIPGREP is None, reason="ripgrep is not installed: nothing to compare with")
@@ -88,7 +88,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def test_both_engines_agree(tree: Path, question: dict[str, Any]) -> None:
     executor = ToolExecutor()
     answers = [
-        await executor.execute(GrepTool(Engine(program)), dict(question), ExecutionContext(tree))
+        await executor.execute(GrepTool(SearchEngine(program)), dict(question), ExecutionContext(tree))
         for program in (None, RIPGREP)
     ]
     ours, theirs = answers

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forge_core.tools.output import OutputStore
-from forge_core.tools.shell.capture import RECENT_BYTES, Capture
+from forge_core.tools.shell.capture import RECENT_BYTES, OutputCapture
 
 LETTERS = (
     st.lists(st.integers(0x20, 0xFF).filter(lambda byte: byte != 0x7F), max_size=60)
@@ -19,8 +19,8 @@ LETTERS = (
 WORDS = st.text(st.sampled_from("ab\n\t\u00e9\u4e2d\U0001f600"), max_size=30)
 
 
-def filled(text: bytes, limit: int = 100) -> Capture:
-    capture = Capture(limit, OutputStore(), "x")
+def filled(text: bytes, limit: int = 100) -> OutputCapture:
+    capture = OutputCapture(limit, OutputStore(), "x")
     capture.feed(text)
     return capture
 
@@ -45,7 +45,7 @@ def test_what_was_taken_does_not_come_again() -> None:
 @given(WORDS, st.lists(st.integers(1, 5), min_size=1, max_size=40))
 def test_pieces_taken_anywhere_make_the_whole(text: str, sizes: list[int]) -> None:
     data = text.encode()
-    capture = Capture(1_000, OutputStore(), "x")
+    capture = OutputCapture(1_000, OutputStore(), "x")
     taken, at = [], 0
     for size in sizes:
         capture.feed(data[at : at + size])
@@ -60,7 +60,7 @@ def test_pieces_taken_anywhere_make_the_whole(text: str, sizes: list[int]) -> No
 def test_bytes_that_are_no_text_are_replaced_alike_however_they_are_cut(
     data: bytes, sizes: list[int]
 ) -> None:
-    capture = Capture(1_000, OutputStore(), "x")
+    capture = OutputCapture(1_000, OutputStore(), "x")
     taken, at = [], 0
     for size in sizes:
         capture.feed(data[at : at + size])
@@ -72,7 +72,7 @@ def test_bytes_that_are_no_text_are_replaced_alike_however_they_are_cut(
 
 
 def test_every_piece_keeps_to_the_limit_and_the_file_has_all_of_it() -> None:
-    capture = Capture(100, OutputStore(), "x")
+    capture = OutputCapture(100, OutputStore(), "x")
     capture.feed(b"early\n")
     capture.keep()
     assert capture.take() == "early\n"
@@ -97,7 +97,7 @@ def test_the_end_can_be_seen_whoever_has_taken_it() -> None:
 
 
 def test_a_full_disk_costs_the_file_and_nothing_else() -> None:
-    capture = Capture(100, FullDisk(), "x")
+    capture = OutputCapture(100, FullDisk(), "x")
     capture.feed(b"a" * 1_000)
     capture.feed(b"b" * 1_000)
     assert capture.kept_in is None
@@ -120,7 +120,7 @@ def shown_live(pieces: list[str]) -> str:
 
 def test_colours_reach_neither_the_model_nor_the_screen_nor_the_file() -> None:
     live: list[str] = []
-    capture = Capture(100, OutputStore(), "x", live.append)
+    capture = OutputCapture(100, OutputStore(), "x", live.append)
     for part in (b"\x1b[3", b"1mred\x1b[", b"0m\nplain\x1b", b"[", b"32m", b"\n\x1b[1mlast\x1b"):
         capture.feed(part)
     capture.keep()
@@ -133,7 +133,7 @@ def test_colours_reach_neither_the_model_nor_the_screen_nor_the_file() -> None:
 
 def test_a_bar_is_told_anew_when_it_was_rewritten() -> None:
     live: list[str] = []
-    capture = Capture(100, OutputStore(), "x", live.append)
+    capture = OutputCapture(100, OutputStore(), "x", live.append)
     capture.keep()
     assert capture.kept_in is not None
     told, files = [], []
@@ -157,7 +157,7 @@ def test_a_bar_is_told_anew_when_it_was_rewritten() -> None:
 )
 def test_live_pieces_make_what_is_told_in_the_end(parts: list[bytes]) -> None:
     live: list[str] = []
-    feeding = Capture(1_000, OutputStore(), "x", live.append)
+    feeding = OutputCapture(1_000, OutputStore(), "x", live.append)
     for part in parts:
         feeding.feed(part)
         feeding._live._last = 0  # type: ignore[union-attr]  # as if time had gone by

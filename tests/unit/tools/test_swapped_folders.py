@@ -10,8 +10,8 @@ import pytest
 from forge_core.errors import ToolError
 from forge_core.permissions.path_info import real_path
 from forge_core.tools import BaseTool, ExecutionContext, GlobTool, GrepTool, LsTool
-from forge_core.tools.searching.engine import Engine
-from forge_core.tools.searching.query import Query
+from forge_core.tools.searching.engine import SearchEngine
+from forge_core.tools.searching.query import SearchQuery
 
 SEARCHES: list[tuple[BaseTool, dict[str, Any]]] = [
     (GrepTool(), {"pattern": "secret", "path": "sub"}),
@@ -53,14 +53,16 @@ async def test_a_folder_that_leads_elsewhere_than_it_did_when_judged_is_not_sear
         await tool.execute(params, context)
 
 
-class Swapping(Engine):
+class Swapping(SearchEngine):
     """The engine, in a folder that is swapped while it works."""
 
     def __init__(self, work: Path) -> None:
         super().__init__(None)
         self._work = work
 
-    def count(self, query: Query, admits: Callable[[str], bool], stop: threading.Event) -> dict[str, int]:
+    def count(
+        self, query: SearchQuery, admits: Callable[[str], bool], stop: threading.Event
+    ) -> dict[str, int]:
         swap(self._work)
         return super().count(query, admits, stop)
 

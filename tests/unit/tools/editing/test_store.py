@@ -16,7 +16,7 @@ from forge_core.permissions.policy import PermissionPolicy
 from forge_core.tools import EditTool, ExecutionContext, ToolExecutor, ToolResult, WriteTool
 from forge_core.tools.builtin.apply_patch import ApplyPatchTool
 from forge_core.tools.builtin.multi_edit import MultiEditTool
-from forge_core.tools.editing.atomic_write import Target, remove_file, write_file
+from forge_core.tools.editing.atomic_write import WriteTarget, remove_file, write_file
 from forge_core.tools.editing.text import sha256
 
 pytestmark = pytest.mark.slow
@@ -73,13 +73,13 @@ async def test_no_write_follows_a_link_that_takes_a_folders_place(tmp_path: Path
 WRITER = """
 import sys
 from pathlib import Path
-from forge_core.tools.editing.atomic_write import Target, write_file
+from forge_core.tools.editing.atomic_write import WriteTarget, write_file
 from forge_core.tools.editing.text import sha256
 path = Path(sys.argv[1])
 one, two = b"1" * 300_000, b"2" * 300_000
 print("ready", flush=True)
 while True:
-    write_file(Target(path), two, sha256(one)); write_file(Target(path), one, sha256(two))
+    write_file(WriteTarget(path), two, sha256(one)); write_file(WriteTarget(path), one, sha256(two))
 """
 
 
@@ -105,17 +105,17 @@ def test_a_full_disk_leaves_every_file_as_it_was(tmp_path: Path) -> None:
 import resource, signal, sys
 from pathlib import Path
 from forge_core.errors import ToolError
-from forge_core.tools.editing.atomic_write import Target, write_file
+from forge_core.tools.editing.atomic_write import WriteTarget, write_file
 from forge_core.tools.editing.text import sha256
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 for name in ("a.txt", "hard.txt"):
     try:
-        write_file(Target(Path(name).resolve()), b"x" * 300_000, sha256(b"one\\n"))
+        write_file(WriteTarget(Path(name).resolve()), b"x" * 300_000, sha256(b"one\\n"))
     except ToolError as error:
         print(error)
 try:
-    write_file(Target(Path("new.txt").absolute()), b"x" * 300_000, None)
+    write_file(WriteTarget(Path("new.txt").absolute()), b"x" * 300_000, None)
 except ToolError as error:
     print(error)
 """
@@ -170,7 +170,7 @@ async def test_folders_made_for_a_file_that_is_taken_back_go_with_it(tmp_path: P
 
 
 def test_a_folder_made_for_a_file_stays_when_somebody_uses_it(tmp_path: Path) -> None:
-    target = Target(tmp_path / "new" / "deep" / "a.txt", tmp_path)
+    target = WriteTarget(tmp_path / "new" / "deep" / "a.txt", tmp_path)
     made = write_file(target, b"x", None)
     (tmp_path / "new" / "theirs").mkdir()
     remove_file(target, sha256(b"x"), made)
@@ -225,8 +225,8 @@ def test_a_file_is_deleted_only_as_it_was_seen(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("theirs")
     with pytest.raises(ToolError, match="changed by somebody else"):
-        remove_file(Target(path), sha256(b"ours"))
-    remove_file(Target(path), sha256(b"theirs"))
+        remove_file(WriteTarget(path), sha256(b"ours"))
+    remove_file(WriteTarget(path), sha256(b"theirs"))
     assert not path.exists()
 
 
@@ -257,7 +257,7 @@ def test_a_file_in_a_folder_that_takes_no_new_files_is_written_in_place(tmp_path
     inode = path.stat().st_ino
     folder.chmod(0o555)
     try:
-        write_file(Target(path), b"two", sha256(b"one"))
+        write_file(WriteTarget(path), b"two", sha256(b"one"))
     finally:
         folder.chmod(0o755)
     assert (path.read_text(), path.stat().st_ino) == ("two", inode)

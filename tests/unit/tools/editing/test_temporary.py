@@ -10,7 +10,7 @@ import pytest
 
 from forge_core.errors import ToolError
 from forge_core.tools.editing import atomic_write
-from forge_core.tools.editing.atomic_write import Target, write_file
+from forge_core.tools.editing.atomic_write import WriteTarget, write_file
 from forge_core.tools.editing.text import sha256
 
 STUCK = """
@@ -24,7 +24,7 @@ def stay(descriptor, data):
     print("writing", flush=True)
     sys.stdin.read()
 atomic_write.write_all = stay
-atomic_write.write_file(atomic_write.Target(path), b"second", sha256(b"first") if path.exists() else None)
+atomic_write.write_file(atomic_write.WriteTarget(path), b"second", sha256(b"first") if path.exists() else None)
 """
 
 
@@ -50,7 +50,7 @@ def test_the_next_write_into_the_folder_sweeps_what_a_killed_one_left(tmp_path: 
     writer.send_signal(signal.SIGKILL)
     writer.communicate()
     assert len(names(tmp_path)) == 3
-    write_file(Target(tmp_path / name), b"third", None if name == "new.txt" else sha256(b"first"))
+    write_file(WriteTarget(tmp_path / name), b"third", None if name == "new.txt" else sha256(b"first"))
     assert names(tmp_path) == sorted({"a.txt", "other.txt", name})
     assert (tmp_path / name).read_bytes() == b"third"
 
@@ -60,7 +60,7 @@ def test_the_temporary_of_a_process_that_lives_stays(tmp_path: Path) -> None:
     writer = stuck_writer(tmp_path / "a.txt")
     try:
         before = names(tmp_path)
-        write_file(Target(tmp_path / "b.txt"), b"third", sha256(b"first"))
+        write_file(WriteTarget(tmp_path / "b.txt"), b"third", sha256(b"first"))
         assert names(tmp_path) == before
         assert str(writer.pid) in before[0]
     finally:
@@ -77,16 +77,16 @@ def test_a_locked_temporary_stays_though_no_process_here_has_its_number(tmp_path
     theirs = tmp_path / f".forge-{gone.pid}-{'0' * 8}-{'0' * 8}.tmp"
     with theirs.open("wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        write_file(Target(tmp_path / "a.txt"), b"x", None)
+        write_file(WriteTarget(tmp_path / "a.txt"), b"x", None)
         assert theirs.exists()
-    write_file(Target(tmp_path / "b.txt"), b"x", None)
+    write_file(WriteTarget(tmp_path / "b.txt"), b"x", None)
     assert names(tmp_path) == ["a.txt", "b.txt"]
 
 
 def test_what_a_process_of_the_same_number_left_is_swept(tmp_path: Path) -> None:
     """In a container the first process has the same number each time."""
     (tmp_path / f".forge-{os.getpid()}-{'0' * 8}-{'0' * 8}.tmp").write_bytes(b"x")
-    write_file(Target(tmp_path / "a.txt"), b"x", None)
+    write_file(WriteTarget(tmp_path / "a.txt"), b"x", None)
     assert names(tmp_path) == ["a.txt"]
 
 
@@ -103,7 +103,7 @@ def test_only_files_of_that_very_name_are_swept(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / f".forge-{gone.pid}-00000000-00000001.tmp")
     (tmp_path / f".forge-{gone.pid}-00000000-00000002.tmp").symlink_to("a.txt")
     before = names(tmp_path)
-    write_file(Target(tmp_path / "a.txt"), b"x", None)
+    write_file(WriteTarget(tmp_path / "a.txt"), b"x", None)
     assert names(tmp_path) == sorted([*before, "a.txt"])
 
 
@@ -113,7 +113,7 @@ def test_the_second_name_that_a_killed_creation_left_goes_before_the_file_is_rep
     path.write_text("first")
     (tmp_path / f".forge-{os.getpid()}-{'0' * 8}-{'0' * 8}.tmp").hardlink_to(path)
     inode = path.stat().st_ino
-    write_file(Target(path), b"second", sha256(b"first"))
+    write_file(WriteTarget(path), b"second", sha256(b"first"))
     assert names(tmp_path) == ["a.txt"]
     assert path.stat().st_ino != inode
 
@@ -122,7 +122,7 @@ def test_folders_that_a_failed_write_made_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "there").mkdir()
-    target = Target(tmp_path / "there" / "new" / "deep" / ("n" * 300), tmp_path)
+    target = WriteTarget(tmp_path / "there" / "new" / "deep" / ("n" * 300), tmp_path)
     with pytest.raises(ToolError, match="too long"):
         write_file(target, b"x", None)
     assert names(tmp_path / "there") == []
@@ -133,11 +133,11 @@ def test_folders_that_a_failed_write_made_are_removed(
 
     monkeypatch.setattr(atomic_write, "write_all", full)
     with pytest.raises(ToolError, match="the disk is full"):
-        write_file(Target(tmp_path / "there" / "new" / "deep" / "a.txt", tmp_path), b"x", None)
+        write_file(WriteTarget(tmp_path / "there" / "new" / "deep" / "a.txt", tmp_path), b"x", None)
     assert names(tmp_path / "there") == ["new"]
     assert names(tmp_path / "there" / "new") == ["theirs"]
 
 
 def test_folders_stay_when_the_write_succeeds(tmp_path: Path) -> None:
-    write_file(Target(tmp_path / "a" / "b" / "c.txt", tmp_path), b"x", None)
+    write_file(WriteTarget(tmp_path / "a" / "b" / "c.txt", tmp_path), b"x", None)
     assert (tmp_path / "a" / "b" / "c.txt").read_bytes() == b"x"
