@@ -70,7 +70,9 @@ def _as_mapping(tool: BaseTool, params: object) -> Mapping[str, Any]:
         try:
             params = json.loads(params) if params.strip() else {}
         except ValueError as error:
-            raise ToolError(f"{tool.name}: the arguments are no JSON: {error}. {_signature(tool)}") from error
+            raise ToolError(
+                f"{tool.name}: the arguments are not JSON: {error}. {_signature(tool)}"
+            ) from error
     if params is None:
         return {}
     if not isinstance(params, Mapping):
@@ -112,7 +114,7 @@ def _string(value: Any) -> str:
         raise ValueError("it must be a string")
     text = str(value)
     if "\0" in text:
-        raise ValueError("it holds a NUL character, which no path, command or text file can hold")
+        raise ValueError("it contains a NUL character, which no path, command or text file can contain")
     return text
 
 

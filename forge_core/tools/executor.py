@@ -179,7 +179,8 @@ class _JudgedCall:
             return self.policy.decide(self.tool.name, self.tool.use(self.arguments, self.context))
         except Exception as error:  # tools may be foreign code, and no verdict must never mean yes
             return Verdict(
-                Decision.DENY, f"what it would touch could not be told ({type(error).__name__}: {error})"
+                Decision.DENY,
+                f"what it would touch could not be determined ({type(error).__name__}: {error})",
             )
 
     def settle(self, verdict: Verdict) -> None:
@@ -239,8 +240,8 @@ class _JudgedCall:
         is_same_place = again.decision is Decision.ALLOW or again == verdict
         if not is_same_place or await self.preview() != diffs:
             raise ToolError(
-                "what the call would change is no longer what the user agreed to: the file was changed "
-                "meanwhile. Nothing was done. Read it again and make the call anew."
+                "what the call would change is no longer what the user agreed to: the file has changed "
+                "in the meantime. Nothing was done. Read it again and repeat the call."
             )
         self.context.agreed = frozenset(again.real_paths)
 
@@ -263,7 +264,7 @@ def _answer_of(asking: asyncio.Future[ApprovalReply]) -> ApprovalReply:
     try:
         return asking.result()
     except asyncio.CancelledError:
-        return ApprovalReply(Answer.NO, "the question was taken back")
+        return ApprovalReply(Answer.NO, "the question was withdrawn")
     except Exception as error:  # the approver is foreign code, and no answer must mean no
         return ApprovalReply(Answer.NO, f"the question could not be asked: {error}")
 
@@ -291,7 +292,7 @@ async def guard(call: Callable[[], Awaitable[_T]], tool: BaseTool) -> _T:
         text = str(error).strip()
         raise ToolError(
             f"{tool.name} failed with {type(error).__name__}{f': {text}' if text else ''}. "
-            "This is a fault in the tool; try another way."
+            "This is a bug in the tool; try another way."
         ) from error
 
 
@@ -329,7 +330,7 @@ async def cancel_and_wait(call: asyncio.Future[Any]) -> None:
 def denied_by_policy(tool: BaseTool, verdict: Verdict) -> str:
     """A rule or the mode has said no; nobody was asked."""
     return (
-        f"{tool.name} was not allowed: {verdict.reason}. Do not try the same again in other words; "
+        f"{tool.name} was not allowed: {verdict.reason}. Do not try the same again in another form; "
         "take another way, or tell the user what you need and why."
     )
 
@@ -339,7 +340,7 @@ def denied_by_user(tool: BaseTool, reason: str) -> str:
     said = f" They said: {reason!r}." if reason.strip() else " They gave no reason."
     return (
         f"the user did not allow this call of {tool.name}.{said} Nothing was done. Do not retry the same "
-        "call, also not in another form. Follow what they said, take another way, or ask them."
+        "call, not even in another form. Follow what they said, take another way, or ask them."
     )
 
 
@@ -347,11 +348,11 @@ def denied_unattended(tool: BaseTool, verdict: Verdict) -> str:
     """It would have to be asked, and there is nobody."""
     rule = verdict.session_rule
     way = (
-        f" Whoever starts Forge can allow it with --allow {shlex.quote(rule)}, or be asked in forge chat."
+        f" To allow it, start Forge with --allow {shlex.quote(rule)}, or use forge chat, which asks."
         if rule
-        else " It needs a person each time: run it in forge chat."
+        else " It needs approval each time: run it in forge chat."
     )
     return (
-        f"{tool.name} was not allowed: {verdict.reason}, and nobody is there to ask.{way} Nothing was done. "
-        "Do not retry the same call; go on without it, and say in your answer what was left undone."
+        f"{tool.name} was not allowed: {verdict.reason}, and no user is available to ask.{way} Nothing was "
+        "done. Do not retry the same call; go on without it, and say in your answer what was not done."
     )

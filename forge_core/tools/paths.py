@@ -128,8 +128,8 @@ def _judged(path: Path, context: ExecutionContext) -> Path:
 
 def _elsewhere(path: Path, context: ExecutionContext) -> str:
     return (
-        f"{display_path(path, context)!r} has come to lead elsewhere than when it was judged. Nothing was "
-        "read. Name it by a path without links."
+        f"{display_path(path, context)!r} now leads to another place than when it was checked. Nothing was "
+        "read. Use a path without links."
     )
 
 
@@ -150,7 +150,7 @@ def _unreachable(path: Path, context: ExecutionContext, error: OSError | ValueEr
             f" Did you mean {near}?" if near else " Use glob or ls to find it."
         )
     if code == errno.EACCES:
-        return f"{name!r} may not be read: permission denied."
+        return f"{name!r} cannot be read: permission denied."
     if code == errno.ELOOP:
         return f"{name!r} is a link that leads to itself."
     return f"{name!r} cannot be opened: {getattr(error, 'strerror', None) or error}."

@@ -27,7 +27,7 @@ MAX_LABEL_CHARS = 100
 MAX_DESCRIPTION_CHARS = 500
 
 _SUMMARY_CHARS = 80
-_DECIDE = "Decide yourself what fits best, say in your answer what you assumed, and go on"
+_DECIDE = "Decide yourself what fits best, say in your answer what you assumed, and continue"
 
 
 def _text_schema(description: str) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class AskUserTool(BaseTool):
         "ready answers; they can always answer in their own words, so add no option for that. Use it when "
         "the answer changes what you do and neither the request nor the code tells it; put the answer that "
         "you recommend first. Not for permission to edit or run (that is asked by itself), not for what "
-        "read or grep can find out, not to report. Without anybody there it fails: then decide yourself."
+        "read or grep can find out, not to report. Without a user it fails: then decide yourself."
     )
     parameters = (
         ToolParameter(
@@ -88,7 +88,7 @@ class AskUserTool(BaseTool):
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         questions = _questions(params["questions"])
         if context.ask is None:
-            return ToolResult(False, error=f"nobody is there to ask. {_DECIDE}.", summary="nobody there")
+            return ToolResult(False, error=f"no user is available to answer. {_DECIDE}.", summary="no user")
         started = time.monotonic()
         try:
             reply = await context.ask(QuestionRequest(context.call_id, questions))
@@ -115,7 +115,7 @@ def _question(raw: Mapping[str, Any], position: int) -> Question:
     if not MIN_OPTIONS <= len(options) <= MAX_OPTIONS:
         raise ToolError(
             f"{where} has {len(options)} options; it needs {MIN_OPTIONS} to {MAX_OPTIONS}. An answer in "
-            "the person's own words is always possible and needs none."
+            "the user's own words is always possible and needs none."
         )
     if len({option.label.casefold() for option in options}) < len(options):
         raise ToolError(f"{where} offers the same answer twice. Give each option its own label.")

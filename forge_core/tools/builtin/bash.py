@@ -55,7 +55,7 @@ class BashTool(BaseTool):
         "own. Use read, grep, glob and ls to look at files and edit or write to change them, not cat, sed "
         "or echo. Each call is a new shell: cd and variables do not stay. There is no terminal and no "
         "input: programs that ask end at once. Output over "
-        f"{OUTPUT_LIMIT:,} characters keeps its head and tail; the whole is in a file whose path is told. "
+        f"{OUTPUT_LIMIT:,} characters keeps its head and tail; the whole is in a file whose path is given. "
         "In a sandbox only the workspace keeps what is written (/tmp is new each time), and there is no "
         f"network unless you set network. What runs for {BACKGROUND_AFTER_S} s becomes a background job: "
         "job_output shows its output, job_stop ends it. Start servers and watchers with run_in_background, "
@@ -205,7 +205,7 @@ def _check(command: str) -> None:
     try:
         size = len(command.encode())
     except UnicodeEncodeError as error:
-        raise ToolError("the command holds half of a surrogate pair, which cannot be run.") from error
+        raise ToolError("the command contains half of a surrogate pair, which cannot be run.") from error
     if size > MAX_COMMAND_BYTES:
         raise ToolError(
             f"the command has {size:,} bytes; at most {MAX_COMMAND_BYTES:,} can be run. Write a script file "

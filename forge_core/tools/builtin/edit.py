@@ -18,11 +18,11 @@ class EditTool(EditingTool):
 
     name = "edit"
     description = (
-        "Replaces old_string by new_string in a file. old_string must stand in the file exactly, blanks and "
-        "indentation included, and exactly once: take it from read without the line numbers, with enough "
-        "lines around it to be unique, or set replace_all to change every place. Line ends may differ; the "
-        "file keeps its own, and its encoding. Use write for a new file. Prefer several small edits to one "
-        "that quotes half the file."
+        "Replaces old_string by new_string in a file. old_string must occur in the file exactly, blanks "
+        "and indentation included, and exactly once: take it from read without the line numbers, with "
+        "enough lines around it to be unique, or set replace_all to change every occurrence. Line ends may "
+        "differ; the file keeps its own, and its encoding. Use write for a new file. Prefer several small "
+        "edits to one that quotes half the file."
     )
     parameters = (
         ToolParameter("file_path", "string", "Path of the file, relative to the workspace or absolute."),

@@ -38,7 +38,7 @@ class GlobTool(FolderTool):
         folder_status(folder, context)
         if ".." in pattern.split("/"):
             raise ToolError(
-                f"the pattern {params['pattern']!r} has '..' behind a wildcard. Give the folder as path."
+                f"the pattern {params['pattern']!r} has '..' after a wildcard. Give the folder as path."
             )
         root, start = search_scope(folder, context)
         below = len(start) + 1 if start else 0

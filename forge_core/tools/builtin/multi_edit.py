@@ -35,7 +35,7 @@ class MultiEditTool(EditingTool):
     name = "multi_edit"
     description = (
         f"Makes up to {MAX_EDITS} edits at once, in one file or several: all of them, or none when one does "
-        "not apply. Each is as with edit: old_string must stand in the file exactly and once, or set its "
+        "not apply. Each is as with edit: old_string must occur in the file exactly and once, or set its "
         "replace_all. Edits of the same file apply one after the other, each to the result of those before "
         "it. Use edit for a single change, and write for a new file."
     )
@@ -101,7 +101,7 @@ def _by_file(
     """The edits of each file with their numbers; two names of one file are the same file."""
     edits = records_of(params, "edits")
     if not 1 <= len(edits) <= MAX_EDITS:
-        raise ToolError(f"edits holds {len(edits)} edits; it takes 1 to {MAX_EDITS}.")
+        raise ToolError(f"edits has {len(edits)} items; it takes 1 to {MAX_EDITS}.")
     files: dict[Path, tuple[Path, list[tuple[int, Mapping[str, Any]]]]] = {}
     for number, (name, edit) in enumerate(zip(_names(params), edits, strict=True), 1):
         if not name.strip():

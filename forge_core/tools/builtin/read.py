@@ -69,7 +69,7 @@ class ReadTool(BaseTool):
     description = (
         f"Reads a text file and shows it with line numbers: at most {MAX_LINES:,} lines and "
         f"{MAX_BYTES // 1024} KB a call; lines over {MAX_LINE_CHARS:,} characters go on in the next row, "
-        f"marked {CONTINUED}. The total number of lines is always told; use offset and limit for the rest. "
+        f"marked {CONTINUED}. The total number of lines is always given; use offset and limit for the rest. "
         "Use it before you edit a file. Use grep to find something in files, glob to find files, ls to see a "
         "folder. Pictures, PDFs and other binary files are named, not shown."
     )
@@ -143,7 +143,7 @@ def _first_line(offset: int | None, total: int, name: str) -> int:
     if offset < 0:
         return max(total + offset + 1, 1)
     if offset > total:
-        raise ToolError(f"{name!r} has {total} lines, so there is nothing at offset {offset}.")
+        raise ToolError(f"{name!r} has {total} lines, so there is no line at offset {offset}.")
     return offset
 
 
@@ -167,10 +167,10 @@ def _footer(page: _Page, total: int) -> str:
     if page.cut_line is not None:
         return (
             f"[line {page.cut_line} is cut here; lines {page.first}-{page.last} of {total}; use grep, or "
-            f"bash with cut, for the rest of it; offset={page.last + 1} goes on after it]"
+            f"bash with cut, for the rest of it; offset={page.last + 1} continues after it]"
         )
     if page.last < total:
-        return f"[lines {page.first}-{page.last} of {total}; go on with offset={page.last + 1}]"
+        return f"[lines {page.first}-{page.last} of {total}; continue with offset={page.last + 1}]"
     if page.first > 1:
         return f"[lines {page.first}-{page.last} of {total}; end of file]"
     return f"[{total} lines; end of file]" if total != 1 else "[1 line; end of file]"

@@ -108,7 +108,7 @@ class TodoTool(BaseTool):
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         items = _items(params["items"])
         if context.todos is None:
-            raise ToolError("this session keeps no todo list. Go on without one.")
+            raise ToolError("this session has no todo list. Go on without one.")
         context.todos.replace(items)
         checklist = "\n".join(f"{item.status.mark} {item.content}" for item in items)
         summary = context.todos.summary or "cleared"
@@ -123,7 +123,9 @@ class TodoTool(BaseTool):
 
 def _items(raw: Sequence[Mapping[str, Any]]) -> list[TodoItem]:
     if len(raw) > MAX_ITEMS:
-        raise ToolError(f"the list has {len(raw)} items; at most {MAX_ITEMS} can be kept. Join small steps.")
+        raise ToolError(
+            f"the list has {len(raw)} items; at most {MAX_ITEMS} can be kept. Combine small steps."
+        )
     items = [_item(one, position) for position, one in enumerate(raw, 1)]
     active = [item.content for item in items if item.status is TodoStatus.IN_PROGRESS]
     if len(active) > 1:

@@ -49,7 +49,7 @@ class WriteTool(EditingTool):
             if path.is_symlink():
                 raise ToolError(
                     f"{name!r} is a link to {str(path.readlink())!r}, which does not exist. Name the file "
-                    "that is to be made, or delete the link first."
+                    "to create, or delete the link first."
                 )
             return [new_file(target, name, content, context)]
         return [_replacing(path, content, context)]

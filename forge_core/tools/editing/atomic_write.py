@@ -19,7 +19,7 @@ from forge_core.tools.editing.text import sha256
 from forge_core.workspace.beneath import opened_folder, write_all
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_CHANGED = "the file was changed by somebody else just now. Nothing was written. Read it again."
+_CHANGED = "another program has just changed the file. Nothing was written. Read it again."
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NAME = re.compile(r"\.forge-([1-9][0-9]{0,8})-([0-9a-f]{8})-[0-9a-f]{8}\.tmp")
@@ -143,7 +143,9 @@ def _create(folder: int, name: str, data: bytes, attributes: FileAttributes | No
         try:  # unlike a rename, a link never replaces a file that has just appeared
             os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
         except FileExistsError:
-            raise ToolError(f"{name!r} exists by now. Nothing was written. Read it first.") from None
+            raise ToolError(
+                f"{name!r} has been created in the meantime. Nothing was written. Read it first."
+            ) from None
         except OSError:  # a file system without hard links
             os.close(os.open(name, NEW_FILE, 0o600, dir_fd=folder))
             os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -176,7 +178,7 @@ def _replace(folder: int, name: str, data: bytes, expected: str) -> bool:
 
 def _check_regular(name: str, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise ToolError(f"{name!r} is no regular file by now. Nothing was written.")
+        raise ToolError(f"{name!r} is no longer a regular file. Nothing was written.")
     if not status.st_mode & 0o222:
         raise ToolError(f"{name!r} is read-only. Nothing was written. Ask the user before changing its mode.")
 
@@ -262,17 +264,17 @@ def _umask() -> int:
 def _failure(path: Path, error: OSError) -> str:
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
-            return f"the disk is full: {path.name!r} could not be written and is as it was."
+            return f"the disk is full: {path.name!r} could not be written and is unchanged."
         case errno.EACCES | errno.EPERM | errno.EROFS:
-            return f"{str(path)!r} may not be written: {error.strerror}."
+            return f"{str(path)!r} cannot be written: {error.strerror}."
         case errno.ENOTDIR | errno.EEXIST:
-            return f"{str(path)!r} cannot be made: a part of its path is a file, or has become a link."
+            return f"{str(path)!r} cannot be created: a part of its path is a file, or has become a link."
         case errno.ELOOP | errno.EXDEV:
-            return f"{str(path)!r} was not written: a part of its path has become a link meanwhile."
+            return f"{str(path)!r} was not written: a part of its path has become a link in the meantime."
         case errno.ENAMETOOLONG:
             return f"the name {path.name[:60]!r}… is too long for the file system."
         case _:
-            return f"{str(path)!r} could not be written: {error.strerror or error}. It is as it was."
+            return f"{str(path)!r} could not be written: {error.strerror or error}. It is unchanged."
 
 
 @contextlib.contextmanager

@@ -28,7 +28,7 @@ def refuse_placeholders(new: str, old: str) -> None:
     for found in _PLACEHOLDER.finditer(new):
         if found[0].strip() not in old:
             raise ToolError(
-                f"The text holds a placeholder instead of content: {found[0].strip()!r}. Nothing was "
+                f"The text contains a placeholder instead of content: {found[0].strip()!r}. Nothing was "
                 "written. Send the whole text, or use edit to change only a part."
             )
 
@@ -42,8 +42,8 @@ def syntax_warning(path: str, before: str | None, after: str) -> str | None:
         return None
     was = "no longer parses" if before is not None else "does not parse"
     return (
-        f"warning: {path.rpartition('/')[2]} {was}: {problem}. If that is not meant, revert this change (the "
-        "same call with old and new swapped) or repair it before you go on."
+        f"warning: {path.rpartition('/')[2]} {was}: {problem}. If that is not intended, revert this change "
+        "(the same call with old and new swapped) or repair it before you continue."
     )
 
 

@@ -15,13 +15,13 @@ from forge_core.tools.editing.replace import Replacement, TextEdit, replace
 from forge_core.tools.editing.text import decode, split_keeping_ends
 
 NOTES: dict[MatchTier, str] = {
-    "line ends": "matched with other line ends",
-    "trailing blanks": "matched but for blanks at the ends of lines",
-    "look-alike characters": "matched but for kinds of quotes, dashes or blanks; unchanged lines kept theirs",
-    "blanks within lines": "matched but for the number of blanks within lines; unchanged lines kept theirs",
-    "indentation": "matched but for the indentation; new_string was indented as the file is",
+    "line ends": "matched with different line endings",
+    "trailing blanks": "matched except for trailing blanks",
+    "look-alike characters": "matched except for look-alike characters; unchanged lines keep theirs",
+    "blanks within lines": "matched except for the number of blanks in lines; unchanged lines keep theirs",
+    "indentation": "matched except for the indentation; new_string was indented as the file is",
     "line numbers": "matched without the line numbers of read",
-    "blank edges": "matched without a blank line too many at an edge",
+    "blank edges": "matched without an extra blank line at the beginning or end",
 }
 """What the model is told of a match that was not exact."""
 
@@ -81,8 +81,8 @@ class FileDraft:
         is_plain = done.tier in ("exact", "line ends")
         if not is_plain or (old and find(decode(self._there.data).text, old, new).starts):
             raise ToolError(
-                "old_string stands in text that an earlier edit of this call has changed, and whether the "
-                "text before or after that is meant is not clear. Nothing was written. Join the two edits "
+                "old_string matches text that an earlier edit of this call has changed, and whether the "
+                "text before or after that is meant is not clear. Nothing was written. Combine the two edits "
                 "into one, or make them in two calls."
             )
 

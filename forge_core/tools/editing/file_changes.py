@@ -100,13 +100,13 @@ def current_file(path: Path, context: ExecutionContext) -> CurrentFile:
     except OSError as error:
         raise ToolError(f"{name!r} cannot be opened: {error.strerror or error}.") from error
     if len(data) > MAX_TEXT_BYTES:
-        raise ToolError(f"{name!r} has grown over {MAX_TEXT_BYTES // 2**20} MB and is not edited.")
+        raise ToolError(f"{name!r} has grown to over {MAX_TEXT_BYTES // 2**20} MB and cannot be edited.")
     check_writable(target.path)
     seen = context.files.get(str(target.path))
     if seen is not None and seen != sha256(data):
         raise ToolError(
-            f"{name!r} has changed since you read it. Nothing was written. Read it again, then make the "
-            "edit anew."
+            f"{name!r} has changed since you read it. Nothing was written. Read it again, then repeat the "
+            "edit."
         )
     return CurrentFile(target, name, data, attributes)
 
@@ -139,14 +139,14 @@ def _check_judged(change: PlannedChange, context: ExecutionContext) -> None:
     if context.agreed is not None:
         if change.path not in context.agreed:
             raise ToolError(
-                f"{change.name!r} now leads to {str(change.path)!r}, which is not what was allowed: a link "
-                "was put into its path meanwhile. Nothing was written."
+                f"{change.name!r} now leads to {str(change.path)!r}, which is not what was approved: a link "
+                "was put into its path in the meantime. Nothing was written."
             )
         return
     if not Path(change.name).is_absolute() and not change.path.is_relative_to(real_path(context.root)):
         raise ToolError(
             f"{change.name!r} leads out of the workspace, to {str(change.path)!r}. Nothing was written. Name "
-            "that path itself if it is meant."
+            "that path itself if you mean it."
         )
 
 
@@ -183,7 +183,7 @@ def _check_mounts(changes: Sequence[PlannedChange], in_use: Collection[Path]) ->
         if change.path in in_use:
             raise ToolError(
                 f"{change.name!r} is protected from a background job that is running, and would lose that "
-                "protection. Nothing was written. Stop the job first, or wait for its end."
+                "protection. Nothing was written. Stop the job first, or wait until it ends."
             )
 
 
@@ -223,11 +223,11 @@ def _roll_back(
             left.append(f"{change.name} ({trouble})")
     if left:
         return (
-            f"{failed.name}: {error} These files had been changed before that and could not be put back: "
+            f"{failed.name}: {error} These files had been changed before that and could not be restored: "
             f"{'; '.join(left)}. Tell the user, and read them before going on."
         )
     return f"{failed.name}: {error}" + (
-        f" The other {len(done)} file{'s' if len(done) > 1 else ''} of this call were put back as they were."
+        f" The other {len(done)} file{'s' if len(done) > 1 else ''} of this call were restored."
         if done
         else ""
     )
@@ -276,7 +276,9 @@ def _encoded(content: str) -> bytes:
     try:
         return content.encode()
     except UnicodeEncodeError as error:
-        raise ToolError("The content holds half of a surrogate pair, which no text file can hold.") from error
+        raise ToolError(
+            "The content contains half of a surrogate pair, which no text file can contain."
+        ) from error
 
 
 def check_parent(real: Path, context: ExecutionContext) -> None:
@@ -285,7 +287,7 @@ def check_parent(real: Path, context: ExecutionContext) -> None:
         if parent.exists():
             if not parent.is_dir():
                 raise ToolError(
-                    f"{display_path(parent, context)!r} is a file, so nothing can be made below it."
+                    f"{display_path(parent, context)!r} is a file, so nothing can be created below it."
                 )
             return
 

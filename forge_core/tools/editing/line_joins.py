@@ -55,9 +55,10 @@ def _apart_from_line_before(text: str, place: Occurrence, tier: MatchTier) -> Oc
     if not is_made_up or not _is_as_sent(tier) or _stands_first(text, rest):
         line = line_number(text, start)
         raise ToolError(
-            f"old_string begins with a line end that new_string lacks, so the new text would be joined to "
-            f"line {line}, {_line_at(text, start)!r}. Nothing was written. Send old_string without that line "
-            f"end to leave line {line} alone, or, to join them on purpose, with the end of line {line} too."
+            "old_string begins with a line ending that new_string lacks, so the new text would be joined "
+            f"to line {line}, {_line_at(text, start)!r}. Nothing was written. Send old_string without that "
+            f"line ending to leave line {line} alone, or, to join them on purpose, with the end of line "
+            f"{line} too."
         )
     size = 2 if text.startswith("\r\n", start) else 1
     return replace(place, start=start + size, pair=EditPair(rest, new))
@@ -79,9 +80,9 @@ def _apart_from_line_after(text: str, place: Occurrence, tier: MatchTier) -> Occ
     if not is_habit or not _is_as_sent(tier) or _begins_blank(new) != _begins_blank(old):
         line = line_number(text, end)
         raise ToolError(
-            f"old_string ends with a line end that new_string lacks, so the new text would be joined to line "
-            f"{line}, {_line_at(text, end)!r}. Nothing was written. End new_string with a line end too, "
-            f"or, to join them on purpose, send old_string with the beginning of line {line} too."
+            "old_string ends with a line ending that new_string lacks, so the new text would be joined to "
+            f"line {line}, {_line_at(text, end)!r}. Nothing was written. End new_string with a line ending "
+            f"too, or, to join them on purpose, send old_string with the beginning of line {line} too."
         )
     size = 2 if text.endswith("\r\n", place.start, end) else 1
     return replace(place, end=end - size, pair=EditPair(bare, new))

@@ -35,11 +35,11 @@ def ambiguous_match_error(text: str, match: TextMatch) -> str:
     lines = list(dict.fromkeys(numbers))
     count = f"{len(numbers)} times" if match.is_all else f"more than {len(numbers)} times"
     overlap = ", overlapping itself" if len(lines) < len(numbers) == 2 else ""
-    looked = f" (not exactly, but for {_LOOKED_PAST[match.tier]})" if match.tier in _LOOKED_PAST else ""
+    looked = f" (not exactly, but ignoring {_LOOKED_PAST[match.tier]})" if match.tier in _LOOKED_PAST else ""
     return (
-        f"old_string stands {count}{looked}, at line{'s' if len(lines) > 1 else ''} "
-        f"{', '.join(map(str, lines))}{overlap}. Nothing was written. Add lines around it until it is "
-        "unique, or set replace_all to change every place."
+        f"old_string occurs {count}{looked}, at line{'s' if len(lines) > 1 else ''} "
+        f"{', '.join(map(str, lines))}{overlap}. Nothing was written. Add surrounding lines until it is "
+        "unique, or set replace_all to change every occurrence."
     )
 
 

@@ -259,9 +259,9 @@ def _indented(lines: TextLines, place: Occurrence, first: int, *, is_one: bool) 
         number = lines.number(first)
         where = f"line {number}" if len(old) == 1 else f"lines {number}-{number + len(old) - 1}"
         raise ToolError(
-            f"old_string stands at {where} but for the indentation, and how deep new_string is to stand "
-            "there is not clear. Nothing was written. Send both with the file's indentation; the file has:\n"
-            + "\n".join(file[:40])
+            f"old_string matches {where} except for the indentation, and the indentation meant for "
+            "new_string is not clear. Nothing was written. Send both with the file's indentation; the file "
+            "has:\n" + "\n".join(file[:40])
         )
     return replace(place, reindent=shift)
 

@@ -97,10 +97,10 @@ def _bounds(lines: list[str]) -> tuple[int, int]:
         )
     for at, line in enumerate(lines[:first]):
         if not _WRAPPER.fullmatch(line):
-            raise _patch_error(at, line, f"nothing goes before {BEGIN!r}")
+            raise _patch_error(at, line, f"nothing may precede {BEGIN!r}")
     for at in range(last + 1, len(lines)):
         if not re.fullmatch(r"\s*(?:```|~~~|\w+|\))?\s*", lines[at]):
-            raise _patch_error(at, lines[at], f"nothing goes after {END!r}")
+            raise _patch_error(at, lines[at], f"nothing may follow {END!r}")
     return first, last
 
 
@@ -277,12 +277,12 @@ def _anchor(lines: TextLines, anchor: str, hunk: PatchHunk) -> int:
     if len(found) == 1:
         return found[0]
     where = (
-        f"stands at lines {', '.join(str(lines.number(at)) for at in found[:20])}" if found else "is missing"
+        f"occurs at lines {', '.join(str(lines.number(at)) for at in found[:20])}" if found else "is missing"
     )
     raise ToolError(
         f"The line '@@ {anchor}' before the hunk at line {hunk.line} of the patch {where} in the file. "
-        "Nothing was written. Give it as the file has it, and where it is not unique, an '@@' line of what "
-        "it stands in before it."
+        "Nothing was written. Give it as the file has it, and where it is not unique, an '@@' line of the "
+        "block that contains it before it."
     )
 
 
@@ -332,5 +332,5 @@ def _check_disjoint(pieces: Sequence[tuple[TextEdit, PatchHunk]]) -> None:
         if first is not second and (other.start < one.end or is_same_point):
             raise ToolError(
                 f"The hunks at lines {first.line} and {second.line} of the patch change the same lines "
-                "of the file. Nothing was written. Join them into one."
+                "of the file. Nothing was written. Combine them into one."
             )

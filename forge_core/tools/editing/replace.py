@@ -56,13 +56,15 @@ def replace(data: bytes, old: str, new: str, *, replace_all: bool = False) -> Re
     when the file is binary or cannot hold a character of `new`.
     """
     if "\0" in new:
-        raise ToolError("new_string holds a NUL character. Text files hold none; nothing was written.")
+        raise ToolError(
+            "new_string contains a NUL character, which no text file can contain. Nothing was written."
+        )
     file = decode(data)
     if not old:
         return _fill_empty(file, new)
     if with_newlines(old) == with_newlines(new):
         raise ToolError(
-            "old_string and new_string are the same (but for line ends at most). Nothing to change."
+            "old_string and new_string are the same (apart from line endings at most). Nothing to change."
         )
     match = find(file.text, old, new, every=replace_all)
     if not match.starts:
@@ -80,8 +82,8 @@ def replace(data: bytes, old: str, new: str, *, replace_all: bool = False) -> Re
     done = splice(data, file, pieces, match.tier)
     if done.data == data:
         raise ToolError(
-            "Nothing would change: old_string and new_string differ only in what the file has otherwise "
-            "(line ends, blanks, kinds of quotes). Nothing was written."
+            "Nothing would change: old_string and new_string differ only where the file has its own "
+            "characters (line endings, blanks, kinds of quotes). Nothing was written."
         )
     return done
 
@@ -92,8 +94,8 @@ def _check_size(text: str, place: Occurrence) -> None:
     found = len(split_lines(text[place.start : place.end])[0])
     if found > max(sent + 3, 2 * sent):
         raise ToolError(
-            f"old_string has {sent} lines, but what it would replace has {found}. Nothing was written. Read "
-            "the file again and send the text as it stands."
+            f"old_string has {sent} lines, but the text it would replace has {found}. Nothing was written. "
+            "Read the file again and send the text exactly as the file has it."
         )
 
 
@@ -118,8 +120,8 @@ def _check_depth(text: str, place: Occurrence) -> None:
         return
     line = line_number(text, place.start)
     raise ToolError(
-        f"old_string begins after the indentation of line {line}, so that it is not clear how deep the lines "
-        f"of new_string are to stand. Nothing was written. Send both with the whole indentation of "
+        f"old_string begins after the indentation of line {line}, so the indentation meant for the lines "
+        f"of new_string is not clear. Nothing was written. Send both with the whole indentation of "
         f"{len(depth)} character{'s' if len(depth) > 1 else ''}: {depth!r}."
     )
 
@@ -190,7 +192,7 @@ def _merged(block: str, place: Occurrence, new: str, end: str) -> str:
     file, file_ends = split_lines(block)
     old, fresh = place.pair.old.split("\n"), new.split("\n")
     if len(file) != len(old):
-        raise ToolError("old_string could not be laid over the file line by line. Nothing was written.")
+        raise ToolError("old_string could not be aligned with the file line by line. Nothing was written.")
     result: list[str] = []
     for tag, i, j, k, m in _opcodes(old, fresh):
         if tag == "equal":
@@ -228,7 +230,7 @@ def _same(codes: Sequence[Opcode]) -> int:
 def _changed(line: str, place: Occurrence, block: str) -> str:
     if "\ufffd" in line and any("\ud800" <= char <= "\udfff" for char in block):
         raise ToolError(
-            "A changed line of new_string holds U+FFFD where the file has bytes that are not valid text. "
+            "A changed line of new_string contains U+FFFD where the file has bytes that are not valid text. "
             "Nothing was written. Choose lines without them, or change the bytes with bash."
         )
     if place.reindent is None:

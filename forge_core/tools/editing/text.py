@@ -51,8 +51,8 @@ class FileText:
             bad = text[error.start]
             shown = bad if bad.isprintable() else repr(bad)
             raise ToolError(
-                f"The file is {self.encoding_name} and cannot hold {shown} (U+{ord(bad):04X}). "
-                "Nothing was written. Use a character that it has, or convert the file to UTF-8 first."
+                f"The file is {self.encoding_name} and cannot represent {shown} (U+{ord(bad):04X}). Nothing "
+                "was written. Use a character that this encoding has, or convert the file to UTF-8 first."
             ) from error
 
 
@@ -77,7 +77,7 @@ def decode(data: bytes) -> FileText:
     as Latin-1.
     """
     if is_binary(data):
-        raise ToolError("The file is binary (it holds NUL bytes), not text.")
+        raise ToolError("The file is binary (it contains NUL bytes), not text.")
     for bom, encoding in _BOMS:
         if data.startswith(bom):
             decoded = _strict(data[len(bom) :], encoding)

@@ -95,4 +95,4 @@ def _more(count: int, offset: int, total: int, what: str) -> list[str]:
         return [f"[nothing at offset {offset}: there are {total:,} {what}]"]
     if offset + count >= total:
         return []
-    return [f"[{what} {offset + 1}-{offset + count} of {total:,}; go on with offset={offset + count}]"]
+    return [f"[{what} {offset + 1}-{offset + count} of {total:,}; continue with offset={offset + count}]"]

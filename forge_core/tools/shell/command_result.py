@@ -83,19 +83,22 @@ def _standing(job: Job, how: ForegroundOutcome, *, asked_for: bool, is_reachable
         case ForegroundOutcome.ENDED:
             return ended
         case ForegroundOutcome.LEFT_RUNNING if not is_reachable:
-            return [*ended, f"[still running in the background: {left}; it is ended with the session]"]
+            return [*ended, f"[still running in the background: {left}; it ends with the session]"]
         case ForegroundOutcome.LEFT_RUNNING:
             standing = f"[still running in the background as job {job.id}: {left}; {ways}{file}]"
             return [*ended, standing, *_apart(job)]
         case ForegroundOutcome.NO_ROOM:
-            return [*ended, f"[it left running: {left}. This was ended: as many jobs run as may]"]
+            return [
+                *ended,
+                f"[it left running: {left}. This was stopped: the maximum number of jobs is running]",
+            ]
         case ForegroundOutcome.TOOK_LONG | ForegroundOutcome.MOVED:
             until = f"; it is stopped {job.timeout_s:g} s after its start" if job.timeout_s else ""
             if how is ForegroundOutcome.MOVED:
                 why = "the user moved it to the background: it is now"
             else:
                 why = "runs in the background as" if asked_for else "it still runs, in the background now as"
-            standing = f"[{why} job {job.id}{until}; {ways}; its end is told with the next message{file}]"
+            standing = f"[{why} job {job.id}{until}; {ways}; its end is reported with the next message{file}]"
             return [standing, *_apart(job)]
         case _:
             return []

@@ -162,8 +162,8 @@ class JobTable:
         if not self.has_room:
             running = ", ".join(str(job.id) for job in self._jobs.values() if job.state is JobState.RUNNING)
             raise ToolError(
-                f"{MAX_RUNNING_JOBS} jobs run already ({running}), and no more may. End one with job_stop "
-                "first."
+                f"{MAX_RUNNING_JOBS} jobs are running already ({running}), which is the maximum. End one "
+                "with job_stop first."
             )
 
     async def attend(

@@ -53,7 +53,7 @@ async def test_while_the_person_is_away_nothing_asks_and_the_model_is_told(tmp_p
     await session.aclose()
     assert [end.success for end in ends] == [False, False]
     assert approver.asked == []
-    assert "nobody is there" in ends[1].result
+    assert "no user is available" in ends[1].result
     assert not (tmp_path / "x").exists()
 
 

@@ -76,7 +76,7 @@ async def test_questions_reach_the_person_and_their_answers_the_model() -> None:
 async def test_with_nobody_there_the_model_is_told_to_decide_and_to_say_what_it_assumed() -> None:
     result = await call(None, question())
     assert not result.success
-    assert "nobody is there" in (result.error or "")
+    assert "no user is available" in (result.error or "")
     assert "Decide yourself" in (result.error or "") and "assumed" in (result.error or "")
 
 

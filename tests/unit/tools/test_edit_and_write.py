@@ -283,7 +283,7 @@ async def test_the_state_before_is_captured_first(tmp_path: Path) -> None:
 def test_a_file_changed_at_the_last_moment_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("theirs")
-    with pytest.raises(Exception, match="changed by somebody else"):
+    with pytest.raises(Exception, match="another program has just changed"):
         write_file(WriteTarget(path), b"ours", sha256(b"what we saw"))
     assert path.read_text() == "theirs"
     assert [one.name for one in tmp_path.iterdir()] == ["a.txt"]
@@ -292,7 +292,7 @@ def test_a_file_changed_at_the_last_moment_is_not_overwritten(tmp_path: Path) ->
 def test_a_file_that_appeared_at_the_last_moment_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("theirs")
-    with pytest.raises(Exception, match="exists by now"):
+    with pytest.raises(Exception, match="has been created in the meantime"):
         write_file(WriteTarget(path), b"ours", None)
     assert path.read_text() == "theirs"
     assert [one.name for one in tmp_path.iterdir()] == ["a.txt"]

@@ -72,8 +72,8 @@ def test_exactly_the_meant_bytes_change(data: bytes, old: str, new: str, after: 
         (b"", "", "", "both empty"),
         (b"a\0b", "a", "b", "binary"),
         (b"a\n", "a", "b\0", "NUL"),
-        ("caf\u00e9 x\n".encode("latin-1"), "x", "\u4e2d", "cannot hold \u4e2d (U+4E2D)"),
-        (b"a\n", "a", "\ud800", "cannot hold"),
+        ("caf\u00e9 x\n".encode("latin-1"), "x", "\u4e2d", "cannot represent \u4e2d (U+4E2D)"),
+        (b"a\n", "a", "\ud800", "cannot represent"),
         (b"a\n", "zzzzzz", "b", "nothing in the file resembles it"),
     ],
 )

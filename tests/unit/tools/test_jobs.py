@@ -332,14 +332,14 @@ async def test_too_many_jobs_are_refused_and_the_running_ones_named(
     await desk.start("sleep 7109")
     await desk.start("sleep 7109")
     refused = await desk.start("sleep 7109")
-    assert "2 jobs run already (1, 2)" in (refused.error or "")
+    assert "2 jobs are running already (1, 2)" in (refused.error or "")
     assert not desk.jobs.background_now()
     used = time.process_time()
     stays = await desk.bash("sleep 1.2; echo whole")
     assert stays.output.startswith("whole\n[exit code 0")
     assert time.process_time() - used < 0.4, "it was waited for in a busy loop"
     left = await desk.bash(f"sleep 7109 & {NAMED}")
-    assert re.search(r"\[it left running: \d+ sleep 7109. This was ended", left.output)
+    assert re.search(r"\[it left running: \d+ sleep 7109. This was stopped", left.output)
     await desk.stop(1)
     assert (await desk.start("sleep 7109")).success
 
@@ -367,9 +367,7 @@ async def test_without_a_session_what_takes_long_is_waited_for(tmp_path: Path, a
         tool, {"command": f"sleep 0.9; echo whole; sleep 7114 & {NAMED}"}, ExecutionContext(tmp_path)
     )
     assert result.output.startswith("whole\n[exit code 0")
-    assert re.search(
-        r"\[still running in the background: \d+ sleep 7114; it is ended with the", result.output
-    )
+    assert re.search(r"\[still running in the background: \d+ sleep 7114; it ends with the", result.output)
     await tool.aclose()
 
 

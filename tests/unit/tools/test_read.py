@@ -65,7 +65,7 @@ async def test_many_lines_are_cut_with_the_way_to_the_rest(tmp_path: Path, conte
     (tmp_path / "a.txt").write_text("x\n" * 5_000)
     result = await read(context, "a.txt")
     assert result.output.count("\n") == MAX_LINES
-    assert result.output.endswith(f"[lines 1-{MAX_LINES} of 5000; go on with offset={MAX_LINES + 1}]")
+    assert result.output.endswith(f"[lines 1-{MAX_LINES} of 5000; continue with offset={MAX_LINES + 1}]")
 
 
 async def test_many_bytes_are_cut(tmp_path: Path, context: ExecutionContext) -> None:
@@ -73,7 +73,7 @@ async def test_many_bytes_are_cut(tmp_path: Path, context: ExecutionContext) -> 
     executor = ToolExecutor(output_limit=10 * MAX_BYTES)
     result = await executor.execute(ReadTool(), {"file_path": "a.txt"}, context)
     assert len(result.output) < MAX_BYTES + 500
-    assert "of 100; go on with offset=" in result.output
+    assert "of 100; continue with offset=" in result.output
 
 
 async def test_a_long_line_is_split_with_a_mark(tmp_path: Path, context: ExecutionContext) -> None:

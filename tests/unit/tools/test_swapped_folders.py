@@ -49,7 +49,7 @@ async def test_a_folder_that_leads_elsewhere_than_it_did_when_judged_is_not_sear
     found = await tool.execute(params, context)
     assert "a.txt" in found.output
     swap(work)
-    with pytest.raises(ToolError, match="has come to lead elsewhere"):
+    with pytest.raises(ToolError, match="now leads to another place"):
         await tool.execute(params, context)
 
 
@@ -74,7 +74,7 @@ async def test_what_a_search_met_behind_a_link_slipped_in_meanwhile_is_not_told(
     params = {"pattern": "secret", "path": "sub"}
     grep = GrepTool(Swapping(work))
     context = judged(grep, params, work) if is_judged else ExecutionContext(work)
-    with pytest.raises(ToolError, match="has come to lead elsewhere"):
+    with pytest.raises(ToolError, match="now leads to another place"):
         await grep.execute(params, context)
 
 
@@ -87,7 +87,7 @@ async def test_a_listing_of_a_folder_swapped_meanwhile_is_not_told(work: Path) -
         return False
 
     context.hides = hides
-    with pytest.raises(ToolError, match="has come to lead elsewhere"):
+    with pytest.raises(ToolError, match="now leads to another place"):
         await GlobTool().execute(params, context)
 
 

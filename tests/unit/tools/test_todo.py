@@ -70,7 +70,7 @@ async def test_an_unusable_list_is_refused_and_changes_nothing(items: object, wo
 
 
 async def test_without_a_session_it_says_so() -> None:
-    assert "keeps no todo list" in ((await call(None, [step("a")])).error or "")
+    assert "has no todo list" in ((await call(None, [step("a")])).error or "")
 
 
 def test_its_limits_are_told_as_they_are() -> None:

@@ -33,7 +33,7 @@ async def test_edits_of_several_files_are_made_together(tmp_path: Path, context:
     result = await edits(context, ("a", "one", "1"), ("b", "three\n", "3\n"), ("./a", "two", "2"))
     assert result.summary == "+3 \u22123 in 2 files"
     assert ((tmp_path / "a").read_bytes(), (tmp_path / "b").read_bytes()) == (b"1\r\n2\r\n", b"3")
-    assert "b: +1 \u22121 (matched with other line ends)" in result.output
+    assert "b: +1 \u22121 (matched with different line endings)" in result.output
 
 
 async def test_nothing_is_written_unless_every_edit_applies(
@@ -98,7 +98,7 @@ PYTHON = "class A:\n    def f(self):\n        return 1\n\n    def g(self):\n    
         (["@@ def g(self):", "-        return 1", "+        return 2"], (6, "        return 2")),
         (["@@", "-        return 1", "+        return 2"], "fits 3 places, at lines 3, 6, 11"),
         (["@@ class A:", "-        return 1", "+        return 2"], "fits 2 places, at lines 3, 6"),
-        (["@@ def f(self):", "-        return 1", "+        return 2"], "stands at lines 2, 10"),
+        (["@@ def f(self):", "-        return 1", "+        return 2"], "occurs at lines 2, 10"),
         (["@@ class C:", "-        return 1", "+        return 2"], "is missing in the file"),
         (["@@", "-    return 1", "+    return 2"], "fits"),
         (["@@", "+# new"], "only '+' lines"),

@@ -148,8 +148,8 @@ async def test_what_was_written_is_put_back_when_a_later_file_fails(tmp_path: Pa
     context = ExecutionContext(tmp_path, before_images=Meddler())  # type: ignore[arg-type]
     edits = [{"file_path": name, "old_string": "one", "new_string": "two"} for name in ("a.txt", "b.txt")]
     result = await ToolExecutor().execute(MultiEditTool(), {"edits": edits}, context)
-    assert "changed by somebody else" in (result.error or "")
-    assert "The other 1 file of this call were put back" in (result.error or "")
+    assert "another program has just changed" in (result.error or "")
+    assert "The other 1 file of this call were restored" in (result.error or "")
     assert (tmp_path / "a.txt").read_text() == "one\n"
     assert (tmp_path / "b.txt").read_text() == "theirs\n"
 
@@ -164,7 +164,7 @@ async def test_folders_made_for_a_file_that_is_taken_back_go_with_it(tmp_path: P
     patch = f"*** Begin Patch\n{added}*** Update File: b.txt\n@@\n-one\n+two\n*** End Patch"
     context = ExecutionContext(tmp_path, before_images=Meddler())  # type: ignore[arg-type]
     result = await ToolExecutor().execute(ApplyPatchTool(), {"patch": patch}, context)
-    assert "The other 4 files of this call were put back" in (result.error or "")
+    assert "The other 4 files of this call were restored" in (result.error or "")
     left = sorted(str(one.relative_to(tmp_path)) for one in tmp_path.rglob("*"))
     assert left == ["b.txt", "empty"]
 
@@ -190,7 +190,7 @@ async def test_a_link_out_of_the_workspace_is_followed_only_when_it_was_judged(t
     context.agreed = frozenset({outside.resolve() / "a.txt"})
     assert (await EditTool().execute(params | {"replace_all": False}, context)).success
     context.agreed = frozenset({work.resolve() / "a.txt"})
-    with pytest.raises(ToolError, match="not what was allowed"):
+    with pytest.raises(ToolError, match="not what was approved"):
         await EditTool().execute(params | {"old_string": "two", "new_string": "3"}, context)
     assert (outside / "a.txt").read_text() == "two\n"
 
@@ -224,7 +224,7 @@ async def test_a_device_and_a_large_file_are_refused(tmp_path: Path) -> None:
 def test_a_file_is_deleted_only_as_it_was_seen(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("theirs")
-    with pytest.raises(ToolError, match="changed by somebody else"):
+    with pytest.raises(ToolError, match="another program has just changed"):
         remove_file(WriteTarget(path), sha256(b"ours"))
     remove_file(WriteTarget(path), sha256(b"theirs"))
     assert not path.exists()
