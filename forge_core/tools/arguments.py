@@ -16,9 +16,9 @@ _NOTHING = object()
 
 
 def validate(tool: BaseTool, params: object) -> dict[str, Any]:
-    """The arguments, coerced ("5" → 5, "true" → True) and completed with defaults.
+    """Return the arguments, coerced ("5" → 5, "true" → True) and completed with defaults.
 
-    Raises ToolError naming the parameter, the value and the schema, for a missing, unknown or unfitting one.
+    Raise ToolError naming the parameter, the value and the schema, for a missing, unknown or unfitting one.
     """
     given = _as_mapping(tool, params)
     if tool.checks_own_arguments:
@@ -168,7 +168,7 @@ def _object(value: Any, properties: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _item(value: Any, schema: Mapping[str, Any] | None, where: str) -> Any:
-    """One element, when its schema says of which single type it is."""
+    """Return one element, checked if its schema names a single type."""
     kind = schema.get("type") if schema else None
     if schema is None or not isinstance(kind, str) or kind == "null":
         return value

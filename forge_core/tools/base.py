@@ -73,7 +73,7 @@ class ToolParameter:
 
 
 def object_schema(properties: Mapping[str, Any], required: Sequence[str]) -> dict[str, Any]:
-    """The JSON schema of an object with these fields and no others."""
+    """Return the JSON schema of an object with these fields and no others."""
     return {
         "type": "object",
         "properties": properties,
@@ -96,9 +96,10 @@ class ToolResult:
     outcome: ToolOutcome | None = None
     """Finer than `success`."""
     aside: str = ""
-    """The line at the start or the end of `output` that only the model needs: the summary says it."""
+    """The first or last line of `output` if only the model needs it: the summary contains it."""
     model_notes: tuple[str, ...] = ()
-    """Parts of `output`, each one whole lines, that only the model needs: how to go on with a job, say."""
+    """Parts of `output`, each of whole lines, that only the model needs, such as how to continue with a
+    job."""
     omission: Omission | None = None
     """What `output` leaves out."""
     display: str = ""
@@ -107,7 +108,8 @@ class ToolResult:
     """The call's target and `summary` say it all: a folded card shows nothing of the output."""
 
     def for_model(self) -> str:
-        """The text that the model reads: the output, or "Error: …" (with whatever output there was)."""
+        """Return the text that the model reads: the output, or "Error: …" (with whatever output there
+        was)."""
         if self.success:
             return self.output
         return f"Error: {self.error or 'failed'}" + (f"\n{self.output}" if self.output else "")
@@ -125,7 +127,7 @@ class ToolUse:
     is_destructive: bool = False
     details: Mapping[str, str] = field(default_factory=dict)
     needs_network: bool = False
-    """A command that is to reach other machines from within the sandbox."""
+    """Whether a sandboxed command needs to reach other machines."""
     kind: ToolKind = ToolKind.OTHER
     """Of the tool; set by `BaseTool.use`."""
 
@@ -134,20 +136,21 @@ class BeforeImages(Protocol):
     """Keeps what files were before a tool changes them (the undo store plugs in here)."""
 
     async def capture(self, path: Path) -> None:
-        """Before a file tool changes, makes or deletes `path`, a real path."""
+        """Record `path`, a real path, before a file tool changes, creates or deletes it."""
 
     async def before_command(self, expected: ExpectedEffects = ..., earlier: object = None) -> object:
-        """Before a command that may write; what it gives is handed to `after_command`. `expected` is what the
-        line explains; `earlier` is what was given for the same command before, when it goes on."""
+        """Look at the workspace before a command that may write. The result is passed to `after_command`.
+        `expected` is what the command line is expected to do; `earlier` is the previous result if the same
+        command continues."""
 
     async def after_command(
         self, watch: object, *, goes_on: bool = False, exit_status: int | None = None
     ) -> CommandEffects:
-        """What has changed in the workspace since. `exit_status`: of one that has ended."""
+        """Return what has changed in the workspace since. `exit_status`: of one that has ended."""
 
     async def settle(self) -> None:
-        """After each call that may have changed something: notes what the files are now, so that a later
-        edit by the person is told apart."""
+        """Record, after each call that may have changed something, what the files are now, so that later
+        edits by the user are recognised."""
 
 
 @dataclass(slots=True)
@@ -160,34 +163,34 @@ class ExecutionContext:
     loop."""
     call_id: str = ""
     interrupted: asyncio.Event | None = None
-    """Set when the person interrupts: a tool that can end early returns what it has at once; one that does
-    not look is cancelled after a short grace."""
+    """Set when the user interrupts: a tool that can end early returns what it has at once; one that does not
+    look is cancelled after `INTERRUPT_GRACE_S`."""
     emit: Callable[[AgentEvent], None] | None = None
     """Takes events of the call (PERMISSION, NOTICE)."""
     files: dict[str, str] = field(default_factory=dict)
     """Real path → sha256 of the bytes that the model last saw: the stale check."""
     before_images: BeforeImages | None = None
     agreed: frozenset[Path] | None = None
-    """The real paths that were judged before the call might run; None: nobody judged. Set by the executor."""
+    """The real paths that the policy judged before the call; None without a policy. Set by the executor."""
     runs_as_reading: bool = False
-    """The call was allowed because it plainly only reads. Set by the executor."""
+    """The call was allowed because it is known only to read. Set by the executor."""
     sandbox: Sandbox | None = None
     """Where commands run; None: bare."""
     jobs: JobTable | None = None
-    """The session's background jobs; None: a command that is to go on in the background is refused."""
+    """The session's background jobs; None: a command that should continue in the background is refused."""
     ask: Questioner | None = None
-    """Puts the model's questions to the person; None: nobody can be asked."""
+    """Puts the model's questions to the user; None: no user is available."""
     todos: TodoList | None = None
-    """The session's list of what is to be done."""
+    """The session's list of tasks."""
     environment: Mapping[str, str] | None = None
     """The environment for child processes; None: the scrubbed one of this process."""
     hides: Callable[[Path], bool] | None = None
-    """Whether a search must leave a file out, because the person's rules deny reading it; set by the
+    """Whether a search must leave a file out because the user's rules deny reading it; set by the
     executor."""
     outputs: OutputStore | None = None
     """Where outputs over the cap are kept whole; set by the executor."""
     waited_s: float = 0.0
-    """Seconds spent waiting for the person; written by the executor, subtracted from durations."""
+    """Seconds spent waiting for the user; written by the executor, subtracted from durations."""
 
     @property
     def root(self) -> Path:
@@ -214,14 +217,14 @@ class BaseTool(ABC):
     title: str = ""
     """The verb of a call's card: "Read". Empty: the name in words."""
     action: str = ""
-    """What the approval prompt says after "Forge wants to": "read a file". Empty: worded by the effect, with
-    the tool's name."""
+    """What the approval prompt shows after "Forge wants to": "read a file". Empty: derived from the effect
+    and the tool's name."""
     preview_rows: int = 0
-    """Rows of the output that a folded card shows; 0 where the summary says enough."""
+    """Rows of the output that a folded card shows; 0 if the summary is enough."""
     may_repeat: bool = False
     """The same call with the same result is no sign of a loop: waiting for a job, say."""
     checks_own_arguments: bool = False
-    """The executor hands the arguments over as they came: the tool has a schema of its own."""
+    """The executor passes the arguments on unchecked: the tool has its own schema."""
     timeout_s: float | None = None
     """After this time the executor ends a call; None: never, or the tool sees to it itself."""
 
@@ -230,7 +233,7 @@ class BaseTool(ABC):
         """Run it. `params` are validated and completed with defaults by ToolExecutor. May raise ToolError."""
 
     def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
-        """What this call would touch. Pure; must not raise on odd values."""
+        """Return what this call would touch. Pure; must not raise on odd values."""
         return ToolUse(self.effect, target="")
 
     def use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
@@ -261,15 +264,15 @@ class BaseTool(ABC):
         )
 
     async def preview(self, params: dict[str, Any], context: ExecutionContext) -> tuple[FileDiff, ...]:
-        """What the call would change, for the approval prompt. Raises ToolError when it would fail anyway:
-        the call then fails at once and the person is not asked."""
+        """Return what the call would change, for the approval prompt. Raise ToolError if the call would fail
+        anyway: it then fails at once, without a prompt."""
         return ()
 
     async def aclose(self) -> None:  # noqa: B027  most tools leave nothing behind
-        """Ends what calls have left running. Called once, when the session ends."""
+        """End what calls have left running. Called once, when the session ends."""
 
     def json_schema(self) -> dict[str, Any]:
-        """JSON schema of the parameters, of type object."""
+        """Return the JSON schema of the parameters, of type object."""
         properties = {parameter.name: parameter.to_json_schema() for parameter in self.parameters}
         return object_schema(
             properties, [parameter.name for parameter in self.parameters if parameter.required]
@@ -279,5 +282,5 @@ class BaseTool(ABC):
         return ToolDefinition(self.name, self.description, self.json_schema())
 
     def to_openai_schema(self) -> dict[str, Any]:
-        """`{"type": "function", "function": {…}}`."""
+        """Return `{"type": "function", "function": {…}}`."""
         return self.definition().as_openai()

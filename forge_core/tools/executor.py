@@ -52,7 +52,7 @@ class ToolExecutor:
         self._waiting: WeakKeyDictionary[asyncio.AbstractEventLoop, set[asyncio.Event]] = WeakKeyDictionary()
 
     async def execute(self, tool: BaseTool, params: object, context: ExecutionContext) -> ToolResult:
-        """Runs one call to its end. Only a cancellation of the caller comes through as an exception."""
+        """Run one call to its end. Only a cancellation of the caller comes through as an exception."""
         if context.outputs is None:
             context.outputs = self.outputs
         context.agreed, context.runs_as_reading = None, False
@@ -71,7 +71,7 @@ class ToolExecutor:
         return self._capped(tool, result, context)
 
     async def _authorize(self, call: _JudgedCall) -> None:
-        """Returns when the call may run; raises ToolError, in words for the model, when not."""
+        """Return when the call may run; raise ToolError, in words for the model, when not."""
         verdict = call.decide()
         if verdict.decision is Decision.ASK:
             started = time.monotonic()
@@ -81,8 +81,11 @@ class ToolExecutor:
             call.settle(verdict)
 
     async def _ask(self, call: _JudgedCall, verdict: Verdict) -> None:
-        """Asks the person. What would fail anyway fails here without a question, and what changed while the
-        person was thinking is not done: they said yes to something else."""
+        """Ask the user.
+
+        A call that would fail anyway fails here without a prompt. If the change is no longer the same after
+        the answer, it is not made: the user approved another one.
+        """
         if call.context.interrupted is not None and call.context.interrupted.is_set():
             raise CallInterruptedError(_INTERRUPTED)
         diffs: tuple[FileDiff, ...] = ()
@@ -110,12 +113,15 @@ class ToolExecutor:
         await call.check_unchanged(verdict, diffs)
 
     def _waiting_here(self) -> set[asyncio.Event]:
-        """One event for each question that stands; adapters may call from the loops of several threads."""
+        """Return one event per open prompt; adapters may call from the event loops of several threads."""
         return self._waiting.setdefault(asyncio.get_running_loop(), set())
 
     async def _reply(self, call: _JudgedCall, request: ApprovalRequest) -> ApprovalReply | None:
-        """The answer; a no when the approver fails. None when the answer to another question has settled this
-        one meanwhile. Raises ToolError when the wait is interrupted."""
+        """Return the answer, which is a no if the approver fails; None if the answer to another prompt has
+        settled this one.
+
+        Raise ToolError if the wait is interrupted.
+        """
         changed = asyncio.Event()
         waiting = self._waiting_here()
         waiting.add(changed)
@@ -174,7 +180,7 @@ class _JudgedCall:
     context: ExecutionContext
 
     def decide(self) -> Verdict:
-        """The policy's verdict; a tool that cannot say what it would touch is refused."""
+        """Return the policy's verdict; a tool that cannot say what it would touch is refused."""
         try:
             return self.policy.decide(self.tool.name, self.tool.use(self.arguments, self.context))
         except Exception as error:  # tools may be foreign code, and no verdict must never mean yes
@@ -184,7 +190,7 @@ class _JudgedCall:
             )
 
     def settle(self, verdict: Verdict) -> None:
-        """Reports what needed no person; raises ToolError when it is a no."""
+        """Report a decision made without a prompt; raise ToolError if it is a denial."""
         is_allowed = verdict.decision is Decision.ALLOW
         self.context.agreed = frozenset(verdict.real_paths)
         self.context.runs_as_reading = is_allowed and verdict.is_read_only
@@ -193,7 +199,7 @@ class _JudgedCall:
             raise CallDeniedError(denied_by_policy(self.tool, verdict))
 
     async def preview(self) -> tuple[FileDiff, ...]:
-        """What the call would change. Raises ToolError when it would fail anyway."""
+        """Return what the call would change. Raise ToolError when it would fail anyway."""
         return await guard(lambda: self.tool.preview(self.arguments, self.context), self.tool)
 
     def request(self, verdict: Verdict, diffs: tuple[FileDiff, ...]) -> ApprovalRequest:
@@ -216,8 +222,10 @@ class _JudgedCall:
         )
 
     def grant(self, reply: ApprovalReply, verdict: Verdict) -> str:
-        """Adds the rule that the answer grants and gives it; empty for "once". A rule that cannot be taken
-        grants only this call, and the person is told."""
+        """Add the rule that the answer grants and return it; empty for "once".
+
+        If the rule cannot be added, only this call is granted, and the user gets a notice.
+        """
         offers = {Answer.SESSION: verdict.session_rule, Answer.ALWAYS: verdict.always_rule}
         offered = offers.get(reply.answer, "")
         rule = reply.rule.strip() or offered
@@ -235,7 +243,7 @@ class _JudgedCall:
         return rule
 
     async def check_unchanged(self, verdict: Verdict, diffs: tuple[FileDiff, ...]) -> None:
-        """Raises ToolError when the call would now do something else than what was shown."""
+        """Raise ToolError when the call would now do something else than what was shown."""
         again = self.decide()
         is_same_place = again.decision is Decision.ALLOW or again == verdict
         if not is_same_place or await self.preview() != diffs:
@@ -278,7 +286,8 @@ def _as_result(value: object, tool: BaseTool) -> ToolResult:
 
 
 async def guard(call: Callable[[], Awaitable[_T]], tool: BaseTool) -> _T:
-    """The call's value; every fault as a ToolError. A tool must not end the turn, whatever it raises."""
+    """Return the call's value; every fault as a ToolError. A tool must not end the turn, whatever it
+    raises."""
     try:
         return await call()
     except ToolError:
@@ -302,7 +311,7 @@ async def wait_for_first(
     timeout_s: float | None,
     changed: asyncio.Event | None = None,
 ) -> Literal["done", "interrupted", "changed", "timeout"]:
-    """What happens first."""
+    """Return what happens first."""
     events = [event for event in (context.interrupted, changed) if event is not None]
     watches = [asyncio.ensure_future(event.wait()) for event in events]
     try:
@@ -318,7 +327,7 @@ async def wait_for_first(
 
 
 async def cancel_and_wait(call: asyncio.Future[Any]) -> None:
-    """Cancels what still runs and takes its end, so that no task is left without an owner."""
+    """Cancel what still runs and takes its end, so that no task is left without an owner."""
     if not call.done():
         call.cancel()
         with contextlib.suppress(asyncio.CancelledError, Exception):
@@ -328,7 +337,7 @@ async def cancel_and_wait(call: asyncio.Future[Any]) -> None:
 
 
 def denied_by_policy(tool: BaseTool, verdict: Verdict) -> str:
-    """A rule or the mode has said no; nobody was asked."""
+    """Return the error for a call that a rule or the mode denied, without a prompt."""
     return (
         f"{tool.name} was not allowed: {verdict.reason}. Do not try the same again in another form; "
         "take another way, or tell the user what you need and why."
@@ -336,7 +345,7 @@ def denied_by_policy(tool: BaseTool, verdict: Verdict) -> str:
 
 
 def denied_by_user(tool: BaseTool, reason: str) -> str:
-    """The person has said no."""
+    """Return the error for a call that the user denied."""
     said = f" They said: {reason!r}." if reason.strip() else " They gave no reason."
     return (
         f"the user did not allow this call of {tool.name}.{said} Nothing was done. Do not retry the same "
@@ -345,7 +354,7 @@ def denied_by_user(tool: BaseTool, reason: str) -> str:
 
 
 def denied_unattended(tool: BaseTool, verdict: Verdict) -> str:
-    """It would have to be asked, and there is nobody."""
+    """Return the error for a call that needs approval when no user is available."""
     rule = verdict.session_rule
     way = (
         f" To allow it, start Forge with --allow {shlex.quote(rule)}, or use forge chat, which asks."

@@ -34,11 +34,11 @@ class OutputStore:
 
     @property
     def folder(self) -> Path | None:
-        """The folder, once something lies in it."""
+        """The folder, once it contains a file."""
         return self._made
 
     def create(self, stem: str) -> tuple[Path, BinaryIO]:
-        """A new, empty file to write to, and its path. Raises OSError (a full disk, say)."""
+        """Return a new, empty file to write to, and its path. Raise OSError (a full disk, say)."""
         folder = self._make()
         while True:
             self._count += 1
@@ -50,7 +50,7 @@ class OutputStore:
             return path, os.fdopen(descriptor, "wb", buffering=0)
 
     def keep(self, text: str, stem: str) -> Path | None:
-        """Writes `text` (its first 50 MB) to a new file; None when that is not possible."""
+        """Write `text` (its first 50 MB) to a new file; None when that is not possible."""
         try:
             path, file = self.create(stem)
             with file:
@@ -60,8 +60,8 @@ class OutputStore:
         return path
 
     def limit(self, text: str, stem: str, limit: int = OUTPUT_LIMIT) -> tuple[str, Omission | None]:
-        """`text`, or its head and tail with a line between them that tells what is missing and where it
-        is."""
+        """Return `text`, or its head and tail with a line between them that says how much is missing and
+        where it is."""
         if len(text) <= limit:
             return text, None
         return clip_middle(text, limit, self.keep(text, stem))
@@ -80,8 +80,8 @@ class OutputStore:
 
 
 def clip_middle(text: str, limit: int, kept_in: Path | None = None) -> tuple[str, Omission]:
-    """Head and tail of a `text` that is longer than `limit`, together about so many characters, cut at line
-    ends where these are near."""
+    """Return head and tail of a `text` that is longer than `limit`, together about so many characters, cut at
+    line ends where these are near."""
     half = limit // 2
     head, tail = text[:half], text[-half:]
     if (cut := head.rfind("\n")) > half * 0.8:
@@ -94,8 +94,8 @@ def clip_middle(text: str, limit: int, kept_in: Path | None = None) -> tuple[str
 def join_head_and_tail(
     head: str, tail: str, missing: int, line_ends: int, kept_in: Path | None
 ) -> tuple[str, Omission]:
-    """Head and tail of an output with a line between them for the `missing` characters or bytes. `line_ends`
-    are those of the whole output."""
+    """Return head and tail of an output with a line between them for the `missing` characters or bytes.
+    `line_ends` are those of the whole output."""
     where = f"; the whole output is in {kept_in}: use read or grep on it" if kept_in else ""
     line = f"[... {missing:,} characters left out{where} ...]"
     lines = line_ends - head.count("\n") - (not head.endswith("\n")) - tail.count("\n")

@@ -32,8 +32,10 @@ _KINDS = (
 
 
 def locate(given: str, context: ExecutionContext) -> Path:
-    """The absolute path without dots that the model means by `given`; where `..` stands behind a link, the
-    one that the kernel would find. Looks links up, never raises."""
+    """Return the absolute path, without dots, that the model means by `given`.
+
+    If `..` follows a link, this is the path that the kernel would find. Resolves links, never raises.
+    """
     text = given.strip()
     if text == "~" or text.startswith("~/"):
         text = str(Path(text).expanduser())
@@ -46,7 +48,7 @@ def locate(given: str, context: ExecutionContext) -> Path:
 
 
 def display_path(path: Path, context: ExecutionContext) -> str:
-    """`path` relative to the workspace when it lies in it, with forward slashes."""
+    """Return `path` with forward slashes, relative to the workspace if it is inside."""
     for root in (context.root, real_path(context.root)):
         if path.is_relative_to(root):
             return path.relative_to(root).as_posix()
@@ -54,8 +56,11 @@ def display_path(path: Path, context: ExecutionContext) -> str:
 
 
 def search_scope(path: Path, context: ExecutionContext) -> tuple[Path, str]:
-    """The folder whose ignore rules hold for a search in `path`, and `path` relative to it ("" for itself):
-    the workspace when `path` lies in it, else the folder named."""
+    """Return the folder whose ignore rules apply to a search in `path`, and `path` relative to it ("" for
+    itself).
+
+    The folder is the workspace if `path` is inside, else the folder named.
+    """
     root = Path(os.path.normpath(context.root))
     if not path.is_relative_to(root):
         root = path if path.is_dir() else path.parent
@@ -64,7 +69,7 @@ def search_scope(path: Path, context: ExecutionContext) -> tuple[Path, str]:
 
 
 def file_status(path: Path, context: ExecutionContext) -> os.stat_result:
-    """The status of the regular file at `path`, links followed. Raises ToolError saying what it is
+    """Return the status of the regular file at `path`, links followed. Raise ToolError saying what it is
     instead."""
     try:
         status = path.stat()
@@ -78,7 +83,7 @@ def file_status(path: Path, context: ExecutionContext) -> os.stat_result:
 
 
 def folder_status(path: Path, context: ExecutionContext) -> None:
-    """Raises ToolError unless `path` is a folder that can be listed."""
+    """Raise ToolError unless `path` is a folder that can be listed."""
     try:
         status = path.stat()
     except (OSError, ValueError) as error:
@@ -88,8 +93,8 @@ def folder_status(path: Path, context: ExecutionContext) -> None:
 
 
 def read_bytes(path: Path, context: ExecutionContext) -> bytes:
-    """The bytes of a regular file of at most 50 MB, from where the path led when the policy judged it: a link
-    slipped in since leads nowhere. Never blocks on a FIFO. Raises ToolError."""
+    """Return the bytes of a regular file of at most 50 MB, from where the path led when the policy judged it:
+    a link slipped in since leads nowhere. Never blocks on a FIFO. Raise ToolError."""
     size = file_status(path, context).st_size
     if size > MAX_TEXT_BYTES:
         raise ToolError(
@@ -110,8 +115,11 @@ def read_bytes(path: Path, context: ExecutionContext) -> bytes:
 
 @contextlib.contextmanager
 def path_unchanged(path: Path, context: ExecutionContext) -> Iterator[None]:
-    """For a search in `path`: raises ToolError when that leads elsewhere than where the policy judged it,
-    before the search or after it, so that nothing is told of where a link slipped in has led it."""
+    """Raise ToolError if `path` leads elsewhere than where the policy judged it, before or after the block
+    runs.
+
+    Without this a link put into the path during a search would reveal its target.
+    """
     real = _judged(path, context)
     yield
     if real_path(path) != real:
@@ -119,7 +127,7 @@ def path_unchanged(path: Path, context: ExecutionContext) -> Iterator[None]:
 
 
 def _judged(path: Path, context: ExecutionContext) -> Path:
-    """Where the path really leads. Raises ToolError when the policy has judged another place."""
+    """Return where the path really leads. Raise ToolError when the policy has judged another place."""
     real = real_path(path)
     if context.agreed is not None and real not in context.agreed:
         raise ToolError(_elsewhere(path, context))
@@ -134,7 +142,8 @@ def _elsewhere(path: Path, context: ExecutionContext) -> str:
 
 
 def link_free_base(real: Path, context: ExecutionContext) -> Path:
-    """The folder from which on no link is followed: the workspace for what lies in it, else the root."""
+    """Return the folder below which no link is followed: the workspace for a path inside it, else the
+    root."""
     root = real_path(context.root)
     return root if real.is_relative_to(root) else Path(real.anchor)
 
@@ -157,7 +166,7 @@ def _unreachable(path: Path, context: ExecutionContext, error: OSError | ValueEr
 
 
 def nearest_names(path: Path, context: ExecutionContext) -> str:
-    """Up to three existing paths like `path`, quoted, joined by "or"; empty when none, or outside the
+    """Return up to three existing paths like `path`, quoted, joined by "or"; empty when none, or outside the
     workspace."""
     root = real_path(context.root)
     if not real_path(path).is_relative_to(root):
@@ -174,7 +183,7 @@ def nearest_names(path: Path, context: ExecutionContext) -> str:
 
 
 def _same_name(path: Path, root: Path) -> list[str]:
-    """Paths below the root with the same last segment, as far as a short search finds them."""
+    """Return paths below the root with the same last segment, as far as a short search finds them."""
     deadline = time.monotonic() + _SEARCH_S
     wanted = path.name.casefold()
     found: list[str] = []

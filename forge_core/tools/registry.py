@@ -17,7 +17,7 @@ class ToolRegistry:
             self.add(tool)
 
     def add(self, tool: BaseTool) -> None:
-        """Raises ValueError when the name is taken."""
+        """Raise ValueError when the name is taken."""
         if tool.name in self._tools:
             raise ValueError(f"a tool named {tool.name!r} is registered already")
         self._tools[tool.name] = tool
@@ -26,7 +26,7 @@ class ToolRegistry:
         return self._tools.get(name)
 
     def unknown(self, name: str) -> ToolResult:
-        """The result of a call of a tool that does not exist."""
+        """Return the result of a call of a tool that does not exist."""
         near = difflib.get_close_matches(name.lower(), list(self._tools), n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         known = ", ".join(self._tools) or "none"
@@ -44,7 +44,7 @@ class ToolRegistry:
 
 
 def builtin_tools() -> list[BaseTool]:
-    """A fresh set of the built-in tools, those that only read first."""
+    """Return a fresh set of the built-in tools, those that only read first."""
     from forge_core.tools.builtin.apply_patch import ApplyPatchTool
     from forge_core.tools.builtin.ask_user import AskUserTool
     from forge_core.tools.builtin.bash import BashTool

@@ -1,4 +1,4 @@
-"""The ask_user tool: a decision that only the person can make."""
+"""The ask_user tool: a decision that only the user can make."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _QUESTION = object_schema(
 
 
 class AskUserTool(BaseTool):
-    """Puts questions with ready answers to the person and waits for as long as they take."""
+    """Asks the user questions with prepared answers and waits as long as they take."""
 
     name = "ask_user"
     description = (

@@ -36,11 +36,11 @@ MAX_TIMEOUT_S = 600
 BACKGROUND_AFTER_S = 60
 """A command that still runs then becomes a job, and its call returns."""
 START_GRACE_S = 0.5
-"""How long a command that is to run in the background is watched for an early end."""
+"""How long a command started in the background is watched for an early end."""
 MAX_COMMAND_BYTES = 100_000
 """The kernel takes at most 128 KiB in one argument."""
 _RESERVED = 3_000
-"""Characters of a result left for what is said about the output."""
+"""Characters of a result reserved for the notes about the output."""
 _SCREEN_EDITORS = frozenset({"vi", "vim", "view", "vimdiff", "nvim", "rvim"})
 """They take standard error for a keyboard when there is none, and wait on it for ever."""
 _BATCH_FLAGS = re.compile(r"-\w*[eEsS]\w*|--(?:headless|version|help)|-[hv]")
@@ -140,7 +140,7 @@ class BashTool(BaseTool):
         return ()
 
     async def aclose(self) -> None:
-        """Ends every process that commands have left running, where no session's job table does."""
+        """End every process that commands have left running, where no session's job table does."""
         if self._own_jobs is not None:
             await self._own_jobs.aclose()
 
@@ -181,14 +181,14 @@ async def _started(params: dict[str, Any], context: ExecutionContext) -> Job:
 
 
 async def _guards(command: str, context: ExecutionContext, *, may_write: bool) -> dict[str, str]:
-    """What a line that runs unasked because it only reads is held to: git must start no program for it, also
-    when its config has changed since that was decided."""
+    """Return what a line that runs unasked because it only reads is held to: git must start no program for
+    it, also when its config has changed since that was decided."""
     is_held = context.runs_as_reading or not may_write
     return await reading_variables(context.root) if is_held and "git" in command else {}
 
 
 def _timeout(params: dict[str, Any]) -> float | None:
-    """In seconds; None: no limit."""
+    """Return the time limit in seconds; None without one."""
     if params.get("timeout_s"):
         return float(params["timeout_s"])
     return None if params.get("run_in_background") else float(DEFAULT_TIMEOUT_S)

@@ -68,8 +68,11 @@ class GlobTool(FolderTool):
 
 
 def _split(params: dict[str, Any], context: ExecutionContext) -> tuple[Path, str]:
-    """The folder to search, and the rest of the pattern: what stands before the first wildcard may lead
-    anywhere, so it becomes part of the folder and is judged by the policy."""
+    """Return the folder to search, and the rest of the pattern.
+
+    The segments before the first wildcard may lead anywhere, so they become part of the folder, which the
+    policy judges.
+    """
     pattern = params["pattern"].strip()
     folder = locate(params.get("path") or ".", context)
     head, parts = [], pattern.split("/")

@@ -113,7 +113,7 @@ class GrepTool(FolderTool):
 
 
 def _query(params: dict[str, Any], context: ExecutionContext) -> SearchQuery:
-    """The question to the engine. Raises ToolError for a path that cannot be searched."""
+    """Return the question to the engine. Raise ToolError for a path that cannot be searched."""
     path = locate(params.get("path") or ".", context)
     if not params["pattern"]:
         raise ToolError("the pattern is empty.")

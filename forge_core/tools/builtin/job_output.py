@@ -56,7 +56,7 @@ class JobOutputTool(BaseTool):
 
 
 def jobs_of(context: ExecutionContext) -> JobTable:
-    """The session's jobs. Raises ToolError where there are none."""
+    """Return the session's jobs. Raise ToolError where there are none."""
     if context.jobs is None:
         raise ToolError("there are no background jobs here. Run the command with bash and a timeout_s.")
     return context.jobs

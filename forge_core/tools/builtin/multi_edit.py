@@ -90,7 +90,7 @@ class MultiEditTool(EditingTool):
 
 
 def _names(params: Mapping[str, Any]) -> list[str]:
-    """The file of each edit as it was named; "" where none was."""
+    """Return the file of each edit as it was named; "" where none was."""
     usual = params.get("file_path") or ""
     return [str(one.get("file_path") or usual) for one in records_of(params, "edits")] or [str(usual)]
 
@@ -98,7 +98,7 @@ def _names(params: Mapping[str, Any]) -> list[str]:
 def _by_file(
     params: Mapping[str, Any], context: ExecutionContext
 ) -> list[tuple[Path, list[tuple[int, Mapping[str, Any]]]]]:
-    """The edits of each file with their numbers; two names of one file are the same file."""
+    """Return the edits of each file with their numbers; two names of one file are the same file."""
     edits = records_of(params, "edits")
     if not 1 <= len(edits) <= MAX_EDITS:
         raise ToolError(f"edits has {len(edits)} items; it takes 1 to {MAX_EDITS}.")

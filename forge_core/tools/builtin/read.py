@@ -31,7 +31,7 @@ MAX_LINES = 2_000
 MAX_BYTES = 50 * 1024
 """Of shown text."""
 MAX_LINE_CHARS = 2_000
-"""Longer lines go on in the next row, marked."""
+"""Longer lines continue in the next row, marked with `CONTINUED`."""
 CONTINUED = "\u21aa"
 
 _MAGIC = (
@@ -177,7 +177,7 @@ def _footer(page: _Page, total: int) -> str:
 
 
 def _refuse_unreadable(name: str, path: Path, data: bytes) -> None:
-    """Raises ToolError that says what a file is which is not shown as text."""
+    """Raise ToolError naming the kind of a file that cannot be shown as text."""
     kind = next((kind for magic, kind in _MAGIC if data.startswith(magic)), None)
     if kind is None and data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         kind = "a WebP picture"

@@ -1,4 +1,4 @@
-"""The todo tool: the model's plan for a longer task, kept where the person can see it."""
+"""The todo tool: the model's plan for a longer task, visible to the user."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TodoItem:
     """One step of a plan, on one line."""
 
     content: str
-    """What is to do: "Fix the parser"."""
+    """The task: "Fix the parser"."""
     status: TodoStatus = TodoStatus.PENDING
     active_form: str = ""
     """The same while it is being done: "Fixing the parser"."""

@@ -46,7 +46,8 @@ class FileAttributes:
 
 
 def read_file(target: WriteTarget, limit: int) -> tuple[bytes, FileAttributes]:
-    """At most `limit` bytes of a regular file, and its attributes. Never blocks on a FIFO. Raises OSError."""
+    """Return at most `limit` bytes of a regular file, and its attributes. Never blocks on a FIFO. Raises
+    OSError."""
     with (
         opened_folder(target.path.parent, target.base) as folder,
         _opened(target.path.name, _READ, folder) as descriptor,
@@ -58,7 +59,7 @@ def read_file(target: WriteTarget, limit: int) -> tuple[bytes, FileAttributes]:
 
 
 def check_writable(path: Path) -> None:
-    """Raises ToolError for a file marked read-only, also for root, who could write it all the same."""
+    """Raise ToolError for a file marked read-only, also for root, who could write it all the same."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -74,13 +75,13 @@ def check_writable(path: Path) -> None:
 def write_file(
     target: WriteTarget, data: bytes, expected: str | None, attributes: FileAttributes | None = None
 ) -> tuple[Path, ...]:
-    """Replaces the content of the file by `data`, and gives the folders made for it, deepest first; on any
+    """Replace the content of the file by `data`, and gives the folders made for it, deepest first; on any
     failure the old bytes stay.
 
     `expected` is the sha256 of the bytes that must still be there, None for a file that must not exist yet.
     Mode, owner and extended attributes are kept (a new file gets `attributes`, else the usual ones); a file
     with several names, or in a folder where no new file can be made, is written in place. Leftovers of killed
-    writers in the folder are removed, and so are the folders that a failed write has made. Raises ToolError.
+    writers in the folder are removed, and so are the folders that a failed write has made. Raise ToolError.
     """
     name, is_new = target.path.name, expected is None
     try:
@@ -99,8 +100,8 @@ def write_file(
 
 
 def remove_file(target: WriteTarget, expected: str, made: Sequence[Path] = ()) -> None:
-    """Deletes the file when it still has the bytes of sha256 `expected`, and then those of the folders `made`
-    for it that are empty. Raises ToolError."""
+    """Delete the file when it still has the bytes of sha256 `expected`, and then those of the folders `made`
+    for it that are empty. Raise ToolError."""
     try:
         with opened_folder(target.path.parent, target.base) as folder:
             _check_unchanged(folder, target.path.name, expected)
@@ -113,7 +114,7 @@ def remove_file(target: WriteTarget, expected: str, made: Sequence[Path] = ()) -
 
 @contextlib.contextmanager
 def _removed_on_failure(target: WriteTarget) -> Iterator[tuple[Path, ...]]:
-    """The folders that are missing. They are removed again when the write fails and they are empty."""
+    """Yield the folders that are missing. They are removed again when the write fails and they are empty."""
     missing: list[Path] = []
     for folder in target.path.parents:
         if folder == target.base or os.path.lexists(folder):
@@ -127,7 +128,7 @@ def _removed_on_failure(target: WriteTarget) -> Iterator[tuple[Path, ...]]:
 
 
 def _remove_empty(folders: Sequence[Path], base: Path) -> None:
-    """Removes the folders, the deepest first, up to the first that is not empty."""
+    """Remove the folders, the deepest first, up to the first that is not empty."""
     with contextlib.suppress(OSError):
         for folder in folders:
             with contextlib.suppress(FileNotFoundError), opened_folder(folder.parent, base) as parent:
@@ -153,7 +154,7 @@ def _create(folder: int, name: str, data: bytes, attributes: FileAttributes | No
 
 
 def _replace(folder: int, name: str, data: bytes, expected: str) -> bool:
-    """Writes a new file and renames it over the old one; False where that would lose something."""
+    """Write a new file and renames it over the old one; False where that would lose something."""
     with _opened(name, _READ, folder) as old:
         status = os.fstat(old)
         _check_regular(name, status)
@@ -192,7 +193,7 @@ def _attributes(descriptor: int, status: os.stat_result) -> FileAttributes:
 
 
 def _apply_attributes(descriptor: int, attributes: FileAttributes) -> bool:
-    """Gives a file its looks; False when that is not allowed."""
+    """Give a file its looks; False when that is not allowed."""
     own = os.fstat(descriptor)
     try:
         if (own.st_uid, own.st_gid) != attributes.owner:
@@ -206,7 +207,7 @@ def _apply_attributes(descriptor: int, attributes: FileAttributes) -> bool:
 
 
 def _write_in_place(folder: int, name: str, data: bytes, expected: str) -> None:
-    """Overwrites the bytes of the same inode; puts the old ones back when that fails half-way."""
+    """Overwrite the bytes of the same inode; puts the old ones back when that fails half-way."""
     with _opened(name, _READ | os.O_RDWR, folder) as descriptor:
         _check_regular(name, os.fstat(descriptor))
         before = _read_all(descriptor)
@@ -248,13 +249,13 @@ def _read_all(descriptor: int, limit: int = -1) -> bytes:
 
 
 def _sync(folder: int) -> None:
-    """Makes the change of the folder itself last; not every file system can."""
+    """Make the change of the folder itself last; not every file system can."""
     with contextlib.suppress(OSError), _opened(".", _FOLDER, folder) as descriptor:
         os.fsync(descriptor)
 
 
 def _umask() -> int:
-    """The process's umask, read where that is possible without setting it (which would race)."""
+    """Return the process's umask, read where that is possible without setting it (which would race)."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         text = Path("/proc/self/status").read_text("ascii", "replace")
         return int(text.split("Umask:", 1)[1].split(None, 1)[0], 8)
@@ -279,9 +280,10 @@ def _failure(path: Path, error: OSError) -> str:
 
 @contextlib.contextmanager
 def temporary_file(folder: int) -> Iterator[tuple[str, int]]:
-    """Name and descriptor of a new file in the folder, which is gone afterwards unless it was renamed.
+    """Yield the name and descriptor of a new file in the folder; it is deleted afterwards unless it was
+    renamed.
 
-    It is locked as long as it is written: what is no longer locked, and whose process is gone, is left over.
+    The file is locked while it is written: an unlocked one whose process has ended is stale.
     """
     name = f".forge-{os.getpid()}-{_RUN}-{secrets.token_hex(4)}.tmp"
     descriptor = os.open(name, NEW_FILE, 0o600, dir_fd=folder)
@@ -296,7 +298,7 @@ def temporary_file(folder: int) -> Iterator[tuple[str, int]]:
 
 
 def remove_stale_files(folder: int) -> None:
-    """Removes what killed writers left in the folder. What cannot be listed or removed stays."""
+    """Remove what killed writers left in the folder. What cannot be listed or removed stays."""
     with contextlib.suppress(OSError):
         with _opened(".", _FOLDER, folder) as descriptor, os.scandir(descriptor) as entries:
             names = [entry.name for entry in entries]

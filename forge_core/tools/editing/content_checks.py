@@ -24,7 +24,7 @@ _MAX_YAML = 200_000
 
 
 def refuse_placeholders(new: str, old: str) -> None:
-    """Raises ToolError when `new` holds a line like "# ... rest unchanged ..." that `old` does not hold."""
+    """Raise ToolError when `new` holds a line like "# ... rest unchanged ..." that `old` does not hold."""
     for found in _PLACEHOLDER.finditer(new):
         if found[0].strip() not in old:
             raise ToolError(
@@ -34,7 +34,7 @@ def refuse_placeholders(new: str, old: str) -> None:
 
 
 def syntax_warning(path: str, before: str | None, after: str) -> str | None:
-    """What is wrong with `after` when `before` (None: a new file) parsed and it does not; else None."""
+    """Return the problem of `after` if `before` (None: a new file) parsed and `after` does not; else None."""
     if len(after) > _MAX_PARSED:
         return None
     problem = _problem(path, after)
@@ -68,7 +68,7 @@ def _problem(path: str, text: str) -> str | None:
 
 
 def _yaml_problem(text: str) -> str | None:
-    """Looks at the grammar alone: several documents and tags of any kind are fine, nothing is built. An alias
+    """Look at the grammar alone: several documents and tags of any kind are fine, nothing is built. An alias
     without its anchor is a fault."""
     import yaml
 

@@ -25,7 +25,7 @@ _MAX_PAIRS = 200_000
 
 
 def file_diff(path: str, before: str, after: str) -> FileDiff:
-    """The change from `before` to `after`; lines differ when their line ends do."""
+    """Return the change from `before` to `after`; lines differ when their line ends do."""
     old, new = split_keeping_ends(before), split_keeping_ends(after)
     opcodes = line_opcodes(old, new)
     lines = (_marked(mark, line.rstrip("\r\n"), line) for mark, line in _signed(old, new, opcodes))
@@ -36,7 +36,8 @@ def file_diff(path: str, before: str, after: str) -> FileDiff:
 
 
 def unified_diff(path: str, before: str, after: str, context: int = CONTEXT_LINES) -> FileDiff:
-    """The whole change as git would write it: only \\n ends a line, a carriage return belongs to it."""
+    """Return the whole change as git would write it: only \\n ends a line, a carriage return belongs to
+    it."""
     old, new = _git_lines(before), _git_lines(after)
     opcodes = line_opcodes(old, new)
     lines = (
@@ -52,7 +53,7 @@ def _git_lines(text: str) -> list[str]:
 
 
 def _counts(opcodes: Sequence[Opcode]) -> tuple[int, int]:
-    """Lines added and removed."""
+    """Return lines added and removed."""
     added = sum(end - start for tag, _, _, start, end in opcodes if tag != "equal")
     removed = sum(end - start for tag, start, end, _, _ in opcodes if tag != "equal")
     return added, removed
@@ -61,7 +62,7 @@ def _counts(opcodes: Sequence[Opcode]) -> tuple[int, int]:
 def _signed(
     old: Sequence[str], new: Sequence[str], opcodes: Sequence[Opcode], context: int = CONTEXT_LINES
 ) -> Iterator[tuple[str, str]]:
-    """The sign and line of each row; a hunk's header has the sign "@"."""
+    """Yield the sign and line of each row; a hunk's header has the sign "@"."""
     for group in _groups(opcodes, context):
         first, last = group[0], group[-1]
         yield "@", f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n"
@@ -74,13 +75,14 @@ def _signed(
 
 
 def _marked(mark: str, bare: str, line: str) -> tuple[str, ...]:
-    """The row, and the one that says that the file ends without a newline."""
+    """Return the row, followed by the "no newline" marker if the file ends without a newline."""
     row = bare if mark == "@" else mark + bare
     return (row, "\\ No newline at end of file") if bare == line else (row,)
 
 
 def _groups(opcodes: Sequence[Opcode], context: int) -> list[list[Opcode]]:
-    """Changes with the context around them; unchanged stretches longer than two contexts part groups."""
+    """Return changes with the context around them; unchanged stretches longer than two contexts part
+    groups."""
     groups: list[list[Opcode]] = [[]]
     last = len(opcodes) - 1
     for at, (tag, a, b, c, d) in enumerate(opcodes):
@@ -104,8 +106,10 @@ def _range(start: int, stop: int) -> str:
 
 
 def line_opcodes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
-    """Like SequenceMatcher.get_opcodes, but common lines at both ends are taken off first, and never
-    quadratic: what would take too long counts as one change."""
+    """Return opcodes as SequenceMatcher.get_opcodes does, but never in quadratic time.
+
+    Common lines at both ends are set aside first; a region that would take too long counts as one change.
+    """
     codes: list[Opcode] = []
     for tag, a, b, c, d in _opcodes(old, new, 0, len(old), 0, len(new)):
         if codes and codes[-1][0] == tag == "equal":
@@ -157,7 +161,7 @@ def _middle(old: Sequence[str], new: Sequence[str], a: int, b: int, c: int, d: i
 
 
 def _anchors(old: Sequence[str], new: Sequence[str], counts: Counter[str]) -> list[tuple[int, int]]:
-    """Lines that stand once on either side, in an order that both sides share: the longest such list."""
+    """Return the longest sequence of lines, unique on both sides, that both sides have in the same order."""
     places = {line: at for at, line in enumerate(new) if counts[line] == 1}
     once = Counter(old)
     pairs = [(at, places[line]) for at, line in enumerate(old) if once[line] == 1 and line in places]

@@ -23,15 +23,15 @@ NOTES: dict[MatchTier, str] = {
     "line numbers": "matched without the line numbers of read",
     "blank edges": "matched without an extra blank line at the beginning or end",
 }
-"""What the model is told of a match that was not exact."""
+"""The note that the model gets about a match that was not exact."""
 
 
 class FileDraft:
-    """Takes edits one after the other: each applies to the result of those before it.
+    """Edits of one file, each applied to the result of those before it.
 
-    An edit may work on text that an earlier one has put there, when it says so plainly: its old text stands
-    there as sent, and stood nowhere in the file before. Where it stood there too, "the text as it was" and
-    "the text as I made it" are two readings with two results, and the edit is refused.
+    An edit may change text that an earlier one has inserted if its old text occurs there exactly and did not
+    occur anywhere in the original file. If it occurred there as well, the original and the edited text are
+    both possible readings, and the edit is refused.
     """
 
     def __init__(self, there: CurrentFile) -> None:
@@ -44,7 +44,7 @@ class FileDraft:
         self._tiers: list[str] = []
 
     def edit(self, old: str, new: str, *, replace_all: bool = False) -> None:
-        """Raises ToolError naming the file when the edit does not apply."""
+        """Raise ToolError naming the file when the edit does not apply."""
         try:
             refuse_placeholders(new, old)
             done = replace(self._data, old, new, replace_all=replace_all)
@@ -57,7 +57,7 @@ class FileDraft:
         self._take(done, [done.tier])
 
     def patch(self, hunks: Sequence[PatchHunk]) -> None:
-        """Makes the hunks of a patch. Raises ToolError naming the file when one does not fit."""
+        """Make the hunks of a patch. Raise ToolError naming the file when one does not fit."""
         try:
             for hunk in hunks:
                 refuse_placeholders("\n".join(hunk.new), "\n".join(hunk.old))
@@ -95,7 +95,7 @@ def _touches(piece: TextEdit, span: tuple[int, int]) -> bool:
 
 
 def _moved(written: Sequence[tuple[int, int]], done: Replacement) -> list[tuple[int, int]]:
-    """Where the ranges lie after an edit, with those of the edit itself. What it touches becomes its own."""
+    """Return the written ranges after an edit, including its own, which absorb those that it touches."""
     ranges = [span for span in written if not any(_touches(piece, span) for piece in done.pieces)]
     touched = {piece for piece in done.pieces if any(_touches(piece, span) for span in written)}
     result = [(_shifted(start, done.pieces), _shifted(end, done.pieces)) for start, end in ranges]
@@ -118,7 +118,7 @@ def _shifted(position: int, pieces: Sequence[TextEdit]) -> int:
 
 
 def _changed(before: str, after: str) -> Iterator[tuple[int, int]]:
-    """The ranges of `after` that differ from `before`, lines first, then within them."""
+    """Yield the ranges of `after` that differ from `before`, lines first, then within them."""
     old, new = split_keeping_ends(before), split_keeping_ends(after)
     at = 0
     for tag, i, j, k, m in line_opcodes(old, new):

@@ -28,7 +28,7 @@ class EditingTool(BaseTool):
 
     @abstractmethod
     def plan(self, params: dict[str, Any], context: ExecutionContext) -> list[PlannedChange]:
-        """Return what the files are to become. Raise ToolError if that cannot be done. Runs in a thread."""
+        """Return the changes of all files. Raise ToolError if an edit cannot be made. Runs in a thread."""
 
     def paths(self, params: dict[str, Any], context: ExecutionContext) -> Sequence[Path]:
         """Return the absolute paths of the files that the call names. May raise ToolError."""

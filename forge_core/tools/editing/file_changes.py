@@ -1,4 +1,4 @@
-"""Changes to files, worked out before anything is written, and then made together or not at all."""
+"""Changes to files, planned before anything is written, and then made all or none."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _locks: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """What one file is to become."""
+    """The planned new state of one file."""
 
     target: WriteTarget
     name: str
@@ -50,12 +50,12 @@ class PlannedChange:
     note: str = ""
     """What the model should know of how it was matched."""
     attributes: FileAttributes | None = None
-    """Of the file that was there, else those that a new one is to have."""
+    """Of the existing file, or those for a new one."""
     tiers: tuple[str, ...] = ()
     moved_from: str = ""
     """The name of the file that goes when this one is made."""
     is_told: bool = False
-    """Another change of the call tells of it."""
+    """Another change of the call reports this one."""
 
     @property
     def path(self) -> Path:
@@ -84,14 +84,17 @@ class CurrentFile:
 
 
 def write_target(path: Path, context: ExecutionContext) -> tuple[WriteTarget, str]:
-    """The real path to write to, and its name for people."""
+    """Return the real path to write to, and its display name."""
     real = real_path(path)
     return WriteTarget(real, link_free_base(real, context)), display_path(path, context)
 
 
 def current_file(path: Path, context: ExecutionContext) -> CurrentFile:
-    """The file at `path`, links followed once, when it may be changed. Raises ToolError for what is no
-    regular file, too large, read-only, or has changed since the model saw it."""
+    """Return the file at `path`, following links once, if it may be changed.
+
+    Raise ToolError if it is not a regular file, is too large or read-only, or has changed since the model
+    read it.
+    """
     if file_status(path, context).st_size > MAX_TEXT_BYTES:
         read_bytes(path, context)
     target, name = write_target(path, context)
@@ -112,8 +115,7 @@ def current_file(path: Path, context: ExecutionContext) -> CurrentFile:
 
 
 async def commit(changes: Sequence[PlannedChange], context: ExecutionContext) -> ToolResult:
-    """Makes the changes, all or none. Once writing has begun it is finished, also when the call is cancelled
-    meanwhile."""
+    """Make all changes or none. Once writing has begun it is completed, even if the call is cancelled."""
     for change in changes:
         _check_judged(change, context)
         await asyncio.to_thread(check_writable, change.path)
@@ -134,8 +136,10 @@ async def _write_and_report(changes: Sequence[PlannedChange], context: Execution
 
 
 def _check_judged(change: PlannedChange, context: ExecutionContext) -> None:
-    """Raises ToolError when the path has come to lead elsewhere than where it did when it was judged. Where
-    nobody judged, a link must not lead out of the workspace."""
+    """Raise ToolError if the path now leads to another place than the one that the policy judged.
+
+    Without a policy, a link must not lead out of the workspace.
+    """
     if context.agreed is not None:
         if change.path not in context.agreed:
             raise ToolError(
@@ -151,8 +155,11 @@ def _check_judged(change: PlannedChange, context: ExecutionContext) -> None:
 
 
 async def _finish(making: Coroutine[Any, Any, ToolResult], context: ExecutionContext) -> ToolResult:
-    """Writes without being torn away from it. After an interrupt the call then ends as if there had been
-    none, so that what is told is what happened; a hard cancel goes on once the files are whole."""
+    """Complete the writing even if the call is cancelled.
+
+    After an interrupt the call then ends normally, so that the result reports what happened; a hard cancel is
+    raised again once the files are complete.
+    """
     writing = asyncio.ensure_future(making)
     try:
         return await asyncio.shield(writing)
@@ -167,7 +174,8 @@ async def _finish(making: Coroutine[Any, Any, ToolResult], context: ExecutionCon
 
 
 def _write_protected(changes: Sequence[PlannedChange], sandbox: Sandbox | None) -> None:
-    """Write the files, unless a running sandbox is mounted over one of them. None can be set up meanwhile."""
+    """Write the files, unless a running sandbox is mounted over one of them. No sandbox can be set up during
+    this."""
     with contextlib.ExitStack() as stack:
         if sandbox is not None:
             with contextlib.suppress(OSError):  # then nobody can set up a sandbox either
@@ -188,7 +196,7 @@ def _check_mounts(changes: Sequence[PlannedChange], in_use: Collection[Path]) ->
 
 
 def _write_all(changes: Sequence[PlannedChange]) -> None:
-    """Files that are to go are deleted last: nothing is lost before everything else stands."""
+    """Write the changes. Files are deleted last, so that nothing is lost before all others are written."""
     done: list[tuple[PlannedChange, tuple[Path, ...]]] = []
     for change in sorted(changes, key=lambda one: one.data is None):
         try:
@@ -198,7 +206,7 @@ def _write_all(changes: Sequence[PlannedChange]) -> None:
 
 
 def _write(change: PlannedChange) -> tuple[Path, ...]:
-    """Gives the folders that were made for it."""
+    """Give the folders that were made for it."""
     expected = None if change.before is None else sha256(change.before)
     if change.data is not None:
         return write_file(change.target, change.data, expected, change.attributes)
@@ -210,7 +218,7 @@ def _write(change: PlannedChange) -> tuple[Path, ...]:
 def _roll_back(
     done: Sequence[tuple[PlannedChange, tuple[Path, ...]]], failed: PlannedChange, error: ToolError
 ) -> str:
-    """Puts back what was written already, less the folders made for it, and says what became of it."""
+    """Restore the files already written and remove the folders made for them; return the error message."""
     left: list[str] = []
     for change, made in reversed(done):
         try:
@@ -266,7 +274,7 @@ def _result(changes: Sequence[PlannedChange]) -> ToolResult:
 
 
 def new_file(target: WriteTarget, name: str, content: str, context: ExecutionContext) -> PlannedChange:
-    """A file that does not exist yet. Raises ToolError for content that no file can hold."""
+    """Return a file that does not exist yet. Raise ToolError for content that no file can hold."""
     refuse_placeholders(content, "")
     check_parent(target.path, context)
     return PlannedChange(target, name, _encoded(content), None, "", content)
@@ -282,7 +290,7 @@ def _encoded(content: str) -> bytes:
 
 
 def check_parent(real: Path, context: ExecutionContext) -> None:
-    """Raises ToolError when a part of the path is a file."""
+    """Raise ToolError when a part of the path is a file."""
     for parent in real.parents:
         if parent.exists():
             if not parent.is_dir():
@@ -294,7 +302,7 @@ def check_parent(real: Path, context: ExecutionContext) -> None:
 
 @asynccontextmanager
 async def file_locks(paths: Iterable[Path]) -> AsyncIterator[None]:
-    """Holds the locks of these real paths, taken in one order everywhere so that nobody waits in a ring."""
+    """Hold the locks of these real paths, acquired in a global order to prevent deadlocks."""
     async with AsyncExitStack() as stack:
         for path in sorted({str(path) for path in paths}):
             await stack.enter_async_context(_lock_for(path))

@@ -1,4 +1,4 @@
-"""Text that stands deeper, less deep, or with tabs for spaces: the same for all lines, or not at all."""
+"""Text that is indented more, less, or with tabs for spaces: by one rule for all lines, or not at all."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Reindent:
     rule: Rule
 
     def line(self, line: str) -> str | None:
-        """A line of the new text as it is to stand in the file; None where its depth is not sure."""
+        """Return a line of the new text with the file's indentation; None if its depth is not certain."""
         indent = indent_of(line)
         if indent == line:
             return line
@@ -38,7 +38,8 @@ class Reindent:
 
 
 def reindent(old: Sequence[str], file: Sequence[str]) -> Reindent | None:
-    """How the indentation of `old` becomes that of `file`, line by line; None when no one rule does it."""
+    """Return how the indentation of `old` becomes that of `file`, line by line; None when no one rule does
+    it."""
     known: dict[str, str] = {}
     for ours, theirs in zip(old, file, strict=True):
         if ours.strip(BLANKS) and known.setdefault(indent_of(ours), indent_of(theirs)) != indent_of(theirs):
@@ -50,12 +51,13 @@ def reindent(old: Sequence[str], file: Sequence[str]) -> Reindent | None:
 def is_clear(
     shift: Reindent, old: Sequence[str], file: Sequence[str], new: Sequence[str], lines: TextLines
 ) -> bool:
-    """Whether `new` is surely indented the way `old` is, and each of its lines has a place to go.
+    """Return whether `new` is certainly indented in the way of `old`, and each of its lines can be converted.
 
-    A model that sends the old text less deep than it stands may mean the new text likewise, or may have got
-    the new one right. Two things tell: a line of both that was sent at the same depth, which is not that of
-    the file; or blanks of a kind that no line of the file begins with. Where a line of both is in the new
-    text just as deep as in the file, or all of it begins where the file's lines do, it may be right already.
+    A model that sends the old text with less indentation than the file has may mean the new text likewise, or
+    may have got the new one right. Two signs prove the former: a line of both texts that was sent at the same
+    depth, which is not the file's; or whitespace of a kind that no line of the file begins with. If a line of
+    both is as deep in the new text as in the file, or the least indented line is, the new text may already be
+    right.
     """
     is_proven = False
     fresh = set(range(len(new)))
@@ -82,20 +84,21 @@ def is_clear(
 
 
 def _is_distinctive(key: str) -> bool:
-    """Whether a line is more than a bracket or the like, which stands at any depth."""
+    """Return whether a line has more than brackets, which occur at any depth."""
     return any(char.isalnum() for char in key)
 
 
 def _is_foreign(sent: Sequence[str], lines: TextLines) -> bool:
-    """Whether what was sent is indented by a kind of blanks that no line of the file begins with."""
+    """Return whether what was sent is indented by a kind of blanks that no line of the file begins with."""
     kind = _kind(indent_of(line) for line in sent if line.strip(BLANKS))
     whole = lines.whole
     return kind is not None and not any(whole.startswith(kind) or end + kind in whole for end in "\n\r")
 
 
 def keeps_unit(shift: Reindent, new: Sequence[str], lines: TextLines) -> bool:
-    """Whether steps in the new text are as wide as the file's. Asked where only one depth was found, so that
-    another depth and another width of steps look the same: 4 for 2 is either two more, or twice as many."""
+    """Return whether steps in the new text are as wide as the file's. Asked where only one depth was found,
+    so that another depth and another width of steps look the same: 4 for 2 is either two more, or twice as
+    many."""
     if len(shift.known) != 1:
         return True
     ((ours, theirs),) = shift.known.items()
@@ -113,7 +116,7 @@ def _base(lines: Sequence[str]) -> str:
 
 
 def _shifted(known: Mapping[str, str]) -> Rule | None:
-    """The same blanks before each line, more or fewer of them."""
+    """Return the same blanks before each line, more or fewer of them."""
     ours, theirs = next(iter(known.items()))
     if theirs.endswith(ours):
         more = theirs[: len(theirs) - len(ours)]
@@ -128,7 +131,7 @@ def _shifted(known: Mapping[str, str]) -> Rule | None:
 
 
 def _scaled(known: Mapping[str, str]) -> Rule | None:
-    """Tabs for spaces, spaces for tabs, or steps of another width."""
+    """Return a rule that converts tabs and spaces, or steps of another width."""
     old_kind, file_kind = _kind(known), _kind(known.values())
     if old_kind is None or file_kind is None:
         return None
@@ -164,7 +167,7 @@ def _is_usual(slope: Fraction, old_kind: str, file_kind: str) -> bool:
 
 
 def _kind(indents: Iterable[str]) -> str | None:
-    """The one character that they are made of; None when there are two, or none."""
+    """Return the one character that they are made of; None when there are two, or none."""
     chars = set("".join(indents))
     return chars.pop() if len(chars) == 1 else None
 

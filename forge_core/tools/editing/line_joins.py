@@ -1,16 +1,16 @@
-"""Keeps lines apart that an edit would join only because a line end was left out of the new text.
+"""Keeps lines apart that an edit would join only because a newline was left out of the new text.
 
-A literal replacement of "\\nfoo" by "bar", or of "foo\\n" by "bar", glues the new text to the line beside it.
-Hardly anybody means that. What is done instead:
+A literal replacement of "\\nfoo" by "bar", or of "foo\\n" by "bar", joins the new text to the adjacent line,
+which is hardly ever intended. What is done instead:
 
-    "foo\\n" → "bar"        the line end stays: it was sent with the old text by habit
-    "\\n  foo" → "  bar"    the blank line before was made up: there is none, and the depth says so
-    ",\\n" → ", "           joins: all that the edit does is to put a blank in the place of the line end
-    "\\n\\n" → " "           joins: nothing but line ends was quoted
-    "foo\\n" → ""           deletes the whole line; where it begins within a line, it is refused
-    all else                refused, with the way to ask for it on purpose
+    "foo\\n" → "bar"        keeps the newline: it was sent with the old text by habit
+    "\\n  foo" → "  bar"    keeps the line before: the leading newline was invented, as the indentation shows
+    ",\\n" → ", "           joins the lines: the edit only replaces the newline by a blank
+    "\\n\\n" → " "           joins the lines: only newlines were quoted
+    "foo\\n" → ""           deletes the whole line; refused if it begins within a line
+    anything else           refused, with the way to join the lines on purpose
 
-Before an empty line, and at the end of a file, there is nothing to join with: what was sent is done.
+Before an empty line and at the end of a file there is nothing to join with, so the edit is made as sent.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _NOTHING = ("", "\n", "\r")
 
 
 def keep_lines_apart(text: str, match: TextMatch) -> TextMatch:
-    """The match with its places less the line ends that the new text does not give back. Raises ToolError
-    where a line would be joined to another and it is not clear what was meant instead."""
+    """Return the match with its places less the line ends that the new text does not give back. Raises
+    ToolError where a line would be joined to another and it is not clear what was meant instead."""
     tier: MatchTier = match.tier
     places: list[Occurrence] = []
     for place in match.places:
@@ -41,7 +41,7 @@ def keep_lines_apart(text: str, match: TextMatch) -> TextMatch:
 
 
 def _apart_from_line_before(text: str, place: Occurrence, tier: MatchTier) -> Occurrence:
-    """The place when no line before it is joined to the new text."""
+    """Return the place when no line before it is joined to the new text."""
     start, old, new = place.start, place.pair.old, place.pair.new
     head, newline, rest = old.partition("\n")
     if not newline or head.strip(BLANKS) or not rest.strip() or _is_line_start(text, start):
@@ -65,7 +65,7 @@ def _apart_from_line_before(text: str, place: Occurrence, tier: MatchTier) -> Oc
 
 
 def _apart_from_line_after(text: str, place: Occurrence, tier: MatchTier) -> Occurrence:
-    """The place when no line after it is joined to the new text."""
+    """Return the place when no line after it is joined to the new text."""
     end, old, new = place.end, place.pair.old, place.pair.new
     bare = old[:-1]
     if not old.endswith("\n") or not bare.strip() or end == len(text):
@@ -89,7 +89,7 @@ def _apart_from_line_after(text: str, place: Occurrence, tier: MatchTier) -> Occ
 
 
 def _is_as_sent(tier: MatchTier) -> bool:
-    """Two mistakes at once are one too many to see through."""
+    """Return whether the match was exact: a second deviation makes the intention unclear."""
     return tier in ("exact", "line ends")
 
 
@@ -103,7 +103,7 @@ def _begins_blank(new: str) -> bool:
 
 
 def _stands_first(text: str, rest: str) -> bool:
-    """Whether the old text without its first line end also stands at the very start, where none is."""
+    """Return whether the old text without its first newline also occurs at the start of the file."""
     return with_newlines(text[: 2 * len(rest)]).startswith(rest)
 
 

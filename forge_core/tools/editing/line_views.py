@@ -32,7 +32,7 @@ _CLUSTERED = re.compile("[\u1100-\u11ff]")
 _WORD = re.compile(r"(?<!\w)[A-Za-z_]\w{2,}(?!\w)", re.ASCII)
 _TRIED_WORDS = 2
 _MARGIN = 2
-"""Lines more at either edge: a blank line taken off, and one for a line cut short."""
+"""Extra lines at either edge: for a removed blank line, and for a partial line."""
 
 
 class LineKey(Enum):
@@ -56,7 +56,7 @@ class LineKey(Enum):
 
 
 class TextLines:
-    """The lines of a part of a text without their terminators, and where each stands in the whole of it."""
+    """The lines of a part of a text without their terminators, and their positions in the whole text."""
 
     def __init__(self, whole: str, part: range) -> None:
         self.whole = whole
@@ -71,19 +71,19 @@ class TextLines:
             self.starts.pop()
 
     def view(self, key: LineKey) -> LineView:
-        """The view by that key, made when it is first needed."""
+        """Return the view by that key, made when it is first needed."""
         if key not in self._views:
             self._views[key] = LineView(self, key)
         return self._views[key]
 
     def number(self, index: int) -> int:
-        """The number of a line in the whole text, from 1."""
+        """Return the number of a line in the whole text, from 1."""
         return len(split_lines(self.whole[: self.starts[index]])[0])
 
     @cached_property
     def usual_step(self) -> int:
-        """By how many blanks a line mostly stands deeper than the one before it, in the whole text; 0 when
-        none does."""
+        """The most frequent increase of indentation from one line to the next, in characters, over the whole
+        text; 0 if there is none."""
         steps: Counter[int] = Counter()
         before = 0
         for line in split_lines(self.whole)[0]:
@@ -96,7 +96,7 @@ class TextLines:
         return steps.most_common(1)[0][0] if steps else 0
 
     def content_end(self, index: int) -> int:
-        """Where the terminator of a line stands, or the text's end."""
+        """Return the position of the line's terminator, or the end of the text."""
         return self.starts[index] + len(self.bare[index])
 
 
@@ -112,13 +112,13 @@ class LineView:
         self._starts = [*accumulate((len(one) + 1 for one in self.keys), initial=1)]
 
     def place(self, position: int) -> tuple[int, int]:
-        """Line and column of a position; the line after the last one has no columns."""
+        """Return the line and column of a position; the line after the last one has no columns."""
         line = bisect_right(self._starts, position) - 1
         return line, position - self._starts[line]
 
     def source(self, line: int, column: int, *, is_end: bool) -> int | None:
-        """The position in the file of a column of a key that keeps the indentation; None where no cut is
-        possible. What was left out there stays outside: before a start, after an end."""
+        """Return the position in the file of a column of a key that keeps the indentation; None where no cut
+        is possible. What was left out there stays outside: before a start, after an end."""
         if line == len(self.keys):
             return self.lines.part.stop
         if self.key is LineKey.FOLDED:
@@ -143,8 +143,10 @@ def _collapsed(line: str) -> str:
 
 
 def folded(line: str) -> str:
-    """`line` with look-alike punctuation and blanks as ASCII, invisible marks left out, letters composed
-    (NFC), and bytes that are not valid text as U+FFFD: the way `read` shows them."""
+    """Return `line` with look-alike punctuation and blanks as ASCII, as `read` shows it.
+
+    Invisible characters are left out, letters are composed (NFC), and invalid bytes become U+FFFD.
+    """
     if line.isascii():
         return line
     from unicodedata import normalize
@@ -153,8 +155,8 @@ def folded(line: str) -> str:
 
 
 def is_plain(text: str) -> bool:
-    """Whether each ASCII word of the text is still one when folded, and none comes to it: nothing invisible
-    in it, nothing to compose."""
+    """Return whether folding changes no ASCII word of the text and adds none: nothing invisible, nothing to
+    compose."""
     if text.isascii():
         return True
     from unicodedata import is_normalized
@@ -164,9 +166,9 @@ def is_plain(text: str) -> bool:
 
 
 def fold_positions(line: str) -> dict[int, tuple[int, int]]:
-    """Where a cut through `folded(line)` lies in `line`: position → the first and the last position there.
+    """Map each position in `folded(line)` where a cut is possible to its first and last position in `line`.
 
-    A position that is missing lies inside something that folds as a whole: no cut is possible there.
+    A missing position is inside a sequence that is folded as a whole.
     """
     if line.isascii():
         return {at: (at, at) for at in range(len(line) + 1)}
@@ -194,8 +196,10 @@ def _cluster_ends(line: str) -> list[int]:
 
 
 def candidate_ranges(text: str, old: str) -> list[range]:
-    """Ranges of whole lines, in order and apart, that hold every place where `old` may stand: around its
-    rarest word, which no way of looking at a text changes. The whole text when that cannot be told so."""
+    """Return disjoint ranges of whole lines, in order, that contain every place where `old` may match.
+
+    They surround its rarest word, which no view changes. The whole text if there is no such word.
+    """
     whole = [range(len(text))]
     if "\r" in text and text.count("\r") != text.count("\r\n"):
         return whole
@@ -225,7 +229,7 @@ def _has_word(word: str, line: str) -> bool:
 
 
 def _start_of_line_before(text: str, at: int, count: int) -> int:
-    """Where the line begins that is `count` lines before that of `at`."""
+    """Return where the line begins that is `count` lines before that of `at`."""
     at = text.rfind("\n", 0, at)
     while at >= 0 and count:
         at = text.rfind("\n", 0, at)
@@ -234,7 +238,7 @@ def _start_of_line_before(text: str, at: int, count: int) -> int:
 
 
 def _end_of_line_after(text: str, at: int, count: int) -> int:
-    """Where the line ends, its terminator included, that is `count` lines after that of `at`."""
+    """Return where the line ends, its terminator included, that is `count` lines after that of `at`."""
     at = text.find("\n", at)
     while at >= 0 and count:
         at = text.find("\n", at + 1)

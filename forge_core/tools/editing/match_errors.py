@@ -30,7 +30,7 @@ _QUOTES = str.maketrans("\u2018\u2019\u201c\u201d\u2013\u2014\u00a0", "''\"\"-- 
 
 
 def ambiguous_match_error(text: str, match: TextMatch) -> str:
-    """The refusal when the old text is not unique, with the line number of each place."""
+    """Return the refusal when the old text is not unique, with the line number of each place."""
     numbers = [line_number(text, start) for start in match.starts]
     lines = list(dict.fromkeys(numbers))
     count = f"{len(numbers)} times" if match.is_all else f"more than {len(numbers)} times"
@@ -44,7 +44,8 @@ def ambiguous_match_error(text: str, match: TextMatch) -> str:
 
 
 def missing_text_error(text: str, old: str) -> str:
-    """The refusal when the old text is missing, with the nearest block, what differs, and its exact text."""
+    """Return the refusal when the old text is missing, with the nearest block, what differs, and its exact
+    text."""
     lines = [line.rstrip("\r\n") for line in split_keeping_ends(text)]
     wanted = with_newlines(old).split("\n")
     while len(wanted) > 1 and not wanted[-1].strip():
@@ -67,7 +68,8 @@ def missing_text_error(text: str, old: str) -> str:
 
 
 def _nearest(lines: list[str], wanted: list[str]) -> int | None:
-    """The first line of the block most like `wanted`: by shared lines, else by its most telling line."""
+    """Return the first line of the block most like `wanted`: by shared lines, else by its most telling
+    line."""
     positions: dict[str, list[int]] = {}
     for at, line in enumerate(lines):
         positions.setdefault(_folded(line), []).append(at)
@@ -85,8 +87,8 @@ def _nearest(lines: list[str], wanted: list[str]) -> int | None:
 
 
 def _closest(wanted: str, keys: Iterable[str]) -> str | None:
-    """The key most like `wanted`, or one that holds it; compared in full are only those that share most
-    words with it, since a full comparison costs a millisecond."""
+    """Return the key most like `wanted`, or one that holds it; compared in full are only those that share
+    most words with it, since a full comparison costs a millisecond."""
     if len(wanted) < 3:
         return None
     words = sorted(set(re.findall(r"\w{2,}", wanted)), key=len)[-_MAX_WORDS:]
@@ -99,12 +101,12 @@ def _closest(wanted: str, keys: Iterable[str]) -> str | None:
 
 
 def _folded(line: str) -> str:
-    """What stays of a line when blanks, quote kinds and letter case are looked past."""
+    """Return the line without differences in blanks, kinds of quotes and letter case."""
     return re.sub(r"\s+", " ", line.translate(_QUOTES)).strip().casefold()
 
 
 def _difference(block: list[str], wanted: list[str]) -> str:
-    """The kind of difference, as exactly as it can be told."""
+    """Return the kind of difference, as precisely as possible."""
     if len(block) == len(wanted):
         for name, view in (
             ("trailing blanks", str.rstrip),

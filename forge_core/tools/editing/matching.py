@@ -1,15 +1,15 @@
-"""Where the text to replace stands in a file.
+"""Finds the text to replace in a file.
 
-A tier is a way to look at both texts. The first tier with a hit decides, and there must be exactly one hit:
-nothing is guessed, and no looser tier is tried once something was found. From strict to loose:
+A tier is a way to compare the two texts. The first tier with a hit decides, and there must be exactly one
+hit: nothing is guessed, and no looser tier is tried once something was found. From strict to loose:
 
-    exact, line ends         as sent; line ends of any kind are equal
-    trailing blanks          blanks at the ends of lines are looked past
-    look-alike characters    so are kinds of quotes, dashes and blanks, and invisible marks
-    blanks within lines      so is how many blanks stand between words; whole lines only
-    indentation              the lines stand deeper or less deep, all alike; whole lines only
-    line numbers             the line numbers of read are taken off; whole lines only
-    blank edges              a blank line too many at an edge is taken off; whole lines only
+    exact, line ends         as sent; all kinds of line endings are equal
+    trailing blanks          ignores blanks at the ends of lines
+    look-alike characters    also ignores kinds of quotes, dashes and blanks, and invisible characters
+    blanks within lines      also ignores the number of blanks between words; whole lines only
+    indentation              all lines are indented more or less by one rule; whole lines only
+    line numbers             without the line numbers of read; whole lines only
+    blank edges              without an extra blank line at either end; whole lines only
 """
 
 from __future__ import annotations
@@ -39,8 +39,10 @@ _NUMBER_ALONE = re.compile(r" *(\d{1,9})[ \t]*")
 
 
 def find(text: str, old: str, new: str, *, every: bool = False) -> TextMatch:
-    """The hits of `old` in `text`, none when no tier has any. `old` is not empty. The places of more than one
-    are worked out only for `every`."""
+    """Return the matches of `old`, which is not empty, in `text`; empty if no tier has any.
+
+    If there are several, only the first occurrence is computed, unless `every` is set.
+    """
     has_old_ends = "\r" in text and "\n" not in text
     pair = EditPair(with_newlines(old), with_newlines(new) if has_old_ends else new.replace("\r\n", "\n"))
     match = _match_as_sent(text, old, pair, every)
@@ -58,14 +60,19 @@ def find(text: str, old: str, new: str, *, every: bool = False) -> TextMatch:
 
 
 def _is_distinctive(old: str) -> bool:
-    """Whether a text may be looked for by looser ways. Lines of nothing but brackets and blanks are told from
-    others like them by these blanks alone."""
+    """Return whether a text may be matched by the tolerant tiers.
+
+    Lines of brackets and blanks differ from others like them in these blanks alone.
+    """
     return bool(old.strip()) and ("\n" not in old or any(char.isalnum() for char in old))
 
 
 def _match_as_sent(text: str, old: str, pair: EditPair, every: bool) -> TextMatch:
-    """Exactly, or but for line ends. The model sees no line ends: what differs in nothing else counts as the
-    same, unless it sends carriage returns itself and these stand there."""
+    """Match exactly, or except for line endings.
+
+    The model does not see line endings, so texts that differ in nothing else count as the same, unless the
+    model sends carriage returns that the file has too.
+    """
     if "\r" in old and old in text:
         match = match_in_view(
             "exact", text, old, lambda at: _unless_splitting_crlf(text, at, at + len(old), pair), every=every
@@ -85,14 +92,14 @@ def _match_as_sent(text: str, old: str, pair: EditPair, every: bool) -> TextMatc
 
 
 def _unless_splitting_crlf(text: str, start: int, end: int, pair: EditPair) -> Occurrence | None:
-    """The place, when no \\r\\n is torn at its edges: that is one line end."""
+    """Return the place, when no \\r\\n is torn at its edges: that is one line end."""
     if (start and text.startswith("\r\n", start - 1)) or text.startswith("\r\n", end - 1):
         return None
     return Occurrence(start, end, pair)
 
 
 def _newline_view(text: str, every: bool) -> tuple[str, Callable[[int], int]]:
-    """The text with every line end as \\n, and the way back from a position in it."""
+    """Return the text with every line end as \\n, and the way back from a position in it."""
     pairs = text.count("\r\n") if "\r" in text else 0
     if not pairs:
         return with_newlines(text), lambda at: at
@@ -104,7 +111,7 @@ def _newline_view(text: str, every: bool) -> tuple[str, Callable[[int], int]]:
 
 
 def _without_final_newline(text: str, view: str, source: Callable[[int], int], pair: EditPair) -> TextMatch:
-    """The last line of a file that ends without a newline, sent with one: it is to get none."""
+    """Match the last line of a file without a final newline, sent with one; the new text gets none either."""
     bare = pair.old[:-1]
     start = len(view) - len(bare)
     is_end = pair.old.endswith("\n") and bare.strip() and view.endswith(bare) and not view.endswith("\n")
@@ -128,7 +135,7 @@ def _tolerant_matches(lines: TextLines, pair: EditPair, is_ascii: bool, every: b
 
 
 def match_partial_lines(tier: MatchTier, view: LineView, pair: EditPair, *, every: bool) -> TextMatch:
-    """Hits that may begin and end within a line, but never within a word or an indentation."""
+    """Return hits that may begin and end within a line, but never within a word or an indentation."""
     old = pair.old.split("\n")
     wanted = "\n".join(view.key.of(old))
     if not wanted.strip():
@@ -178,12 +185,12 @@ def _end(view: LineView, at: int, *, reaches_end: bool) -> int | None:
 
 
 def _drop_final_newline(pair: EditPair) -> EditPair:
-    """The pair for the last line of a file that ends without a newline: it is to get none."""
+    """Return the pair for the last line of a file that has no final newline and gets none."""
     return EditPair(pair.old[:-1], pair.new.removesuffix("\n"))
 
 
 def splits_word(text: str, at: int) -> bool:
-    """Whether a cut at `at` goes through a word."""
+    """Return whether a cut at `at` goes through a word."""
     return 0 < at < len(text) and _is_word(text[at - 1]) and _is_word(text[at])
 
 
@@ -194,8 +201,10 @@ def _is_word(char: str) -> bool:
 def match_whole_lines(
     lines: TextLines, pair: EditPair, tier: MatchTier | None = None, *, every: bool
 ) -> Iterator[TextMatch]:
-    """Hits of whole lines: with other blanks within the lines, then indented otherwise. With a `tier` of its
-    own, what the pair was freed of is the reason, and the lines may also stand as they are."""
+    """Yield matches of whole lines: with other blanks within the lines, then with other indentation.
+
+    A `tier` given names the correction that the pair has had; then lines that match as they are count too.
+    """
     if tier is not None:
         yield _match_lines(tier, lines.view(LineKey.FOLDED), pair, every)
     yield _match_lines(tier or "blanks within lines", lines.view(LineKey.COLLAPSED), pair, every)
@@ -203,7 +212,7 @@ def match_whole_lines(
 
 
 def match_hunk_lines(lines: TextLines, pair: EditPair) -> Iterator[TextMatch]:
-    """Hits of whole lines, from exact to indented otherwise."""
+    """Yield matches of whole lines, from exact to differently indented."""
     yield _match_lines("exact", lines.view(LineKey.BARE), pair, False)
     yield _match_lines("trailing blanks", lines.view(LineKey.TRIMMED), pair, False)
     yield _match_lines("look-alike characters", lines.view(LineKey.FOLDED), pair, False)
@@ -239,8 +248,10 @@ def _match_lines(tier: MatchTier, view: LineView, pair: EditPair, every: bool) -
 
 
 def _is_vague(keys: list[str], view: LineView) -> bool:
-    """Whether of several lines one alone is more than brackets, and that stands in the file again: beside a
-    bracket at any depth it may be the wrong one."""
+    """Return whether only one of several lines has more than brackets, and that line occurs more than once.
+
+    Brackets match at any depth, so such a block may match in the wrong place.
+    """
     telling = [key for key in keys if any(char.isalnum() for char in key)]
     if len(keys) < 2 or len(telling) != 1:
         return False
@@ -248,8 +259,10 @@ def _is_vague(keys: list[str], view: LineView) -> bool:
 
 
 def _indented(lines: TextLines, place: Occurrence, first: int, *, is_one: bool) -> Occurrence | None:
-    """The place when all its lines stand deeper or less deep alike. Raises ToolError when they do and it is
-    the only one, but how deep the new text is to stand there is not clear."""
+    """Return the occurrence if all its lines are indented more or less by one rule.
+
+    Raise ToolError if that is the only one, but the indentation meant for the new text is not clear.
+    """
     old, new = _rows(place.pair.old), _rows(place.pair.new)
     file = lines.bare[first : first + len(old)]
     shift = reindent(old, file)
@@ -272,9 +285,10 @@ def _rows(text: str) -> list[str]:
 
 
 def without_numbers(pair: EditPair) -> EditPair | None:
-    """The pair without line numbers, None when the old text has none on each line, one after the other.
+    """Return the pair without line numbers, None when the old text has none on each line, one after the
+    other.
 
-    Raises ToolError when the new text has them on some lines only: what they are there is not sure.
+    Raise ToolError when the new text has them on some lines only: what they are there is not sure.
     """
     rows = _numbered_rows(pair.old)
     if rows is None or not _is_consecutive(rows):
@@ -297,8 +311,11 @@ def without_numbers(pair: EditPair) -> EditPair | None:
 
 
 def without_blank_edges(pair: EditPair) -> EditPair | None:
-    """The pair without one blank line at each edge that has one; None when there is none, or the new text
-    has not the very same, or one of them has more: then blank lines may be what is to change."""
+    """Return the pair without one blank line at each edge that has one.
+
+    None if there is none, if the new text does not have the same, or if one of them has more: then blank
+    lines may be the intended change.
+    """
     old, new = pair.old, pair.new
     if _is_blank_first(old) and old.partition("\n")[0] == new.partition("\n")[0] and "\n" in new:
         old, new = old.partition("\n")[2], new.partition("\n")[2]
@@ -310,7 +327,7 @@ def without_blank_edges(pair: EditPair) -> EditPair | None:
 
 
 def _numbered_rows(text: str) -> list[tuple[str, str]] | None:
-    """Number and content of each line; None when a line has no number."""
+    """Return number and content of each line; None when a line has no number."""
     lines = text.split("\n")
     if len(lines) > 1 and not lines[-1]:
         lines.pop()
@@ -330,7 +347,7 @@ def _is_consecutive(rows: Sequence[tuple[str, str]]) -> bool:
 
 
 def _joined(rows: Sequence[tuple[str, str]]) -> list[str]:
-    """The lines; a row that goes on from the one before is joined to it."""
+    """Return the lines; a continuation row is joined to the row before it."""
     lines: list[str] = []
     for number, content in rows:
         if not number.isdigit() and lines:
@@ -346,7 +363,7 @@ def _is_blank_first(text: str) -> bool:
 
 
 def _last_off(text: str) -> str | None:
-    """`text` without its last line when that is blank and ends with a newline."""
+    """Return `text` without its last line when that is blank and ends with a newline."""
     lines = text.split("\n")
     if len(lines) < 3 or lines[-1] or lines[-2].strip():
         return None

@@ -21,12 +21,12 @@ MatchTier: TypeAlias = Literal[
 
 _MAX_HITS = 200
 _MAX_HIT_CHARS = 2_000_000
-"""Hits times length: where that many stand, their exact number is not worth the time."""
+"""Hits times length; beyond it the exact number of hits is not worth the time."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditPair:
-    """Old and new text, as they were sent or with what does not belong there taken off."""
+    """Old and new text, as sent or corrected."""
 
     old: str
     """With \\n as its only line end."""
@@ -35,13 +35,13 @@ class EditPair:
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One place where the old text stands."""
+    """One place where the old text occurs."""
 
     start: int
     end: int
     """Of a half-open range of the file's text."""
     pair: EditPair
-    """What stands there, line for line, and what is to stand there."""
+    """The text found there, line for line, and its replacement."""
     reindent: Reindent | None = None
 
 
@@ -59,7 +59,7 @@ class TextMatch:
 
 
 def merge_matches(tier: MatchTier, matches: Sequence[TextMatch]) -> TextMatch:
-    """The hits of several searches by one tier."""
+    """Return the hits of several searches by one tier."""
     hits = [match for match in matches if match.starts]
     if len(hits) < 2:
         return hits[0] if hits else TextMatch(tier)
@@ -72,7 +72,7 @@ def merge_matches(tier: MatchTier, matches: Sequence[TextMatch]) -> TextMatch:
 
 
 def find_all(text: str, wanted: str) -> tuple[list[int], bool]:
-    """Where `wanted` begins in `text`, also where hits overlap; and whether these are all."""
+    """Return where `wanted` begins in `text`, also where hits overlap; and whether these are all."""
     limit = max(2, min(_MAX_HITS, _MAX_HIT_CHARS // max(len(wanted), 1)))
     starts: list[int] = []
     at = text.find(wanted)
@@ -87,8 +87,11 @@ def find_all(text: str, wanted: str) -> tuple[list[int], bool]:
 def match_in_view(
     tier: MatchTier, view: str, wanted: str, place: Callable[[int], Occurrence | None], *, every: bool = False
 ) -> TextMatch:
-    """The hits of `wanted` in a view of the text; `place` maps one to the text, None where it is no hit.
-    Only for `every` are the places worked out where there is more than one."""
+    """Return the hits of `wanted` in a view of the text.
+
+    `place` maps a position in the view to the text, or returns None if it is not a hit. If there are several
+    hits, only the first is kept, unless `every` is set.
+    """
     starts, is_all = find_all(view, wanted)
     hits = [(at, one) for at in starts if (one := place(at)) is not None]
     found = tuple(one.start for _, one in hits)

@@ -51,7 +51,7 @@ class PatchHunk:
 
 @dataclass(frozen=True, slots=True)
 class PatchSection:
-    """What becomes of one file."""
+    """The part of a patch about one file."""
 
     kind: Literal["add", "delete", "update"]
     path: str
@@ -63,9 +63,9 @@ class PatchSection:
 
 
 def parse_patch(text: str) -> tuple[PatchSection, ...]:
-    """The sections of a patch, in order. A code fence or here-document around it is taken off.
+    """Return the sections of a patch, in order, without a code fence or here-document around it.
 
-    Raises ToolError naming the line of the patch that does not fit.
+    Raise ToolError naming the line of the patch that is wrong.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     first, last = _bounds(lines)
@@ -183,11 +183,11 @@ def _patch_error(at: int, line: str, why: str) -> ToolError:
 
 
 def apply_hunks(data: bytes, hunks: Sequence[PatchHunk]) -> tuple[Replacement, tuple[MatchTier, ...]]:
-    """The file with all hunks made. Each is looked for in the file as it was: what an earlier hunk writes is
-    never taken for the text that a later one means.
+    """Apply all hunks and return the file with the tier of each.
 
-    Raises ToolError for a hunk that stands nowhere, or in more places than its `@@` lines can tell apart,
-    and for two that change the same lines.
+    Each hunk is matched against the original file: text that an earlier hunk inserts never matches a later
+    one. Raise ToolError for a hunk without a match, for one with more matches than its `@@` lines can
+    distinguish, and for two hunks that change the same lines.
     """
     file = decode(data)
     text = file.text
@@ -210,7 +210,7 @@ def apply_hunks(data: bytes, hunks: Sequence[PatchHunk]) -> tuple[Replacement, t
 
 
 def _added(text: str, hunk: PatchHunk) -> TextEdit:
-    """A hunk of nothing but new lines: it says where only for an empty file, or the end of one."""
+    """Return the edit of a hunk that only adds lines: possible for an empty file, or at the end of one."""
     if text and not hunk.is_at_end:
         raise ToolError(
             f"The hunk at line {hunk.line} of the patch has only '+' lines, which do not say where they go. "
@@ -248,8 +248,10 @@ def _find_hunk(text: str, hunk: PatchHunk) -> TextMatch:
 
 
 def _scopes(text: str, hunk: PatchHunk) -> Iterator[range]:
-    """The parts of the text where the hunk may stand, the narrowest first: the block of its last `@@` line,
-    then all that follows it."""
+    """Yield the ranges where the hunk may match, the narrowest first.
+
+    These are the block of its last `@@` line, then all text that follows that line.
+    """
     part = range(len(text))
     if hunk.is_at_end:
         lines = TextLines(text, part)
@@ -270,7 +272,7 @@ def _scopes(text: str, hunk: PatchHunk) -> Iterator[range]:
 
 
 def _anchor(lines: TextLines, anchor: str, hunk: PatchHunk) -> int:
-    """The line of an `@@`: the one that is the same but for the blanks around it, else the one that holds
+    """Return the index of an `@@` line: the equal one, ignoring blanks around it, else the one that contains
     it."""
     found = [at for at, line in enumerate(lines.bare) if line.strip() == anchor]
     found = found or [at for at, line in enumerate(lines.bare) if anchor in line]
@@ -287,8 +289,11 @@ def _anchor(lines: TextLines, anchor: str, hunk: PatchHunk) -> int:
 
 
 def _block_end(lines: TextLines, index: int) -> int:
-    """Where the block ends that the line begins: before the next one that stands as far out and opens
-    something else. In text without indentation: before the next line of the same kind (a heading)."""
+    """Return the end of the block that the line begins.
+
+    It ends before the next line that is indented no more and opens another block; in text without
+    indentation, before the next line of the same kind, such as a heading.
+    """
     depth = len(indent_of(lines.bare[index]).expandtabs(4))
     kind = _kind(lines.bare[index])
     is_flat: bool | None = None
@@ -306,7 +311,7 @@ def _block_end(lines: TextLines, index: int) -> int:
 
 
 def _kind(line: str) -> str:
-    """The signs or the word a line begins with: "##", "[", "def"."""
+    """Return the signs or the word a line begins with: "##", "[", "def"."""
     rest = line.strip()
     size = 0
     is_word = rest[:1].isalnum()
@@ -316,7 +321,7 @@ def _kind(line: str) -> str:
 
 
 def _changed_lines(text: str, piece: TextEdit) -> Iterator[TextEdit]:
-    """The lines of a piece that really change."""
+    """Yield the lines of a piece that really change."""
     old, new = split_keeping_ends(text[piece.start : piece.end]), split_keeping_ends(piece.text)
     at = piece.start
     for tag, i, j, k, m in line_opcodes(old, new):

@@ -1,4 +1,17 @@
-"""Replaces text in a file's bytes. Bytes in, bytes out: what lies outside the range stays as it is."""
+"""Replaces text in a file's bytes.
+
+The steps of the engine, in the order of their use:
+
+    text              decode the bytes so that encoding gives the same bytes again
+    line_views        the lines of a text, with views that leave differences out
+    matching          find the old text, from exact to tolerant (occurrences, indentation)
+    line_joins        keep lines apart that a missing newline would join
+    replace           check the match, compose the new text of each occurrence, splice the bytes
+    draft, patch      several edits of one file; the hunks of a patch
+    file_changes      plan the changes of a call, and commit all or none (atomic_write)
+
+Bytes outside of the edited ranges are copied, never encoded again.
+"""
 
 from __future__ import annotations
 
@@ -50,9 +63,9 @@ class Replacement:
 
 
 def replace(data: bytes, old: str, new: str, *, replace_all: bool = False) -> Replacement:
-    """`data` with `old` replaced by `new`, which takes the line ends of what it replaces.
+    """Return `data` with `old` replaced by `new`, which takes the line ends of what it replaces.
 
-    Raises ToolError, written for the model, when `old` is missing, ambiguous, empty or equal to `new`, and
+    Raise ToolError, written for the model, when `old` is missing, ambiguous, empty or equal to `new`, and
     when the file is binary or cannot hold a character of `new`.
     """
     if "\0" in new:
@@ -89,7 +102,7 @@ def replace(data: bytes, old: str, new: str, *, replace_all: bool = False) -> Re
 
 
 def _check_size(text: str, place: Occurrence) -> None:
-    """A last line of defence: no way of looking at a text may take much more of it than was sent."""
+    """Refuse a match of many more lines than were sent: a safeguard against faults of a view."""
     sent = place.pair.old.count("\n") + 1
     found = len(split_lines(text[place.start : place.end])[0])
     if found > max(sent + 3, 2 * sent):
@@ -100,8 +113,11 @@ def _check_size(text: str, place: Occurrence) -> None:
 
 
 def _check_depth(text: str, place: Occurrence) -> None:
-    """Refuses what begins within or after the indentation of a line when how deep the new lines are to stand
-    is not clear: a model that leaves the indentation out may mean it for all lines, or for the first."""
+    """Refuse text that begins within or after the indentation of a line if the depth of the new lines is not
+    clear.
+
+    A model that leaves the indentation out may mean this for all lines, or for the first only.
+    """
     if "\n" not in place.pair.old and "\n" not in with_newlines(place.pair.new):
         return
     start = place.start
@@ -127,8 +143,11 @@ def _check_depth(text: str, place: Occurrence) -> None:
 
 
 def _steps_out(new: Sequence[str], depth: str) -> bool:
-    """Whether the lines after the first are indented as in the file, in a block around that of the first:
-    were they meant to be deeper than it, it would open a block or a bracket, or they would go on with it."""
+    """Return whether the lines after the first are indented as in the file, in an enclosing block.
+
+    If they were meant to be deeper than the first, that line would open a block or a bracket, or they would
+    continue its expression.
+    """
     indent = indent_of(new[1])
     return (
         len(indent) < len(depth)
@@ -155,8 +174,10 @@ def _fill_empty(file: FileText, new: str) -> Replacement:
 
 
 def splice(data: bytes, file: FileText, pieces: Sequence[TextEdit], tier: MatchTier) -> Replacement:
-    """Puts the pieces, which are in order and apart, in their places. Only they and the lengths between them
-    are encoded: bytes outside of them are copied."""
+    """Apply the edits, which are sorted and disjoint.
+
+    Only they and the text between them, for its length, are encoded: bytes outside of the edits are copied.
+    """
     parts: list[bytes] = [file.bom]
     texts: list[str] = []
     done_text, done_bytes = 0, len(file.bom)
@@ -172,12 +193,12 @@ def splice(data: bytes, file: FileText, pieces: Sequence[TextEdit], tier: MatchT
 
 
 def compose(text: str, place: Occurrence, line_ends: LineEndings) -> str:
-    """What is to stand at `place` of `text`.
+    """Return the new text of an occurrence.
 
-    A line that is the same in old and new text keeps the file's characters, whatever the match looked past,
-    and its line end. A new line takes the line end of the line it replaces, else that of its neighbours. A
-    lone carriage return that was sent within a line stays one. Raises ToolError when a changed line would
-    turn bytes that are no text into U+FFFD.
+    A line that is the same in old and new text keeps the file's characters, whatever the tier ignored, and
+    its line ending. A new line gets the line ending of the line it replaces, else that of its neighbours. A
+    lone carriage return sent within a line is kept. Raise ToolError if a changed line would turn invalid
+    bytes into U+FFFD.
     """
     pair, block = place.pair, text[place.start : place.end]
     end = line_ends.at(place, block)
@@ -208,8 +229,11 @@ def _merged(block: str, place: Occurrence, new: str, end: str) -> str:
 
 
 def _opcodes(old: Sequence[str], fresh: Sequence[str]) -> list[Opcode]:
-    """What becomes of the lines. Those that differ in blanks and look-alikes only count as the same; where
-    these can be laid side by side in several ways, those that were sent the same are the same."""
+    """Return opcodes that turn `old` into `fresh`.
+
+    Lines that differ only in blanks and look-alike characters count as the same. If that can be aligned in
+    several ways, lines that are exactly the same are aligned.
+    """
     loose = line_opcodes(LineKey.STRIPPED.of(old), LineKey.STRIPPED.of(fresh))
     if old == fresh or len(loose) == 1:
         return loose
@@ -249,7 +273,8 @@ class LineEndings:
         self._found = ""
 
     def at(self, place: Occurrence, block: str) -> str:
-        """The block's own, else that of the line it stands in, else the most frequent one before it."""
+        """Return the block's own terminator, else that of the surrounding line, else the most frequent one
+        before it."""
         if "\r" not in self._text:
             return "\n"
         if "\n" in block or "\r" in block:

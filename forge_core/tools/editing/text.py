@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from forge_core.errors import ToolError
 
 TERMINATOR = re.compile(r"\r\n|\n|\r")
-"""What ends a line here. Form feed, NEL, U+2028 do not: `str.splitlines` would tear lines apart."""
+"""A line terminator. Form feed, NEL and U+2028 are none, unlike for `str.splitlines`."""
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _UTF32_LE = codecs.BOM_UTF32_LE
@@ -44,7 +44,8 @@ class FileText:
         return self.text if self.errors == "strict" else _SURROGATE.sub("\ufffd", self.text)
 
     def encode(self, text: str) -> bytes:
-        """`text` in the file's encoding, without BOM; raises ToolError naming the character it lacks."""
+        """Return `text` in the file's encoding, without BOM; raise ToolError naming the character it
+        lacks."""
         try:
             return text.encode(self.encoding, self.errors)
         except UnicodeEncodeError as error:
@@ -64,14 +65,14 @@ def sha256(data: bytes) -> str:
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether the bytes are no text: a NUL where no UTF-16 byte order mark explains it."""
+    """Return whether the bytes are no text: a NUL where no UTF-16 byte order mark explains it."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and not data.startswith(_UTF32_LE):
         return False
     return b"\0" in data
 
 
 def decode(data: bytes) -> FileText:
-    """Decodes so that encoding gives the same bytes again. Raises ToolError for binary content.
+    """Decode so that encoding gives the same bytes again. Raise ToolError for binary content.
 
     UTF-8 with a few bad bytes keeps those aside; text that is not UTF-8 at all is read as Windows-1252, else
     as Latin-1.
@@ -96,7 +97,7 @@ def decode(data: bytes) -> FileText:
 
 
 def split_keeping_ends(text: str) -> list[str]:
-    """The lines with their terminators; their concatenation is `text`."""
+    """Return the lines with their terminators; their concatenation is `text`."""
     lines: list[str] = []
     start = 0
     for found in TERMINATOR.finditer(text):
@@ -108,7 +109,7 @@ def split_keeping_ends(text: str) -> list[str]:
 
 
 def split_lines(text: str) -> tuple[list[str], list[str]]:
-    """What stands between the terminators, and the terminators: one fewer. "a\\nb\\n" has three parts."""
+    """Return the contents of the lines and the terminators, one fewer: "a\\nb\\n" has three contents."""
     if "\r" not in text:
         parts = text.split("\n")
         return parts, ["\n"] * (len(parts) - 1)
@@ -116,18 +117,18 @@ def split_lines(text: str) -> tuple[list[str], list[str]]:
 
 
 def line_number(text: str, index: int) -> int:
-    """The number, from 1, of the line that holds position `index`."""
+    """Return the number, from 1, of the line that holds position `index`."""
     head = text[:index]
     return head.count("\n") + head.count("\r") - head.count("\r\n") + 1
 
 
 def with_newlines(text: str) -> str:
-    """`text` with every terminator as \\n."""
+    """Return `text` with every terminator as \\n."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def dominant_terminator(text: str) -> str:
-    """The most frequent terminator of `text`; "\\n" when it has none."""
+    """Return the most frequent terminator of `text`; "\\n" when it has none."""
     crlf = text.count("\r\n")
     counts = {"\n": text.count("\n") - crlf, "\r\n": crlf, "\r": text.count("\r") - crlf}
     best = max(counts, key=lambda end: counts[end])
@@ -135,7 +136,7 @@ def dominant_terminator(text: str) -> str:
 
 
 def _strict(data: bytes, encoding: str) -> str | None:
-    """The text, or None when it would not give the same bytes again."""
+    """Return the text, or None when it would not give the same bytes again."""
     try:
         text = data.decode(encoding)
         # of UTF-8 there is one way to write a text: what is read is what will be written

@@ -21,7 +21,7 @@ from forge_core.tools.searching.search_process import search_output
 from forge_core.workspace.repository import find_repository
 
 MAX_ROWS = 50_000
-"""Lines of one answer, context included; what is beyond is left out and told."""
+"""Lines of one answer, context included; a note says when more were left out."""
 
 _MAX_FILES = 500_000
 _BATCH_FILES = 1_000
@@ -46,8 +46,11 @@ class SearchEngine:
     def count(
         self, query: SearchQuery, admits: Callable[[str], bool], stop: threading.Event
     ) -> dict[str, int]:
-        """Matching lines (with multiline: matches) of each file that has any and that `admits` lets in, in
-        the order of the walk. Files are judged while the program still runs."""
+        """Return the number of matching lines (with multiline: matches) of each file that has any and that
+        `admits` accepts, in the order of the walk.
+
+        Files are filtered while the program still runs.
+        """
         ripgrep = self._ripgrep_for(query)
         command = [ripgrep, *count_arguments(query)] if ripgrep else _own("count", query)
         found: dict[str, int] = {}
@@ -66,8 +69,8 @@ class SearchEngine:
     def lines(
         self, query: SearchQuery, paths: Sequence[str], matches: int | None, stop: threading.Event
     ) -> list[SearchLine]:
-        """The first `matches` matches (None: all) in `paths`, in their order, with context; at most MAX_ROWS
-        lines."""
+        """Return the first `matches` matches (None: all) in `paths`, in their order, with context; at most
+        MAX_ROWS lines."""
         lines: list[SearchLine] = []
         ripgrep = self._ripgrep_for(query)
         for batch in _batches(paths):
@@ -88,14 +91,17 @@ class SearchEngine:
         return lines
 
     def _ripgrep_for(self, query: SearchQuery) -> str | None:
-        """ripgrep, but not where a `.rgignore` would make it leave out what we would not: no option of
-        version 13 stops that."""
+        """Return ripgrep's path, unless a `.rgignore` would exclude files that must be searched.
+
+        No option of version 13 disables that.
+        """
         folders = [Path(query.root), *(Path(query.root) / part for part in _parents(query.start))]
         return None if any((folder / ".rgignore").exists() for folder in folders) else self._ripgrep
 
 
 def _in_walk_order(path: str) -> str:
-    """Names compared folder by folder: no name holds a NUL, and nothing sorts before it."""
+    """Return a sort key that compares paths folder by folder: no name contains a NUL, and nothing sorts
+    before it."""
     return path.replace("/", "\0")
 
 
@@ -142,7 +148,7 @@ class SearchOutputReader:
         self._rest = b""
 
     def feed(self, data: bytes) -> bool:
-        """Takes a piece of output; False when no more is wanted."""
+        """Take a piece of output; False when no more is wanted."""
         rows = (self._rest + data).split(b"\n")
         self._rest = rows.pop()
         for row in rows:
@@ -173,10 +179,10 @@ def _line(row: bytes) -> SearchLine | None:
 
 
 def count_arguments(query: SearchQuery) -> list[str]:
-    """The arguments with which ripgrep prints `path NUL count LF` for each file with a match.
+    """Return the arguments with which ripgrep prints `path NUL count LF` for each file with a match.
 
-    Its own ignore rules may let through more than ours (that is filtered afterwards), never less: no global
-    or `.ignore` files, and no rules from above the folder unless that lies in a repository.
+    Its own ignore rules may let through more than ours, which is filtered afterwards, but never less: no
+    global or `.ignore` files, and no rules from above the folder unless it is in a repository.
     """
     arguments = [
         "--count",
@@ -194,8 +200,8 @@ def count_arguments(query: SearchQuery) -> list[str]:
 
 
 def line_arguments(query: SearchQuery, paths: Sequence[str]) -> list[str]:
-    """The arguments with which ripgrep prints `path NUL number (: or -) text LF` for each match and line of
-    context, in the order of `paths`."""
+    """Return the arguments with which ripgrep prints `path NUL number (: or -) text LF` for each match and
+    line of context, in the order of `paths`."""
     return [
         *_common(query),
         "--line-number",

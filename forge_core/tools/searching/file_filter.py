@@ -12,10 +12,9 @@ from forge_core.workspace.ignore import IgnoreRules
 
 
 class FileFilter:
-    """Judges paths relative to the query's root; everything about a folder is worked out once.
+    """Filters paths relative to the query's root; each folder is examined once.
 
-    A single file that was named is taken as it is, but for the person's deny rules: the policy has already
-    been asked about it.
+    A single file that was named is only subject to the user's deny rules: the policy has already judged it.
     """
 
     def __init__(self, query: SearchQuery, hides: Callable[[Path], bool] | None) -> None:
@@ -28,7 +27,8 @@ class FileFilter:
         self._folders: dict[str, Callable[[str, bool], bool] | None] = {}
 
     def admits(self, path: str) -> bool:
-        """Whether the file counts. A folder that was named is searched also when it is ignored itself."""
+        """Return whether the file counts. A folder that was named is searched also when it is ignored
+        itself."""
         if self._hides is not None and self._hides(Path(self._query.root) / path):
             return False
         if self._rules is None:
@@ -43,7 +43,7 @@ class FileFilter:
         return self._glob is None or self._glob.fullmatch(path[self._below :]) is not None
 
     def _enter(self, folder: str) -> Callable[[str, bool], bool] | None:
-        """The rules for what lies in `folder`; None when it is ignored, itself or by one above it."""
+        """Return the rules for the contents of `folder`; None if it is ignored, itself or by a parent."""
         assert self._rules is not None
         parts = folder[self._below :].split("/") if folder[self._below :] else []
         head = folder[: self._below]

@@ -41,7 +41,7 @@ _LITERAL = re.compile(r"[\w \t\"'=,:;<>/%&@!~`-]+", re.ASCII)
 
 
 def main(step: str, query_text: str, given: BinaryIO, out: BinaryIO) -> int:
-    """Prints the answer; 0 with matches, 1 without, 2 (and a message on stderr) for a bad pattern."""
+    """Print the answer; 0 with matches, 1 without, 2 (and a message on stderr) for a bad pattern."""
     query = SearchQuery.from_json(query_text)
     try:
         search = _Search(query)
@@ -129,7 +129,8 @@ class _Search:
         return matching
 
     def _text(self, path: str) -> str | None:
-        """The file's text; None for one that is binary, too large or unreadable, or surely has no match."""
+        """Return the file's text; None if it is binary, too large or unreadable, or certainly has no
+        match."""
         data = _bytes_of(self._prefix + path)
         if data is None:
             return None
@@ -142,7 +143,8 @@ class _Search:
 
 
 def _bytes_of(path: str) -> bytes | None:
-    """The file's content; None when it cannot be read or is too large. By bare calls: `open` costs thrice."""
+    """Return the file's content; None when it cannot be read or is too large. By bare calls: `open` costs
+    thrice."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -159,7 +161,7 @@ def _bytes_of(path: str) -> bytes | None:
 
 
 def _lines(text: str) -> list[str]:
-    """The lines by \\n, without their ends."""
+    """Return the lines by \\n, without their ends."""
     lines = text.split("\n")
     if lines and not lines[-1]:
         lines.pop()
@@ -167,7 +169,7 @@ def _lines(text: str) -> list[str]:
 
 
 def translate(pattern: str) -> str:
-    """A pattern in ripgrep's syntax as Python's `re` writes it: POSIX classes, `\\z`,
+    """Return a pattern in ripgrep's syntax as Python's `re` writes it: POSIX classes, `\\z`,
     `\\x{…}`."""
     pattern = re.sub(r"\[:(\w+):\]", lambda found: _POSIX.get(found[1], found[0]), pattern)
     pattern = re.sub(r"(?<!\\)((?:\\\\)*)\\z", r"\1\\Z", pattern)

@@ -24,7 +24,7 @@ class MatchWindow:
 def file_rows(
     counts: dict[str, int], window: MatchWindow, shown: Callable[[str], str], *, with_count: bool
 ) -> list[str]:
-    """A row a file."""
+    """Return a row a file."""
     paths = list(counts)
     end = None if window.limit is None else window.offset + window.limit
     chosen = paths[window.offset : end]
@@ -40,7 +40,7 @@ def line_rows(
     shown: Callable[[str], str],
     stop: threading.Event,
 ) -> list[str]:
-    """A row a line, matches and their context."""
+    """Return a row a line, matches and their context."""
     passed, paths = 0, list(counts)
     if not query.multiline:
         first = 0
@@ -59,7 +59,7 @@ def line_rows(
 
 
 def _without_first(lines: list[SearchLine], skip: int, before: int) -> list[SearchLine]:
-    """The lines from match number `skip` on, with the context before it."""
+    """Return the lines from match number `skip` on, with the context before it."""
     if not skip:
         return lines
     at = [index for index, line in enumerate(lines) if line.is_match][skip : skip + 1]

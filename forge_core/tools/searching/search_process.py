@@ -27,9 +27,9 @@ _IMPORT_ROOT = str(Path(__file__).resolve().parents[3])
 def search_output(
     command: Sequence[str], folder: str, stop: threading.Event, given: bytes = b""
 ) -> Generator[bytes, None, None]:
-    """The program's output in pieces; `given` is its input. Blocks, so it belongs in a thread.
+    """Yield the program's output in pieces; `given` is its input. Blocks, so it belongs in a thread.
 
-    Ends early, and kills the program, when `stop` is set or the reader goes away. Raises ToolError when it
+    Ends early, and kills the program, when `stop` is set or the reader goes away. Raise ToolError when it
     complains (exit code over 1) or takes longer than 30 s.
     """
     process = subprocess.Popen(

@@ -24,24 +24,23 @@ MAX_LIVE_TOTAL = 1_000_000
 
 
 class OutputCapture:
-    """Takes bytes, keeps at most about eight bytes of memory for each character of `limit`.
+    """Collects output in bounded memory: about eight bytes for each character of `limit`.
 
-    Here output becomes what a terminal would show, once for all who read it: `take` tells what came since
-    the last one, so a job's output is told piece by piece, each within the limit; the file holds all of it
-    from the beginning; the live feed follows it.
+    Output is converted once to what a terminal would show. `take` returns what has arrived since its last
+    call, within the limit; the file contains all output from the beginning; the live feed follows it.
     """
 
     def __init__(
         self, limit: int, outputs: OutputStore, stem: str, on_output: Callable[[str], None] | None = None
     ) -> None:
         self.total_bytes = 0
-        """As they came."""
+        """Of raw output."""
         self.omission: Omission | None = None
         """What the last `take` left out."""
         self._limit = limit
         self._shown = TerminalText()
         self._told_row = ""
-        """What was told already of the row that may still change."""
+        """The part of the current row, which may still change, that `take` has returned."""
         self._piece = _Piece(limit * 4)
         self._spill = _Spill(outputs, stem)
         self._recent = bytearray()
@@ -57,7 +56,7 @@ class OutputCapture:
 
     @property
     def has_news(self) -> bool:
-        """Whether something came since the last `take`."""
+        """Whether output has arrived since the last `take`."""
         return self._piece.total_bytes > 0 or bool(self._shown.row.removeprefix(self._told_row))
 
     def feed(self, data: bytes) -> None:
@@ -65,7 +64,7 @@ class OutputCapture:
         self._settle(self._shown.feed(data))
 
     def flush_live(self) -> None:
-        """Hands on what the live feed holds back, if it is time."""
+        """Hand on what the live feed holds back, if it is time."""
         if self._live is not None:
             self._live.flush()
 
@@ -75,15 +74,18 @@ class OutputCapture:
             self._live = None
 
     def keep(self) -> None:
-        """Keeps all of the output in the file from now on, however small it is. To be called before the first
+        """Keep all of the output in the file from now on, however small it is. To be called before the first
         `take`."""
         if not self._spill.is_open:
             self._spill.write(self._piece.content(), self._shown.row.encode())
 
     def take(self) -> str:
-        """What came since the last `take`, which is then done with: whole, or head and tail of together
-        `limit` characters. A line that was told before its end goes on, or comes anew when it was rewritten.
-        The beginning of a character or of a control sequence waits for its rest."""
+        """Return and discard what has arrived since the last `take`: all of it, or head and tail of `limit`
+        characters together.
+
+        A line that was returned before its end is continued, or repeated if it was rewritten. The beginning
+        of a character or control sequence waits for its rest.
+        """
         row = self._shown.row
         self._piece.feed(row.removeprefix(self._told_row).encode())
         self._told_row = row
@@ -92,17 +94,17 @@ class OutputCapture:
         return text
 
     def recent(self, limit: int = RECENT_BYTES) -> str:
-        """The last `limit` bytes, taken or not."""
+        """Return the last `limit` bytes, taken or not."""
         return _decoded((bytes(self._recent) + self._shown.row.encode())[-limit:])
 
     def close(self) -> None:
-        """Ends the live feed and the file. What was not taken stays."""
+        """End the live feed and the file. What was not taken stays."""
         self._settle(self._shown.finish())
         self.end_live()
         self._spill.close()
 
     def _settle(self, text: str) -> None:
-        """Takes in what changes no more."""
+        """Take in what changes no more."""
         data = text.encode()
         news = data
         if text:
@@ -151,7 +153,7 @@ class _Piece:
         return len(self.head) + self._tail_bytes == self.total_bytes
 
     def has_room(self, size: int) -> bool:
-        """Whether that many bytes more still fit into the head."""
+        """Return whether that many bytes more still fit into the head."""
         return self.total_bytes + size <= self._room
 
     def feed(self, data: bytes) -> None:
@@ -179,7 +181,7 @@ class _Spill:
     def __init__(self, outputs: OutputStore, stem: str) -> None:
         self.path: Path | None = None
         self.is_open = False
-        """Whether it was begun: what comes belongs to it, though its cap may be reached."""
+        """Whether output has been written; then all further output belongs to the file, up to its cap."""
         self._outputs = outputs
         self._stem = stem
         self._file: BinaryIO | None = None
@@ -187,7 +189,7 @@ class _Spill:
         self._has_row = False
 
     def write(self, data: bytes, row: bytes = b"") -> None:
-        """Adds `data`, and shows `row` behind it until the next time."""
+        """Add `data`, and shows `row` behind it until the next time."""
         part = data[: MAX_SPILL_BYTES - self._written]
         is_first = not self.is_open
         self.is_open = True
@@ -241,7 +243,7 @@ class LiveFeed:
         self.flush()
 
     def flush(self, final: bool = False) -> None:
-        """Hands on what is held back, if it is time."""
+        """Pass on pending output if it is time."""
         now = time.monotonic()
         if self._sent >= MAX_LIVE_TOTAL or (now - self._last < LIVE_INTERVAL_S and not final):
             return
@@ -260,7 +262,7 @@ class LiveFeed:
         self._on_output(text)
 
     def _since(self, shown: str) -> str:
-        """What makes `shown` of what was handed on."""
+        """Return what makes `shown` of what was handed on."""
         if self._skipped:
             return "\n[...]\n" + shown
         if shown.startswith(self._row):

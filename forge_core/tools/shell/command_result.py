@@ -1,4 +1,4 @@
-"""What the model is told of a command, in the foreground and as a job."""
+"""The result of a command for the model, in the foreground and as a job."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ _LOOKED_AT = 20_000
 def command_result(
     job: Job, how: ForegroundOutcome, notes: Sequence[str], *, asked_for: bool, is_reachable: bool
 ) -> ToolResult:
-    """The result of the call that started the command. `notes` tell what it did to files; `is_reachable`,
-    whether the job tools know its job."""
+    """Return the result of the call that started the command.
+
+    `notes` describe its effects on files; `is_reachable` says whether the job tools know its job.
+    """
     output = job.capture.take()
     error, summary = _verdict(job, how)
     standing = _standing(job, how, asked_for=asked_for, is_reachable=is_reachable)
@@ -53,7 +55,7 @@ def command_result(
 
 
 def job_result(news: JobUpdate) -> ToolResult:
-    """The result of a look at a job."""
+    """Return the result of a look at a job."""
     view = news.view
     body = news.output.rstrip("\n") if news.output.strip() else "(no new output)"
     line = f"[job {view.id} {view.outcome}]"
@@ -74,7 +76,7 @@ def job_result(news: JobUpdate) -> ToolResult:
 
 
 def _standing(job: Job, how: ForegroundOutcome, *, asked_for: bool, is_reachable: bool) -> list[str]:
-    """How the command stands, a note each."""
+    """Return notes on the state of the command."""
     ended = [_took(job)] if job.process.exit_code == 0 else []
     left = processes_text(job.process.left)
     ways = f"job_output {job.id} shows its output, job_stop {job.id} ends it"
@@ -109,14 +111,14 @@ def _took(job: Job) -> str:
 
 
 def _aside(job: Job, error: str | None, told: Sequence[str]) -> str:
-    """The line that says what the summary says too."""
+    """Return the line of the output that the summary repeats."""
     if error is not None:
         return f"Error: {error}"
     return _took(job) if list(told) == [_took(job)] else ""
 
 
 def _apart(job: Job) -> list[str]:
-    """What else is to be known of a job in a sandbox."""
+    """Return further notes on a sandboxed job."""
     sandbox = job.spec.sandbox
     if sandbox is None or job.spec.network or sandbox.state.kind != "bubblewrap":
         return []
@@ -124,7 +126,7 @@ def _apart(job: Job) -> list[str]:
 
 
 def _verdict(job: Job, how: ForegroundOutcome) -> tuple[str | None, str]:
-    """The error, None on success, and the card's summary."""
+    """Return the error, None on success, and the card's summary."""
     ended = "the command and what it started were ended. Its output:"
     match how:
         case ForegroundOutcome.TIMED_OUT:
@@ -139,7 +141,7 @@ def _verdict(job: Job, how: ForegroundOutcome) -> tuple[str | None, str]:
 
 
 def _hints(job: Job, how: ForegroundOutcome, output: str) -> list[str]:
-    """What a failure in the sandbox most likely comes from."""
+    """Return what a failure in the sandbox most likely comes from."""
     sandbox = job.spec.sandbox
     if how is not ForegroundOutcome.ENDED or not job.process.exit_code or sandbox is None:
         return []

@@ -34,9 +34,11 @@ CALL_VARIABLE = "FORGE_CALL"
 def child_environment(
     source: Mapping[str, str] | None = None, extra_names: Iterable[str] = (), call: str = ""
 ) -> dict[str, str]:
-    """The variables of `source` (None: this process) that are on the allow list or in `extra_names`, without
-    any whose name speaks of a secret; pagers, prompts and editors are set so that nothing waits for a
-    person."""
+    """Return the environment for a child process.
+
+    These are the variables of `source` (None: this process) on the allow list or in `extra_names`, without
+    any whose name suggests a secret. Pagers, prompts and editors are set so that nothing waits for input.
+    """
     source = os.environ if source is None else source
     extra = frozenset(extra_names)
     kept = {
@@ -49,13 +51,14 @@ def child_environment(
 
 
 def protect_process() -> bool:
-    """Keeps other processes of the same user, a command that the model runs above all, from reading this
-    one's environment and memory (/proc/PID/environ, ptrace), where the API key is. True when it does so.
+    """Keep other processes of the same user from reading this one's environment and memory; return whether it
+    worked.
 
-    Call it once, before the first command runs: it takes about 2 ms (the import of ctypes) the first
-    time, and children reset it when they start a program. It does nothing but on Linux, and there are no core
-    dumps any more. It does not stop root, nor anybody with CAP_SYS_PTRACE, nor a command that finds the key
-    elsewhere, such as in the user's own start-up files.
+    This concerns above all commands that the model runs: the API key is in /proc/PID/environ, and ptrace
+    could read it. Call it once, before the first command runs: it takes about 2 ms (the import of ctypes).
+    Children reset it when they start a program. It only works on Linux, and it disables core dumps. It does
+    not stop root, a process with CAP_SYS_PTRACE, or a command that finds the key elsewhere, such as in the
+    user's start-up files.
     """
     if sys.platform != "linux":
         return False

@@ -21,7 +21,7 @@ from forge_core.tools.shell.spawning import LaunchSpec
 PIPE_GRACE_S = 0.3
 """How long what the shell left running is awaited after its end."""
 _LOOKS = 20
-"""At what the shell has left, at most: nobody knows when a process that hangs in the kernel ends."""
+"""Checks for remaining processes, at most: a process that hangs in the kernel may never end."""
 _SHOWN_COMMAND = 60
 _SHOWN_LINE = 120
 _SHOWN_PROCESSES = 5
@@ -60,7 +60,7 @@ class JobView:
 
     @property
     def outcome(self) -> str:
-        """How it stands: "running for 5 s", "ended: exit code 0 after 34 s"."""
+        """The state in words: "running for 5 s", "ended: exit code 0 after 34 s"."""
         took = time_so_far(self.duration_s)
         code = "" if self.exit_code is None else exit_code_text(self.exit_code)
         match self.state:
@@ -100,11 +100,11 @@ class Job:
         self.timeout_s = timeout_s
         self.state = JobState.RUNNING
         self.notes: list[str] = []
-        """What is to be told to the model with the next output."""
+        """Notes for the model with the next output."""
         self.seen_off = asyncio.Event()
         """Set when it has ended as a job and everything about that is known."""
         self.is_end_told = False
-        """Whether the model has been told of its end."""
+        """Whether the model knows of its end."""
         self.output_came = asyncio.Event()
         """Set by each piece of output; cleared by who waits for it."""
         self._changed = asyncio.Event()
@@ -113,7 +113,7 @@ class Job:
         self._timer: asyncio.TimerHandle | None = None
 
     async def begin(self) -> None:
-        """Starts it, once. Raises ToolError when that fails."""
+        """Start it, once. Raise ToolError when that fails."""
         self.process = await start_process(self.spec, self._take)
         if self.timeout_s is not None:
             self._timer = asyncio.get_running_loop().call_later(self.timeout_s, self._time_out)
@@ -143,7 +143,7 @@ class Job:
 
     @property
     def standing(self) -> str:
-        """One line for the person: how it stands, and its last line of output."""
+        """One line for the user: the state and the last line of output."""
         view = self.view()
         lines = [line for line in self.capture.recent().splitlines() if line.strip()]
         said = f"; last line: {shorten(lines[-1], _SHOWN_LINE)}" if lines else ""
@@ -154,24 +154,24 @@ class Job:
         self._changed = asyncio.Event()
 
     def forget_timeout(self) -> None:
-        """Lets it run without limit of time."""
+        """Let it run without limit of time."""
         self.timeout_s = None
         if self._timer is not None:
             self._timer.cancel()
 
     def stop(self) -> None:
-        """Ends it: TERM now, KILL two seconds later, without anybody waiting for it."""
+        """End it: SIGTERM now, SIGKILL two seconds later. Does not wait."""
         if self.state is JobState.RUNNING:
             self._end(JobState.STOPPED)
             self.process.terminate()
 
     def mark_exited(self) -> None:
-        """Notes that nothing of it is left."""
+        """Note that nothing of it is left."""
         if self.state is JobState.RUNNING:
             self._end(JobState.EXITED)
 
     async def shell_done(self) -> bool:
-        """Waits for the shell's end and a moment longer; whether all of it has ended then. Where nothing is
+        """Wait for the shell's end and a moment longer; whether all of it has ended then. Where nothing is
         seen running, its end is on the way, and is awaited."""
         await self.process.shell_ended.wait()
         for _ in range(_LOOKS):
@@ -203,14 +203,14 @@ class Job:
 
 
 def shorten(text: str, length: int = _SHOWN_COMMAND) -> str:
-    """The first line of a command or of output, cut, with nothing in it that steers a terminal."""
+    """Return the first line of a command or of output, cut, with nothing in it that steers a terminal."""
     line = safe_line(text.strip().partition("\n")[0])
     more = len(line) > length or "\n" in text.strip()
     return line[:length] + ("..." if more else "")
 
 
 def exit_code_text(code: int) -> str:
-    """ "exit code 137 (SIGKILL)"."""
+    """Return "exit code 137 (SIGKILL)"."""
     try:
         name = f" ({signal.Signals(code - 128).name})" if code > 128 else ""
     except ValueError:

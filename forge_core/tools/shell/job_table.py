@@ -18,7 +18,7 @@ MAX_RUNNING_JOBS = 16
 MAX_ENDED_KEPT = 32
 """Ended jobs that can still be asked for; the oldest go first."""
 SETTLE_S = 0.2
-"""How long a wait for output goes on after the first of it, so that a burst comes whole."""
+"""How long a wait for output continues after the first of it, so that a burst is complete."""
 FLUSH_S = 0.2
 """Live output that was held back is handed on at least this often."""
 _GONE_WITHIN_S = 5.0
@@ -35,14 +35,14 @@ class ForegroundOutcome(Enum):
     TIMED_OUT = auto()
     INTERRUPTED = auto()
     TOOK_LONG = auto()
-    """It goes on as a job."""
+    """It continues as a job."""
     MOVED = auto()
-    """It goes on as a job because the person wished so."""
+    """It continues as a job because the user asked for that."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobUpdate:
-    """What a job has said and done since it was last asked."""
+    """Output and state of a job since the last look."""
 
     view: JobView
     output: str
@@ -61,10 +61,10 @@ class JobTable:
         self, on_end: Callable[[str], None] | None = None, on_change: Callable[[], None] | None = None
     ) -> None:
         self.on_end = on_end
-        """Takes one line for the person when a job ends by itself: "job 2 (npm run dev) ended: exit code 0
-        after 34 s; last line: bye"."""
+        """Called with one line for the user when a job ends by itself: "job 2 (npm run dev) ended: exit code
+        0 after 34 s; last line: bye"."""
         self.on_change = on_change
-        """Called when another number of jobs runs."""
+        """Called when the number of running jobs changes."""
         self._jobs: dict[int, Job] = {}
         self._foreground: builtins.list[Job] = []
         self._watchers: dict[asyncio.Task[None], Job] = {}
@@ -72,11 +72,11 @@ class JobTable:
         self._news: builtins.list[Job] = []
 
     def list(self) -> tuple[JobView, ...]:
-        """The running jobs and the last ended ones, oldest first."""
+        """Return the running jobs and the last ended ones, oldest first."""
         return tuple(job.view() for job in self._jobs.values())
 
     def news(self) -> tuple[str, ...]:
-        """One line for the model for each job whose end it does not know yet. Each is given once."""
+        """Return one line for the model for each job whose end it does not know yet. Each is given once."""
         lines = tuple(
             f"{job.view().label} {job.view().outcome}; job_output {job.id} gives its output"
             for job in self._news
@@ -93,18 +93,18 @@ class JobTable:
         return sum(job.state is JobState.RUNNING for job in self._jobs.values())
 
     def standing(self, job_id: int) -> str:
-        """One line for the person: how the job stands, and its last line of output."""
+        """Return one line for the user: the job's state and its last line of output."""
         return self._job(job_id).standing
 
     def recent(self, job_id: int) -> str:
-        """The end of its output, for the person: what the model has not read stays unread."""
+        """Return the end of its output for the user, without marking it as read by the model."""
         return self._job(job_id).capture.recent()
 
     async def output(
         self, job_id: int, wait_s: float = 0, interrupted: asyncio.Event | None = None
     ) -> JobUpdate:
-        """What it has printed since the last time, after waiting up to `wait_s` for something new or its end.
-        Raises ToolError for an unknown number."""
+        """Return what it has printed since the last time, after waiting up to `wait_s` for something new or
+        its end. Raise ToolError for an unknown number."""
         job = self._job(job_id)
         await _wait_for_output(job, wait_s, interrupted)
         if job.process.all_ended.is_set():
@@ -118,9 +118,12 @@ class JobTable:
         return JobUpdate(job.view(), text, notes, job.capture.omission)
 
     async def stop(self, job_id: int, *, by_model: bool = False) -> JobView:
-        """Ends it and all that it has started; returns when nothing is left, after about two seconds at the
-        latest. One that has ended stays as it is. The model learns from `news` that the person did it.
-        Raises ToolError for an unknown number."""
+        """End a job and everything it has started; return when nothing is left, after about two seconds at
+        most.
+
+        A job that has ended is left as it is. The model learns from `news` that the user stopped it. Raise
+        ToolError for an unknown number.
+        """
         job = self._job(job_id)
         if job.state is JobState.RUNNING:
             job.is_end_told = by_model
@@ -133,7 +136,7 @@ class JobTable:
         return job.view()
 
     def background_now(self, call_id: str = "") -> bool:
-        """Moves the command of that call (the newest one when empty) to the background, so that its call
+        """Move the command of that call (the newest one when empty) to the background, so that its call
         returns. False when there is none, or no room for one more job."""
         for job in reversed(self._foreground):
             if call_id in ("", job.call_id) and job.state is JobState.RUNNING and self.has_room:
@@ -142,7 +145,7 @@ class JobTable:
         return False
 
     async def aclose(self) -> None:
-        """Ends every command. Nothing is left afterwards."""
+        """End every command. Nothing is left afterwards."""
         jobs = {*self._jobs.values(), *self._foreground, *self._watchers.values()}
         for job in jobs:
             job.stop()
@@ -158,7 +161,7 @@ class JobTable:
         return self.running_count < MAX_RUNNING_JOBS
 
     def check_room(self) -> None:
-        """Raises ToolError when no more jobs may run."""
+        """Raise ToolError when no more jobs may run."""
         if not self.has_room:
             running = ", ".join(str(job.id) for job in self._jobs.values() if job.state is JobState.RUNNING)
             raise ToolError(
@@ -169,9 +172,11 @@ class JobTable:
     async def attend(
         self, job: Job, interrupted: asyncio.Event | None, background_after_s: float
     ) -> ForegroundOutcome:
-        """Waits for a command in the foreground, until it ends, times out, is interrupted or becomes a job:
-        `background_after_s` later but not before it has begun, at the person's wish, or because its shell has
-        left something running. What did not become a job is at its end, or on the way to it."""
+        """Wait for a command in the foreground until it ends, times out, is interrupted or becomes a job.
+
+        It becomes a job `background_after_s` later, but not before it has started; at the user's request; or
+        because its shell has left something running. Any other command has ended or is being ended on return.
+        """
         self._foreground.append(job)
         try:
             return await self._attended(job, interrupted, background_after_s)
@@ -214,7 +219,7 @@ class JobTable:
     def _how_attended(
         self, job: Job, done: asyncio.Task[bool], interrupt: asyncio.Task[bool]
     ) -> ForegroundOutcome | None:
-        """How it stands; None while it runs in the foreground."""
+        """Return the outcome; None while the command runs in the foreground."""
         if job.state is JobState.TIMED_OUT:
             job.process.read_rest()
             return ForegroundOutcome.TIMED_OUT
@@ -236,7 +241,7 @@ class JobTable:
         return None
 
     def adopt(self, job: Job) -> None:
-        """Makes it a job: it gets a number, and all its output goes to a file."""
+        """Make it a job: it gets a number, and all its output goes to a file."""
         self._last_id += 1
         job.id = self._last_id
         job.capture.end_live()
@@ -253,7 +258,7 @@ class JobTable:
         task.add_done_callback(lambda done: self._watchers.pop(done, None))
 
     async def _see_off(self, job: Job) -> None:
-        """Waits for the job's end and tells of it: once, when its shell has ended."""
+        """Wait for the job's end and report it once, when its shell has ended."""
         was_left_over = job.process.shell_ended.is_set()
         is_told = False
         try:
@@ -272,7 +277,7 @@ class JobTable:
             self._tell_end(job)
 
     async def _bury(self, job: Job) -> None:
-        """Waits until nothing is left of a command that did not become a job."""
+        """Wait until nothing is left of a command that did not become a job."""
         await job.process.all_ended.wait()
         await job.watch.end()
 
@@ -302,7 +307,7 @@ class JobTable:
 
 
 async def _wait_for_output(job: Job, wait_s: float, interrupted: asyncio.Event | None) -> None:
-    """Returns when there is output that was not taken yet, the job has ended, or the time is over."""
+    """Return when there is output that was not taken yet, the job has ended, or the time is over."""
     if not job.capture.has_news:
         job.output_came.clear()
     loop = asyncio.get_running_loop()

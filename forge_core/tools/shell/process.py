@@ -71,13 +71,13 @@ class ShellProcess:
         self.failed_to_start = ""
         """Why the sandbox could not run it; empty when it ran."""
         self.has_begun = False
-        """Whether the sandbox stands, if there is one, and the shell has been let go."""
+        """Whether the sandbox, if any, is set up, and the command has been started in it."""
         self._process = process
         self._call = call
         self._output = output
         self._status = bytearray()
         self._is_to_end = False
-        """Whether it has been told to end: what has not begun by then never does."""
+        """Whether it is being ended: what has not started by then never does."""
         self._namespace: int | None = None
         """A pidfd of its first process."""
         self._told = asyncio.Event()
@@ -91,8 +91,10 @@ class ShellProcess:
         self._life = self._loop.create_task(self._live())
 
     def terminate(self) -> None:
-        """Sends TERM to everything it has started, and KILL two seconds later to what is left. Returns at
-        once: finding them is left to a thread."""
+        """Send SIGTERM to everything it has started, and SIGKILL two seconds later to what is left.
+
+        Return at once: a thread finds the processes.
+        """
         if self.all_ended.is_set() or self._kill_timer is not None:
             return
         self._is_to_end = True
@@ -100,8 +102,8 @@ class ShellProcess:
         self._in_thread(self._terminate)
 
     async def killed(self) -> None:
-        """Kills it and waits until it is gone, two seconds at most: nobody can end a process that hangs in
-        the kernel."""
+        """Kill it and wait until it is gone, two seconds at most: a process that hangs in the kernel cannot
+        be ended."""
         if self._life.done():
             return
         self._is_to_end = True
@@ -111,11 +113,11 @@ class ShellProcess:
         await asyncio.wait({self._life, *self._signals})
 
     def read_rest(self) -> None:
-        """Takes the output that already lies in the pipe."""
+        """Take the output that is already in the pipe."""
         self._output.read_rest()
 
     async def look(self) -> None:
-        """Brings `left` up to date: a child has its real name only a moment after its birth."""
+        """Bring `left` up to date: a child has its real name only a moment after its birth."""
         if self.shell_ended.is_set() and not self.all_ended.is_set():
             self.left = tuple(await asyncio.to_thread(self._members))
 
@@ -142,13 +144,13 @@ class ShellProcess:
             self._resources.close()
 
     async def _left_running(self) -> list[RunningProcess]:
-        """What the shell has left, found without a look at every process where nothing is."""
+        """Return what the shell has left, found without a look at every process where nothing is."""
         if has_only_chain(self._process.pid, _SANDBOX_DEPTH if self._is_contained else 0):
             return []
         return await asyncio.to_thread(self._members)
 
     async def _told_or_ended(self) -> None:
-        """Returns when the supervisor has told the exit code, or is no more."""
+        """Return when the supervisor has reported the exit code or has ended."""
         ended = asyncio.ensure_future(self._status_reader.ended.wait())
         told = asyncio.ensure_future(self._told.wait())
         try:
@@ -177,8 +179,10 @@ class ShellProcess:
             self._told.set()
 
     def _begin(self) -> None:
-        """Lets the command run, once it is known by whose end the end of all of it can be told: the first
-        process of a namespace is gone only after every other."""
+        """Let the command run, once its end can be detected.
+
+        The first process of a namespace ends only after every other, so its pidfd stands for all of them.
+        """
         self.has_begun = True
         if self._is_contained and (first := only_child(self._process.pid)) is not None:
             with contextlib.suppress(AttributeError, OSError):
@@ -189,7 +193,7 @@ class ShellProcess:
                 self._process.stdin.flush()
 
     def _members(self) -> list[RunningProcess]:
-        """What runs of it, supervisor and sandbox left out."""
+        """Return what runs of it, supervisor and sandbox left out."""
         if self._process.returncode is not None:
             return [] if self._is_contained else processes_of_call(self._call)
         return descendants(self._process.pid, besides=self._call if self._is_contained else "")
@@ -221,7 +225,7 @@ class ShellProcess:
         self._signal_group(signal.SIGKILL)
 
     def _in_thread(self, work: Callable[[], None]) -> None:
-        """Runs `work` beside the loop; it belongs to this process until it is done."""
+        """Run `work` beside the loop; it belongs to this process until it is done."""
         if not self.all_ended.is_set():
             future = self._loop.run_in_executor(None, work)
             self._signals.add(future)
@@ -238,7 +242,7 @@ class ShellProcess:
                 self._process.stdin.close()
 
     def _end(self) -> None:
-        """Leaves nothing behind, also when the loop is closing and this was cancelled."""
+        """Leave nothing behind, also when the loop is closing and this was cancelled."""
         if self.all_ended.is_set():
             return
         if self._process.poll() is None:
@@ -264,7 +268,7 @@ class ShellProcess:
 
 
 async def start_process(spec: LaunchSpec, take: Callable[[bytes], None]) -> ShellProcess:
-    """Starts the command; its output goes to `take` on the event loop. Raises ToolError when that fails."""
+    """Start the command; its output goes to `take` on the event loop. Raise ToolError when that fails."""
     call = uuid.uuid4().hex
     environment = child_environment(spec.environment, call=call) | dict(spec.variables)
     is_contained = spec.sandbox is not None and spec.sandbox.state.kind == "bubblewrap"

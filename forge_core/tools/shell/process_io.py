@@ -31,7 +31,7 @@ class PipeReader:
         self._loop.add_reader(pipe, self._read)
 
     def read_rest(self) -> None:
-        """Takes what already lies in the pipe, and no more than two pipes full: somebody may still write."""
+        """Take what is already in the pipe, at most two pipes full: something may still be writing."""
         for _ in range(2 * PIPE_BYTES // _READ_BYTES):
             if not self._read():
                 break
@@ -44,7 +44,7 @@ class PipeReader:
             os.close(self._pipe)
 
     def _read(self) -> bool:
-        """Takes one piece; False when there is none now."""
+        """Take one piece; False when there is none now."""
         if self.ended.is_set():
             return False
         try:
@@ -61,7 +61,7 @@ class PipeReader:
 
 
 def output_pipe() -> tuple[int, int]:
-    """A pipe with room, as (read end, write end)."""
+    """Return a pipe with room, as (read end, write end)."""
     read_end, write_end = os.pipe()
     with contextlib.suppress(OSError):
         fcntl.fcntl(write_end, _F_SETPIPE_SZ, PIPE_BYTES)
@@ -69,7 +69,7 @@ def output_pipe() -> tuple[int, int]:
 
 
 async def exit_of(process: subprocess.Popen[bytes]) -> int:
-    """The process's return code, once it has ended; it is reaped then."""
+    """Return the process's return code, once it has ended; it is reaped then."""
     if process.poll() is not None:
         return process.returncode
     try:
@@ -83,7 +83,7 @@ async def exit_of(process: subprocess.Popen[bytes]) -> int:
 
 
 async def readable(descriptor: int, within_s: float | None = None) -> bool:
-    """Whether it becomes readable (a pidfd: when the process has ended) in time."""
+    """Return whether it becomes readable (a pidfd: when the process has ended) in time."""
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
     loop.add_reader(descriptor, ready.set)
@@ -97,7 +97,7 @@ async def readable(descriptor: int, within_s: float | None = None) -> bool:
 
 
 async def all_end(pids: Iterable[int]) -> None:
-    """Returns when each of the processes, which need not be children of this one, has ended; after a quarter
+    """Return when each of the processes, which need not be children of this one, has ended; after a quarter
     of a second in any case where that cannot be watched."""
     for pid in pids:
         try:
@@ -110,7 +110,7 @@ async def all_end(pids: Iterable[int]) -> None:
 
 
 async def _end_of(pid: int) -> None:
-    """Returns when the process has ended. Raises AttributeError or OSError where it cannot be watched."""
+    """Return when the process has ended. Raises AttributeError or OSError where it cannot be watched."""
     descriptor = os.pidfd_open(pid)
     try:
         await readable(descriptor)

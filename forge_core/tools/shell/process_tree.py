@@ -1,7 +1,7 @@
-"""Who descends from a process, by the kernel's own word: what /proc says of parents.
+"""Finds the descendants of a process, from the parents that /proc reports.
 
-A supervisor that adopts orphans (see `spawning`) keeps every descendant in its tree, however it hides: a
-session of its own, a double fork, a cleared environment, another name.
+A supervisor that adopts orphans (see `spawning`) keeps every descendant in its tree, even with a session of
+its own, a double fork, a cleared environment or another name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class RunningProcess:
     pid: int
     command: str
     started: int = 0
-    """Clock ticks since boot: tells it from a later process with the same id. 0 where that is not known."""
+    """Clock ticks since boot, which distinguish it from a later process with the same id. 0 if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class _Status:
 
 
 def descendants(root: int, besides: str = "") -> list[RunningProcess]:
-    """The live processes below `root`, itself and those with the argument `besides` left out. Where
+    """Return the live processes below `root`, itself and those with the argument `besides` left out. Where
     there is no /proc, what `ps` lists of its tree and its process group."""
     if not _PROC.is_dir():
         return _listed_by_ps(root)
@@ -62,7 +62,7 @@ def descendants(root: int, besides: str = "") -> list[RunningProcess]:
 
 
 def only_child(pid: int) -> int | None:
-    """The only child of a program with one thread; None where that cannot be told."""
+    """Return the only child of a program with one thread; None if it cannot be determined."""
     try:
         children = _children(pid)
     except OSError:
@@ -71,8 +71,8 @@ def only_child(pid: int) -> int | None:
 
 
 def has_only_chain(root: int, depth: int) -> bool:
-    """Whether below `root` there is a chain of `depth` processes and nothing else, by a look at those alone.
-    False also where the kernel does not list children."""
+    """Return whether below `root` there is a chain of `depth` processes and nothing else, by a look at those
+    alone. False also where the kernel does not list children."""
     pid = root
     try:
         for _ in range(depth):
@@ -86,8 +86,8 @@ def has_only_chain(root: int, depth: int) -> bool:
 
 
 def processes_of_call(call: str) -> list[RunningProcess]:
-    """The live processes that carry the mark of `call` in their environment: what can still be found when
-    the supervisor itself was killed."""
+    """Return the live processes that carry the mark of `call` in their environment: what can still be found
+    when the supervisor itself was killed."""
     mark = f"{CALL_VARIABLE}={call}".encode()
     found: list[RunningProcess] = []
     for pid in _pids():
@@ -99,7 +99,7 @@ def processes_of_call(call: str) -> list[RunningProcess]:
 
 
 def send_signal(one: RunningProcess, number: signal.Signals) -> None:
-    """Sends a signal to that process, and to no later one with its id."""
+    """Send a signal to that process, and to no later one with its id."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         if not hasattr(os, "pidfd_open") or not one.started:
             if not one.started or _status(one.pid).started == one.started:
@@ -114,7 +114,8 @@ def send_signal(one: RunningProcess, number: signal.Signals) -> None:
 
 
 def _listed_by_ps(root: int) -> list[RunningProcess]:
-    """Without the kernel's adoption of orphans, the process group is the best tie that there is."""
+    """List the process group and its descendants by `ps`: without adopted orphans, the best that can be
+    done."""
     columns = ["ps", "-A", "-o", "pid=", "-o", "ppid=", "-o", "pgid=", "-o", "stat=", "-o", "args="]
     try:
         listing = subprocess.run(columns, capture_output=True, check=False, timeout=_PS_TIMEOUT_S).stdout
@@ -141,7 +142,7 @@ def _listed_by_ps(root: int) -> list[RunningProcess]:
 
 
 def _below(root: int, table: dict[int, _Status]) -> list[int]:
-    """The ids of all that descend from `root`, sorted."""
+    """Return the ids of all that descend from `root`, sorted."""
     children: dict[int, list[int]] = {}
     for pid, status in table.items():
         children.setdefault(status.parent, []).append(pid)
@@ -154,7 +155,7 @@ def _below(root: int, table: dict[int, _Status]) -> list[int]:
 
 
 def _table() -> tuple[dict[int, _Status], bool]:
-    """Every process, and whether nothing came or went in a way that could hide a descendant."""
+    """Return every process, and whether the listing is complete enough to rule out a hidden descendant."""
     table: dict[int, _Status] = {}
     is_whole = True
     for pid in _pids():
@@ -166,8 +167,11 @@ def _table() -> tuple[dict[int, _Status], bool]:
 
 
 def _children(pid: int) -> list[bytes]:
-    """Of its first thread: for programs with one only. The kernel may miss some while others end, but never
-    answers that there are none, or only the one that lives on, when there are more."""
+    """Return the children of a program's first thread, for programs with only one.
+
+    The kernel may miss some while others end, but never reports none, or only the one that survives, if there
+    are more.
+    """
     with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:  # noqa: PTH123  a hot path
         return file.read().split()
 

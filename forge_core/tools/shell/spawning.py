@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from forge_core.permissions.sandbox import Launch, Sandbox
 
 STARTED = b"forge-start"
-"""The line that says that the sandbox stands and the command can begin."""
+"""The line that says that the sandbox is set up and the command can start."""
 EXIT = b"forge-exit "
-"""Begins the line that tells the command's exit code."""
+"""Begins the line with the command's exit code."""
 
 _SUPERVISOR = r"""
 trap : HUP INT QUIT TERM
@@ -81,7 +81,7 @@ async def spawn(
     output: int,
     status: int,
 ) -> subprocess.Popen[bytes]:
-    """The process of `argv`, with its input held open: a supervisor ends when that is closed. What the
+    """Return the process of `argv`, with its input held open: a supervisor ends when that is closed. What the
     sandbox needs until its end goes to `resources`."""
     launch = await _launched(spec, argv, environment, resources)
     return subprocess.Popen(  # noqa: ASYNC220  in a thread the sandbox would end with that thread
@@ -100,7 +100,7 @@ async def spawn(
 async def _launched(
     spec: LaunchSpec, argv: Sequence[str], environment: Mapping[str, str], resources: ExitStack
 ) -> Launch:
-    """What the sandbox starts instead of `argv`, looked up in a thread: it surveys the workspace."""
+    """Return what the sandbox starts instead of `argv`, looked up in a thread: it surveys the workspace."""
     from forge_core.permissions.sandbox import Launch
 
     if spec.sandbox is None:
@@ -117,10 +117,10 @@ async def _launched(
 
 
 def supervised_argv(command: str, call: str, path: str, *, adopts_orphans: bool) -> list[str]:
-    """The argument vector that runs `command` in bash (sh where there is none) under a supervisor.
+    """Return the argument vector that runs `command` in bash (sh if there is none) under a supervisor.
 
-    `call` is an argument by which the supervisor is told from what it runs. With `adopts_orphans` every
-    descendant stays findable without a process namespace.
+    The argument `call` distinguishes the supervisor from what it runs. With `adopts_orphans` every descendant
+    can be found without a process namespace.
     """
     shell = shutil.which("bash", path=path) or "/bin/sh"
     words = ["/bin/sh", "-c", _SUPERVISOR, call, shell, "-c", "--", command]

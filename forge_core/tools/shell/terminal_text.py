@@ -1,9 +1,9 @@
-"""What a command prints, as a terminal would show it: no colours, and the last state of a line.
+"""The output of a command as a terminal would show it: without colours, and with the last state of each line.
 
-A pipe is no terminal, but many programs can be told to write as if it were one (`--color=always`,
-`--progress`). Whole sequences (ECMA-48: CSI; OSC, DCS and the other strings; the few short ones in use) take
-effect within their line or vanish. What is malformed stays, with stand-ins for its controls. Moves to another
-line are not followed: what stands there stays.
+A pipe is not a terminal, but many programs can be told to write as if it were (`--color=always`,
+`--progress`). Complete sequences (ECMA-48: CSI; OSC, DCS and the other strings; the common short ones) take
+effect within their line or are removed. Malformed ones are kept, with visible stand-ins for their control
+characters. Moves to another line are ignored.
 """
 
 from __future__ import annotations
@@ -35,11 +35,10 @@ _MOVE = re.compile("(\r+|\b+)")
 
 
 class TerminalText:
-    """Bytes in, text out, with replacement characters for what is no UTF-8: such bytes could join to a
-    control across a sequence that vanishes.
+    """Converts bytes to text, with replacement characters for invalid UTF-8.
 
-    However the bytes are cut, what `feed` has returned together with `row` is the same. Time is linear, and
-    memory is bounded.
+    Dropping invalid bytes could form a new control sequence across a removed one. `feed` and `row` together
+    give the same text however the bytes are split. Time is linear, and memory is bounded.
     """
 
     def __init__(self) -> None:
@@ -47,7 +46,7 @@ class TerminalText:
         self._held = ""
         """The beginning of a sequence whose rest is still to come."""
         self._cells: list[str] = []
-        """Of the last row: a character each; a wide one has a second, empty one."""
+        """One character per cell of the last row; a wide character is followed by an empty cell."""
         self._column = 0
 
     @property
@@ -56,14 +55,15 @@ class TerminalText:
         return "".join(self._cells)
 
     def feed(self, data: bytes) -> str:
-        """What is settled by now and was not before."""
+        """Return the text that has become final."""
         text = self._held + self._decoder.decode(data)
         begun = _BEGUN.search(text, max(0, len(text) - _LONGEST_BEGUN)) if "\x1b" in text else None
         self._held = text[begun.start() :] if begun else ""
         return self._shown(text[: begun.start()] if begun else text)
 
     def finish(self) -> str:
-        """What is settled by the end of the output, the last row included; what was begun is malformed."""
+        """Return the text that becomes final at the end of the output, including the last row. Incomplete
+        sequences are malformed."""
         text = self._held + self._decoder.decode(b"", final=True)
         self._held = ""
         settled = self._shown(text) + self.row
@@ -108,7 +108,7 @@ class TerminalText:
             self._put(last, settled)
 
     def _put(self, text: str, settled: list[str]) -> None:
-        """Writes into the row, over what stands there."""
+        """Write into the row at the cursor, over existing cells."""
         new = list(text) if text.isascii() else _cells(text)
         at = 0
         while at < len(new):
@@ -122,7 +122,7 @@ class TerminalText:
             at += len(part)
 
     def _make_room(self, size: int) -> None:
-        """Fills the row up to the cursor; half of a wide character that is written over leaves a blank."""
+        """Fill the row up to the cursor; half of a wide character that is written over leaves a blank."""
         cells, column = self._cells, self._column
         cells += " " * (column - len(cells))
         if column < len(cells):
@@ -132,7 +132,7 @@ class TerminalText:
                 cells[column + size] = " "
 
     def _obey(self, order: str) -> None:
-        """CUF, CUB, CHA, ED and EL of ECMA-48 and xterm."""
+        """Execute CUF, CUB, CHA, ED or EL of ECMA-48 and xterm."""
         cells, kind, number = self._cells, order[-1], int(order[:-1] or 0)
         match kind:
             case "C":
