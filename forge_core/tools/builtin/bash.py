@@ -13,14 +13,7 @@ from forge_core.permissions.guard.destruction import is_destructive
 from forge_core.permissions.shell.syntax import simple_commands
 from forge_core.result import FileDiff
 from forge_core.tools.arguments import text_of
-from forge_core.tools.base import (
-    BaseTool,
-    ExecutionContext,
-    ToolCategory,
-    ToolParameter,
-    ToolResult,
-    ToolUse,
-)
+from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolParameter, ToolResult, ToolUse
 from forge_core.tools.builtin.job_output import jobs_of
 from forge_core.tools.output import OUTPUT_LIMIT, OutputStore
 from forge_core.tools.shell.capture import OutputCapture

@@ -16,14 +16,7 @@ from forge_core.events import Subject
 from forge_core.permissions.path_info import real_path
 from forge_core.result import FileDiff
 from forge_core.tools.arguments import text_of
-from forge_core.tools.base import (
-    BaseTool,
-    ExecutionContext,
-    ToolCategory,
-    ToolParameter,
-    ToolResult,
-    ToolUse,
-)
+from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolParameter, ToolResult, ToolUse
 from forge_core.tools.editing.text import decode, is_binary, sha256, split_keeping_ends
 from forge_core.tools.paths import display_path, file_status, locate, read_bytes
 

@@ -158,6 +158,7 @@ def _replace(folder: int, name: str, data: bytes, expected: str) -> bool:
     with _opened(name, _READ, folder) as old:
         status = os.fstat(old)
         _check_regular(name, status)
+        # A rename would separate this name from the file's other names.
         if status.st_nlink > 1:
             return False
         attributes = _attributes(old, status)
@@ -167,6 +168,7 @@ def _replace(folder: int, name: str, data: bytes, expected: str) -> bool:
             if not _apply_attributes(descriptor, attributes):
                 return False
             os.fsync(descriptor)
+            # As late as possible: what another program writes between this check and the rename is lost.
             _check_unchanged(folder, name, expected)
             os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError as error:
@@ -309,6 +311,7 @@ def remove_stale_files(folder: int) -> None:
 
 
 def _is_gone(process: int, run: str) -> bool:
+    # In a container the process id is often the same in each run: the random run id tells them apart.
     if process == os.getpid():
         return run != _RUN
     try:

@@ -121,6 +121,7 @@ def line_opcodes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
 
 
 def _opcodes(old: Sequence[str], new: Sequence[str], a: int, b: int, c: int, d: int) -> Iterator[Opcode]:
+    # Common lines at both ends first: most edits change little, and this is linear.
     head = 0
     while head < min(b - a, d - c) and old[a + head] == new[c + head]:
         head += 1
@@ -144,12 +145,14 @@ def _middle(old: Sequence[str], new: Sequence[str], a: int, b: int, c: int, d: i
     if not any(line in counts for line in ours):
         yield ("replace", a, b, c, d)
     elif (b - a) * (d - c) <= _MAX_COMPARED:
+        # SequenceMatcher's time grows with the pairs of equal lines: 200,000 take about 0.1 s.
         if sum(counts[line] for line in ours) > _MAX_PAIRS:
             yield ("replace", a, b, c, d)
             return
         for tag, i, j, k, m in difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
             yield (tag, i + a, j + a, k + c, m + c)
     else:
+        # Patience diff: unique common lines divide the region, and each part is compared on its own.
         anchors = _anchors(ours, theirs, counts)
         if not anchors:
             yield ("replace", a, b, c, d)
@@ -165,6 +168,8 @@ def _anchors(old: Sequence[str], new: Sequence[str], counts: Counter[str]) -> li
     places = {line: at for at, line in enumerate(new) if counts[line] == 1}
     once = Counter(old)
     pairs = [(at, places[line]) for at, line in enumerate(old) if once[line] == 1 and line in places]
+    # Longest increasing subsequence in O(n log n). tops[k] is the smallest position at which a chain of k + 1
+    # pairs can end, best[k] the pair that ends that chain, and before[n] the pair before pair n in its chain.
     tops: list[int] = []
     best: list[int] = []
     before: list[int] = []

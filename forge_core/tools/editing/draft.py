@@ -100,6 +100,7 @@ def _moved(written: Sequence[tuple[int, int]], done: Replacement) -> list[tuple[
     touched = {piece for piece in done.pieces if any(_touches(piece, span) for span in written)}
     result = [(_shifted(start, done.pieces), _shifted(end, done.pieces)) for start, end in ranges]
     offset = 0
+    # `offset` is how much the edits before this one have lengthened the text.
     for piece in done.pieces:
         start = piece.start + offset
         if piece in touched:

@@ -59,6 +59,7 @@ def is_clear(
     both is as deep in the new text as in the file, or the least indented line is, the new text may already be
     right.
     """
+    # 1. Compare the lines that both texts have, ignoring indentation.
     is_proven = False
     fresh = set(range(len(new)))
     keys = [line.strip(BLANKS) for line in old], [line.strip(BLANKS) for line in new]
@@ -72,8 +73,10 @@ def is_clear(
                 fresh.discard(k + at)
             elif keys[0][i + at] and indent_of(theirs) == indent_of(there):
                 return False
+    # 2. A new line of blanks alone gives no sign of its depth.
     if any(new[at] and not keys[1][at] for at in fresh):
         return False  # a new line of blanks only: how many it is to have cannot be told
+    # 3. If the rule changes any line, there must be proof that the new text needs it.
     moved = [(line, shift.line(line)) for line in new if line.strip(BLANKS)]
     if any(line != there for line, there in moved):
         if _base(file) == _base(new) != _base(old):
@@ -104,6 +107,7 @@ def keeps_unit(shift: Reindent, new: Sequence[str], lines: TextLines) -> bool:
     ((ours, theirs),) = shift.known.items()
     if not ours or not theirs or set(ours) != set(theirs):
         return True
+    # A factor between step widths is ambiguous with a shift only if it is a usual one.
     if Fraction(len(theirs), len(ours)) not in _SCALES:
         return True
     steps = [abs(len(indent_of(line)) - len(ours)) for line in new if line.strip(BLANKS)]
@@ -135,6 +139,7 @@ def _scaled(known: Mapping[str, str]) -> Rule | None:
     old_kind, file_kind = _kind(known), _kind(known.values())
     if old_kind is None or file_kind is None:
         return None
+    # All depths must be on one line through the origin: depth in the file = slope * depth as sent.
     points = sorted({(len(old), len(file)) for old, file in known.items()})
     (x, y), (x_last, y_last) = points[0], points[-1]
     if len(points) == 1:

@@ -181,6 +181,7 @@ def fold_positions(line: str) -> dict[int, tuple[int, int]]:
         cuts[done] = (first, end)
         start = end
     whole = len(folded(line))
+    # The parts must add up to the whole; otherwise no inner position can be trusted.
     if done != whole:  # neighbours compose in a way that clusters do not show: only the ends are sure
         return {0: (0, 0), whole: (len(line), len(line))}
     return cuts
@@ -200,15 +201,19 @@ def candidate_ranges(text: str, old: str) -> list[range]:
 
     They surround its rarest word, which no view changes. The whole text if there is no such word.
     """
+    # A lone carriage return ends a line too, but the searches below only look for \n.
     whole = [range(len(text))]
     if "\r" in text and text.count("\r") != text.count("\r\n"):
         return whole
+    # Long words tend to be rare. Each one tried costs a pass over the text.
     words = sorted({found[0] for found in _WORD.finditer(old)}, key=len)[-_TRIED_WORDS:]
     if not words:
         return whole
     count, word = min((text.count(one), one) for one in words)
     wanted = old.split("\n")
+    # An occurrence of the word is on line `index` of the old text: that bounds the lines around it.
     index = next(at for at, line in enumerate(wanted) if _has_word(word, line))
+    # No gain if the ranges cover half of the text, and no guarantee if folding changes the words.
     if count * (len(wanted) + 2 * _MARGIN) > text.count("\n") // 2 or not is_plain(text) or not is_plain(old):
         return whole
     parts: list[range] = []
@@ -216,6 +221,7 @@ def candidate_ranges(text: str, old: str) -> list[range]:
     while at >= 0:
         start = _start_of_line_before(text, at, index + _MARGIN)
         stop = _end_of_line_after(text, at, len(wanted) - index + _MARGIN)
+        # Occurrences come in order, so a range can only touch the last one.
         if parts and start <= parts[-1].stop:
             parts[-1] = range(parts[-1].start, max(stop, parts[-1].stop))
         else:

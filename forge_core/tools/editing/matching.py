@@ -43,13 +43,16 @@ def find(text: str, old: str, new: str, *, every: bool = False) -> TextMatch:
 
     If there are several, only the first occurrence is computed, unless `every` is set.
     """
+    # Where \r is the only terminator, a lone \r in the new text ends a line too; elsewhere it is content.
     has_old_ends = "\r" in text and "\n" not in text
     pair = EditPair(with_newlines(old), with_newlines(new) if has_old_ends else new.replace("\r\n", "\n"))
     match = _match_as_sent(text, old, pair, every)
     if match.starts or not _is_distinctive(old):
         return match
+    # The tolerant tiers build several views of the text; on long files they only look around a rare word.
     parts = candidate_ranges(text, pair.old)
     is_ascii = text.isascii() and old.isascii()
+    # Tier by tier over all ranges: a looser tier in one range must not win over a stricter one in another.
     for matches in zip(
         *(_tolerant_matches(TextLines(text, part), pair, is_ascii, every) for part in parts), strict=True
     ):
@@ -106,6 +109,7 @@ def _newline_view(text: str, every: bool) -> tuple[str, Callable[[int], int]]:
     view = with_newlines(text)
     if pairs == view.count("\n") and not every:
         return view, lambda at: at + view.count("\n", 0, at)
+    # dropped[k] is where the k-th \r would be in the view: bisect counts those before a position.
     dropped = [found.start() - number for number, found in enumerate(re.finditer("\r\n", text))]
     return view, lambda at: at + bisect_right(dropped, at - 1)
 
@@ -147,6 +151,7 @@ def match_partial_lines(tier: MatchTier, view: LineView, pair: EditPair, *, ever
 
     def place(at: int) -> Occurrence | None:
         end = at + len(wanted)
+        # Position 0 is the \n that the view has before its first line.
         if at == 0 or splits_word(view.text, at) or splits_word(view.text, end):
             return None
         start = _start(view, at, starts_blank=starts_blank, is_longer=is_longer)
@@ -230,6 +235,7 @@ def _match_lines(tier: MatchTier, view: LineView, pair: EditPair, every: bool) -
     keys = view.key.of(wanted)
     if not any(keys) or (view.key is LineKey.STRIPPED and _is_vague(keys, view)):
         return TextMatch(tier)
+    # The view has \n before and after each line, so the block only matches whole lines.
     block = "\n" + "\n".join(keys) + "\n"
     is_one = every or view.key is not LineKey.STRIPPED or len(find_all(view.text, block)[0]) == 1
 

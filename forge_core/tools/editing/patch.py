@@ -201,6 +201,7 @@ def apply_hunks(data: bytes, hunks: Sequence[PatchHunk]) -> tuple[Replacement, t
             continue
         match = _find_hunk(text, hunk)
         place = match.places[0]
+        # Only the lines that change become edits, so that two hunks may share lines of context.
         tiers.append(match.tier)
         fresh = TextEdit(place.start, place.end, compose(text, place, ends))
         pieces += [(piece, hunk) for piece in _changed_lines(text, fresh)]

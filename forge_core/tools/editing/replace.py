@@ -180,7 +180,9 @@ def splice(data: bytes, file: FileText, pieces: Sequence[TextEdit], tier: MatchT
     """
     parts: list[bytes] = [file.bom]
     texts: list[str] = []
+    # Encoding every kept part would also work, but costs a pass over the file for each part.
     done_text, done_bytes = 0, len(file.bom)
+    # Invariant: data[:done_bytes] is the encoding of file.text[:done_text], BOM included.
     for piece in pieces:
         kept = len(file.encode(file.text[done_text : piece.start]))
         parts += [data[done_bytes : done_bytes + kept], file.encode(piece.text)]

@@ -57,6 +57,7 @@ class SearchEngine:
         rest = b""
         with contextlib.closing(search_output(command, query.root, stop)) as pieces:
             for piece in pieces:
+                # The last record of a piece may be incomplete.
                 whole, end, rest = (rest + piece).rpartition(b"\n")
                 for path, count in _COUNT.findall(os.fsdecode(whole + end)):
                     name = path.removeprefix("./")

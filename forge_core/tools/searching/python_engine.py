@@ -93,6 +93,7 @@ class _Search:
         if self._query.multiline:
             return sum(1 for _ in self._expression.finditer(text))
         search = self._expression.search
+        # One search over the whole text settles most files; line by line it takes over ten times as long.
         if self._is_local and not search(text.replace("\r\n", "\n").removesuffix("\r")):
             return 0
         return sum(1 for line in _lines(text) if search(line))

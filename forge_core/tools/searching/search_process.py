@@ -70,6 +70,7 @@ def _pieces(process: subprocess.Popen[bytes], stop: threading.Event) -> Iterator
         if not piece:
             return
         yield piece
+        # A small piece comes from a slow writer: wait for more instead of waking up for each line.
         if len(piece) < _CHUNK // 8:
             time.sleep(_GATHER_S)
 

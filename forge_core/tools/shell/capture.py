@@ -112,9 +112,11 @@ class OutputCapture:
             self._told_row = ""
         if self._live is not None:
             self._live.feed(text)
+        # Trimmed at twice its size, so that small writes do not move 8 KB each.
         self._recent += data[-RECENT_BYTES:]
         if len(self._recent) > 2 * RECENT_BYTES:
             del self._recent[:-RECENT_BYTES]
+        # The head still holds everything so far, so the file can begin with it when the piece overflows.
         if not self._spill.is_open and not self._piece.has_room(len(news)):
             self._spill.write(self._piece.content())
         self._piece.feed(news)
@@ -165,6 +167,7 @@ class _Piece:
         if len(data) > room:
             self._tail.append(data[max(room, 0) :])
             self._tail_bytes += len(self._tail[-1])
+        # Whole chunks are dropped while those after the first still fill the room: amortised O(1) per chunk.
         while self._tail and self._tail_bytes - len(self._tail[0]) >= self._room:
             self._tail_bytes -= len(self._tail.popleft())
 
@@ -236,6 +239,7 @@ class LiveFeed:
     def feed(self, settled: str) -> None:
         if self._sent >= MAX_LIVE_TOTAL:
             return
+        # One character more than the limit is kept, which shows that something was skipped.
         self._pending += settled[-MAX_LIVE_PIECE - 1 :]
         if len(self._pending) > MAX_LIVE_PIECE:
             self._pending = self._pending[-MAX_LIVE_PIECE:]

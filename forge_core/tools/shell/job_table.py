@@ -197,6 +197,7 @@ class JobTable:
         interrupt = loop.create_task((interrupted or asyncio.Event()).wait())
         try:
             while True:
+                # Taken before the state is read: a change in between would be missed.
                 changed = loop.create_task(job.changed.wait())
                 if (how := self._how_attended(job, done, interrupt)) is not None:
                     changed.cancel()

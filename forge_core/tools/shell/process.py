@@ -125,6 +125,7 @@ class ShellProcess:
         try:
             await self._told_or_ended()
             self.shell_ended.set()
+            # If short processes keep starting others, the looks become rarer, down to one per second.
             pause_s = 0.0
             while left := await self._left_running():
                 self.left = tuple(left)
@@ -136,6 +137,7 @@ class ShellProcess:
             await exit_of(self._process)
             if self._namespace is not None:
                 await readable(self._namespace, _GONE_WITHIN_S)
+            # The processes have ended, but what they wrote may still be in the pipe.
             self._output.read_rest()
             self._end()
             await asyncio.to_thread(self._resources.close)
@@ -215,6 +217,7 @@ class ShellProcess:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(root, signal.SIGSTOP)
         killed: set[RunningProcess] = set()
+        # A process may fork between the listing and its SIGKILL; the child is found in the next round.
         for _ in range(_KILL_ROUNDS):
             new = set(self._members()) - killed
             if not new:

@@ -105,6 +105,7 @@ def send_signal(one: RunningProcess, number: signal.Signals) -> None:
             if not one.started or _status(one.pid).started == one.started:
                 os.kill(one.pid, number)
             return
+        # The start time is compared after the pidfd is open: from then on the id means no other process.
         descriptor = os.pidfd_open(one.pid)
         try:
             if _status(one.pid).started == one.started:
@@ -121,6 +122,7 @@ def _listed_by_ps(root: int) -> list[RunningProcess]:
         listing = subprocess.run(columns, capture_output=True, check=False, timeout=_PS_TIMEOUT_S).stdout
     except (OSError, subprocess.SubprocessError):
         return []
+    # Parents may be listed after their children, so the rows are read until no new member is found.
     family, found = {root}, dict[int, RunningProcess]()
     rows = [
         row

@@ -57,6 +57,7 @@ class TerminalText:
     def feed(self, data: bytes) -> str:
         """Return the text that has become final."""
         text = self._held + self._decoder.decode(data)
+        # A sequence that the data ends within waits for its rest: at most _LONGEST_BEGUN characters.
         begun = _BEGUN.search(text, max(0, len(text) - _LONGEST_BEGUN)) if "\x1b" in text else None
         self._held = text[begun.start() :] if begun else ""
         return self._shown(text[: begun.start()] if begun else text)
@@ -75,6 +76,7 @@ class TerminalText:
         if "\r" in text:
             text = text.replace("\r\n", "\n")
         parts = _SEQUENCE.split(text) if "\x1b" in text else [text]
+        # split() returns texts and sequences in turn; the sequences that have no effect in a line are None.
         if any(parts[1::2]):
             for number, part in enumerate(parts):
                 if number % 2 == 0:
