@@ -49,25 +49,21 @@ class TodoList:
     """A session's plan. Its items are only ever replaced as a whole, so a reader never sees half a change."""
 
     def __init__(self, items: Sequence[TodoItem] = ()) -> None:
-        self._items = tuple(items)
-
-    @property
-    def items(self) -> tuple[TodoItem, ...]:
-        return self._items
+        self.items = tuple(items)
 
     @property
     def current(self) -> TodoItem | None:
         """The step being worked on."""
-        return next((item for item in self._items if item.status is TodoStatus.IN_PROGRESS), None)
+        return next((item for item in self.items if item.status is TodoStatus.IN_PROGRESS), None)
 
     @property
     def summary(self) -> str:
         """ "3 of 5 done"; empty for an empty list."""
-        done = sum(item.status is TodoStatus.COMPLETED for item in self._items)
-        return f"{done} of {len(self._items)} done" if self._items else ""
+        done = sum(item.status is TodoStatus.COMPLETED for item in self.items)
+        return f"{done} of {len(self.items)} done" if self.items else ""
 
     def replace(self, items: Sequence[TodoItem]) -> None:
-        self._items = tuple(items)
+        self.items = tuple(items)
 
 
 class TodoTool(BaseTool):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -174,25 +174,22 @@ async def _finish(making: Coroutine[Any, Any, ToolResult], context: ExecutionCon
 
 
 def _write_protected(changes: Sequence[PlannedChange], sandbox: Sandbox | None) -> None:
-    """Write the files, unless a running sandbox is mounted over one of them. No sandbox can be set up during
-    this."""
+    """Write the files, unless a running sandbox is mounted over one of them.
+
+    Replacing such a file would lift the mount, and with it the protection of the file from the command. No
+    sandbox can be set up during this.
+    """
     with contextlib.ExitStack() as stack:
         if sandbox is not None:
-            with contextlib.suppress(OSError):  # then nobody can set up a sandbox either
+            with contextlib.suppress(OSError):  # then no other process can set up a sandbox either
                 stack.enter_context(sandbox.settled())
-            _check_mounts(changes, sandbox.in_use())
+            in_use = sandbox.in_use()
+            if protected := next((change for change in changes if change.path in in_use), None):
+                raise ToolError(
+                    f"{protected.name!r} is protected from a background job that is running, and would lose "
+                    "that protection. Nothing was written. Stop the job first, or wait until it ends."
+                )
         _write_all(changes)
-
-
-def _check_mounts(changes: Sequence[PlannedChange], in_use: Collection[Path]) -> None:
-    """Raise ToolError for a file that a running sandbox is mounted over: replacing it would lift that mount,
-    and with it what keeps the command from the file."""
-    for change in changes:
-        if change.path in in_use:
-            raise ToolError(
-                f"{change.name!r} is protected from a background job that is running, and would lose that "
-                "protection. Nothing was written. Stop the job first, or wait until it ends."
-            )
 
 
 def _write_all(changes: Sequence[PlannedChange]) -> None:

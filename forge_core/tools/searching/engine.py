@@ -23,6 +23,7 @@ from forge_core.workspace.repository import find_repository
 MAX_ROWS = 50_000
 """Lines of one answer, context included; a note says when more were left out."""
 
+_OWN_ENGINE = "forge_core.tools.searching.python_engine"
 _MAX_FILES = 500_000
 _BATCH_FILES = 1_000
 _BATCH_BYTES = 100_000
@@ -112,16 +113,7 @@ def _parents(path: str) -> list[str]:
 
 
 def _own(step: str, query: SearchQuery) -> list[str]:
-    return [
-        sys.executable,
-        "-P",
-        "-W",
-        "ignore",
-        "-m",
-        "forge_core.tools.searching.python_engine",
-        step,
-        query.to_json(),
-    ]
+    return [sys.executable, "-P", "-W", "ignore", "-m", _OWN_ENGINE, step, query.to_json()]
 
 
 def _batches(paths: Sequence[str]) -> Iterator[list[str]]:
@@ -185,14 +177,8 @@ def count_arguments(query: SearchQuery) -> list[str]:
     Its own ignore rules may let through more than ours, which is filtered afterwards, but never less: no
     global or `.ignore` files, and no rules from above the folder unless it is in a repository.
     """
-    arguments = [
-        "--count",
-        *_common(query),
-        "--hidden",
-        "--no-ignore-dot",
-        "--no-ignore-global",
-        "--glob=!.git",
-    ]
+    arguments = ["--count", *_common(query), "--hidden", "--glob=!.git"]
+    arguments += ["--no-ignore-dot", "--no-ignore-global"]
     if find_repository(Path(query.root)) is None:
         arguments += ["--no-require-git", "--no-ignore-parent"]
     if query.glob and _PLAIN_GLOB.fullmatch(query.glob):

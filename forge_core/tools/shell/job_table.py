@@ -13,6 +13,7 @@ from typing import Any
 from forge_core.errors import ToolError
 from forge_core.result import Omission
 from forge_core.tools.shell.job import Job, JobState, JobView
+from forge_core.tools.shell.process_io import temporary_tasks
 
 MAX_RUNNING_JOBS = 16
 MAX_ENDED_KEPT = 32
@@ -193,29 +194,22 @@ class JobTable:
     ) -> ForegroundOutcome:
         loop = asyncio.get_running_loop()
         background_at = loop.time() + background_after_s
-        done = loop.create_task(job.shell_done())
-        interrupt = loop.create_task((interrupted or asyncio.Event()).wait())
-        try:
+        interrupted = interrupted or asyncio.Event()
+        with temporary_tasks(job.shell_done(), interrupted.wait()) as (done, interrupt):
             while True:
                 # Taken before the state is read: a change in between would be missed.
-                changed = loop.create_task(job.changed.wait())
-                if (how := self._how_attended(job, done, interrupt)) is not None:
-                    changed.cancel()
-                    return how
-                patience = background_at - loop.time()
-                if patience <= 0 and self.has_room and job.process.has_begun:
-                    changed.cancel()
-                    self.adopt(job)
-                    return ForegroundOutcome.TOOK_LONG
-                pause = patience if 0 < patience < FLUSH_S else FLUSH_S
-                await asyncio.wait(
-                    {done, interrupt, changed}, timeout=pause, return_when=asyncio.FIRST_COMPLETED
-                )
-                changed.cancel()
+                with temporary_tasks(job.changed.wait()) as [changed]:
+                    if (how := self._how_attended(job, done, interrupt)) is not None:
+                        return how
+                    patience = background_at - loop.time()
+                    if patience <= 0 and self.has_room and job.process.has_begun:
+                        self.adopt(job)
+                        return ForegroundOutcome.TOOK_LONG
+                    pause = patience if 0 < patience < FLUSH_S else FLUSH_S
+                    await asyncio.wait(
+                        {done, interrupt, changed}, timeout=pause, return_when=asyncio.FIRST_COMPLETED
+                    )
                 job.capture.flush_live()
-        finally:
-            done.cancel()
-            interrupt.cancel()
 
     def _how_attended(
         self, job: Job, done: asyncio.Task[bool], interrupt: asyncio.Task[bool]
@@ -311,19 +305,14 @@ async def _wait_for_output(job: Job, wait_s: float, interrupted: asyncio.Event |
     """Return when there is output that was not taken yet, the job has ended, or the time is over."""
     if not job.capture.has_news:
         job.output_came.clear()
+    if job.state is not JobState.RUNNING or job.capture.has_news or wait_s <= 0:
+        return
     loop = asyncio.get_running_loop()
     until = loop.time() + wait_s
-    changed = loop.create_task(job.changed.wait())
-    interrupt = loop.create_task((interrupted or asyncio.Event()).wait())
-    came = loop.create_task(job.output_came.wait())
-    try:
-        if job.state is JobState.RUNNING and not job.capture.has_news and wait_s > 0:
-            await asyncio.wait(
-                {changed, interrupt, came}, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED
-            )
-            settle = min(SETTLE_S, max(until - loop.time(), 0))
-            if came.done() and not interrupt.done() and settle:
-                await asyncio.wait({changed, interrupt}, timeout=settle, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in (changed, interrupt, came):
-            task.cancel()
+    interrupted = interrupted or asyncio.Event()
+    with temporary_tasks(job.changed.wait(), interrupted.wait(), job.output_came.wait()) as tasks:
+        changed, interrupt, came = tasks
+        await asyncio.wait(tasks, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
+        settle = min(SETTLE_S, max(until - loop.time(), 0))
+        if came.done() and not interrupt.done() and settle:
+            await asyncio.wait({changed, interrupt}, timeout=settle, return_when=asyncio.FIRST_COMPLETED)

@@ -20,7 +20,14 @@ from contextlib import ExitStack
 
 from forge_core.errors import ToolError
 from forge_core.tools.shell.environment import child_environment
-from forge_core.tools.shell.process_io import PipeReader, all_end, exit_of, output_pipe, readable
+from forge_core.tools.shell.process_io import (
+    PipeReader,
+    all_end,
+    exit_of,
+    output_pipe,
+    readable,
+    temporary_tasks,
+)
 from forge_core.tools.shell.process_tree import (
     RunningProcess,
     descendants,
@@ -153,13 +160,8 @@ class ShellProcess:
 
     async def _told_or_ended(self) -> None:
         """Return when the supervisor has reported the exit code or has ended."""
-        ended = asyncio.ensure_future(self._status_reader.ended.wait())
-        told = asyncio.ensure_future(self._told.wait())
-        try:
-            await asyncio.wait({ended, told}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            ended.cancel()
-            told.cancel()
+        with temporary_tasks(self._status_reader.ended.wait(), self._told.wait()) as tasks:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         if self.exit_code is not None:
             return
         code = await exit_of(self._process)

@@ -1,4 +1,4 @@
-"""Reads a pipe on the event loop."""
+"""Waits on the event loop for the data of pipes and for the ends of processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import fcntl
 import os
 import subprocess
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from typing import Any, TypeVar
 
 PIPE_BYTES = 1024 * 1024
 """Asked for the output's pipe: a command that prints much waits less."""
@@ -16,6 +17,7 @@ PIPE_BYTES = 1024 * 1024
 _READ_BYTES = 256 * 1024
 _F_SETPIPE_SZ = 1031
 _POLL_S = 0.25
+_T = TypeVar("_T")
 
 
 class PipeReader:
@@ -66,6 +68,17 @@ def output_pipe() -> tuple[int, int]:
     with contextlib.suppress(OSError):
         fcntl.fcntl(write_end, _F_SETPIPE_SZ, PIPE_BYTES)
     return read_end, write_end
+
+
+@contextlib.contextmanager
+def temporary_tasks(*waits: Coroutine[Any, Any, _T]) -> Iterator[tuple[asyncio.Task[_T], ...]]:
+    """Yield a task for each coroutine; they are cancelled afterwards."""
+    tasks = tuple(asyncio.ensure_future(wait) for wait in waits)
+    try:
+        yield tasks
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 async def exit_of(process: subprocess.Popen[bytes]) -> int:
