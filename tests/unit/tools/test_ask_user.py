@@ -37,7 +37,7 @@ def question(*labels: str, **more: Any) -> dict[str, Any]:
     return {"question": "Which database?", "options": options, **more}
 
 
-async def test_questions_reach_the_person_and_their_answers_the_model() -> None:
+async def test_questions_reach_the_user_and_answers_reach_the_model() -> None:
     person = Person(QuestionReply((("SQLite",), ("red", "my own blue"))))
     result = await call(
         person,
@@ -73,7 +73,7 @@ async def test_questions_reach_the_person_and_their_answers_the_model() -> None:
     ]
 
 
-async def test_with_nobody_there_the_model_is_told_to_decide_and_to_say_what_it_assumed() -> None:
+async def test_without_a_user_the_model_is_asked_to_decide_and_state_its_assumptions() -> None:
     result = await call(None, question())
     assert not result.success
     assert "no user is available" in (result.error or "")
@@ -87,7 +87,7 @@ async def test_a_declined_question_gives_the_reason_and_is_not_to_be_repeated() 
     assert "Do not ask the same again" in (result.error or "")
 
 
-async def test_an_answer_that_is_missing_is_told_as_missing() -> None:
+async def test_a_missing_answer_is_reported_as_missing() -> None:
     result = await call(Person(QuestionReply((("Postgres",),))), question(), question("a", "b"))
     assert "→ Postgres" in result.output
     assert "→ no answer" in result.output
@@ -116,7 +116,7 @@ async def test_unusable_questions_are_never_shown(questions: list[dict[str, Any]
     assert person.asked == []
 
 
-async def test_the_time_it_waits_for_the_person_is_not_counted() -> None:
+async def test_the_time_spent_waiting_for_the_user_is_not_counted() -> None:
     async def slow(request: QuestionRequest) -> QuestionReply:
         await asyncio.sleep(0.05)
         return QuestionReply((("a",),))

@@ -53,7 +53,7 @@ async def gone(pid: int) -> bool:
     return True
 
 
-async def test_output_and_exit_code_are_told(tool: BashTool, tmp_path: Path) -> None:
+async def test_output_and_exit_code_are_reported(tool: BashTool, tmp_path: Path) -> None:
     result = await bash(tool, tmp_path, "echo out; echo err >&2; pwd")
     assert result.success
     assert result.output.startswith(f"out\nerr\n{tmp_path}\n[exit code 0, ")
@@ -187,7 +187,7 @@ async def test_a_hard_cancel_ends_the_command(tool: BashTool, tmp_path: Path) ->
         "ssh localhost",
     ],
 )
-async def test_programs_that_want_a_person_end_at_once(tool: BashTool, tmp_path: Path, command: str) -> None:
+async def test_interactive_programs_end_at_once(tool: BashTool, tmp_path: Path, command: str) -> None:
     result = await bash(tool, tmp_path, command, timeout_s=30)
     assert result.outcome in ("done", "failed"), "it waited for somebody"
 

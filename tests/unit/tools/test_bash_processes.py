@@ -201,9 +201,7 @@ async def test_a_command_that_kills_its_supervisor_is_ended_too(
     life.close()
 
 
-async def test_what_is_told_to_end_before_it_has_begun_never_begins(
-    folder: Path, sandbox: Sandbox | None
-) -> None:
+async def test_a_command_ended_before_its_start_never_starts(folder: Path, sandbox: Sandbox | None) -> None:
     process = await start_process(
         LaunchSpec("touch ran; sleep 7208", folder, sandbox=sandbox), lambda _: None
     )
@@ -279,7 +277,7 @@ async def test_a_socket_that_goes_while_the_sandbox_is_put_up_costs_no_command(
     assert gone == []
 
 
-async def test_a_job_is_one_only_when_its_sandbox_stands(
+async def test_a_command_becomes_a_job_only_once_its_sandbox_is_set_up(
     tmp_path: Path, folder: Path, bubblewrap: SandboxState, jobs: JobTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However little patience there is: until then it may have to be started again."""

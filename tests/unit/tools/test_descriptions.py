@@ -38,14 +38,14 @@ TOOLS = {tool.name: tool for tool in builtin_tools()}
         ("ask_user", [ask_user_module.MAX_QUESTIONS, ask_user_module.MAX_OPTIONS]),
     ],
 )
-def test_every_limit_is_told_as_it_is(name: str, figures: list[int]) -> None:
+def test_descriptions_state_every_limit(name: str, figures: list[int]) -> None:
     told = TOOLS[name].description + " ".join(parameter.description for parameter in TOOLS[name].parameters)
     for figure in figures:
         assert f"{figure}" in told or f"{figure:,}" in told
 
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS.keys())
-def test_bounds_and_defaults_in_the_schema_are_told_in_words(tool: BaseTool) -> None:
+def test_descriptions_state_the_bounds_and_defaults_of_the_schema(tool: BaseTool) -> None:
     for parameter in tool.parameters:
         assert parameter.description, parameter.name
         if parameter.maximum is not None:
@@ -111,7 +111,7 @@ def test_saying_what_a_call_touches_never_fails_and_touches_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_unknown_tool_is_told_its_nearest_name() -> None:
+def test_an_unknown_tool_name_gets_the_nearest_one_suggested() -> None:
     registry = ToolRegistry(builtin_tools())
     result = registry.unknown("raed")
     assert not result.success

@@ -141,7 +141,7 @@ async def test_a_placeholder_that_was_there_may_stay(tmp_path: Path, context: Ex
     assert (await edit(context, "a.md", "# ... rest unchanged ...\nx", "# ... rest unchanged ...\ny")).success
 
 
-async def test_breaking_a_file_that_parsed_is_told(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_breaking_a_file_that_parsed_gives_a_warning(tmp_path: Path, context: ExecutionContext) -> None:
     (tmp_path / "a.py").write_text("x = 1\n")
     (tmp_path / "b.json").write_text('{"a": 1}')
     (tmp_path / "c.py").write_text("def (:\nx = 1\n")

@@ -228,7 +228,7 @@ class TestAsking:
 
     EDIT: ClassVar[dict[str, str]] = {"file_path": "a.txt", "old_string": "one", "new_string": "1"}
 
-    async def test_the_person_sees_the_diff_before_anything_is_written(
+    async def test_the_user_sees_the_diff_before_anything_is_written(
         self, file: Path, events: list[AgentEvent]
     ) -> None:
         seen: list[str] = []
@@ -290,7 +290,7 @@ class TestAsking:
         assert result.success
         assert len(person.requests) == 1
 
-    async def test_a_rule_that_the_person_has_widened_is_the_one_that_is_granted(
+    async def test_a_rule_widened_by_the_user_is_the_one_granted(
         self, file: Path, events: list[AgentEvent]
     ) -> None:
         (file.parent / "b.txt").write_text("one\n")
@@ -370,9 +370,7 @@ class TestAsking:
         assert [result.output.split("\n")[0] for result in results] == ["hi", "other"]
         assert [event.by for event in events if isinstance(event, Permission)] == ["person", "person"]
 
-    async def test_without_anybody_to_ask_the_answer_is_no(
-        self, file: Path, events: list[AgentEvent]
-    ) -> None:
+    async def test_without_a_user_the_answer_is_no(self, file: Path, events: list[AgentEvent]) -> None:
         executor = ToolExecutor(PermissionPolicy(file.parent))
         result = await executor.execute(BashTool(), {"command": "touch x"}, self.context(file, events))
         assert not result.success
@@ -413,7 +411,7 @@ class TestAsking:
         assert closed == [True]
         assert file.read_text() == "one\ntwo\n"
 
-    async def test_time_spent_waiting_for_the_person_is_counted_apart(
+    async def test_time_spent_waiting_for_the_user_is_counted_separately(
         self, file: Path, events: list[AgentEvent]
     ) -> None:
         async def slow(request: ApprovalRequest) -> ApprovalReply:
@@ -424,7 +422,7 @@ class TestAsking:
         await ToolExecutor(PermissionPolicy(file.parent), slow).execute(EditTool(), self.EDIT, context)
         assert 0.1 <= context.waited_s < 30
 
-    async def test_a_file_changed_while_the_person_thought_is_not_written(
+    async def test_a_file_changed_during_the_prompt_is_not_written(
         self, file: Path, events: list[AgentEvent]
     ) -> None:
         person = Person(YES, meanwhile=lambda: file.write_text("zero\none\ntwo\n"))
@@ -434,7 +432,7 @@ class TestAsking:
         assert "no longer what the user agreed to" in (result.error or "")
         assert file.read_text() == "zero\none\ntwo\n"
 
-    async def test_a_path_that_became_a_link_out_while_the_person_thought_is_not_written(
+    async def test_a_path_that_became_a_link_out_during_the_prompt_is_not_written(
         self, file: Path, events: list[AgentEvent], tmp_path_factory: pytest.TempPathFactory
     ) -> None:
         outside = tmp_path_factory.mktemp("outside") / "b.txt"
@@ -470,7 +468,7 @@ class TestAsking:
         assert person.requests == []
 
     @pytest.mark.parametrize("name", ["../there.txt", "../absent.txt", "../folder"])
-    async def test_what_lies_outside_is_not_told_before_the_yes(
+    async def test_errors_outside_the_workspace_are_not_revealed_before_approval(
         self, file: Path, events: list[AgentEvent], name: str
     ) -> None:
         root = file.parent / "project"
@@ -485,7 +483,7 @@ class TestAsking:
         assert len(person.requests) == 1
         assert (result.error or "").startswith("the user did not allow this call of read")
 
-    async def test_what_is_wrong_outside_is_told_after_the_yes(
+    async def test_errors_outside_the_workspace_are_reported_after_approval(
         self, file: Path, events: list[AgentEvent]
     ) -> None:
         root = file.parent / "project"

@@ -205,7 +205,7 @@ async def test_the_timeout_goes_on_counting_in_the_background(desk: Desk, at_onc
     assert "timed out after" in (await desk.look(1)).output
 
 
-async def test_a_person_moves_a_running_command_to_the_background(desk: Desk) -> None:
+async def test_the_user_moves_a_running_command_to_the_background(desk: Desk) -> None:
     assert not desk.jobs.background_now("call_1")
     call = asyncio.ensure_future(desk.bash("echo x; sleep 7104", desk.context(call_id="call_1")))
     await until(lambda: desk.jobs.background_now("call_1"))
@@ -233,7 +233,7 @@ async def test_what_a_command_leaves_running_is_a_job_that_can_be_ended(desk: De
     assert desk.told == []
 
 
-async def test_what_was_left_running_is_told_when_it_ends(desk: Desk, tmp_path: Path) -> None:
+async def test_the_end_of_what_was_left_running_is_reported(desk: Desk, tmp_path: Path) -> None:
     await desk.bash(f"({GO.format('a')}; echo late) & true")
     (tmp_path / "a").touch()
     await desk.ended(1)
@@ -241,7 +241,9 @@ async def test_what_was_left_running_is_told_when_it_ends(desk: Desk, tmp_path: 
     assert (await desk.look(1)).output.startswith("late\n[job 1 ended: exit code 0")
 
 
-async def test_ends_are_told_to_the_person_at_once_and_to_the_model_once(desk: Desk, tmp_path: Path) -> None:
+async def test_ends_are_reported_to_the_user_at_once_and_to_the_model_once(
+    desk: Desk, tmp_path: Path
+) -> None:
     await desk.start(f"{GO.format('a')}; exit 4")
     assert desk.jobs.news() == ()
     (tmp_path / "a").touch()
@@ -301,7 +303,9 @@ async def test_an_end_that_the_model_has_seen_is_no_news(desk: Desk, tmp_path: P
     assert desk.jobs.news() == ()
 
 
-async def test_a_job_whose_shell_ends_is_told_though_something_runs_on(desk: Desk, tmp_path: Path) -> None:
+async def test_the_end_of_a_jobs_shell_is_reported_while_something_keeps_running(
+    desk: Desk, tmp_path: Path
+) -> None:
     await desk.start(f"{GO.format('a')}; setsid sleep 7106 & {GO.format('a')}", timeout_s=60)
     (tmp_path / "a").touch()
     await until(lambda: bool(desk.told))
@@ -310,7 +314,7 @@ async def test_a_job_whose_shell_ends_is_told_though_something_runs_on(desk: Des
     assert desk.jobs.list()[0].timeout_s is None
 
 
-async def test_a_job_that_the_person_stops_is_news_to_the_model_alone(desk: Desk) -> None:
+async def test_a_job_stopped_by_the_user_is_news_for_the_model_only(desk: Desk) -> None:
     await desk.start("sleep 7107")
     view = await desk.jobs.stop(1)
     assert view.state is JobState.STOPPED
@@ -385,7 +389,7 @@ async def test_the_oldest_ended_jobs_are_forgotten(
     assert [one.id for one in desk.jobs.list()] == [3, 4, 5]
 
 
-async def test_the_person_can_look_without_taking_it_from_the_model(desk: Desk) -> None:
+async def test_the_user_can_view_output_without_consuming_it(desk: Desk) -> None:
     await desk.start("echo here; sleep 7112")
     await until(lambda: desk.jobs.recent(1) != "")
     await desk.look(1)

@@ -20,7 +20,7 @@ async def read(context: ExecutionContext, path: str | Path, **more: Any) -> Tool
     return await ToolExecutor().execute(ReadTool(), {"file_path": str(path), **more}, context)
 
 
-async def test_lines_are_numbered_and_their_total_is_told(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_lines_are_numbered_and_their_total_is_given(tmp_path: Path, context: ExecutionContext) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo\n")
     result = await read(context, "a.txt")
     assert result.output == "     1\tone\n     2\ttwo\n[2 lines; end of file]"
@@ -56,7 +56,7 @@ async def test_a_part_is_shown(
     assert (f"offset={last + 1}" in result.output) is (last < 30)
 
 
-async def test_an_offset_behind_the_end_is_told_the_length(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_an_offset_after_the_end_reports_the_length(tmp_path: Path, context: ExecutionContext) -> None:
     (tmp_path / "a.txt").write_text("one\n")
     assert "has 1 lines" in ((await read(context, "a.txt", offset=2)).error or "")
 
@@ -155,7 +155,9 @@ async def test_folders_pipes_devices_and_links_are_named(tmp_path: Path, context
         assert words in ((await read(context, path)).error or ""), path
 
 
-async def test_a_missing_file_is_told_its_nearest_names(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_a_missing_file_gets_the_nearest_names_suggested(
+    tmp_path: Path, context: ExecutionContext
+) -> None:
     (tmp_path / "src/deep").mkdir(parents=True)
     (tmp_path / "src/server.py").write_text("")
     (tmp_path / "src/deep/client.py").write_text("")
@@ -186,7 +188,7 @@ async def test_a_file_over_50_mb_is_refused_with_a_way_out(tmp_path: Path, conte
     assert "grep" in ((await read(context, "big")).error or "")
 
 
-async def test_a_link_that_is_turned_around_meanwhile_never_leads_out(tmp_path: Path) -> None:
+async def test_a_link_changed_during_the_read_never_leads_out(tmp_path: Path) -> None:
     """Somebody swaps a folder for a link to the outside and back, as fast as it goes."""
     root, outside = tmp_path / "work", tmp_path / "outside"
     for folder, text in ((root / "real", "mine"), (outside, "SECRET")):

@@ -131,7 +131,7 @@ def test_colours_reach_neither_the_model_nor_the_screen_nor_the_file() -> None:
     assert capture.total_bytes == 33
 
 
-def test_a_bar_is_told_anew_when_it_was_rewritten() -> None:
+def test_a_progress_bar_is_repeated_after_it_was_rewritten() -> None:
     live: list[str] = []
     capture = OutputCapture(100, OutputStore(), "x", live.append)
     capture.keep()

@@ -39,7 +39,7 @@ async def test_a_call_replaces_the_whole_list_and_tells_how_far_it_is() -> None:
     assert todos.current == TodoItem("fix the parser", TodoStatus.IN_PROGRESS, "fixing the parser")
 
 
-async def test_what_comes_next_and_that_all_is_done_is_told() -> None:
+async def test_the_next_item_and_completion_are_reported() -> None:
     todos = TodoList()
     assert "Next: b" in (await call(todos, [step("a", "completed"), step("b")])).output
     done = await call(todos, [step("a", "completed"), step("b", "completed")])

@@ -68,7 +68,7 @@ class Swapping(SearchEngine):
 
 
 @pytest.mark.parametrize("is_judged", [True, False])
-async def test_what_a_search_met_behind_a_link_slipped_in_meanwhile_is_not_told(
+async def test_results_behind_a_link_created_during_the_search_are_discarded(
     work: Path, is_judged: bool
 ) -> None:
     params = {"pattern": "secret", "path": "sub"}
@@ -78,7 +78,7 @@ async def test_what_a_search_met_behind_a_link_slipped_in_meanwhile_is_not_told(
         await grep.execute(params, context)
 
 
-async def test_a_listing_of_a_folder_swapped_meanwhile_is_not_told(work: Path) -> None:
+async def test_a_listing_of_a_folder_swapped_during_the_call_is_discarded(work: Path) -> None:
     params = {"pattern": "*", "path": "sub"}
     context = judged(GlobTool(), params, work)
 

@@ -234,7 +234,7 @@ async def test_a_file_changed_since_it_was_read_is_refused(context: ExecutionCon
 
 
 @case("deleted since read")
-async def test_a_file_deleted_since_it_was_read_is_named_and_may_be_made_anew(
+async def test_a_file_deleted_since_it_was_read_is_named_and_may_be_created_again(
     context: ExecutionContext,
 ) -> None:
     path = context.root / "a.txt"

@@ -119,7 +119,7 @@ async def test_a_hunk_fits_one_place_or_none(
     assert (tmp_path / "a.py").read_text() == "\n".join(wanted), result.for_model()
 
 
-async def test_sections_of_a_flat_file_are_told_apart(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_sections_of_a_flat_file_are_distinguished(tmp_path: Path, context: ExecutionContext) -> None:
     (tmp_path / "a.ini").write_text("[a]\nx = 1\n\n[b]\nx = 1\n")
     assert (await patched(context, "*** Update File: a.ini", "@@ [a]", "-x = 1", "+x = 2")).success
     assert (tmp_path / "a.ini").read_text() == "[a]\nx = 2\n\n[b]\nx = 1\n"
@@ -235,7 +235,7 @@ def test_what_models_wrap_a_patch_in_is_taken_off(wrapped: str) -> None:
         ("*** Begin Patch\n*** Update File: a\n*** Move to:\n*** End Patch", "Line 3"),
     ],
 )
-def test_what_is_no_patch_is_told_with_its_line(patch: str, words: str) -> None:
+def test_an_invalid_patch_is_reported_with_its_line(patch: str, words: str) -> None:
     with pytest.raises(ToolError) as caught:
         parse_patch(patch)
     assert words in str(caught.value)
@@ -269,7 +269,7 @@ async def test_a_link_is_neither_moved_nor_deleted_by_a_patch(
         ("a.py", "x = 1\n", "x = (\n", True),
     ],
 )
-async def test_a_file_that_parsed_and_no_longer_does_is_told(
+async def test_a_file_that_no_longer_parses_is_reported(
     tmp_path: Path, context: ExecutionContext, name: str, before: str, after: str, is_told: bool
 ) -> None:
     (tmp_path / name).write_text(before)
