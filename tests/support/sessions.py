@@ -30,6 +30,7 @@ from forge_core.session.tool_environment import SessionResponder, ToolEnvironmen
 from forge_core.store.journal import Journal
 from forge_core.tools.base import BaseTool
 from forge_core.tools.executor import ToolExecutor
+from forge_core.tools.shell.job_table import JobTable
 from tests.support.scripted_llm import Piece, ScriptedLLM
 
 
@@ -65,11 +66,13 @@ def scripted_session(
     )
     clock = RunClock()
     responder = make_responder(approver or Answering(Answer.NO), questioner)
+    events = EventChannel()
     environment = ToolEnvironment(
         working_dir=root,
         policy=PermissionPolicy(root=root, mode=mode),
         responder=SessionResponder(responder, clock),
         output_dir=root / "state" / "outputs",
+        jobs=JobTable(events.info, events.figures_changed),
     )
     tracker = TokenTrackingCallback()
     agent = ForgeAgent(
@@ -99,7 +102,7 @@ def scripted_session(
         ),
         journal=Journal(root / "state" / "journal.jsonl"),
         logger=logging.getLogger("tests.scripted_session"),
-        events=EventChannel(),
+        events=events,
         system_prompt=lambda mode: SystemPrompt(f"You are in {mode} mode."),
     )
 

@@ -108,7 +108,7 @@ async def test_a_rule_that_cannot_be_typed_is_granted_as_it_is_or_not_at_all(con
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
         await pilot.press("down", "tab")
-        await until(pilot, lambda: "cannot be typed in one line" in shown(app))
+        await until(pilot, lambda: "cannot be edited in one line" in shown(app))
         assert "␛[2K‹U+202E›" in shown(app) and "\u202e" not in shown(app)
         await pilot.press("enter")
         await until(pilot, lambda: answered(app, ApprovalReply(Answer.SESSION)))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from forge_core.config.models import ForgeConfig
 from forge_core.config.settings import PermissionMode
-from forge_core.events import LLMChunk, LLMStart, Notice
+from forge_core.events import LLMChunk, LLMStart
 from forge_core.llm.models import TokenUsage
 from forge_core.session.status import SessionStatus
 from forge_core.tools.registry import builtin_tools
@@ -138,7 +138,6 @@ async def test_a_job_shows_in_the_bar_while_it_runs_and_has_a_line_when_it_ends(
     session = scripted_session(folder, [[call], ["started"]], tools=builtin_tools(), mode=PermissionMode.YOLO)
     yolo = replace(config, permission_mode=PermissionMode.YOLO)
     app = make_app(yolo, make_session=lambda approver, scripted: session)
-    session.jobs.on_end = lambda text: session.notify(Notice(level="info", text=text))
     async with app.run_test(size=(120, 30)) as pilot:
         await ready(pilot)
         await say(pilot, "go")
