@@ -117,7 +117,7 @@ async def test_ctrl_o_unfolds_the_thoughts_too_and_folds_them(config: ForgeConfi
         await until(pilot, lambda: "the other file" not in shown(app) and "text of" not in shown(app))
 
 
-async def test_ctrl_o_folds_the_thought_under_the_mouse_where_its_line_then_stands(
+async def test_ctrl_o_folds_the_reasoning_under_the_mouse_and_keeps_its_line_there(
     config: ForgeConfig,
 ) -> None:
     async with make_app(config, [THINKING, CALLS]).run_test(size=(100, 30)) as pilot:

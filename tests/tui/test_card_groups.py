@@ -124,7 +124,7 @@ def test_a_failure_in_a_group_stays_in_sight() -> None:
     assert len(drawn(group)) == 1 + 3 + 1 and "9 more failed" in drawn(group)[-1]
 
 
-def test_what_the_person_has_unfolded_is_not_taken_into_a_group() -> None:
+def test_an_unfolded_card_is_not_added_to_a_group() -> None:
     layout = layout_of(*looked("1", path="a"))
     block = layout.blocks[0]
     drawn(block)
@@ -202,7 +202,7 @@ def test_calls_of_calls_are_nested_to_any_depth() -> None:
     assert drawn(card)[2].index("Run") == 7
 
 
-def test_a_call_of_an_unknown_parent_stands_alone() -> None:
+def test_a_call_of_an_unknown_parent_is_shown_alone() -> None:
     layout = layout_of(inner("2", "bash", "nobody", command="ls"), inner("3", "bash", "3", command="ls"))
     assert [type(block) for block in layout.blocks] == [ToolCard, ToolCard]
 

@@ -177,7 +177,7 @@ def test_a_file_that_is_all_new_has_one_column_also_where_there_is_room_for_two(
 
 
 @pytest.mark.parametrize("is_split", [False, True])
-def test_a_missing_newline_at_the_end_is_told_on_its_side(is_split: bool) -> None:
+def test_a_missing_newline_at_the_end_is_shown_on_its_side(is_split: bool) -> None:
     patch = read_patch("@@ -1,2 +1,2 @@\n same\n-x\n\\ No newline at end of file\n+x")
     rows = [row_text(row) for row in rendered(patch, 80, is_split=is_split).rows]
     told = [row for row in rows if "no newline at end of file" in row]

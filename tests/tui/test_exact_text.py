@@ -207,7 +207,7 @@ def test_of_a_files_text_only_what_deceives_is_news() -> None:
     assert "".join(text for _, text in rows[0]) == "+ if is_‹U+0430›dmin: # “x”‹U+200B›"
 
 
-def test_windows_line_ends_of_a_file_show_quietly_and_a_carriage_return_in_a_line_stands_out() -> None:
+def test_windows_line_ends_of_a_file_are_muted_and_a_carriage_return_within_a_line_is_marked() -> None:
     rows = exact_rows(diff_lines("+one\r\n+two\rthree\r"), 40)
     assert ["".join(text for _, text in row) for row in rows] == ["+ one␍", "+ two␍three␍"]
     assert rows[0][-1] == ("blank", "␍") and ("strange", "␍") in rows[1]

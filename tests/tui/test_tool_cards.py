@@ -216,7 +216,7 @@ async def test_the_card_of_a_job_says_nothing_that_is_meant_for_the_model(tmp_pa
     await jobs.aclose()
 
 
-async def test_a_note_for_the_model_goes_where_it_stands_and_nowhere_else(tmp_path: Path) -> None:
+async def test_a_note_for_the_model_is_removed_only_as_whole_lines(tmp_path: Path) -> None:
     result = "note\nout note\nnote\n[for the person]"
     rows = drawn(card(tool_started("bash", command="x"), tool_ended("bash", result, model_notes=("note",))))
     assert [row.strip(" │") for row in rows[1:]] == ["note", "out note", "[for the person]"]

@@ -155,7 +155,7 @@ def refused(reason: str) -> ToolCard:
     return card(list(events))
 
 
-def test_a_call_that_nobody_was_asked_about_tells_why_it_was_refused() -> None:
+def test_a_call_denied_without_asking_shows_the_reason() -> None:
     why = "plan mode writes \x1b[2J[b]nothing[/b]"
     events = [
         tool_started("edit", file_path="a.py"),
@@ -191,7 +191,7 @@ def test_a_tick_that_shows_nothing_new_changes_nothing() -> None:
     assert block.revision == revision
 
 
-def test_waiting_for_the_person_is_no_time_of_the_call() -> None:
+def test_waiting_for_the_user_does_not_count_as_time_of_the_call() -> None:
     layout = Layout()
     layout.configure(60, 20, STYLES)
     conversation = TranscriptBuilder(layout)
@@ -314,7 +314,7 @@ def test_notices_and_errors_show_in_the_words_they_came_in() -> None:
     ]
 
 
-def test_what_the_person_said_has_a_bar_on_every_row() -> None:
+def test_a_message_of_the_user_has_a_bar_on_every_row() -> None:
     rows = drawn(UserBlock("one two three four five six seven\n\nlast"), 30)
     assert all(row.startswith(" ▎") for row in rows[1:])
 

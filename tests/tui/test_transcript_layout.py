@@ -90,7 +90,7 @@ def test_a_block_is_rendered_again_only_when_it_or_the_window_changed() -> None:
     assert block.renders == 3
 
 
-def test_the_end_is_followed_until_the_person_scrolls_up() -> None:
+def test_the_end_is_followed_until_the_user_scrolls_up() -> None:
     layout = layout_with(Lines("a", 30))
     layout.append(Lines("b", 1))
     assert texts(layout)[-1] == "b.0"

@@ -133,7 +133,7 @@ async def test_a_theme_change_recolours_what_shows() -> None:
         assert app.rows() == rows
 
 
-async def test_a_resize_wraps_anew_and_stays_at_the_end() -> None:
+async def test_a_resize_wraps_again_and_stays_at_the_end() -> None:
     async with (app := TranscriptApp()).run_test(size=(100, 16)) as pilot:
         app.transcript.add_markdown("\n\n".join(f"paragraph {n} " + "word " * 20 for n in range(30)))
         await pilot.pause()

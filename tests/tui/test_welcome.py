@@ -62,9 +62,7 @@ def test_while_the_person_is_away_it_says_what_comes_of_questions() -> None:
         (SandboxState(SandboxKind.LANDLOCK, "no user namespaces").label, 76, "weak - no user namespaces"),
     ],
 )
-def test_the_sandbox_stands_with_its_reason_as_far_as_there_is_room(
-    label: str, width: int, said: str
-) -> None:
+def test_the_sandbox_is_shown_with_as_much_of_its_reason_as_fits(label: str, width: int, said: str) -> None:
     assert row("Sandbox", WelcomeFacts("1", "m", "~", sandbox=label), width).split(None, 1)[1] == said
 
 

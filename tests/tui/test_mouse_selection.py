@@ -167,7 +167,7 @@ async def test_the_bar_can_be_dragged_to_both_ends() -> None:
         assert app.transcript.selected_text() == ""
 
 
-async def test_something_new_below_is_told_in_a_fixed_place_and_a_click_goes_there(
+async def test_something_new_below_is_shown_in_a_fixed_place_and_a_click_goes_there(
     config: ForgeConfig,
 ) -> None:
     app = make_app(config)

@@ -67,7 +67,7 @@ def test_folded_reasoning_between_reads_is_a_word_on_their_header() -> None:
     ]
 
 
-def test_unfolded_it_stands_between_its_calls_and_unfolds_to_its_text() -> None:
+def test_in_an_unfolded_group_reasoning_is_between_its_calls_and_unfolds() -> None:
     _, layout = conversation_of(*read("a"), *thought("first\nsecond"), *read("b"))
     (group,) = layout.blocks
     drawn(group)
@@ -85,7 +85,7 @@ def test_unfolded_it_stands_between_its_calls_and_unfolds_to_its_text() -> None:
     assert len(drawn(group)) == 4
 
 
-def test_text_an_edit_or_what_the_person_has_unfolded_still_ends_a_group() -> None:
+def test_text_an_edit_or_an_unfolded_card_ends_a_group() -> None:
     for between in ([said("Now b.")], [tool_started("edit", "e", path="x"), tool_ended("edit", call_id="e")]):
         _, layout = conversation_of(*read("a"), *thought(), *between, *read("b"))
         assert ToolGroup not in kinds(layout)
@@ -115,7 +115,7 @@ def test_the_setting_is_kept_to_by_what_a_group_holds() -> None:
     assert [words(row) for row in drawn(group)[1:]] == ["│ ✓ Read a 0.4 s", "│ ✓ Read b 0.4 s"]
 
 
-def test_what_was_thought_is_found_and_shown_where_it_stands() -> None:
+def test_reasoning_is_found_and_shown_in_its_place() -> None:
     _, layout = conversation_of(*read("a"), *thought("the needle"), *read("b"))
     (group,) = layout.blocks
     passage = next(passage for passage, text in group.passages() if "the needle" in text)
