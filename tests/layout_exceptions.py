@@ -38,20 +38,8 @@ REGISTRIES: dict[str, str] = {}
 SMALL_BY_DESIGN: dict[str, str] = {}
 """Small modules that stay: they keep a public import path, or hold the constants of a package."""
 
-_TWICE_FOR_LANGCHAIN = "the failure of forge_core.errors that is also LangChain's exception of this kind"
 _NAME_OF_WINK = "a type of weakincentives, declared for the type checker"
 SHARED_CLASS_NAMES = {
-    "AuthenticationError": _TWICE_FOR_LANGCHAIN,
-    "ConnectionFailedError": _TWICE_FOR_LANGCHAIN,
-    "ContextLengthError": _TWICE_FOR_LANGCHAIN,
-    "InvalidRequestError": _TWICE_FOR_LANGCHAIN,
-    "MalformedResponseError": _TWICE_FOR_LANGCHAIN,
-    "ModelNotFoundError": _TWICE_FOR_LANGCHAIN,
-    "PaymentRequiredError": _TWICE_FOR_LANGCHAIN,
-    "PermissionDeniedError": _TWICE_FOR_LANGCHAIN,
-    "ProviderTimeoutError": _TWICE_FOR_LANGCHAIN,
-    "RateLimitError": _TWICE_FOR_LANGCHAIN,
-    "ServerError": _TWICE_FOR_LANGCHAIN,
     "Deadline": _NAME_OF_WINK,
     "Prompt": _NAME_OF_WINK,
 }

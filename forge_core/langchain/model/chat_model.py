@@ -9,6 +9,7 @@ from decimal import Decimal
 from types import TracebackType
 from typing import Annotated, Any, Self
 
+from langchain_core import exceptions
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import LanguageModelInput, ModelProfile
 from langchain_core.language_models.base import LangSmithParams
@@ -29,8 +30,8 @@ from pydantic import (
     model_validator,
 )
 
+from forge_core import errors
 from forge_core.errors import ProviderError
-from forge_core.langchain.model.model_errors import as_model_error
 from forge_core.langchain.model.requests import build_request, recoverable_tools, to_tool_choice
 from forge_core.langchain.model.responses import MODEL_PROVIDER, ChunkConverter, sum_token_usage, to_result
 from forge_core.langchain.model.structured import StructuredMethod, structured
@@ -358,3 +359,52 @@ def to_profile(model: ModelInfo) -> ModelProfile:
         profile["structured_output"] = "structured_outputs" in model.supported_parameters
         profile["reasoning_output"] = "reasoning" in model.supported_parameters
     return profile
+
+
+def as_model_error(error: ProviderError) -> ProviderError:
+    """Return `error` as an instance of both trees, ours and LangChain's ModelError family; itself when it is
+    one already.
+
+    Code that catches `forge_core.errors.RateLimitError` and LangChain's retry middleware, which looks for
+    ModelError and `is_retryable`, see the same object.
+    """
+    if isinstance(error, exceptions.ModelError):
+        return error
+    made = next(_IN_BOTH_TREES[base] for base in type(error).__mro__ if base in _IN_BOTH_TREES)(error.message)
+    vars(made).update(vars(error), is_retryable=error.retryable)
+    return made
+
+
+def _reduce(error: ProviderError) -> tuple[Any, ...]:
+    """Pickle an error of both trees as the one of our tree: its own type cannot be imported by name."""
+    return _restore, (type(error).__mro__[1], error.message, vars(error))
+
+
+def _restore(kind: type[ProviderError], message: str, attributes: dict[str, Any]) -> ProviderError:
+    error = kind(message)
+    vars(error).update(attributes)
+    return as_model_error(error)
+
+
+_IN_BOTH_TREES: Mapping[type, type[ProviderError]] = {
+    ours: type(ours.__name__, (ours, *theirs), {"__reduce__": _reduce})
+    for ours, *theirs in (
+        (errors.AuthenticationError, exceptions.ModelAuthenticationError),
+        (errors.PaymentRequiredError, exceptions.ModelError),
+        (errors.PermissionDeniedError, exceptions.ModelPermissionDeniedError),
+        (errors.ModelNotFoundError, exceptions.ModelNotFoundError),
+        (errors.InvalidRequestError, exceptions.ModelInvalidRequestError),
+        (
+            errors.ContextLengthError,
+            exceptions.ModelInvalidRequestError,
+            exceptions.ContextOverflowError,
+        ),
+        (errors.RateLimitError, exceptions.ModelRateLimitError),
+        (errors.ServerError, exceptions.ModelAPIError),
+        (errors.ConnectionFailedError, exceptions.ModelConnectionError),
+        (errors.ProviderTimeoutError, exceptions.ModelTimeoutError),
+        (errors.MalformedResponseError, exceptions.ModelAPIError),
+        (ProviderError, exceptions.ModelError),
+    )
+}
+"""For each of our types the subclass, under the same name, that is also LangChain's."""

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
+import langchain_core.exceptions
 import pytest
 from langchain_core.callbacks import AsyncCallbackManager
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from forge_core.errors import ForgeError, RateLimitError
+from forge_core.errors import ForgeError, ProviderError, RateLimitError
 from forge_core.events import LLMChunk
 from forge_core.langchain import ForgeAgent, OpenRouterLLM, langchain_to_forge
 from forge_core.langchain.agent.event_queue import EventQueue
 from forge_core.langchain.agent.model_call import ModelCall, settle
 from forge_core.langchain.agent.run_control import StopSignal
-from forge_core.langchain.model.chat_model import to_profile
-from forge_core.langchain.model.model_errors import as_model_error
+from forge_core.langchain.model.chat_model import as_model_error, to_profile
 from forge_core.langchain.model.structured import strict_schema
 from forge_core.llm.account.catalog import ModelInfo
 from forge_core.llm.client import OpenRouterClient
@@ -97,6 +98,23 @@ def test_an_agent_needs_at_least_one_model_call() -> None:
 def test_an_error_of_both_trees_stays_itself() -> None:
     made = as_model_error(RateLimitError("slow down"))
     assert as_model_error(made) is made
+
+
+def test_an_error_of_both_trees_survives_a_pickle() -> None:
+    made = as_model_error(RateLimitError("slow down", status=429, retry_after_s=2.0))
+    copy = pickle.loads(pickle.dumps(made))
+    assert type(copy) is type(made)
+    assert vars(copy) == vars(made)
+    assert (str(copy), copy.status, copy.retry_after_s) == ("slow down", 429, 2.0)
+
+
+def test_each_of_our_errors_is_also_one_of_langchains() -> None:
+    for kind in ProviderError.__subclasses__():
+        if kind.__module__ == "forge_core.errors":
+            made = as_model_error(kind("no"))
+            assert isinstance(made, kind)
+            assert isinstance(made, langchain_core.exceptions.ModelError)
+            assert type(made).__name__ == kind.__name__
 
 
 def test_a_profile_leaves_out_what_is_unknown() -> None:
