@@ -1,4 +1,4 @@
-"""A request's messages, read as exchanges: what was asked, which calls were made, what was answered.
+"""The messages of a request as turns: what was asked, which calls were made, what was answered.
 
 Everything here is tolerant: other clients send lists of parts, unknown roles, orphaned results, no system
 message. Nothing raises; what cannot be read is left out.
@@ -38,7 +38,7 @@ class CallStatus(StrEnum):
     OK = "ok"
     FAILED = "failed"
     DENIED = "denied"
-    """The person, or a rule of theirs, said no."""
+    """The user or a rule refused it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """What a call gave back, as the conversation holds it."""
+    """The result of a call, as the conversation holds it."""
 
     text: str
     status: CallStatus = CallStatus.OK
@@ -63,7 +63,7 @@ class CallOutcome:
 
 @dataclass(frozen=True, slots=True)
 class CompletedCall:
-    """A call and how it ended."""
+    """A call and its outcome."""
 
     call: Call
     outcome: CallOutcome
@@ -71,30 +71,30 @@ class CompletedCall:
 
 @dataclass(frozen=True, slots=True)
 class ConversationTurn:
-    """One thing the person asked, up to the next."""
+    """One request of the user, with the calls and the answer that followed."""
 
     request: str
     done: tuple[CompletedCall, ...] = ()
     answer: str = ""
-    """What was said last."""
+    """The last text of the answer."""
     said: str = ""
-    """All that was said."""
+    """All texts of the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """What a request tells: the exchanges before, the one to serve, and the tools on offer."""
+    """A request to the model: the turns before, the one to answer, and the offered tools."""
 
     now: ConversationTurn
     earlier: tuple[ConversationTurn, ...] = ()
     tools: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Tool name → names of its parameters; an empty set means that they are not known."""
     parallel: bool = True
-    """Whether several calls may stand in one reply."""
+    """Whether one reply may make several calls."""
 
 
 def read_request(body: Mapping[str, Any]) -> ChatRequest:
-    """The conversation in a chat-completions request body."""
+    """Return the conversation in a chat-completions request body."""
     exchanges = _exchanges(body.get("messages"))
     now = exchanges[-1] if exchanges else ConversationTurn("")
     tools = {} if body.get("tool_choice") == "none" else _tools(body.get("tools"))
@@ -102,7 +102,7 @@ def read_request(body: Mapping[str, Any]) -> ChatRequest:
 
 
 def content_text(content: object) -> str:
-    """The text of a message's content: a string, a list of parts, or anything else."""
+    """Return the text of a message's content: a string, a list of parts, or anything else."""
     if isinstance(content, str):
         return _HALF_PAIR.sub("\ufffd", content)
     if isinstance(content, Mapping):
@@ -113,7 +113,7 @@ def content_text(content: object) -> str:
 
 
 def outcome_of(text: str) -> CallOutcome:
-    """The outcome that a tool message's text tells of."""
+    """Return the outcome that the text of a tool message reports."""
     head = text.lstrip()[:400]
     if not head.lower().startswith(("error", "denied", "declined", "rejected", "permission")):
         return CallOutcome(text)
@@ -137,7 +137,7 @@ def _tools(offered: object) -> dict[str, frozenset[str]]:
 
 @dataclass(slots=True)
 class _Open:
-    """An exchange that is being read."""
+    """A turn that is being read."""
 
     requests: list[str]
     calls: list[tuple[str, Call]] = field(default_factory=list)
@@ -174,7 +174,7 @@ def _exchanges(messages: object) -> list[ConversationTurn]:
 
 
 def _add_request(found: list[_Open], text: str) -> None:
-    """Two user messages in a row are one request; an empty one opens nothing."""
+    """Add a user message. Two in a row are one request; an empty one starts none."""
     if found and found[-1].is_fresh:
         if text:
             found[-1].requests.append(text)

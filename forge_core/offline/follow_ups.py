@@ -27,7 +27,7 @@ _FOLLOW_UPS = (Intent.PICK, Intent.AGAIN, Intent.ACK, Intent.MORE)
 
 
 def resolve(text: str, memory: Memory) -> tuple[Request, ...]:
-    """The requests in `text`, with follow-ups replaced by what they stand for."""
+    """Return the requests in `text`, with follow-ups replaced by what they stand for."""
     requests = parse(text)
     if len(requests) != 1 or not memory.exchanges:
         return requests
@@ -48,7 +48,7 @@ def resolve(text: str, memory: Memory) -> tuple[Request, ...]:
 
 
 def _is_content(request: Request, text: str) -> bool:
-    """Whether an answer to "what should be in it?" is the content and not a new request."""
+    """Return whether an answer to "what should be in it?" is the content and not a new request."""
     is_request = request.intent not in (Intent.UNKNOWN, Intent.BEYOND)
     return not is_request or "```" in text or text[:1] in "\"'`“‘"
 
@@ -60,7 +60,7 @@ def _creation(path: str, text: str, earlier: str) -> Request:
 
 
 def _moved(target: str, is_place: bool, memory: Memory) -> tuple[Request, ...]:
-    """The last request once more, for another folder, file or name."""
+    """Return the last request once more, for another folder, file or name."""
     last = next(iter(_repeated(memory)), None)
     if last is None or last.intent not in _MOVABLE:
         return ()
@@ -71,7 +71,7 @@ def _moved(target: str, is_place: bool, memory: Memory) -> tuple[Request, ...]:
 
 
 def _repeated(memory: Memory) -> tuple[Request, ...]:
-    """The latest requests that were no follow-ups themselves."""
+    """Return the latest requests that were no follow-ups themselves."""
     for exchange in reversed(memory.exchanges):
         requests = parse(exchange.request)
         if not all(request.intent in _FOLLOW_UPS for request in requests):
@@ -95,7 +95,7 @@ def _picked(request: Request, memory: Memory) -> tuple[Request, ...]:
 
 
 def about(request: Request, memory: Memory) -> Request:
-    """The request with "it" replaced by the name or the file that was spoken of last."""
+    """Return the request with "it" replaced by the name or the file that was spoken of last."""
     if request.get("name") != IT:
         return request
     for exchange in reversed(memory.exchanges):
@@ -113,7 +113,7 @@ def about(request: Request, memory: Memory) -> Request:
 
 
 def _narrowed(request: Request, memory: Memory) -> tuple[Request, ...]:
-    """The edit that was asked about, now with "all" or a line."""
+    """Return the edit that was asked about, now with "all" or a line."""
     edits = [item for item in _repeated(memory) if item.intent in (Intent.REPLACE, Intent.DELETE_LINE)]
     if not edits:
         return ()

@@ -78,7 +78,7 @@ class Request:
     """The step as it was typed."""
 
     def get(self, name: str) -> str:
-        """An argument, or "" when it was not given."""
+        """Return an argument, or "" when it was not given."""
         return self.args.get(name, "")
 
     def with_args(self, **args: str) -> Request:
@@ -86,7 +86,7 @@ class Request:
         return replace(self, args={**self.args, **args})
 
     def number(self, name: str) -> int | None:
-        """An argument that is a number."""
+        """Return an argument that is a number."""
         value = self.args.get(name, "")
         return int(value) if value.isdecimal() else None
 
@@ -146,7 +146,7 @@ _HEAD = re.compile(r"\[(\w+)(?: \| (\w+) \| (.+))?\]")
 
 
 def rows(text: str) -> tuple[IntentSpec, ...]:
-    """The rows of a table that is written as text."""
+    """Return the rows of a table that is written as text."""
     found: list[tuple[re.Match[str], list[str]]] = []
     for line in text.strip().split("\n"):
         head = _HEAD.fullmatch(line)
@@ -363,19 +363,20 @@ how (?:many lines|long|big|large)\b.{0,30}? @the(?:file )?%dotted(?: .{0,20})?
 [read]
 (?:where|what|which|look|go|check|info|tell|i|take|bring)\b.{0,30}? @the(?:file )?%dotted
 """)
-"""Looser rows: tried where neither the words as typed nor the mended ones fit the table. None of them changes anything."""
+"""Looser rows: tried where neither the words as typed nor the mended ones fit the table. None of them changes
+anything."""
 
 
 @cache
 def compiled(*, last: bool = False) -> tuple[tuple[Intent, re.Pattern[str]], ...]:
-    """The table, compiled once on the first request (about 40 ms, so never at import)."""
+    """Return the table, compiled once on the first request (about 40 ms, so never at import)."""
     found = LAST if last else TABLE
     return tuple((row.intent, compile_pattern(pattern)) for row in found for pattern in row.patterns)
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """A pattern of the table as a regular expression over a whole step. A name that stands twice (in two
-    alternatives) gets a number: `path`, `path__2`; `argument_name` takes it off."""
+    """Return a pattern of the table as a regular expression over a whole step. A name that stands twice (in
+    two alternatives) gets a number: `path`, `path__2`; `argument_name` takes it off."""
     for _ in range(4):  # macros stand in macros, at most three deep
         pattern = re.sub(r"@([a-z]+)", lambda found: MACROS[found[1]], pattern)
     pattern = re.sub(r"(?<!\\)%([a-z]+)", lambda found: ARGUMENTS[found[1]], pattern)
@@ -390,5 +391,5 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def argument_name(group: str) -> str:
-    """The argument that a group of a compiled pattern holds."""
+    """Return the argument that a group of a compiled pattern holds."""
     return group.split("__", 1)[0]

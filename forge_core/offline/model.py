@@ -61,7 +61,7 @@ _SKILLS: Mapping[Intent, Callable[[Request, Memory], Skill | str]] = {
 
 
 def respond(conversation: ChatRequest, root: str = "") -> ModelReply:
-    """The next reply: tool calls, or the answer. `root` shortens absolute paths in what is said."""
+    """Return the next reply: tool calls, or the answer. `root` shortens absolute paths in what is said."""
     memory = Memory(list(conversation.earlier), frozenset(conversation.tools), root)
     reply = replay(_serve(conversation, memory), conversation, memory)
     if reply.calls or _is_introduced(conversation) or phrases.MARK in reply.text:
@@ -74,7 +74,7 @@ def _is_introduced(conversation: ChatRequest) -> bool:
 
 
 def _serve(conversation: ChatRequest, memory: Memory) -> Skill:
-    """Serves the requests of the present message in order; each sees what the ones before it found."""
+    """Serve the requests of the present message in order; each sees what the ones before it found."""
     requests = resolve(conversation.now.request, memory)
     left_out = [request.text for request in requests[MAX_STEPS:]]
     answer = ""

@@ -1,4 +1,8 @@
-"""What a person asked for, as intents with arguments. Pure: text in, requests out."""
+"""Turns the user's text into requests: intents with arguments. Pure.
+
+Quoted text is masked first, so that no rule matches inside it. What is left is divided into steps and halves,
+politeness is removed, and each part is tried against the table of `intents`, misspelt verbs corrected.
+"""
 
 from __future__ import annotations
 
@@ -127,7 +131,7 @@ _VERBS = word_set("""
     help insert launch list locate make move open outline print read remove rename replace restore revert
     run search show start status summarise summarize swap test tests undo update what where which write
 """)
-"""Verbs whose spelling is mended."""
+"""Verbs whose spelling is corrected."""
 _MORE_STARTS = ("cat", "tell", "git", "look", "go", "who", "how", "give", "rm", "mv")
 """Words that begin a request beside the verbs; their spelling is never corrected."""
 _NOUNS = word_set("""
@@ -135,21 +139,21 @@ _NOUNS = word_set("""
     files folder function implemented imported latest license line lines method overview project readme
     repository tests text usages used version word
 """)
-"""Nouns whose spelling is mended."""
+"""Nouns whose spelling is corrected."""
 _PRONOUNS = frozenset({"it", "that", "this", "them", "there", "that file", "this file", "the file", "file"})
-"""Stand for what was spoken of last."""
+"""Words for the file that was mentioned last."""
 _SPOKEN_OF = frozenset({"it", "that", "this", "them", "function", "class", "method", "thing"})
-"""Stand for the name that was spoken of last ("who calls it", "where is that function used")."""
+"""Words for the name that was mentioned last ("who calls it", "where is that function used")."""
 _CODE_ENDINGS = frozenset(ending for endings in LANGUAGES.values() for ending in endings)
 _ENDINGS = _CODE_ENDINGS | word_set("""
     bak bib crt cs csv diff dockerignore env example gitignore gradle graphql gz in ipynb key local lock log
     map mod orig out patch pdf pem proto sample service snap sum svelte tar tex tf tmp tsv vue work zip
 """)
-"""What stands behind the last dot of a file's name."""
+"""File extensions, those of source code included."""
 
 
 def parse(text: str) -> tuple[Request, ...]:
-    """The requests in `text`, in order. At least one; what is not understood has Intent.UNKNOWN."""
+    """Return the requests in `text`, in order. At least one; what is not understood has Intent.UNKNOWN."""
     text = text.strip()
     command = _COMMAND.match(text)
     if command and "\n" not in text:
@@ -173,7 +177,7 @@ def parse(text: str) -> tuple[Request, ...]:
 
 
 def _whole_request(text: str) -> tuple[Intent, Mapping[str, str]] | None:
-    """What a message asks for that is one request to its end, whatever commas and "then" stand in it."""
+    """Return the request of a message that is never divided, whatever commas and "then" it contains."""
     if plan := _PLAN.fullmatch(text):
         return Intent.PLAN, {"content": plan["content"].strip()}
     if asked := _ASK_ME.fullmatch(text):
@@ -182,7 +186,7 @@ def _whole_request(text: str) -> tuple[Intent, Mapping[str, str]] | None:
 
 
 def _parse_step(masked: Masked, step: str) -> list[Request]:
-    """One step, or two when it reads as "this and that"."""
+    """Return the request in a step, or two where it reads as "this and that"."""
     exact = _match(masked, step.strip().rstrip("?!. "))
     if exact is not None and exact.intent in (*_TALK, Intent.MORE):
         return [exact]
@@ -201,7 +205,7 @@ def _parse_step(masked: Masked, step: str) -> list[Request]:
 
 
 def _parse_rest(masked: Masked, text: str) -> list[Request]:
-    """The second half, itself maybe two; empty when any part of it is not a request of its own."""
+    """Return the second half, itself maybe two; empty when any part of it is not a request of its own."""
     whole = _match(masked, plain(text))
     for first, second in halves(text):
         left, right = _match(masked, plain(first)), _match(masked, plain(second))
@@ -213,19 +217,20 @@ def _parse_rest(masked: Masked, text: str) -> list[Request]:
 
 
 def _starts_anew(text: str) -> bool:
-    """Whether a half begins like a request (a verb, a question), not like the rest of a list."""
+    """Return whether a half begins like a request (a verb, a question), not like the rest of a list."""
     first = plain(text).lower().split(" ")[0]
     return first in _VERBS or first in _MORE_STARTS
 
 
 def _is_open_ended(request: Request, text: str) -> bool:
-    """Whether cutting here would tear quotes-less content apart ("create x.md with salt and show pepper")."""
+    """Return whether cutting here would tear quotes-less content apart ("create x.md with salt and show
+    pepper")."""
     return request.intent is Intent.CREATE and "content" in request.args and OPEN not in text
 
 
 @lru_cache(maxsize=256)
 def _match(masked: Masked, text: str, *, last: bool = False) -> Request | None:
-    """The first row of the table that fits the whole text."""
+    """Return the first row of the table that fits the whole text."""
     if not text:
         return None
     for intent, pattern in compiled(last=last):
@@ -259,7 +264,7 @@ def _argument(masked: Masked, name: str, value: str) -> str:
 
 
 def _place(name: str, value: str) -> str:
-    """A path as typed; IT for a pronoun; "" where it means the whole folder."""
+    """Return a path as typed; IT for a pronoun; "" where it means the whole folder."""
     if value.lower() in _PRONOUNS:
         return IT
     if name == "path" and value.lower() in _NOWHERE:
@@ -270,7 +275,7 @@ def _place(name: str, value: str) -> str:
 
 
 def _is_sound(intent: Intent, args: Mapping[str, str]) -> bool:
-    """Whether the arguments can be what the pattern took them for."""
+    """Return whether the arguments can be what the pattern took them for."""
     ending = args.get("name", "").rpartition(".")
     if ending[0] and ending[2].lower() in _CODE_ENDINGS:
         return False  # a file, not a name in one
@@ -304,16 +309,16 @@ class Masked:
     """The same with the quotes."""
 
     def fill(self, text: str) -> str:
-        """`text` with the quoted parts back, without their quotes."""
+        """Return `text` with the quoted parts back, without their quotes."""
         return _MARK.sub(lambda mark: self.quoted[int(mark[1])], text)
 
     def fill_typed(self, text: str) -> str:
-        """`text` as it was typed, with all quotes."""
+        """Return `text` as it was typed, with all quotes."""
         return _MARK.sub(lambda mark: self.typed[int(mark[1])], text)
 
 
 def mask(text: str) -> Masked:
-    """Quoted and fenced parts become marks; so does what follows "create x with:" on new lines."""
+    """Replace quoted and fenced parts by marks, and the lines that follow "create x with:"."""
     kept: list[tuple[str, str]] = []
 
     def keep(found: re.Match[str]) -> str:
@@ -336,7 +341,7 @@ def mask(text: str) -> Masked:
 
 
 def plain(text: str) -> str:
-    """Without politeness before and after, closing marks, and doubled spaces."""
+    """Remove politeness before and after, closing marks, and doubled spaces."""
     text = " ".join(text.replace("’", "'").split())
     while True:
         shorter = _FLUFF.sub("", _POLITE.sub("", text)).strip()
@@ -346,7 +351,7 @@ def plain(text: str) -> str:
 
 
 def spelt_out(text: str) -> str:
-    """`text` with the short forms of chat written in full ("whats" → "what is", "u" → "you")."""
+    """Return `text` with the short forms of chat written in full ("whats" → "what is", "u" → "you")."""
     if _CARRIES.match(plain(text)):
         return text
     for short, long in _SHORT_FORMS:
@@ -355,7 +360,7 @@ def spelt_out(text: str) -> str:
 
 
 def steps(text: str) -> list[str]:
-    """The steps that are told apart by lines, numbers, "then" or semicolons."""
+    """Return the steps that are told apart by lines, numbers, "then" or semicolons."""
     lines: list[str] = []
     for line in text.splitlines():
         bare = line.strip()
@@ -369,13 +374,13 @@ def steps(text: str) -> list[str]:
 
 
 def halves(step: str) -> list[tuple[str, str]]:
-    """Ways to read one step as two ("find x and read it"), the earliest cut first."""
+    """Return the ways to divide one step into two ("find x and read it"), the earliest cut first."""
     return [(step[: cut.start()], step[cut.end() :]) for cut in _MAYBE.finditer(step)][:12]
 
 
 def mend(text: str, verbs: frozenset[str], nouns: frozenset[str] = frozenset()) -> str:
-    """`text` with a misspelt verb among its first two words put right ("listing" becomes "list"), and a
-    misspelt noun among the next ones; the rest is never touched."""
+    """Return `text` with a misspelt verb among its first two words put right ("listing" becomes "list"), and
+    a misspelt noun among the next ones; the rest is never touched."""
     words = text.split(" ")
     has_verb = False
     for position, word in enumerate(map(str.lower, words[:6])):
@@ -394,14 +399,14 @@ def mend(text: str, verbs: frozenset[str], nouns: frozenset[str] = frozenset()) 
 
 
 def _is_near(word: str, verb: str) -> bool:
-    """One slip apart (two in long words): a letter too many, missing, wrong, or two swapped."""
+    """Return whether two words are one typing error apart (two in long words)."""
     if len(verb) < 4 or len(word) < 3 or abs(len(word) - len(verb)) > 2:
         return False
     return 0 < _slips(word, verb) <= (2 if len(verb) >= 7 else 1)
 
 
 def _slips(a: str, b: str) -> int:
-    """Edit distance with swaps of neighbours (optimal string alignment)."""
+    """Return the edit distance with swaps of neighbours (optimal string alignment)."""
     rows = [list(range(len(b) + 1))]
     for i, left in enumerate(a, 1):
         row = [i]

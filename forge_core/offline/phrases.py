@@ -1,4 +1,4 @@
-"""The offline model's voice: what more than one skill says, and all that it says about itself."""
+"""Texts of the offline model: what several skills answer, what it says about itself, and Markdown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from forge_core.offline.tool_output import without_error_mark
 
 MARK = "offline model"
-"""Stands in every text in which the model says what it is."""
+"""Part of every text in which the model introduces itself."""
 INTRO = (
     "*I am Forge's built-in offline model: rules, no AI. For a real one: `export OPENROUTER_API_KEY=…` and "
     "restart, or start with `--base-url URL --model NAME`.*"
@@ -55,13 +55,13 @@ _LINE_CHARS = 1_000
 
 
 def count(number: int, noun: str, plural: str = "") -> str:
-    """`1 file`, `2 files`, `no files`."""
+    """Return `1 file`, `2 files`, `no files`."""
     word = noun if number == 1 else plural or noun + "s"
     return f"{number:,} {word}" if number else f"no {word}"
 
 
 def code(text: str) -> str:
-    """`text` as inline code on one line, cut where it is long; safe whatever backticks it holds."""
+    """Return `text` as inline code on one line, cut where it is long; safe whatever backticks it holds."""
     line = " ".join(text.split())
     line = line if len(line) <= 160 else line[:159] + "…"
     ticks = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
@@ -70,7 +70,7 @@ def code(text: str) -> str:
 
 
 def fenced(text: str, language: str = "") -> str:
-    """`text` as a code block whose fence is longer than any inside it; very long lines are cut."""
+    """Return `text` as a code block whose fence is longer than any inside it; very long lines are cut."""
     if len(text) > _LINE_CHARS:
         text = "\n".join(_clipped(line) for line in text.split("\n"))
     ticks = "`" * max(3, 1 + max((len(run) for run in re.findall("`{3,}", text)), default=0))
@@ -83,12 +83,12 @@ def _clipped(line: str) -> str:
 
 
 def block(text: str) -> str:
-    """Output as a code block, its middle left out where it is long."""
+    """Return output as a code block, without its middle where it is long."""
     return fenced("\n".join(capped(text.strip("\n").split("\n"))))
 
 
 def capped(lines: Sequence[str], limit: int = _OUTPUT_LINES) -> list[str]:
-    """At most `limit` lines: the head, a line that tells how many are left out, and the tail."""
+    """Return at most `limit` lines: the head, a line with the number of omitted ones, and the tail."""
     if len(lines) <= limit:
         return list(lines)
     head = limit // 3
@@ -106,7 +106,7 @@ def quoted(text: str) -> str:
 
 
 def one_of(words: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
+    """Return `a`, `a and b`, `a, b and c`."""
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
 
 
@@ -117,7 +117,7 @@ def tool_missing(names: Sequence[str]) -> str:
 
 
 def denied(tool: str, command: str, result: str) -> str:
-    """Who refused and why, and that it is respected. `command` is a shell command's text, else empty."""
+    """Return the answer to a refusal: who refused, and why. `command` is that of the shell, else empty."""
     what = f"{code(tool)} ({code(command)})" if command else code(tool)
     told = " ".join(without_error_mark(result).split())
     said = _SAID.search(told)
@@ -136,7 +136,7 @@ def denied(tool: str, command: str, result: str) -> str:
 
 
 def failed(what: str, result: str, advice: str = "") -> str:
-    """What did not work, the tool's own words, and what to do next."""
+    """Return the answer to a failure: what failed, the tool's words, and what to do next."""
     told = without_error_mark(result.strip())
     lines = capped(told.split("\n"), 20)
     body = fenced("\n".join(lines)) if len(lines) > 1 else f"> {lines[0][:500]}"
@@ -191,6 +191,6 @@ def module_missing(module: str, python: str, install: str) -> str:
 
 
 def warning(result: str) -> str:
-    """The warnings in an edit's result, for the person to see."""
+    """Return the warnings in an edit's result, for the user to see."""
     lines = [line for line in result.split("\n")[1:6] if re.match(r"\W{0,3}(?:warning|note)\b", line, re.I)]
     return "".join(f"\n\n> {line}" for line in lines)

@@ -93,12 +93,12 @@ class ReplyEncoder:
 
 
 def estimate_tokens(characters: int) -> int:
-    """About four characters are a token in English and in code."""
+    """Estimate the tokens of a text: about four characters each, in English and in code."""
     return (characters + 3) // 4
 
 
 def pieces(text: str) -> Iterator[str]:
-    """`text` in groups of whole words, at most MAX_CHUNKS of them; joined they are `text`."""
+    """Return `text` in groups of whole words, at most MAX_CHUNKS of them; joined they are `text`."""
     least = max(_WORD_GROUP_CHARS, -(-len(text) // MAX_CHUNKS))
     start = 0
     for word in _WORDS.finditer(text):
@@ -110,12 +110,12 @@ def pieces(text: str) -> Iterator[str]:
 
 
 def error(code: int, message: str, error_type: str) -> dict[str, Any]:
-    """An error body as the provider words them."""
+    """Return an error body as the provider words them."""
     return {"error": {"code": code, "message": message, "metadata": {"error_type": error_type}}}
 
 
 def models() -> dict[str, Any]:
-    """The catalogue of one."""
+    """Return the catalogue of one."""
     text = ["text"]
     price = {"prompt": "0", "completion": "0", "request": "0", "image": "0"}
     entry = {

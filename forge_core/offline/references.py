@@ -1,4 +1,4 @@
-"""What the conversation was about: files and lines that "it", "that file" and "the second one" mean."""
+"""What "it", "that file" and "the second one" refer to: files and lines of the conversation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FileLocation:
 
 @dataclass(slots=True)
 class Memory:
-    """The exchanges so far, with the finished steps of the present one at their end."""
+    """The turns so far, and at their end the finished steps of the present message."""
 
     exchanges: list[ConversationTurn]
     tools: frozenset[str] = frozenset()
@@ -40,7 +40,7 @@ class Memory:
     """The calls of the step that is running."""
 
     def latest(self) -> FileLocation | None:
-        """What "it" means: the file or line that was last spoken of."""
+        """Return what "it" means: the file or line that was mentioned last."""
         for exchange in reversed(self.exchanges):
             location = _spoken_of(exchange)
             if location is not None:
@@ -53,7 +53,7 @@ class Memory:
         return location.path if location else ""
 
     def items(self) -> list[str]:
-        """The numbered entries of the latest answer that has some, as written between backticks."""
+        """Return the numbered entries of the latest answer that has some, as written between backticks."""
         for exchange in reversed(self.exchanges):
             found = _NUMBERED_ITEM.findall(exchange.answer)
             if found:
@@ -65,7 +65,7 @@ class Memory:
         return []
 
     def item(self, which: str) -> str | None:
-        """The entry that "2", "second" or "last" names; None when there is none."""
+        """Return the entry that "2", "second" or "last" names; None when there is none."""
         items = self.items()
         which = re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", which.lower())
         if which == "last":
@@ -75,7 +75,7 @@ class Memory:
         return items[position] if 0 <= position < len(items) else None
 
     def last_edited(self) -> str | None:
-        """The file that was last changed in this conversation."""
+        """Return the file that was last changed in this conversation."""
         for exchange in reversed(self.exchanges):
             for done in reversed(exchange.done):
                 if done.call.name in ("edit", "write") and not done.outcome.failed:
@@ -83,13 +83,13 @@ class Memory:
         return None
 
     def short(self, path: str) -> str:
-        """`path` relative to the working folder where it lies in it."""
+        """Return `path` relative to the working folder where it lies in it."""
         root = self.root.rstrip("/")
         return path[len(root) + 1 :] if root and path.startswith(root + "/") else path
 
 
 def as_location(item: str) -> FileLocation | None:
-    """A list entry as a file or a line of one; None when it is something else (a suggestion)."""
+    """Return a list entry as a file or a line of one; None when it is something else (a suggestion)."""
     match = _LOCATION.match(item)
     if match:
         return FileLocation(match["path"], int(match["line"]))
@@ -97,7 +97,7 @@ def as_location(item: str) -> FileLocation | None:
 
 
 def target(request: Request, memory: Memory) -> FileLocation | None:
-    """The file (and line) of a request; None when it names none and nothing was spoken of."""
+    """Return the file (and line) of a request; None when it names none and nothing was spoken of."""
     which = request.get("nth")
     if which:
         item = memory.item(which)
@@ -107,7 +107,7 @@ def target(request: Request, memory: Memory) -> FileLocation | None:
 
 
 def search_scope(path: str, memory: Memory) -> dict[str, str]:
-    """The arguments that keep a search to `path`: a glob, a file or folder, or nothing."""
+    """Return the arguments that keep a search to `path`: a glob, a file or folder, or nothing."""
     path = memory.path_of(path)
     if "*" in path:
         return {"glob": path}
@@ -117,7 +117,8 @@ def search_scope(path: str, memory: Memory) -> dict[str, str]:
 
 
 def _spoken_of(exchange: ConversationTurn) -> FileLocation | None:
-    """The first entry of the answer's list, else the first place it names, else what the calls were about."""
+    """Return the first entry of the answer's list, else the first place it names, else what the calls were
+    about."""
     for item in (*_ITEM.findall(exchange.answer)[:1], *_TICKED.findall(exchange.answer)):
         location = as_location(item)
         if location is not None and _was_seen(location, exchange):
@@ -130,7 +131,7 @@ def _spoken_of(exchange: ConversationTurn) -> FileLocation | None:
 
 
 def _was_seen(location: FileLocation, exchange: ConversationTurn) -> bool:
-    """Whether the calls of the exchange know the path: what an answer merely mentions is not "it"."""
+    """Return whether the calls of the exchange know the path: what an answer merely mentions is not "it"."""
     return any(
         location.path in done.outcome.text
         or location.path in _text(done.call.arguments.get("file_path"))

@@ -1,5 +1,6 @@
 # ruff: noqa: E501  the table of outline rules: one rule a line reads best unbroken
-"""Source code read as text: languages, definitions, where a block ends, and the outline of a file. Nothing is run."""
+"""Source code read as text: languages, definitions, where a block ends, and the outline of a file. Nothing is
+run."""
 
 from __future__ import annotations
 
@@ -40,25 +41,25 @@ _MORE_KEYWORDS = (
 
 
 def extensions(language: str) -> tuple[str, ...]:
-    """The file extensions of a language as people call it; empty when it is not known."""
+    """Return the file extensions of a language as people call it; empty when it is not known."""
     language = language.lower()
     return LANGUAGES.get(_NICKNAMES.get(language, language), ())
 
 
 def fence_language(path: str) -> str:
-    """What to write behind the three backticks for a file."""
+    """Return the info string of a fenced code block with a file of this name."""
     suffix = PurePosixPath(path).suffix.lstrip(".").lower()
     language = _FENCES.get(suffix, "")
     return "" if language in ("text", "image", "config", "header") else language
 
 
 def definition_pattern(name: str) -> str:
-    """A short regular expression (ripgrep's and Python's) for what defines `name` by a keyword."""
+    """Return a short regular expression (ripgrep's and Python's) for what defines `name` by a keyword."""
     return rf"\b({_KEYWORDS})\s+(\([^)]*\)\s*)?{re.escape(last_name(name))}\b"
 
 
 def last_name(name: str) -> str:
-    """`method` of `Class.method`."""
+    """Return `method` of `Class.method`."""
     return re.split(r"\.|::|->|#", name)[-1] or name
 
 
@@ -68,8 +69,8 @@ _STATEMENTS = re.compile(
 
 
 def defines(line: str, name: str) -> bool:
-    """Whether a line that mentions `name` looks like its definition and not like a use: a keyword before
-    it, an assignment, a C function, a method of a class in braces."""
+    """Return whether a line that mentions `name` looks like its definition and not like a use: a keyword
+    before it, an assignment, a C function, a method of a class in braces."""
     return not _STATEMENTS.match(line) and bool(_definition(last_name(name)).search(line))
 
 
@@ -84,7 +85,8 @@ def _definition(name: str) -> re.Pattern[str]:
 
 
 def block_end(lines: Sequence[str], path: str) -> int:
-    """Return how many of `lines` belong to the block that the first one starts, by indentation or by braces."""
+    """Return how many of `lines` belong to the block that the first one starts, by indentation or by
+    braces."""
     suffix = PurePosixPath(path).suffix.lstrip(".").lower()
     if suffix in _INDENTED or (lines[0].rstrip().endswith(":") and "{" not in lines[0]):
         return _indented_end(lines)
@@ -165,7 +167,7 @@ class Outline:
 
 
 def outline(path: str, source: str) -> Outline:
-    """The outline of `source` by the file's ending; without a known ending only its opening words."""
+    """Return the outline of `source` by the file's ending; without a known ending only its opening words."""
     suffix = PurePosixPath(path).suffix.lstrip(".").lower()
     if suffix in ("py", "pyi"):
         return _python(source)
@@ -180,7 +182,7 @@ def outline(path: str, source: str) -> Outline:
 
 
 def parse_python(source: str) -> ast.Module | None:
-    """The syntax tree, or None where the text is no whole Python."""
+    """Return the syntax tree, or None where the text is no whole Python."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes in someone's code are not ours to report
@@ -190,14 +192,14 @@ def parse_python(source: str) -> ast.Module | None:
 
 
 def signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    """`def name(args) -> type` on one line."""
+    """Return `def name(args) -> type` on one line."""
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
     word = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
     return f"{word} {node.name}({ast.unparse(node.args)}){returns}"
 
 
 def first_sentence(text: str | None) -> str:
-    """The first sentence of a docstring, at most 200 characters."""
+    """Return the first sentence of a docstring, at most 200 characters."""
     paragraph = " ".join((text or "").strip().split("\n\n")[0].split())
     sentence = re.split(r"(?<=[.!?])\s", paragraph, maxsplit=1)[0]
     return sentence if len(sentence) <= 200 else sentence[:199] + "…"
@@ -283,7 +285,7 @@ def _js_imports(source: str, suffix: str) -> tuple[str, ...]:
 
 
 def _opening_comment(source: str) -> str:
-    """The comment at the head of a source file, without its marks."""
+    """Return the comment at the head of a source file, without its marks."""
     lines: list[str] = []
     for line in source.split("\n")[:30]:
         bare = line.strip()
@@ -297,7 +299,7 @@ def _opening_comment(source: str) -> str:
 
 
 def _first_paragraph(source: str) -> str:
-    """The first paragraph of prose: not a heading, a badge, HTML, a table, a quote mark or a list."""
+    """Return the first paragraph of prose: not a heading, a badge, HTML, a table, a quote mark or a list."""
     for block in re.split(r"\n\s*\n", source.replace("\r", "")[:20_000]):
         text = " ".join(block.split())
         is_prose = not re.match(r"(?:#|<|\[!\[|!\[|\||---|===|```|~~~|[-*+] |\.\. |:\w+:|\{|\*{0,2}\[)", text)

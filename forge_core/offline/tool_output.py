@@ -1,4 +1,4 @@
-"""Reads what tools print: numbered lines, search hits, paths, exit codes. Tolerant: layouts differ."""
+"""Parses the output of tools: numbered lines, search hits, paths, exit codes. Tolerant: layouts differ."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Numbered:
 
 
 def numbered_lines(output: str) -> list[Numbered]:
-    """The file lines in a read result. Without numbers the lines are counted from 1."""
+    """Return the file lines in a read result. Without numbers the lines are counted from 1."""
     if _EMPTY.match(output.strip()):
         return []
     found: list[Numbered] = []
@@ -62,14 +62,14 @@ def numbered_lines(output: str) -> list[Numbered]:
 
 
 def told_total(output: str) -> int | None:
-    """How many lines or matches there are in all, where a note at the end tells it."""
+    """Return how many lines or matches there are in all, where a note at the end tells it."""
     last = output.rstrip().rsplit("\n", 1)[-1]
     told = _TOTAL.match(last)
     return int((told[1] or told[2]).replace(",", "")) if told else None
 
 
 def grep_hits(output: str) -> list[Hit]:
-    """The hits of a search, as `path:line:text` or as lines under their file's name."""
+    """Return the hits of a search, as `path:line:text` or as lines under their file's name."""
     found: list[Hit] = []
     heading = ""
     for line in output.replace("\r\n", "\n").split("\n"):
@@ -85,7 +85,7 @@ def grep_hits(output: str) -> list[Hit]:
 
 
 def paths(output: str) -> list[str]:
-    """The paths of a listing, one a line, without notes."""
+    """Return the paths of a listing, one a line, without notes."""
     found = []
     for line in map(str.strip, output.split("\n")):
         if line and not _NOTE.search(line):
@@ -95,7 +95,7 @@ def paths(output: str) -> list[str]:
 
 
 def tree_paths(output: str) -> list[str]:
-    """The paths in a tree listing, relative to its root, folders with a slash at their end."""
+    """Return the paths in a tree listing, relative to its root, folders with a slash at their end."""
     rows = [(len(line) - len(line.lstrip()), line.strip()) for line in _plain_tree(output)]
     if rows and rows[0][0] == 0 and rows[0][1].endswith("/") and all(indent for indent, _ in rows[1:]):
         rows = rows[1:]  # the first row names the folder itself
@@ -113,13 +113,13 @@ def tree_paths(output: str) -> list[str]:
 
 
 def _plain_tree(output: str) -> list[str]:
-    """The rows of a tree, its lines drawn with spaces; notes are left out."""
+    """Return the rows of a tree, its lines drawn with spaces; notes are left out."""
     rows = (_TREE_MARKS.sub(lambda mark: " " * len(mark[0]), line.rstrip()) for line in output.split("\n"))
     return [row for row in rows if row.strip() and not _NEXT.match(row)]
 
 
 def exit_code(output: str) -> int | None:
-    """The exit code that a command's result tells, None when it tells none."""
+    """Return the exit code that a command's result tells, None when it tells none."""
     lines = output.strip().split("\n")
     for line in (*lines[:2], *reversed(lines[-3:])):
         told = _EXIT.search(line) if len(line) < 200 else None
@@ -134,13 +134,13 @@ def without_error_mark(output: str) -> str:
 
 
 def clean_path(path: str) -> str:
-    """Without a leading `./`."""
+    """Remove a leading `./`."""
     path = path.strip()
     return path[2:] if path.startswith("./") and len(path) > 2 else path
 
 
 def has_nothing(output: str) -> bool:
-    """Whether a search says that it found nothing."""
+    """Return whether a search says that it found nothing."""
     head = output.strip()[:200].lower()
     return not head or bool(
         re.match(r"(?:\(?no (?:files?|match|result|hit|line|such)|nothing|0 (?:match|result|file))", head)

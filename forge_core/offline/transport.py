@@ -102,7 +102,7 @@ def _error(request: httpx.Request, code: int, message: str, error_type: str) -> 
 
 
 def _json(request: httpx.Request, code: int, document: Mapping[str, Any]) -> httpx.Response:
-    """A JSON response in ASCII, so that half a surrogate pair in a file cannot break it."""
+    """Return a JSON response in ASCII, so that half a surrogate pair in a file cannot break it."""
     content = json.dumps(document).encode("ascii")
     headers = {"Content-Type": "application/json"}
     return httpx.Response(code, headers=headers, content=content, request=request)

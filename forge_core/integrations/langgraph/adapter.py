@@ -34,7 +34,7 @@ else:
     except ImportError:
 
         class ProviderAdapter:
-            """In its place where weakincentives is not installed: the constructor says so."""
+            """Placeholder where weakincentives is not installed; the constructor raises."""
 
 
 LANGGRAPH_ADAPTER_NAME = "langgraph"
@@ -116,7 +116,7 @@ class LangGraphAdapter(ProviderAdapter):
         heartbeat: Heartbeat | None = None,
         run_context: Any = None,
     ) -> Any:
-        """The PromptResponse.
+        """Return the PromptResponse.
 
         Raises:
             PromptEvaluationError: phase "request" (deadline, recursion limit, provider, a paused graph),
@@ -139,7 +139,8 @@ class LangGraphAdapter(ProviderAdapter):
         heartbeat: Heartbeat | None = None,
         run_context: Any = None,
     ) -> Generator[AgentEvent, None, Any]:
-        """The evaluation as Forge's events, AGENT_END last; the generator's value is the PromptResponse.
+        """Return the evaluation as Forge's events, AGENT_END last; the generator's value is the
+        PromptResponse.
 
         A failure is an ERROR event and AGENT_END's `stopped_reason`; the value is then None. Only
         VisibilityExpansionRequired is raised.
@@ -164,10 +165,10 @@ class LangGraphAdapter(ProviderAdapter):
         deadline: Deadline | None = None,
         heartbeat: Heartbeat | None = None,
     ) -> Any:
-        """Goes on with the evaluation of `session` that paused, and gives its PromptResponse.
+        """Continue the paused evaluation of `session` and return its PromptResponse.
 
         `value` is what `interrupt()` gives back in the graph; a pause at a node needs none. `deadline`
-        replaces the first one, which did not stop while the graph waited. Usage goes on adding up.
+        replaces the first one, which did not stop while the graph waited. Usage is added to the earlier one.
 
         Raises:
             RuntimeError: nothing of that session is paused in this adapter.
@@ -179,7 +180,7 @@ class LangGraphAdapter(ProviderAdapter):
         return self._finished(evaluation, evaluation.resume(value, deadline, heartbeat))
 
     def thread_id(self, session: Session) -> str:
-        """Under which a checkpointer keeps the session's runs."""
+        """Return the id under which a checkpointer keeps the session's runs."""
         return self.client_config.thread_id or str(session_id(session) or id(session))
 
     def _begin(

@@ -41,8 +41,8 @@ class BudgetTrackingCallback(TokenTrackingCallback):
             self.check()
 
     def wink_usage(self) -> Any:
-        """All calls so far as WINK's TokenUsage; None before the first. A call that the provider did not
-        count is in it by estimate."""
+        """Return all calls so far as WINK's TokenUsage; None before the first. A call that the provider did
+        not count is in it by estimate."""
         if self.call_count == 0:
             return None
         usage = self.get_usage()
@@ -53,7 +53,7 @@ class BudgetTrackingCallback(TokenTrackingCallback):
         )
 
     def check(self) -> None:
-        """Raises PromptEvaluationError where the budget is passed: phase "budget", for its time "request"."""
+        """Raise PromptEvaluationError where the budget is passed: phase "budget", for its time "request"."""
         if self.tracker is None:
             return
         exceeded: Any = None

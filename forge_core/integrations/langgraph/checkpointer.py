@@ -27,7 +27,7 @@ else:
     except ImportError:
 
         class BaseCheckpointSaver:
-            """In its place where LangGraph is not installed: the constructor says so."""
+            """Placeholder where LangGraph is not installed; the constructor raises."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class SessionCheckpointer(BaseCheckpointSaver):
         before: Mapping[str, Any] | None = None,
         limit: int | None = None,
     ) -> Iterator[Any]:
-        """Newest first."""
+        """Yield the checkpoints, newest first."""
         thread_id, namespace, checkpoint_id = (None, None, None) if config is None else _place(config)
         if config is not None and "checkpoint_ns" not in config["configurable"]:
             namespace = None
@@ -150,7 +150,8 @@ class SessionCheckpointer(BaseCheckpointSaver):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Special channels (interrupts, errors) replace what the task wrote before, others keep it."""
+        """Store the writes of a task. Special channels (interrupts, errors) replace earlier writes, others
+        keep them."""
         thread_id, namespace, checkpoint_id = _place(config)
         special = import_module("langgraph.checkpoint.base").WRITES_IDX_MAP
         with self._lock:
@@ -181,7 +182,7 @@ class SessionCheckpointer(BaseCheckpointSaver):
                 self._session[slice_type].clear(lambda entry: entry.thread_id == thread_id)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """The whole thread, all ancestors with it."""
+        """Copy the whole thread, with all ancestors."""
         with self._lock:
             for slice_type in (LangGraphCheckpoint, LangGraphWrite):
                 for entry in self._session[slice_type].where(lambda e: e.thread_id == source_thread_id):
@@ -249,7 +250,7 @@ class SessionCheckpointer(BaseCheckpointSaver):
 
 
 def _place(config: Mapping[str, Any]) -> tuple[str, str, str | None]:
-    """Thread, namespace and checkpoint that a config names."""
+    """Return the thread, namespace and checkpoint that a config names."""
     configurable = config["configurable"]
     checkpoint_id = configurable.get("checkpoint_id") or configurable.get("thread_ts")
     return str(configurable["thread_id"]), configurable.get("checkpoint_ns") or "", checkpoint_id

@@ -23,8 +23,8 @@ class LangGraphClientConfig:
             raise ValueError(f"recursion_limit is {self.recursion_limit}; give 1 or more.")
 
     def to_invoke_kwargs(self) -> dict[str, Any]:
-        """The keywords for a compiled graph's `invoke` and `stream`: the limit and the thread belong into
-        `config`; as keywords of their own LangGraph would ignore them."""
+        """Return the keywords for a compiled graph's `invoke` and `stream`: the limit and the thread belong
+        into `config`; as keywords of their own LangGraph would ignore them."""
         config: dict[str, Any] = {"recursion_limit": self.recursion_limit}
         if self.thread_id is not None:
             config["configurable"] = {"thread_id": self.thread_id}
@@ -53,7 +53,7 @@ class LangGraphModelConfig:
     """Whether the model may ask for several tools at once. They run one after the other in any case."""
 
     def to_request_params(self) -> dict[str, Any]:
-        """The sampling parameters that are set."""
+        """Return the sampling parameters that are set."""
         names = (
             "temperature",
             "max_tokens",
@@ -70,7 +70,7 @@ class LangGraphModelConfig:
         return params
 
     def full_name(self, model: str) -> str:
-        """`model` with its provider before it."""
+        """Return `model` with its provider before it."""
         if self.model_provider is None or model.startswith(f"{self.model_provider}/"):
             return model
         return f"{self.model_provider}/{model}"

@@ -1,4 +1,4 @@
-"""One evaluation of a WINK prompt: rendered, run on a graph, told to the session."""
+"""One evaluation of a WINK prompt: rendered, run on a graph, and reported to the session."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ _RAW_CHARS = 2_000
 
 
 class Evaluation:
-    """`check()` and `render()` first, then `run()` or `stream()`, and `conclude()` with what came."""
+    """One evaluation: call `check()` and `render()`, then `run()` or `stream()`, then `conclude()` with the
+    run."""
 
     runner: GraphRunner
     rendered: Rendered
@@ -74,7 +75,8 @@ class Evaluation:
         self.is_resumable = False
 
     def check(self) -> None:
-        """Raises PromptEvaluationError where time or budget are used up; asked before every call."""
+        """Raise PromptEvaluationError where time or budget are used up. Called before every model and tool
+        call."""
         if self._heartbeat is not None:
             self._heartbeat.beat()
         if self._turns.escape is not None:
@@ -88,7 +90,7 @@ class Evaluation:
         self._meter.check()
 
     def render(self) -> None:
-        """Renders the prompt and tells PromptRendered and RenderedTools."""
+        """Render the prompt and dispatch PromptRendered and RenderedTools."""
         rendered = self._prompt.render(session=self._session)
         event_id, now = uuid.uuid4(), wink("clock").SYSTEM_CLOCK.utcnow()
         dispatch = self._session.dispatcher.dispatch
@@ -124,24 +126,25 @@ class Evaluation:
         self.runner = self._make_runner()
 
     def run(self) -> GraphRun:
-        """Runs the graph in this thread."""
+        """Run the graph in this thread."""
         return self._driven(self.runner.start(self.rendered.text))
 
     def resume(self, value: Any, deadline: Deadline | None, heartbeat: Heartbeat | None) -> GraphRun:
-        """Goes on after a pause, in this thread."""
+        """Continue after a pause, in this thread."""
         self._deadline, self._heartbeat = deadline, heartbeat or self._heartbeat
         self._turns.renewed = (self._deadline, self._heartbeat)
         return self._driven(self.runner.restart(value))
 
     def stream(self) -> Generator[AgentEvent, None, Any]:
-        """The run's events, with WINK's judgement of its end; the value is the PromptResponse or None."""
+        """Return the run's events, with WINK's judgement of its end; the value is the PromptResponse or
+        None."""
         run = self.runner.start(self.rendered.text)
         end: AgentEnd | None = None
         with self._resources():
             for event in run.events():
                 if isinstance(event, AgentEnd):
                     end = event
-                elif not isinstance(event, Error):  # told below, in WINK's words
+                elif not isinstance(event, Error):  # reported below, as WINK's error
                     yield event
         assert end is not None
         self._look_at(run)
@@ -154,7 +157,7 @@ class Evaluation:
         return response
 
     def conclude(self, run: GraphRun) -> Any:
-        """The PromptResponse, told as PromptExecuted; raises WINK's error where there is none."""
+        """Return the PromptResponse, dispatched as PromptExecuted; raise WINK's error where there is none."""
         if self._turns.escape is not None:
             raise self._turns.escape
         if run.error is not None:
@@ -184,7 +187,7 @@ class Evaluation:
 
     @staticmethod
     def failed_before(error: Exception) -> Generator[AgentEvent, None, None]:
-        """The events of an evaluation that did not begin."""
+        """Return the events of an evaluation that did not begin."""
         yield from _failed(error, AgentResult("", [], [], TokenUsage(), 0))
 
     def _driven(self, run: GraphRun) -> GraphRun:
@@ -199,7 +202,7 @@ class Evaluation:
             self.runner.forget()
 
     def _resources(self) -> Any:
-        """The prompt's resources, entered unless the caller has done so."""
+        """Return the prompt's resources, entered unless the caller has done so."""
         try:
             _ = self._prompt.resources.context
         except RuntimeError:
@@ -240,7 +243,8 @@ class Evaluation:
         )
 
     def _final_text(self, run: GraphRun) -> str:
-        """The last answer's text; structured output that the agent graph has read already, as JSON again."""
+        """Return the last answer's text; structured output that the agent graph has read already, as JSON
+        again."""
         if isinstance(run.state, Mapping) and run.state.get("structured_response") is not None:
             return json.dumps(run.state["structured_response"], ensure_ascii=False)
         final = run.final_message()
@@ -265,7 +269,7 @@ def _failed(error: Exception, result: AgentResult) -> Generator[AgentEvent, None
 
 
 def output_schema(rendered: Rendered) -> dict[str, Any] | None:
-    """The JSON schema of the prompt's output, an array as `{"items": […]}`; None for plain text."""
+    """Return the JSON schema of the prompt's output, an array as `{"items": […]}`; None for plain text."""
     if rendered.output_type is None:
         return None
     serde = wink("serde")
@@ -283,7 +287,7 @@ def output_schema(rendered: Rendered) -> dict[str, Any] | None:
 
 
 def system_words(schema: dict[str, Any]) -> str:
-    """Tells the model the form of its last answer."""
+    """Tell the model the form of its last answer."""
     return (
         "When you are done, answer with one JSON value and nothing else. It must follow this JSON schema:\n"
         + json.dumps(schema, ensure_ascii=False)
@@ -291,7 +295,7 @@ def system_words(schema: dict[str, Any]) -> str:
 
 
 def agent_format(schema: dict[str, Any], how: ResponseFormat) -> Any:
-    """The strategy for `create_agent(response_format=…)`; None where the prompt asks."""
+    """Return the strategy for `create_agent(response_format=…)`; None where the prompt asks."""
     if how == "prompt":
         return None
     strategies = import_module("langchain.agents.structured_output")
@@ -300,7 +304,7 @@ def agent_format(schema: dict[str, Any], how: ResponseFormat) -> Any:
 
 
 def parse_output(text: str, rendered: Rendered, prompt_name: str) -> Any:
-    """The prompt's dataclass, or list of them; None where it declares none.
+    """Return the prompt's dataclass, or list of them; None where it declares none.
 
     Raises:
         PromptEvaluationError: phase "response", with the text, where it does not fit.
@@ -317,7 +321,7 @@ def parse_output(text: str, rendered: Rendered, prompt_name: str) -> Any:
 
 
 def response_error(message: str, raw: str, prompt_name: str) -> Any:
-    """A PromptEvaluationError of phase "response" that keeps what came."""
+    """Return a PromptEvaluationError of phase "response" that keeps what came."""
     return wink("errors").PromptEvaluationError(
         message, prompt_name=prompt_name, phase="response", provider_payload={"raw_text": raw[:_RAW_CHARS]}
     )

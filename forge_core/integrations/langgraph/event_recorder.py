@@ -1,4 +1,4 @@
-"""Hears what happens inside a graph, tells it as Forge's events, and is asked before every call."""
+"""Callbacks that turn what happens inside a graph into Forge's events, and check limits before every call."""
 
 from __future__ import annotations
 
@@ -130,13 +130,13 @@ class RunRecorder(ForgeCallbackHandler):
     def refused(
         self, call_id: str, name: str, arguments: Mapping[str, Any], words: str, outcome: ToolOutcome
     ) -> None:
-        """A call that no tool got: it has its events all the same."""
+        """Record a call that reached no tool; it has its events all the same."""
         run_id = uuid4()
         self._start_tool(run_id, call_id, name, dict(arguments))
         self._end_tool(run_id, words, success=False, outcome=outcome)
 
     def close(self) -> None:
-        """Ends what is still open after a run that broke off."""
+        """End what is still open after a run that broke off."""
         for run_id in list(self._tools):
             words = "Error: the run ended before this call did."
             self._end_tool(run_id, words, success=False, outcome="interrupted")

@@ -41,7 +41,8 @@ class ForgeCalls(AgentMiddleware):
         self._settings = dict(model_settings)
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-        """The model's answer; calls that cannot be read are answered at once and the model is asked again."""
+        """Return the model's answer; calls that cannot be read are answered at once and the model is asked
+        again."""
         settings = {**request.model_settings, **self._settings}
         if not request.tools:
             settings.pop("parallel_tool_calls", None)
@@ -64,7 +65,7 @@ class ForgeCalls(AgentMiddleware):
 
 
 def _with_answers(messages: list[Any], recorder: RunRecorder | None) -> list[Any]:
-    """The messages, an AIMessage's unreadable calls moved to its calls and answered.
+    """Return the messages, an AIMessage's unreadable calls moved to its calls and answered.
 
     The agent graph looks at the readable calls alone: it would take an answer with none of them for the last
     one. With an answer in place nothing is run and the model gets the next turn.

@@ -1,4 +1,4 @@
-"""What must be installed, and the words for when it is not."""
+"""Checks that optional packages are installed, with the commands to install them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INSTALL = {
 
 
 def require_langgraph(needed_by: str) -> None:
-    """Imports LangGraph and LangChain's agents.
+    """Import LangGraph and LangChain's agents.
 
     Raises:
         RuntimeError: one of them is missing; the message says how to install it.
@@ -23,7 +23,7 @@ def require_langgraph(needed_by: str) -> None:
 
 
 def require_wink(needed_by: str) -> None:
-    """Imports weakincentives.
+    """Import weakincentives.
 
     Raises:
         RuntimeError: it is missing or of another version; the message says how to install it.

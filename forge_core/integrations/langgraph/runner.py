@@ -99,24 +99,24 @@ class GraphRunner:
         return str(getattr(self.llm, "model", None) or getattr(self.llm, "model_name", None) or "")
 
     def run(self, text: str) -> AgentResult:
-        """The whole run's result. A failure, a pause included, is told in it, not raised."""
+        """Return the whole run's result. A failure or a pause is reported in it, not raised."""
         return self.start(text).drive()
 
     def stream(self, text: str) -> Generator[AgentEvent, None, None]:
-        """The run as events; AGENT_END with the result is last."""
+        """Return the run as events; AGENT_END with the result is last."""
         yield from self.start(text).events()
 
     def resume(self, value: Any = None) -> AgentResult:
-        """Goes on where the run paused; `value` is what `interrupt()` gives back in the node."""
+        """Go on where the run paused; `value` is what `interrupt()` gives back in the node."""
         return self.restart(value).drive()
 
     def start(self, text: str) -> GraphRun:
-        """A run that has not begun yet."""
+        """Return a run that has not begun yet."""
         self.forget()
         return self._begin({"messages": [*self._cancelled(), HumanMessage(text, id=str(uuid.uuid4()))]})
 
     def restart(self, value: Any = None) -> GraphRun:
-        """A run that goes on after a pause, not begun yet.
+        """Return a run that goes on after a pause, not begun yet.
 
         Raises:
             ForgeError: nothing is paused.
@@ -128,7 +128,7 @@ class GraphRunner:
         return self._begin(_graph_module("types").Command(resume=value) if waits_for_value else None)
 
     def prepare(self, run: GraphRun) -> tuple[Any, dict[str, Any]]:
-        """The graph and the keywords of its `stream` for one run."""
+        """Return the graph and the keywords of its `stream` for one run."""
         kwargs = self.config.to_invoke_kwargs()
         kwargs["config"] |= self._config() | {"callbacks": run.callbacks()}
         if self.graph is None:
@@ -136,7 +136,7 @@ class GraphRunner:
         return self._graph, kwargs
 
     def forget(self) -> None:
-        """Drops what the checkpointer made here keeps of a finished run: the next one starts afresh."""
+        """Drop what the checkpointer made here keeps of a finished run: the next one starts from nothing."""
         if self._forgets:
             self.checkpointer.delete_thread(self.thread_id)
 
@@ -145,8 +145,8 @@ class GraphRunner:
         return self._run
 
     def _cancelled(self) -> list[ToolMessage]:
-        """Answers to the calls that a pause left open when a new request comes instead of a resume: a
-        provider refuses a history with a call that has none."""
+        """Return answers to the calls that a pause left open, for a new request in place of a resume:
+        providers refuse a history with an unanswered call."""
         if self._graph.checkpointer is None:
             return []
         values = self._graph.get_state(self._config()).values
@@ -206,14 +206,14 @@ class GraphRun:
         self.recorder = RunRecorder(self._emit, self._check, runner.tracker, runner.model_name)
 
     def drive(self) -> AgentResult:
-        """Runs to the end in the caller's thread. A failure is kept in `error`, not raised."""
+        """Run to the end in the caller's thread. A failure is kept in `error`, not raised."""
         # A context of its own: within another graph's node LangGraph would take this one for a part of that.
         contextvars.copy_context().run(self._drive)
         return self.result()
 
     def events(self) -> Iterator[AgentEvent]:
-        """The run as events, with the promises of `forge_core.events`. Closing the iterator stops the graph
-        before its next call and at the next fragment of an answer."""
+        """Return the run as events, with the promises of `forge_core.events`. Closing the iterator stops the
+        graph before its next call and at the next fragment of an answer."""
         self._queue = queue.SimpleQueue()
         context = contextvars.copy_context()
         thread = threading.Thread(target=context.run, args=(self._drive,), name="forge-graph-run")
@@ -230,13 +230,13 @@ class GraphRun:
         yield AgentEnd(result=self.result())
 
     def messages(self) -> list[BaseMessage]:
-        """The state's messages, oldest first; of a graph without any an empty list."""
+        """Return the state's messages, oldest first; of a graph without any an empty list."""
         state = self.state
         found = state.get("messages") if isinstance(state, Mapping) else getattr(state, "messages", state)
         return [m for m in found if isinstance(m, BaseMessage)] if isinstance(found, list) else []
 
     def final_message(self) -> AIMessage | None:
-        """The model's last word; None where the graph ended on something else."""
+        """Return the model's last word; None where the graph ended on something else."""
         messages = self.messages()
         last = messages[-1] if messages else None
         return last if isinstance(last, AIMessage) and not last.tool_calls else None
@@ -285,7 +285,7 @@ class GraphRun:
         )
 
     def callbacks(self) -> list[BaseCallbackHandler]:
-        """The meter first, then the events: a meter that ends the run does not keep its LLM_END."""
+        """Return the meter first, then the events: a meter that ends the run does not keep its LLM_END."""
         heard = CompositeCallback([self._runner.tracker, self.recorder, *self._runner.callbacks])
         return [heard] if self._queue is None else [heard, Streams()]
 
@@ -306,7 +306,8 @@ class GraphRun:
             raise LimitReachedError("cancelled", "The run was stopped.")
 
     def _own_messages(self) -> list[BaseMessage]:
-        """From the latest request on: what a checkpointer brought from before is not of this run."""
+        """Return the messages from the latest request on: earlier ones come from a checkpointer, not from
+        this run."""
         messages = self.messages()
         starts = [index for index, message in enumerate(messages) if isinstance(message, HumanMessage)]
         return messages[starts[-1] :] if starts else messages
@@ -326,19 +327,19 @@ class GraphRun:
 
 
 def error_event(error: BaseException) -> Error:
-    """The event that tells of `error`."""
+    """Return the event that tells of `error`."""
     is_recoverable = isinstance(error, ProviderError) and error.retryable
     return Error(error=shown(error), kind=type(error).__name__, recoverable=is_recoverable)
 
 
 def shown(error: BaseException) -> str:
-    """The error's words, without secrets."""
+    """Return the error's words, without secrets."""
     text = str(error) or type(error).__name__
     return Redactor()(text if isinstance(error, ForgeError) else f"{type(error).__name__}: {text}")
 
 
 class LimitReachedError(ForgeError):
-    """A limit of the run is passed; no further call is made."""
+    """A limit of the run was exceeded; no further call is made."""
 
     def __init__(self, reason: StoppedReason, message: str) -> None:
         super().__init__(message)
@@ -346,7 +347,7 @@ class LimitReachedError(ForgeError):
 
 
 class GraphPausedError(ForgeError):
-    """The graph waits for a person: at a node it was told to pause at, or in `interrupt()`."""
+    """The graph waits for the user: at a node where it should pause, or in `interrupt()`."""
 
     def __init__(
         self, thread_id: str, interrupts: Sequence[Any], nodes: Sequence[str], *, can_resume: bool

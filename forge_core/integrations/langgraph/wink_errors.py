@@ -1,4 +1,4 @@
-"""Failures of a graph as WINK's errors: throttles by what an exception is, never by its words."""
+"""Failures of a graph as WINK's errors. Throttles are recognised by type and status, never by the message."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TIMEOUT_STATUSES = frozenset({408, 504, 524})
 
 
 def detect_throttle(error: BaseException, *, prompt_name: str = "", retry_safe: bool = True) -> Any:
-    """WINK's ThrottleError for a failure that a provider's limit caused; None for any other.
+    """Return WINK's ThrottleError for a failure that a provider's limit caused; None for any other.
 
     Looks through causes and contexts at any depth, and into exception groups.
     """
@@ -44,7 +44,7 @@ def detect_throttle(error: BaseException, *, prompt_name: str = "", retry_safe: 
 
 
 def normalized(error: BaseException, *, prompt_name: str, recursion_limit: int, retry_safe: bool) -> Any:
-    """WINK's error for what came out of a graph, with the original as its cause."""
+    """Return WINK's error for an exception of a graph, with the original as its cause."""
     errors = wink("errors")
     if isinstance(error, errors.PromptEvaluationError):
         return error
@@ -65,7 +65,7 @@ def normalized(error: BaseException, *, prompt_name: str, recursion_limit: int, 
 
 
 def paused(pause: GraphPausedError, *, prompt_name: str) -> Any:
-    """WINK's error for a graph that waits for a person."""
+    """Return WINK's error for a graph that waits for the user."""
     made = wink("errors").PromptEvaluationError(
         str(pause),
         prompt_name=prompt_name,
@@ -77,7 +77,7 @@ def paused(pause: GraphPausedError, *, prompt_name: str) -> Any:
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:
-    """The error, what it came from, and so on; each once."""
+    """Return the error, what it came from, and so on; each once."""
     seen: set[int] = set()
     waiting = [error]
     while waiting:
@@ -108,7 +108,7 @@ def _kind(error: BaseException) -> str | None:
 
 
 def _status(error: BaseException) -> int | None:
-    """Where clients keep it: on the error (Forge, OpenAI) or on its response (httpx, requests)."""
+    """Return where clients keep it: on the error (Forge, OpenAI) or on its response (httpx, requests)."""
     response = getattr(error, "response", None)
     for holder, names in ((error, ("status", "status_code")), (response, ("status_code", "status"))):
         for name in names:
@@ -137,8 +137,8 @@ def _is_timeout(error: BaseException) -> bool:
 
 
 def _retry_after(error: BaseException) -> timedelta | None:
-    """The wait that the provider asked for: on the error, in its headers or its response's, or on what it was
-    made from."""
+    """Return the wait that the provider asked for: on the error, in its headers or its response's, or on what
+    it was made from."""
     for link in chain(error):
         for seconds in _waits(link):
             if seconds is not None and 0 <= seconds < _MAX_WAIT_S:
@@ -147,8 +147,8 @@ def _retry_after(error: BaseException) -> timedelta | None:
 
 
 def _waits(error: BaseException) -> Iterator[float | None]:
-    """Where clients keep it: Forge, Anthropic and others as an attribute; aiohttp and OpenRouter's SDK as
-    headers of the error; OpenAI, httpx and requests as those of `response`, OpenRouter's SDK of
+    """Return where clients keep it: Forge, Anthropic and others as an attribute; aiohttp and OpenRouter's SDK
+    as headers of the error; OpenAI, httpx and requests as those of `response`, OpenRouter's SDK of
     `raw_response`."""
     for name in ("retry_after_s", "retry_after"):
         yield _seconds(getattr(error, name, None))
@@ -167,7 +167,7 @@ def _seconds(value: Any) -> float | None:
 
 
 def _lower(headers: Any) -> dict[str, str]:
-    """Pairs of headers by their names in lower case; nothing of what is no pair."""
+    """Return headers by their names in lower case, without entries that are no pair."""
     if not isinstance(headers, Iterable) or isinstance(headers, str | bytes):
         return {}
     pairs = [pair for pair in headers if isinstance(pair, tuple | list) and len(pair) == 2]

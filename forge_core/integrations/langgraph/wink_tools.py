@@ -1,4 +1,5 @@
-"""WINK's tools where LangGraph wants its own kind, with everything that WINK promises its handlers."""
+"""WINK's tools as LangChain tools: arguments parsed, policies checked, each call a transaction, reported to
+the session."""
 
 from __future__ import annotations
 
@@ -78,7 +79,7 @@ class WinkCall:
         self._context = context
 
     def __call__(self, arguments: Mapping[str, Any], call_id: str | None) -> tuple[str, bool]:
-        """The text for the model, and whether the call went well.
+        """Return the text for the model, and whether the call went well.
 
         Raises:
             VisibilityExpansionRequired: the handler asks for another rendering of the prompt.
@@ -138,7 +139,7 @@ class WinkCall:
         return _text(result), result.success, result
 
     def _parsed(self, arguments: dict[str, Any]) -> Any:
-        """The handler's params. Raises TypeError or ValueError where they do not fit."""
+        """Return the handler's params. Raises TypeError or ValueError where they do not fit."""
         params_type = self._tool.params_type
         if params_type is type(None):
             if arguments:
@@ -217,7 +218,7 @@ def wink_tool_to_langgraph(
     run_context: Any = None,
     turns: ToolTurns | None = None,
 ) -> LangChainTool:
-    """The tool for a ToolNode or `bind_tools`; it must run within `with prompt.resources:`.
+    """Return the tool for a ToolNode or `bind_tools`; it must run within `with prompt.resources:`.
 
     Tools of one evaluation share `turns`.
 
@@ -244,7 +245,7 @@ def wink_tool_to_langgraph(
 def bind_wink_tools(
     llm: BaseChatModel, tools: Sequence[Tool], *, context: ToolExecutionContext, **kwargs: Any
 ) -> Runnable[LanguageModelInput, AIMessage]:
-    """The model with the tools in every request; `kwargs` go to its `bind_tools`."""
+    """Return the model with the tools in every request; `kwargs` go to its `bind_tools`."""
     require_wink("bind_wink_tools")
     return llm.bind_tools([bound_tool(tool, context) for tool in tools], **kwargs)
 
@@ -262,7 +263,7 @@ def bound_tool(tool: Tool, context: ToolExecutionContext) -> WinkTool:
 
 
 def _schema(tool: Tool, descriptions: Mapping[str, str]) -> dict[str, Any]:
-    """The arguments' JSON schema, with the prompt's own words for parameters."""
+    """Return the arguments' JSON schema, with the prompt's own words for parameters."""
     schema: dict[str, Any] = dict(wink("adapters.tool_spec").tool_to_spec(tool)["function"]["parameters"])
     properties = dict(schema.get("properties") or {})
     for name, words in descriptions.items():
@@ -272,7 +273,7 @@ def _schema(tool: Tool, descriptions: Mapping[str, str]) -> dict[str, Any]:
 
 
 def wink_bubble() -> type[BaseException]:
-    """What LangGraph raises through a node to pause or to route."""
+    """Return the exception that LangGraph raises through a node to pause or to route."""
     from importlib import import_module
 
     try:

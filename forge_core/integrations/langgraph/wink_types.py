@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 
 def wink(module: str) -> Any:
-    """A module of weakincentives, imported when it is needed."""
+    """Return a module of weakincentives, imported when it is needed."""
     return import_module(f"weakincentives.{module}")
 
 
@@ -115,10 +115,10 @@ class Rendered(Protocol):
 
 
 def prompt_name(prompt: Prompt) -> str:
-    """The name that events and errors carry."""
+    """Return the name that events and errors carry."""
     return prompt.name or f"{prompt.ns}:{prompt.key}"
 
 
 def session_id(session: Session) -> Any:
-    """The session's UUID; None for one that has none."""
+    """Return the session's UUID; None for one that has none."""
     return getattr(session, "session_id", None)

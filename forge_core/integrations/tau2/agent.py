@@ -28,7 +28,7 @@ from forge_core.langchain.agent.model_call import finish_reason_of, model_of
 _log = logging.getLogger(__name__)
 _Base: Any = agent_base()
 _FROM_TAU2 = frozenset({"task", "audio_native_config", "audio_taps_dir"})
-"""What tau2 gives every factory and this agent has no use for."""
+"""Arguments that tau2 passes to every factory and this agent does not use."""
 
 
 class Tau2ForgeAgent(_Base):  # type: ignore[misc]  # tau2 is not there where types are checked
@@ -95,8 +95,8 @@ class Tau2ForgeAgent(_Base):  # type: ignore[misc]  # tau2 is not there where ty
         self._ahead = RunAhead(self._caller, self.tools, tool_executor) if mode == "react" else None
 
     def get_init_state(self, message_history: Sequence[Any] | None = None) -> Tau2ForgeState:
-        """The state at the end of `message_history`. Raises ValueError for a history that is not the agent's
-        or that a model's host would refuse."""
+        """Return the state at the end of `message_history`. Raises ValueError for a history that is not the
+        agent's or that a model's host would refuse."""
         history = list(message_history or ())
         return Tau2ForgeState(
             system_messages=[load().system_message(role="system", content=self.system_prompt)],
@@ -105,11 +105,12 @@ class Tau2ForgeAgent(_Base):  # type: ignore[misc]  # tau2 is not there where ty
         )
 
     def generate_next_message(self, message: Any, state: Tau2ForgeState) -> tuple[Any, Tau2ForgeState]:
-        """The agent's answer, and `state` with both messages in it. When it raises, `state` is as before.
+        """Return the agent's answer, and `state` with both messages in it. When it raises, `state` is as
+        before.
 
         Raises:
             ValueError: the message is not one to answer (audio, the user's tool calls, solo mode).
-            ProviderError: the provider refused or failed. Nothing of it is told to the user.
+            ProviderError: the provider refused or failed. The user is told nothing of it.
             Exception: tau2's AgentError, when the model gave no usable answer.
         """
         check_input(message)
@@ -136,18 +137,18 @@ class Tau2ForgeAgent(_Base):  # type: ignore[misc]  # tau2 is not there where ty
         return answer, state
 
     def set_seed(self, seed: int) -> None:
-        """Sends `seed` with every request from now on."""
+        """Send `seed` with every request from now on."""
         self.llm_args["seed"] = seed
         self._llm.seed = seed
 
     def stop(self, message: Any = None, state: Tau2ForgeState | None = None) -> None:
-        """Closes the connections, also those of this agent's other conversations. They open again when it is
+        """Close the connections, also those of this agent's other conversations. They open again when it is
         used."""
         self._llm.client.close()
 
     @classmethod
     def is_stop(cls, message: Any) -> bool:
-        """Never: the user ends a conversation."""
+        """Return False: the user ends a conversation."""
         return False
 
     def _message(
@@ -158,7 +159,8 @@ class Tau2ForgeAgent(_Base):  # type: ignore[misc]  # tau2 is not there where ty
         calls: Sequence[Any] = (),
         raw: Mapping[str, Any] | None = None,
     ) -> Any:
-        """tau2's message. Made after the reply: tau2 sorts a trajectory by the times of its messages."""
+        """Return tau2's message. It is created after the reply: tau2 sorts a trajectory by the times of its
+        messages."""
         made = list(calls) or to_tool_calls(answer)
         text = str(answer.text)
         cost, told_by = self._costs.cost_of(turn.usage) if turn.model_calls else (0.0, "nothing asked")
@@ -191,7 +193,7 @@ class Tau2ForgeAgent(_Base):  # type: ignore[misc]  # tau2 is not there where ty
 
 
 def _told_by(answer: AIMessage) -> dict[str, Any]:
-    """What is known of an answer beside its words, JSON-ready."""
+    """Return the metadata of an answer, JSON-ready."""
     known: dict[str, Any] = {"model_name": model_of(answer), "finish_reason": finish_reason_of(answer)}
     known |= {name: answer.response_metadata.get(name) for name in ("provider", "generation_id")}
     known |= {name: answer.additional_kwargs.get(name) for name in KEPT}
@@ -199,7 +201,7 @@ def _told_by(answer: AIMessage) -> dict[str, Any]:
 
 
 def create_tau2_forge_agent(tools: Sequence[Any], domain_policy: str, **kwargs: Any) -> Tau2ForgeAgent:
-    """The agent for tau2's registry, which calls its factories with keywords; see Tau2ForgeAgent."""
+    """Return the agent for tau2's registry, which calls its factories with keywords; see Tau2ForgeAgent."""
     return Tau2ForgeAgent(tools, domain_policy, **kwargs)
 
 

@@ -15,7 +15,7 @@ OLD_NAME = "langchain_agent"
 
 
 def register(name: str = NAME) -> None:
-    """Registers the agent as `name`, and as `langchain_agent` where that is free. Twice is as good as once.
+    """Register the agent as `name`, and as `langchain_agent` where that is free. Twice is as good as once.
 
     Raises:
         ImportError: tau2 is not installed.
@@ -29,8 +29,8 @@ def register(name: str = NAME) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """tau2's command line with Forge registered; gives its exit code. A `run` that names no agent gets
-    Forge's (`--agent forge_agent`), but for audio."""
+    """Run tau2's command line with Forge registered and return its exit code. A `run` that names no agent
+    gets Forge's (`--agent forge_agent`), except for audio."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     names_agent = any(word.partition("=")[0] in ("--agent", "--audio-native") for word in arguments)
     if arguments[:1] == ["run"] and not names_agent:

@@ -26,7 +26,7 @@ class Prices:
 
 
 def take_prices(args: dict[str, Any]) -> Prices | None:
-    """The prices in `args` under LiteLLM's names, taken out of it; None when there are none."""
+    """Return the prices in `args` under LiteLLM's names, taken out of it; None when there are none."""
     given = [args.pop(name, None) for name in _PER_TOKEN]
     if all(value is None for value in given):
         return None
@@ -34,7 +34,7 @@ def take_prices(args: dict[str, Any]) -> Prices | None:
 
 
 def usage_of(usage: TokenUsage) -> dict[str, int]:
-    """Under the two names that tau2 reads."""
+    """Return the usage under the two names that tau2 reads."""
     return {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
 
 
@@ -47,8 +47,8 @@ class CostBook:
         self._has_warned = False
 
     def cost_of(self, usage: TokenUsage) -> tuple[float, str]:
-        """US dollars, and who says so: the provider, llm_args, LiteLLM's table, or nobody ("unknown": 0, as
-        tau2's own agents count it)."""
+        """Return US dollars and their source: the provider, llm_args, LiteLLM's table, or nobody ("unknown":
+        0, as tau2's own agents count it)."""
         if self._prices is not None:
             return self._prices.of(usage), "llm_args"
         if usage.cost_usd is not None:
@@ -67,7 +67,7 @@ class CostBook:
 
 
 def _listed_cost(model: str, usage: TokenUsage) -> float | None:
-    """By the price table of LiteLLM, which tau2 brings and prices its own agents with. As there,
+    """Return the cost by the price table of LiteLLM, which tau2 prices its own agents with. As there,
     "openai/gpt-4.1" is also looked up as "gpt-4.1". Only the table is read: LiteLLM's functions print to
     stdout about a model that is not in it.
     """

@@ -40,7 +40,7 @@ MAX_RETRIES = 3
 
 
 def clean_args(llm_args: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A copy of the arguments under one name each, without those that are None or for LiteLLM alone.
+    """Return a copy of the arguments under one name each, without those that are None or for LiteLLM alone.
 
     Raises:
         ValueError: an argument would replace what the agent itself sends.
@@ -59,7 +59,7 @@ def clean_args(llm_args: Mapping[str, Any] | None) -> dict[str, Any]:
 def build_llm(
     llm: str | None, args: Mapping[str, Any], base_url: str | None, api_key: str | None
 ) -> OpenRouterLLM:
-    """The model. `args` are those of `clean_args`, without key and URL; a seed may be set later.
+    """Return the model. `args` are those of `clean_args`, without key and URL; a seed may be set later.
 
     Raises:
         ValueError: a hosted service has no key, neither given nor in the environment.
@@ -87,12 +87,13 @@ def build_llm(
 
 
 def _given(value: str | None) -> str | None:
-    """None, "" and blanks all mean that nothing was given."""
+    """Return None for None, "" and blanks: nothing was given."""
     return (value or "").strip() or None
 
 
 def _model_id(llm: str, provider: Provider) -> str:
-    """`llm` without LiteLLM's name of the service, where the service itself knows the model without it."""
+    """Return `llm` without LiteLLM's name of the service, where the service itself knows the model without
+    it."""
     rest = llm.removeprefix(f"{provider.name}/")
     is_own = provider.routes_requests and "/" not in rest  # openrouter/auto is a model's name
     return llm if is_own else rest

@@ -15,7 +15,7 @@ KEPT = ("reasoning_content", "reasoning_details")
 
 
 def check_input(message: Any) -> None:
-    """Raises ValueError for what this agent cannot answer, before anything is asked."""
+    """Raise ValueError for what this agent cannot answer, before anything is asked."""
     if message is None:
         raise ValueError(
             "Solo mode is not supported: the agent was asked to speak first. Use tau2's llm_agent_solo."
@@ -30,14 +30,14 @@ def check_input(message: Any) -> None:
 
 
 def parts_of(message: Any) -> list[Any]:
-    """The messages that `message` stands for: several tool results come wrapped in one."""
+    """Return the messages that `message` stands for: several tool results come wrapped in one."""
     return list(message.tool_messages) if hasattr(message, "tool_messages") else [message]
 
 
 def to_langchain(history: Sequence[Any], *, is_whole: bool = False) -> list[BaseMessage]:
-    """One message each, in order, such that a strict host takes them: every result answers an open call,
-    every call has an id of its own, and nobody speaks while calls are open. `is_whole` says that the model is
-    to answer now, so that no call may be open at the end either.
+    """Return one message each, in order, such that a strict host takes them: every result answers an open
+    call, every call has an id of its own, and nobody speaks while calls are open. `is_whole` says that the
+    model is to answer now, so that no call may be open at the end either.
 
     Raises:
         ValueError: the history cannot be told so, holds audio, or calls of the user's.
@@ -50,7 +50,7 @@ def to_langchain(history: Sequence[Any], *, is_whole: bool = False) -> list[Base
 
 
 def call_ids(messages: Sequence[BaseMessage]) -> set[str]:
-    """The ids of all calls in `messages`."""
+    """Return the ids of all calls in `messages`."""
     return {
         call["id"]
         for message in messages
@@ -61,7 +61,7 @@ def call_ids(messages: Sequence[BaseMessage]) -> set[str]:
 
 
 def to_tool_calls(message: AIMessage) -> list[Any]:
-    """The calls of an answer as tau2's ToolCall."""
+    """Return the calls of an answer as tau2's ToolCall."""
     make = load().tool_call
     return [
         make(id=call["id"] or "", name=call["name"], arguments=call["args"], requestor="assistant")
@@ -87,7 +87,7 @@ class _Reader:
         return HumanMessage(message.content or "")
 
     def check_closed(self, what: str) -> None:
-        """Raises ValueError where calls wait for their results: `what` comes too early."""
+        """Raise ValueError where calls wait for their results: `what` comes too early."""
         if self._open:
             waiting = ", ".join(repr(theirs) for theirs, _ in self._open)
             raise ValueError(f"{what} comes before the results of the calls {waiting}.")
@@ -101,8 +101,8 @@ class _Reader:
         return ToolMessage(message.content or "", tool_call_id=pair[1], status=status)
 
     def _own_id(self, call_id: str) -> str:
-        """`call_id`, or another where it is missing or was used: by place, not by chance, since a prefix that
-        changes from turn to turn would miss the provider's cache."""
+        """Return `call_id`, or another where it is missing or was used: by place, not by chance, since a
+        prefix that changes from turn to turn would miss the provider's cache."""
         place = len(self._taken)
         while not call_id or call_id in self._taken:
             call_id, place = f"call_again_{place}", place + 1

@@ -1,4 +1,4 @@
-"""Asks the model until its answer can be used: some text, or calls that can all be run."""
+"""Calls of the model until its answer can be used: some text, or calls that can all be run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class TurnUsage:
-    """What one turn has used so far, over all of its model calls."""
+    """The usage of one turn so far, over all of its model calls."""
 
     def __init__(self) -> None:
         self.usage = TokenUsage()
@@ -57,7 +57,8 @@ class ModelCaller:
         self._on_event = on_event
 
     def ask(self, messages: Sequence[BaseMessage], taken_ids: set[str], turn: TurnUsage) -> AIMessage:
-        """A usable answer. An unusable one is not executed and not kept; the model is told what was wrong.
+        """Return a usable answer. An unusable one is not executed and not kept; the model is told what was
+        wrong.
 
         Raises:
             ProviderError: the provider refused or failed; it holds the status and the provider's words.
@@ -77,7 +78,7 @@ class ModelCaller:
         )
 
     def emit(self, event: AgentEvent) -> None:
-        """Hands the event to the listener, whose failures are logged and end nothing."""
+        """Hand the event to the listener, whose failures are logged and end nothing."""
         if self._on_event is None:
             return
         try:
@@ -109,8 +110,8 @@ class ModelCaller:
         return answer
 
     def _pieces(self, messages: list[BaseMessage], tracker: TokenTrackingCallback) -> list[AIMessage]:
-        """The answer as it came: in pieces, or whole. Over the synchronous client, which works the same in a
-        thread and inside a running event loop."""
+        """Return the answer as it came: in pieces, or whole. Over the synchronous client, which works the
+        same in a thread and inside a running event loop."""
         bound: Runnable[LanguageModelInput, AIMessage] = self._llm
         if self._tools:
             bound = self._llm.bind_tools(self._tools)
@@ -125,7 +126,7 @@ class ModelCaller:
 
 
 def _problem(answer: AIMessage) -> str | None:
-    """Why `answer` cannot be used; None when it can."""
+    """Return why `answer` cannot be used; None when it can."""
     if answer.invalid_tool_calls:
         call = answer.invalid_tool_calls[0]
         shown = (call["args"] or "")[:_QUOTED_CHARS]
@@ -136,8 +137,8 @@ def _problem(answer: AIMessage) -> str | None:
 
 
 def _correction(answer: AIMessage, problem: str) -> list[BaseMessage]:
-    """What stands in for the refused answer in the next question: its calls, each with the reason as its
-    result; a sentence where there is no call to answer, or one that no host takes back."""
+    """Return what replaces the refused answer in the next request: its calls, each with the reason as its
+    result; a sentence where there is no call to answer, or one that no host accepts."""
     nameless = any(not call["name"] for call in answer.invalid_tool_calls)
     if nameless or not answer.invalid_tool_calls:
         return [

@@ -1,6 +1,6 @@
 """React mode: runs reads ahead in a copy of the toolkit, up to a write or to words for the user.
 
-The copy is made anew in each turn, so it always equals the live environment, whatever the task's
+A new copy is made in each turn, so it always equals the live environment, whatever the task's
 initialisation, the user or an earlier turn did to that; the live one is never touched. All calls of a run go
 to tau2 as one message; when its real results equal those of the copy, what the model said next is taken
 without asking again, otherwise it is thrown away.
@@ -28,7 +28,7 @@ ToolExecutor = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Speculation:
-    """What a run ahead came to."""
+    """The result of a run ahead."""
 
     calls: list[Any]
     """tau2's ToolCall, in the order of their execution; empty when the model spoke at once."""
@@ -60,7 +60,7 @@ class RunAhead:
         self._reads = frozenset(tool.name for tool in self.tools if not _may_write(tool))
 
     def run(self, messages: Sequence[BaseMessage], taken_ids: set[str], turn: TurnUsage) -> Speculation:
-        """Goes on from `messages` until a write was run or the model spoke."""
+        """Continue from `messages` until a write was run or the model spoke."""
         history = list(messages)
         calls: list[Any] = []
         results: dict[str, Any] = {}
@@ -107,7 +107,7 @@ class RunAhead:
 
 
 def came_true(cache: dict[str, Any], results: Sequence[Any]) -> bool:
-    """Whether the real results are those of the copy, every one of them."""
+    """Return whether the real results are those of the copy, every one of them."""
     if len(cache) != len(results):
         return False
     return all(
@@ -119,7 +119,7 @@ def came_true(cache: dict[str, Any], results: Sequence[Any]) -> bool:
 
 
 def _may_write(tool: Any) -> bool:
-    """Whether the tool changes anything; yes where its toolkit does not say."""
+    """Return whether the tool changes anything; yes where its toolkit does not say."""
     tells = getattr(toolkit_of(tool), "tool_mutates_state", None)
     if tells is None:
         return True
@@ -130,7 +130,7 @@ def _may_write(tool: Any) -> bool:
 
 
 def _in_copy(tools: Sequence[Any]) -> ToolExecutor:
-    """Runs calls in a fresh copy of the toolkits; what these share, their copies share."""
+    """Run calls in a fresh copy of the toolkits; what these share, their copies share."""
     toolkits = {tool.name: toolkit_of(tool) for tool in tools}
     try:
         copied = copy.deepcopy(toolkits)

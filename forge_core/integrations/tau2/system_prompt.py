@@ -27,7 +27,8 @@ _DOMAIN_MODULE = re.compile(r"^tau2\.domains\.(\w+)\.")
 
 
 def build_prompt(prompt: SystemPrompt | None, policy: str, domain: str | None) -> str:
-    """The text that goes to the model. `{domain_policy}` in it becomes the policy; other braces stay."""
+    """Return the text that goes to the model. `{domain_policy}` in it becomes the policy; other braces
+    stay."""
     if callable(prompt):
         return prompt(policy)
     if isinstance(prompt, Mapping):
@@ -36,8 +37,8 @@ def build_prompt(prompt: SystemPrompt | None, policy: str, domain: str | None) -
 
 
 def domain_of(tools: Sequence[Any]) -> str | None:
-    """The domain whose toolkit the tools belong to, told by its module (tau2 does not tell an agent); None
-    when they belong to none of tau2's own."""
+    """Return the domain whose toolkit the tools belong to, told by its module (tau2 does not tell an agent);
+    None when they belong to none of tau2's own."""
     for tool in tools:
         found = _DOMAIN_MODULE.match(type(toolkit_of(tool)).__module__)
         if found:
@@ -46,5 +47,5 @@ def domain_of(tools: Sequence[Any]) -> str | None:
 
 
 def toolkit_of(tool: Any) -> Any:
-    """The toolkit that `tool` is a method of; None for a plain function."""
+    """Return the toolkit that `tool` is a method of; None for a plain function."""
     return getattr(getattr(tool, "_func", None), "__self__", None)

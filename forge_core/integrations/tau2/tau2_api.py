@@ -20,7 +20,7 @@ NOT_INSTALLED = (
 
 @dataclass(frozen=True, slots=True)
 class Tau2:
-    """What was found."""
+    """The names that the installed version has."""
 
     agent_base: Any
     """HalfDuplexAgent; LocalAgent in 0.2."""
@@ -33,7 +33,7 @@ class Tau2:
 
 @functools.cache
 def load() -> Tau2:
-    """The installed tau2. Raises ImportError with the address to install it from."""
+    """Return the installed tau2. Raises ImportError with the address to install it from."""
     try:
         messages = import_module("tau2.data_model.message")
         agents = _agents()
@@ -59,7 +59,8 @@ def _agents() -> Any:
 
 
 def agent_base() -> Any:
-    """The class to derive an agent from; `object` where tau2 is missing, so that the module still loads."""
+    """Return the class to derive an agent from; `object` where tau2 is missing, so that the module still
+    loads."""
     try:
         return load().agent_base
     except ImportError:

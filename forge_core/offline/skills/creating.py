@@ -29,7 +29,7 @@ _PROGRAMS = {
 
 
 def create(request: Request, memory: Memory) -> Skill:
-    """A new file with the content that was given; asks for it when there is none."""
+    """Create a file with the given content; ask for the content where there is none."""
     path = request.get("file")
     content = _content(request, path)
     if content is None:
@@ -41,7 +41,7 @@ def create(request: Request, memory: Memory) -> Skill:
 
 
 def write_new(path: str, content: str) -> Skill:
-    """Writes a file that is not there yet; one that is there stays as it is."""
+    """Write a file that is not there yet; one that is there stays as it is."""
     seen = yield from ask("glob", pattern=path)
     if path in listed_paths(seen):
         return (
@@ -66,7 +66,7 @@ def _content(request: Request, path: str) -> str | None:
 
 
 def program(path: str, purpose: str) -> str | None:
-    """A program that prints one fixed text; None for anything cleverer."""
+    """Return a program that prints one fixed text; None for anything cleverer."""
     pure = PurePosixPath(path)
     template = _PROGRAMS.get(pure.suffix.lstrip("."))
     wanted = _PRINTS.match(purpose)

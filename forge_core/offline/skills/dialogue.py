@@ -27,7 +27,7 @@ def acknowledge(request: Request, memory: Memory) -> str:
 
 
 def show_help(request: Request, memory: Memory) -> str:
-    """The table's examples, by group; for "can you edit files?" what it may do, in short."""
+    """Return the table's examples, by group; for "can you edit files?" what it may do, in short."""
     if request.get("ability"):
         return phrases.ABILITIES
     groups: dict[str, list[str]] = {group: [] for group in _GROUPS}
@@ -51,7 +51,7 @@ def beyond(request: Request, memory: Memory) -> str:
 
 
 def unknown(request: Request, memory: Memory) -> Skill:
-    """Searches for its words; what a client asks for when it compacts the conversation is served."""
+    """Search for its words; what a client asks for when it compacts the conversation is served."""
     if not memory.tools and _asks_for_summary(request.text):
         return summary(memory, request.text)
     return (yield from seek(request, memory))
@@ -65,7 +65,7 @@ def _asks_for_summary(text: str) -> bool:
 
 
 def summary(memory: Memory, text: str) -> str:
-    """What was asked and which files were touched, taken from the conversation itself (for compaction)."""
+    """Return what was asked and which files were read or changed, for compaction."""
     asked = [exchange.request.split("\n")[0][:200] for exchange in memory.exchanges if exchange.request]
     asked += [line[:200] for line in re.findall(r"^(?:user|human)\s*:\s*(.+)$", text, re.I | re.MULTILINE)]
     files = [
@@ -85,7 +85,7 @@ def nothing_listed(request: Request, memory: Memory) -> str:
 
 
 def plan(request: Request, memory: Memory) -> Skill:
-    """Keeps the steps as the todo list, the first of them begun."""
+    """Keep the steps as the todo list, the first of them begun."""
     steps = _steps(request.get("content"))[:_MAX_STEPS]
     if not steps:
         return "What are the steps? Say for example `plan: read the code, fix the bug, run the tests`."
@@ -99,7 +99,7 @@ def plan(request: Request, memory: Memory) -> Skill:
 
 
 def ask_me(request: Request, memory: Memory) -> Skill:
-    """Puts the question to the person with ready answers."""
+    """Put the question to the person with ready answers."""
     text = request.get("text")
     head, options = _options(text, request.get("kind"))
     question = f"{head[:1].upper()}{head[1:]}?"
@@ -121,7 +121,7 @@ def _steps(text: str) -> list[str]:
 
 
 def _options(text: str, kind: str) -> tuple[str, list[str]]:
-    """The question without its list, and two to four answers."""
+    """Return the question without its list, and two to four answers."""
     head, colon, listed = text.partition(":")
     if colon:
         options = [one.strip(" .") for one in re.split(r",|\bor\b", listed) if one.strip(" .")]

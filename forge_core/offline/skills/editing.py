@@ -26,7 +26,7 @@ _MISSING = re.compile(r"no such|not found|does not exist|doesn't exist|not a fil
 
 
 def replace(request: Request, memory: Memory) -> Skill:
-    """Replaces a text in one file: the only occurrence, the one on a given line, or all when asked."""
+    """Replace a text in one file: the only occurrence, the one on a given line, or all when asked."""
     old, new = request.get("old"), request.get("new")
     if request.get("files"):
         return (yield from _replace_everywhere(request, old, new))
@@ -73,7 +73,7 @@ def _replace_found(request: Request, path: str, old: str, new: str, hits: Sequen
 
 
 def _as_word(request: Request, old: str, hits: Sequence[Hit]) -> re.Pattern[str] | None:
-    """The pattern that keeps to whole words, where a word was named and stands inside others too."""
+    """Return the pattern that keeps to whole words, where a word was named and stands inside others too."""
     names_word = re.search(r"\bwords?\b|^rename\b", request.text, re.I) and re.fullmatch(r"\w+", old)
     word = re.compile(rf"\b{re.escape(old)}\b")
     is_inside = any(hit.text.count(old) > len(word.findall(hit.text)) for hit in hits)
@@ -85,7 +85,7 @@ def _renames(request: Request) -> bool:
 
 
 def _by_line(path: str, lines: Sequence[int], what: re.Pattern[str], old: str, new: str) -> Skill:
-    """The same change on each line, one edit a line: other places of the text stay as they are."""
+    """Make the same change on each line, one edit per line: other occurrences stay as they are."""
     if len(lines) > _MAX_LINES:
         return (
             f"{code(old)} also occurs inside other words, so I would change it line by line, and "
@@ -120,7 +120,7 @@ def _done(old: str, new: str) -> str:
 
 
 def _not_there(path: str, old: str) -> Skill:
-    """Nothing to replace: the same text in another case, or words that come near."""
+    """Answer that there is nothing to replace; list the text in another case, or similar words."""
     try:
         hits = yield from grep(literal(old), {"path": path}, ignore_case=True)
     except SearchError:
@@ -144,7 +144,7 @@ def _not_there(path: str, old: str) -> Skill:
 
 
 def _replace_everywhere(request: Request, old: str, new: str) -> Skill:
-    """Looks where it stands, then one multi_edit over all files. A name that also occurs inside longer words
+    """Look where it stands, then one multi_edit over all files. A name that also occurs inside longer words
     is left alone: replacing it there is hardly ever meant."""
     if old == new or "\n" in old:
         return "In several files at once I replace one line's text by another, and they have to differ."
@@ -171,7 +171,7 @@ def _replace_everywhere(request: Request, old: str, new: str) -> Skill:
 
 
 def _choose_file(old: str, new: str) -> Skill:
-    """No file was named: the only one that holds the text, or a question."""
+    """Take the only file that contains the text; ask where there are several."""
     yield from say(f"You named no file; looking for {code(old)}.")
     hits = yield from grep(literal(old), {})
     files = list(dict.fromkeys(hit.path for hit in hits))
@@ -186,7 +186,7 @@ def _choose_file(old: str, new: str) -> Skill:
 
 
 def delete_line(request: Request, memory: Memory) -> Skill:
-    """Deletes lines by number, or the line that holds a text; or just the text."""
+    """Delete lines by number, or the line that holds a text; or just the text."""
     path = memory.path_of(request.get("file"))
     if not path:
         return "In which file? Say for example `delete line 3 of notes.md`."
@@ -230,7 +230,7 @@ _MAX_DELETED = 200
 
 
 def replace_line(path: str, number: int, change: Callable[[str], str], done: str) -> Skill:
-    """Line `number` becomes what `change` makes of it."""
+    """Replace line `number` by what `change` returns for it."""
     lines = yield from _window(path, number, number)
     if isinstance(lines, CallOutcome):
         return (yield from explain_failure(path, lines, lambda one: replace_line(one, number, change, done)))
@@ -239,7 +239,7 @@ def replace_line(path: str, number: int, change: Callable[[str], str], done: str
 
 
 def delete_lines(path: str, first: int, last: int) -> Skill:
-    """Takes the lines from `first` to `last` out."""
+    """Take the lines from `first` to `last` out."""
     if last < first or last - first >= _MAX_DELETED:
         return f"I delete at most {_MAX_DELETED} lines at once, given as `delete lines 3-5 of {path}`."
     lines = yield from _window(path, first, last)
@@ -254,7 +254,7 @@ def delete_lines(path: str, first: int, last: int) -> Skill:
 
 
 def append(request: Request, memory: Memory) -> Skill:
-    """Adds lines at the end of a file, at its top, or next to a line."""
+    """Add lines at the end of a file, at its top, or next to a line."""
     path, text = memory.path_of(request.get("file")), request.get("text").rstrip("\n")
     if not path:
         return "To which file? Say for example `add the line '- done' to notes.md`."
@@ -286,7 +286,8 @@ def _append(path: str, text: str) -> Skill:
 
 
 def _unique_tail(lines: Sequence[Numbered]) -> Sequence[Numbered]:
-    """The fewest last lines (with something in them) that stand only once among those that were read."""
+    """Return the fewest last lines (with something in them) that stand only once among those that were
+    read."""
     whole = "\n".join(line.text for line in lines)
     for size in range(1, len(lines)):
         tail = lines[-size:]
@@ -313,7 +314,7 @@ def _insert(path: str, text: str, number: int, *, before: bool) -> Skill:
 
 
 def _window(path: str, first: int, last: int) -> Steps[Sequence[Numbered] | CallOutcome]:
-    """The lines with a few before and behind them; the outcome when the read failed."""
+    """Return the lines with a few before and behind them; the outcome when the read failed."""
     start = max(1, first - _AROUND)
     arguments: dict[str, Argument] = {"file_path": path, "limit": last - start + 1 + _AROUND}
     if start > 1:

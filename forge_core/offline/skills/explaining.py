@@ -42,7 +42,7 @@ _WELL_KNOWN = ("README", "LICENSE", "LICENCE", "Makefile", "Dockerfile", "CHANGE
 
 
 def explain(request: Request, memory: Memory) -> Skill:
-    """The outline of a file or a folder; of a definition where "it" was one."""
+    """Outline a file or a folder; describe a definition where "it" was one."""
     location = target(request, memory)
     if location is None:
         return phrases.needs_target("explain")
@@ -58,7 +58,7 @@ def explain(request: Request, memory: Memory) -> Skill:
 
 
 def explain_symbol(request: Request, memory: Memory) -> Skill:
-    """Where a function or class is, its signature and what its documentation says."""
+    """Show where a function or class is defined, its signature and its docstring."""
     name, scope = request.get("name"), search_scope(request.get("path"), memory)
     hits = yield from find_definitions(name, scope)
     if not hits and (found := (yield from module(name))):
@@ -77,7 +77,7 @@ def explain_symbol(request: Request, memory: Memory) -> Skill:
 
 
 def explain_file(path: str, kind: str = "") -> Skill:
-    """What a file holds, from its own text; only its classes or its functions where they are asked for."""
+    """Outline a file from its text; only its classes or its functions where those are asked for."""
     outcome = yield from ask("read", file_path=path)
     if outcome.failed:
         return (yield from explain_failure(path, outcome, lambda found: explain_file(found, kind)))
@@ -124,7 +124,7 @@ def _entry(entry: OutlineEntry) -> str:
 
 
 def explain_folder(path: str) -> Skill:
-    """What lies in a folder, and what its README or package docstring says."""
+    """List a folder, and quote its README or package docstring."""
     listing = yield from ask("ls", path=path, depth=2)
     if listing.failed:
         return (yield from explain_failure(path, listing, explain_file))
@@ -144,7 +144,7 @@ def explain_folder(path: str) -> Skill:
 
 
 def _explain_word(word: str, request: Request, memory: Memory) -> Skill:
-    """A bare word: a folder or file of that name, else a definition, else nothing."""
+    """Explain a bare word: a folder or file of that name, else a definition."""
     folder, files = yield from ask_all(
         Call("glob", {"pattern": f"{word}/**"}), Call("glob", {"pattern": f"**/{PurePosixPath(word).name}.*"})
     )
@@ -165,7 +165,7 @@ def _explain_word(word: str, request: Request, memory: Memory) -> Skill:
 
 
 def _explain_at(hit: Hit, name: str) -> Skill:
-    """The definition at a line, described by its own text."""
+    """Describe the definition at a line by its text."""
     start = max(1, hit.line - 5)
     outcome = yield from ask("read", file_path=hit.path, offset=start, limit=800)
     if outcome.failed:
@@ -208,7 +208,7 @@ def _told_function(
 
 
 def _shape(node: ast.expr) -> str:
-    """An expression in short: a call without its arguments, anything long cut."""
+    """Return an expression in short: a call without its arguments, anything long cut."""
     if isinstance(node, ast.Call):
         return f"{_shape(node.func)}(…)"
     text = ast.unparse(node)

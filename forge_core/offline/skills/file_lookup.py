@@ -12,8 +12,8 @@ from forge_core.offline.tool_output import has_nothing, paths
 
 
 def files_named(name: str) -> Steps[list[str]]:
-    """The files that `name` may mean, case aside: those called so; else with another ending or marks around
-    it ("readme", "config" for `_config.py`); else those whose names hold it or come near."""
+    """Return the files that `name` may mean, case aside: those called so; else with another ending or marks
+    around it ("readme", "config" for `_config.py`); else those whose names hold it or come near."""
     base = PurePosixPath(name).name or name
     found = yield from _glob(f"**/{_any_case(base)}")
     if found:
@@ -29,7 +29,7 @@ def files_named(name: str) -> Steps[list[str]]:
 
 
 def folder_named(name: str) -> Steps[str]:
-    """The only folder whose name holds `name`, case aside; "" where it must be asked."""
+    """Return the only folder whose name holds `name`, case aside; "" where it must be asked."""
     found = yield from _glob(f"**/*{_any_case(name.strip('/'))}*/*")
     folders = {str(PurePosixPath(path).parent) for path in found}
     return folders.pop() if len(folders) == 1 else ""
@@ -41,13 +41,13 @@ def listed_paths(outcome: CallOutcome) -> list[str]:
 
 
 def the_one(near: Sequence[str]) -> str:
-    """The only candidate, or the only one at the top of the folder; "" where it must be asked."""
+    """Return the only candidate, or the only one at the top of the folder; "" where it must be asked."""
     top = [path for path in near if "/" not in path]
     return near[0] if len(near) == 1 else top[0] if len(top) == 1 else ""
 
 
 def _any_case(name: str) -> str:
-    """`name` as a glob that takes both cases."""
+    """Return `name` as a glob that takes both cases."""
     return "".join(f"[{a.lower()}{a.upper()}]" if a.isascii() and a.isalpha() else a for a in name)
 
 

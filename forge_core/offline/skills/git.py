@@ -27,7 +27,8 @@ _UNDO_COMMAND = "Type `/undo`: it reverts what the last turn changed, with or wi
 
 
 def changes(request: Request, memory: Memory) -> Skill:
-    """The changed files, and where git knows them their diff. Two plain commands: a rule can allow each."""
+    """List the changed files and show the diff of those that git tracks: two plain commands, each of which a
+    rule can allow."""
     status = yield from ask("bash", command=_STATUS, description="List the changed files")
     if _NO_REPO.search(status.text):
         return f"{_NO_REPO_TOLD}, so git cannot tell what changed. `run git init` would make it one."
@@ -53,7 +54,7 @@ def changes(request: Request, memory: Memory) -> Skill:
 
 
 def diff(request: Request, memory: Memory) -> Skill:
-    """The diff of one file, or of all."""
+    """Show the diff of one file, or of all."""
     path = _path(request, memory)
     if not path and memory.exchanges and memory.exchanges[-1].answer.startswith("The last commit:"):
         return (yield from log(Request(Intent.LOG, {"detail": "last"}, request.text), memory))
@@ -73,7 +74,7 @@ def diff(request: Request, memory: Memory) -> Skill:
 
 
 def log(request: Request, memory: Memory) -> Skill:
-    """The latest commits, of one file where it is named, at most MAX_COMMITS."""
+    """List the latest commits, of one file where it is named, at most MAX_COMMITS."""
     if request.get("detail"):
         command = "git show --date=short --pretty=format:'%h %ad %an: %s' HEAD"
         output = yield from _git("git could not show the commit", command, "Show the last commit")
@@ -109,18 +110,18 @@ def log(request: Request, memory: Memory) -> Skill:
 
 
 def _existing(path: str) -> Skill:
-    """The one file that `path` may mean, as git wants it; `path` itself where that is not clear."""
+    """Return the only file that `path` can mean; `path` itself where there is not exactly one."""
     near = yield from files_named(path)
     return path if path in near else the_one(near) or path
 
 
 def _plain(text: str) -> str:
-    """A commit's words without what Markdown would read as marks."""
+    """Return a commit's words without what Markdown would read as marks."""
     return re.sub(r"([\\`*_\[\]<>])", r"\\\1", text)
 
 
 def branch(request: Request, memory: Memory) -> Skill:
-    """The branch that is checked out, and the others."""
+    """Show the current branch, and list the others."""
     output = yield from _git("git could not list the branches", "git branch", "List the branches")
     current = re.search(r"^\* (.+)$", output, re.MULTILINE)
     others = re.findall(r"^  (\S.*)$", output, re.MULTILINE)
@@ -132,7 +133,7 @@ def branch(request: Request, memory: Memory) -> Skill:
 
 
 def undo(request: Request, memory: Memory) -> Skill:
-    """Points to /undo, which only the user can give. git takes a file back only where git is asked for."""
+    """Point to /undo, which only the user can give. git takes a file back only where git is asked for."""
     path = _path(request, memory)
     if not (path and request.get("file") != IT and re.search(r"\bgit\b", request.text, re.I)):
         git = f" To put {code(path)} back as it was committed, say `run git restore {path}`." if path else ""
@@ -147,7 +148,7 @@ def undo(request: Request, memory: Memory) -> Skill:
 
 
 def commit(request: Request, memory: Memory) -> Skill:
-    """Commits what changed in files that git knows."""
+    """Commit what changed in files that git knows."""
     message = request.get("text")
     if not message:
         return 'With what message? Say for example `commit with message "Fix a typo"`.'
@@ -157,7 +158,7 @@ def commit(request: Request, memory: Memory) -> Skill:
 
 
 def split_status(output: str) -> tuple[str, list[tuple[str, str]]]:
-    """The branch, and (mark, path) entries."""
+    """Return the branch, and (mark, path) entries."""
     name = re.search(r"^## (?:No commits yet on )?(.+?)(?:\.\.\..*)?$", output, re.MULTILINE)
     found = [entry for line in output.split("\n") if (entry := _ENTRY.match(line.rstrip("\r")))]
     entries = [(entry[1].strip()[:1], entry[2].split(" -> ")[-1].strip('"')) for entry in found]
@@ -186,7 +187,7 @@ def _failure(problem: str, outcome: CallOutcome) -> StepFailedError:
 
 
 def _without_notes(text: str) -> list[str]:
-    """The lines without the tool's closing line about the exit code."""
+    """Return the lines without the tool's closing line about the exit code."""
     lines = text.rstrip("\n").split("\n")
     while lines and (
         not lines[-1].strip() or re.fullmatch(r"[\[(<]?exit\w*\b.{0,40}", lines[-1].strip(), re.I)

@@ -40,7 +40,7 @@ class Manifest:
 
 
 def read_manifest(path: str, text: str) -> Manifest:
-    """The manifest in `text`, of the kind that `path` names. What cannot be read is left out."""
+    """Return the manifest in `text`, of the kind that `path` names. What cannot be read is left out."""
     data = _parsed(path.rsplit("/", 1)[-1], text)
     sections = (data.get("project"), data.get("package"), _map(data.get("tool")).get("poetry"))
     table = next(filter(None, map(_map, sections)), data)
@@ -92,7 +92,7 @@ def _list(value: object) -> list[object]:
 
 
 def _said(value: object, *keys: str) -> str:
-    """A text, or what a table says under the first of `keys` that it has."""
+    """Return a text, or what a table says under the first of `keys` that it has."""
     found = next((value[key] for key in keys if key in value), "") if isinstance(value, Mapping) else value
     return found if isinstance(found, str) else ""
 

@@ -31,7 +31,7 @@ _LARGEST = 10
 
 
 def measure(request: Request, memory: Memory) -> Skill:
-    """Counts what is asked for: of a file its lines, else over the whole folder."""
+    """Count what is asked for: of a file its lines, else over the whole folder."""
     thing = re.sub(r"(?<=ss)es$|(?<!s)s$", "", request.get("thing").lower())
     called = [done.call.name for done in memory.exchanges[-1].done] if memory.exchanges else []
     is_named = request.get("file") not in ("", IT) or (request.get("file") and "ls" not in called)
@@ -80,7 +80,7 @@ def _lines_of(path: str) -> Skill:
 
 
 def _listed(thing: str, scope: dict[str, str]) -> Skill:
-    """Every test, class or function, by the line that defines it."""
+    """List every test, class or function by the line that defines it."""
     hits = yield from grep(_THINGS[thing], scope)
     if not hits:
         return f"I see no {thing} here, judging by the syntax."
@@ -90,6 +90,6 @@ def _listed(thing: str, scope: dict[str, str]) -> Skill:
 
 
 def _counts(pattern: str, scope: dict[str, str]) -> Steps[Counter[str]]:
-    """How often the pattern matches in each file. Raises SearchError where the tool failed."""
+    """Return how often the pattern matches in each file. Raises SearchError where the tool failed."""
     output = yield from search_text(pattern, scope, "count", 0)
     return Counter({found["path"]: int(found["count"]) for found in _COUNT.finditer(output)})

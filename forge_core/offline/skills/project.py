@@ -50,7 +50,7 @@ Lines: TypeAlias = Steps[list[str]]
 
 
 def listing(request: Request, memory: Memory) -> Skill:
-    """What lies in a folder."""
+    """List a folder."""
     path = request.get("path")
     if path == IT:
         path = memory.path_of(IT).rpartition("/")[0]
@@ -67,7 +67,7 @@ def listing(request: Request, memory: Memory) -> Skill:
 
 
 def overview(request: Request, memory: Memory) -> Skill:
-    """What the project says of itself: README, manifest, folders, how its tests are run."""
+    """Describe the project by its README, manifest and folders, and tell how its tests are run."""
     names, readme, texts = yield from _sources()
     if not names:
         return "This folder is empty. `create notes.md with 'hello'` makes a first file."
@@ -76,7 +76,7 @@ def overview(request: Request, memory: Memory) -> Skill:
 
 
 def facts(request: Request, memory: Memory) -> Skill:
-    """What is asked of the project, from its manifest, its README, its license, its changelog or git."""
+    """Answer a question about the project from its manifest, README, license, changelog or git."""
     names, readme, texts = yield from _sources()
     if request.get("install"):
         return _how_to(request.get("install").lower(), readme, texts)
@@ -95,7 +95,7 @@ def facts(request: Request, memory: Memory) -> Skill:
 
 
 def _sources() -> Steps[tuple[list[str], str, dict[str, str]]]:
-    """The folder's names, its README, and the texts of README and manifests."""
+    """Return the folder's names, its README, and the texts of README and manifests."""
     names = names_in((yield from ask("ls")))
     readme = next((name for name in names if _README.match(name)), "")
     wanted = [*([readme] if readme else []), *[name for name in MANIFESTS if name in names][:2]]
@@ -107,7 +107,7 @@ def _sources() -> Steps[tuple[list[str], str, dict[str, str]]]:
 
 
 def _how_to(verb: str, readme: str, texts: Mapping[str, str]) -> str:
-    """The README's section about it, and the commands that the manifest names."""
+    """Return the README's section about it, and the commands that the manifest names."""
     stems = _SECTIONS.get(verb.replace(" ", ""), (verb[:6],))
     section = next((found for stem in stems if (found := _section(texts.get(readme, ""), stem))), "")
     told = [f"{code(readme)} says:\n\n{section}" if section else f"I see no README section on {verb}."]
@@ -118,7 +118,7 @@ def _how_to(verb: str, readme: str, texts: Mapping[str, str]) -> str:
 
 
 def _newest_changes(names: list[str]) -> Lines:
-    """The first entry of the changelog."""
+    """Return the first entry of the changelog."""
     path = _named(r"(?:change|release|history|news)[\w-]*(?:\.\w+)?$", names)
     if not path:
         return ["There is no changelog here. `show the last 5 commits` tells what changed last."]
@@ -154,7 +154,7 @@ def _committers(names: list[str]) -> Lines:
 
 
 def _tools(names: list[str]) -> Lines:
-    """The tools that the configuration names, and what runs the tests."""
+    """Return the tools that the configuration names, and what runs the tests."""
     outcome = yield from ask(
         "grep", pattern=r"^\[tool[.:]\w|build-backend|^\[(mypy|flake8|testenv)", glob="*.{toml,cfg,ini}"
     )
@@ -165,7 +165,7 @@ def _tools(names: list[str]) -> Lines:
 
 
 def _started_files(names: list[str]) -> Lines:
-    """Files that are started by convention."""
+    """Return the files that are entry points by convention."""
     outcome = yield from ask("glob", pattern="**/{__main__,main,app,cli,manage,index}.{py,js,ts,go,rs,rb}")
     found = [] if outcome.failed or has_nothing(outcome.text) else sorted(paths(outcome.text), key=len)[:8]
     return ["By their names:\n\n" + phrases.numbered(map(code, found))] if found else []
@@ -176,7 +176,7 @@ def _named(pattern: str, names: list[str]) -> str:
 
 
 def _section(text: str, word: str) -> str:
-    """The README's section whose heading holds `word`, without its heading, at most 40 lines."""
+    """Return the README's section whose heading holds `word`, without its heading, at most 40 lines."""
     lines = text.split("\n")
     entries = outline("README.md", text).entries
     for position, entry in enumerate(entries):
@@ -199,7 +199,7 @@ def _about(readme: str, texts: Mapping[str, str]) -> list[str]:
 
 
 def _said(name: str, text: str, topic: str = "") -> list[str]:
-    """What a manifest says on the topic; without one all of it in short."""
+    """Return what a manifest says about the topic; without a topic a summary of all of it."""
     manifest, most = read_manifest(name, text), 40 if topic else 12
     needs = [f"{one} {spec}".strip() if topic else one for one, spec in manifest.dependencies.items()]
     starts = [code(f"{one} = {what}" if topic else one) for one, what in manifest.commands.items()]

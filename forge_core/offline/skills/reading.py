@@ -29,7 +29,7 @@ _MISSING = re.compile(r"no such|not found|does not exist|doesn't exist|there is 
 
 
 def read(request: Request, memory: Memory) -> Skill:
-    """A file, a part of it, or what "it" and "the second one" stand for."""
+    """Show a file, a part of it, or what "it" or "the second one" refers to."""
     location = target(request, memory)
     if location is None:
         which = request.get("nth")
@@ -53,7 +53,7 @@ def read(request: Request, memory: Memory) -> Skill:
 
 
 def more(request: Request, memory: Memory) -> Skill:
-    """The lines after those that were shown last."""
+    """Show the lines after those that were shown last."""
     for exchange in reversed(memory.exchanges):
         shown = _SHOWN.findall(exchange.answer)
         if shown:
@@ -63,7 +63,7 @@ def more(request: Request, memory: Memory) -> Skill:
 
 
 def show_lines(path: str, start: int, size: int) -> Skill:
-    """`size` lines from `start` (negative: from the end), as a code block with its line numbers told."""
+    """Show `size` lines from `start` (negative: from the end) as a code block, with their numbers above."""
     arguments: dict[str, Argument] = {"file_path": path, "limit": min(size, 2_000)}
     if start != 1:
         arguments["offset"] = start
@@ -79,7 +79,8 @@ def show_lines(path: str, start: int, size: int) -> Skill:
 
 
 def show_block(path: str, line: int) -> Skill:
-    """The definition that starts at `line`, with its decorators; around any other line a few more."""
+    """Show the definition that starts at `line`, with its decorators; for any other line the lines around
+    it."""
     start = max(1, line - _AROUND)
     outcome = yield from ask("read", file_path=path, offset=start, limit=PAGE * 2)
     if outcome.failed:
@@ -95,7 +96,8 @@ def show_block(path: str, line: int) -> Skill:
 
 
 def block_at(lines: Sequence[Numbered], position: int, path: str) -> Sequence[Numbered]:
-    """The lines of the definition at `position` with the decorators above it, or the lines around it."""
+    """Return the lines of the definition at `position` with the decorators above it, or the lines around
+    it."""
     size = block_end([line.text for line in lines[position:]], path)
     if size < 3 and not _DEFINITION.match(lines[position].text):
         return lines[max(0, position - _AROUND) : position + 15]
@@ -106,8 +108,10 @@ def block_at(lines: Sequence[Numbered], position: int, path: str) -> Sequence[Nu
 
 
 def explain_failure(path: str, outcome: CallOutcome, again: Callable[[str], Skill] | None = None) -> Skill:
-    """What to say when a file can't be read: it is a folder, or there is none. The only file that can be
-    meant is taken (`again`, else it is shown); of several one is asked for."""
+    """Answer for a file that cannot be read: it is a folder, or does not exist.
+
+    Where only one other file can be meant, `again` is run for it (by default it is shown). Several are
+    listed."""
     if _DIRECTORY.search(outcome.text):
         listing = yield from ask("ls", path=path)
         if not listing.failed:
@@ -125,7 +129,7 @@ def explain_failure(path: str, outcome: CallOutcome, again: Callable[[str], Skil
 
 
 def names_in(listing: CallOutcome) -> list[str]:
-    """The names that an `ls` result shows; none when it failed."""
+    """Return the names that an `ls` result shows; none when it failed."""
     return [] if listing.failed else tree_paths(listing.text)
 
 

@@ -19,7 +19,8 @@ _BY_FILE: tuple[tuple[tuple[str, ...], str], ...] = (
 
 
 def python_of(names: Sequence[str]) -> str:
-    """The interpreter for a project with these top-level names: its own environment's where there is one."""
+    """Return the interpreter for a project with these top-level names: its own environment's where there is
+    one."""
     folders = {name.rstrip("/") for name in names}
     for environment in (".venv", "venv", "env"):
         if environment in folders:
@@ -28,7 +29,8 @@ def python_of(names: Sequence[str]) -> str:
 
 
 def install_command(names: Sequence[str]) -> str:
-    """A command line that gives a Python project an environment of its own with what its tests need."""
+    """Return a command line that gives a Python project an environment of its own with what its tests
+    need."""
     lists = [name for name in names if name.startswith("requirements") and name.endswith((".txt", ".in"))]
     wanted = [name for name in lists if "dev" in name or "test" in name] or lists[:1]
     needs = "".join(f" -r {name}" for name in wanted[:2])
@@ -42,8 +44,8 @@ def install_command(names: Sequence[str]) -> str:
 
 
 def test_command(names: Sequence[str], path: str = "", only: str = "") -> str:
-    """The command line that runs the tests (only those in `path`, or whose names hold the word `only`, where
-    the runner can), "" when unknown."""
+    """Return the command line that runs the tests (only those in `path`, or whose names hold the word `only`,
+    where the runner can), "" when unknown."""
     bare = {name.rstrip("/") for name in names}
     chosen = f" -k {only}" if only else ""
     python = f"{python_of(names)} -m pytest -q{chosen}"
@@ -108,7 +110,7 @@ class TestReport:
 
 
 def read_report(output: str) -> TestReport | None:
-    """The report in a command's output; None when no runner that we know has printed one."""
+    """Return the report in a command's output; None when no runner that we know has printed one."""
     text = _ANSI.sub("", output)
     for reader in (_pytest, _unittest, _cargo, _jest, _tap, _mocha, _go):
         report = reader(text)
@@ -182,7 +184,7 @@ def _go(text: str) -> TestReport | None:
 
 
 def _counted(pairs: Iterable[tuple[str, str]]) -> Counter[str]:
-    """The last number that stands before each word."""
+    """Return the last number that stands before each word."""
     return Counter({word: int(number) for number, word in pairs})
 
 

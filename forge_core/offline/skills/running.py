@@ -43,7 +43,7 @@ _PRONOUN = re.compile(r"(?:it|that|this|that file|this file|the (?:file|script|p
 
 
 def run(request: Request, memory: Memory) -> Skill:
-    """A command line, or a script by its file; the output and how it ended."""
+    """Run a command line, or a script by its file; show the output and how it ended."""
     command = request.get("command")
     if _PRONOUN.fullmatch(command):
         command = memory.path_of(IT)
@@ -60,7 +60,7 @@ def run(request: Request, memory: Memory) -> Skill:
 
 
 def tests(request: Request, memory: Memory) -> Skill:
-    """The project's tests: finds out how, runs them, reports what the output says."""
+    """Run the project's tests with the command that its files suggest, and report the result."""
     path = memory.path_of(request.get("path"))
     names = names_in((yield from require("The folder could not be listed", "ls")))
     only = request.get("only")
@@ -80,7 +80,7 @@ def tests(request: Request, memory: Memory) -> Skill:
 
 
 def told_run(command: str, outcome: CallOutcome) -> str:
-    """The outcome of a command in words; a test runner's output as a test report."""
+    """Return the outcome of a command in words; a test runner's output as a test report."""
     report = read_report(outcome.text) if re.search(r"test|tox|nox|spec|check", command) else None
     if report is not None:
         return told_tests(command, outcome, ())
@@ -91,7 +91,7 @@ def told_run(command: str, outcome: CallOutcome) -> str:
 
 
 def told_tests(command: str, outcome: CallOutcome, names: Sequence[str]) -> str:
-    """Passed and failed as printed; never "passed" where the exit code says otherwise."""
+    """Return the report of a test run; never "pass" where the exit code says otherwise."""
     report, status = read_report(outcome.text), exit_code(outcome.text)
     if report is None:
         return _told_no_report(command, outcome, names)
@@ -116,7 +116,7 @@ def told_tests(command: str, outcome: CallOutcome, names: Sequence[str]) -> str:
 
 
 def how_it_ended(outcome: CallOutcome) -> str:
-    """`ended well`, `failed with exit code 2`, …"""
+    """Return `ended well`, `failed with exit code 2`, …"""
     status = exit_code(outcome.text)
     if "timed out" in outcome.text.lower()[:300]:
         return "was stopped because it took too long"
@@ -143,19 +143,19 @@ def _counts(report: TestReport) -> str:
 
 
 def _output(outcome: CallOutcome) -> str:
-    """What was printed, without the tool's own lines about the exit code."""
+    """Return what was printed, without the tool's own lines about the exit code."""
     lines = without_error_mark(outcome.text).strip("\n").split("\n")
     return "\n".join(line for line in lines if not _NOTE.fullmatch(line.strip())).strip("\n")
 
 
 def _runnable(command: str) -> str:
-    """A lone script becomes the command that runs it; anything else stays as typed."""
+    """Return a lone script becomes the command that runs it; anything else stays as typed."""
     runner = _RUNNERS.get(PurePosixPath(command).suffix) if re.fullmatch(r"[\w./-]+", command) else None
     return f"{runner} {shlex.quote(command)}" if runner and not command.startswith("./") else command
 
 
 def background(request: Request, memory: Memory) -> Skill:
-    """Starts a command as a job."""
+    """Start a command as a job."""
     command = request.get("command")
     what = f"Start {command[:60]}"
     problem = f"{code(command)} could not be started"
@@ -172,7 +172,7 @@ def background(request: Request, memory: Memory) -> Skill:
 
 
 def job_output(request: Request, memory: Memory) -> Skill:
-    """What a job has printed since the last look."""
+    """Show what a job has printed since its output was shown last."""
     number = _job_number(request, memory)
     outcome = yield from require(f"Job {number} could not be read", "job_output", job_id=number)
     body = _job_output(outcome)
@@ -182,7 +182,7 @@ def job_output(request: Request, memory: Memory) -> Skill:
 
 
 def job_stop(request: Request, memory: Memory) -> Skill:
-    """Ends a job."""
+    """End a job."""
     number = _job_number(request, memory)
     outcome = yield from require(f"Job {number} could not be stopped", "job_stop", job_id=number)
     body = _job_output(outcome)
@@ -190,7 +190,7 @@ def job_stop(request: Request, memory: Memory) -> Skill:
 
 
 def _job_number(request: Request, memory: Memory) -> int:
-    """The job that is named, else the one that was spoken of last, else the first."""
+    """Return the job that is named, else the one that was spoken of last, else the first."""
     named = request.number("n")
     if named is not None:
         return named

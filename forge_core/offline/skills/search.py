@@ -1,4 +1,4 @@
-"""Finding files, definitions, usages, text, and the places that a question is about."""
+"""Searches for files, definitions, usages and text, and for what a question is about."""
 
 from __future__ import annotations
 
@@ -83,13 +83,13 @@ Found: TypeAlias = Steps[list[Hit]]
 
 
 def literal(text: str) -> str:
-    """`text` as a regular expression that matches just it."""
+    """Return `text` as a regular expression that matches just it."""
     return _META.sub(r"\\\1", text)
 
 
 def ranked(hits: Sequence[Hit], call_of: str = "") -> list[Hit]:
-    """Sources before tests, docs and examples; calls of `call_of` before comments and words about it.
-    Installed packages only where nothing else was found."""
+    """Sort sources before tests, docs and examples, and calls of `call_of` before comments and words about
+    it. Installed packages only where nothing else was found."""
     call = re.compile(rf"^[^`]*(?<!\w){re.escape(call_of)}\s*\(") if call_of else None
 
     def key(hit: Hit) -> tuple[bool, bool, bool]:
@@ -102,14 +102,15 @@ def ranked(hits: Sequence[Hit], call_of: str = "") -> list[Hit]:
 
 
 def find_definitions(name: str, scope: dict[str, str]) -> Found:
-    """The lines that define `name` by a keyword, sources first. Raises SearchError when the search failed."""
+    """Return the lines that define `name` by a keyword, sources first. Raises SearchError when the search
+    failed."""
     constant = rf"|^\s*{name}(: .+)? = " if name.isidentifier() and name.isupper() else ""
     hits = yield from grep(definition_pattern(name) + constant, scope)
     return ranked([hit for hit in hits if defines(hit.text, name)])
 
 
 def definition(request: Request, memory: Memory) -> Skill:
-    """Where a name is defined; else where it is mentioned; else what is nearest to it."""
+    """Show where a name is defined; else where it is mentioned; else the most similar names."""
     name, scope = request.get("name"), search_scope(request.get("path"), memory)
     is_read = request.text.lower().split(" ")[0] in _READS
     is_new = not request.get("sought")
@@ -133,7 +134,7 @@ def definition(request: Request, memory: Memory) -> Skill:
 
 
 def module(name: str) -> Steps[str]:
-    """The source file that is called `name`, "" where there is none."""
+    """Return the source file that is called `name`, "" where there is none."""
     found = [] if name.isupper() else (yield from files_named(name))
     bare = name.strip("._").lower()
     same = [path for path in found if PurePosixPath(path).stem.strip("._").lower() == bare]
@@ -141,7 +142,7 @@ def module(name: str) -> Steps[str]:
 
 
 def nearest_definitions(name: str) -> Found:
-    """The definitions of the only name that holds `name` or is spelt almost like it."""
+    """Return the definitions of the only name that holds `name` or is spelt almost like it."""
     part = literal(last_name(name).strip("_"))
     hits = yield from grep(rf"\b({_DEFINES})\s+\w*{part}\w*", {}, ignore_case=True)
     named = {found[1] or "": hit for hit in hits if (found := _NAME.search(hit.text))}
@@ -173,7 +174,7 @@ def _told_mentions(name: str, hits: Sequence[Hit]) -> Skill:
 
 
 def _near_names(name: str) -> Steps[list[str]]:
-    """Defined names that are spelt almost like `name`."""
+    """Return defined names that are spelt almost like `name`."""
     start = literal(name[:2])
     pattern = rf"\b(?:def|class|func|function|fn|struct|interface|trait|enum|type|const|let|var)\s+{start}\w*"
     try:
@@ -185,7 +186,7 @@ def _near_names(name: str) -> Steps[list[str]]:
 
 
 def usages(request: Request, memory: Memory) -> Skill:
-    """Where a name is used: its mentions without its definitions."""
+    """List where a name is used: its mentions without its definitions."""
     concept = next((row for row in _CONCEPTS if re.search(row[0], request.text, re.I)), None)
     if concept:
         return (yield from _concept(*concept[1:]))
@@ -209,7 +210,7 @@ def usages(request: Request, memory: Memory) -> Skill:
 
 
 def _concept(label: str, pattern: str) -> Skill:
-    """Whether the code uses a feature of its language, by the way that is written."""
+    """Tell whether the code uses a language feature, judging by the syntax."""
     hits = yield from grep(pattern, {})
     if not hits:
         return f"No: I see no {label} here."
@@ -218,7 +219,7 @@ def _concept(label: str, pattern: str) -> Skill:
 
 
 def text(request: Request, memory: Memory) -> Skill:
-    """Lines with a text; without regard to case when the exact spelling finds nothing."""
+    """List lines with a text, ignoring case where the exact spelling finds nothing."""
     mark = request.get("todo").upper()
     marks = r"\b(?:TODO|FIXME|XXX)\b" if "DO" in mark else r"\b(?:FIXME|XXX|HACK)\b"
     wanted = marks if mark else request.get("text")
@@ -245,7 +246,7 @@ def text(request: Request, memory: Memory) -> Skill:
 
 
 def find_files(request: Request, memory: Memory) -> Skill:
-    """Files by name, part of a name, extension or language."""
+    """List files by name, part of a name, extension or language."""
     folder = search_scope(request.get("path"), memory).get("path", "")
     if request.get("file") and "*" not in request.get("file"):
         return (yield from _find_named(request.get("file")))
@@ -272,7 +273,7 @@ def find_files(request: Request, memory: Memory) -> Skill:
 
 
 def _is_hidden(path: str) -> bool:
-    """Whether a path lies in a folder that is not the project's own work."""
+    """Return whether a path lies in a folder that is not the project's own work."""
     return path.startswith(".") or bool(
         re.search(r"(?:^|/)(?:node_modules|site-packages|venv|vendor)/", path)
     )
@@ -311,7 +312,7 @@ def _globs(request: Request) -> list[str]:
 
 
 def topic(request: Request, memory: Memory) -> Skill:
-    """Definitions whose names match the topic; else the lines that mention it."""
+    """List definitions whose names match the topic; else the lines that mention it."""
     asked, is_last_resort = request.get("topic"), request.intent is Intent.UNKNOWN
     names = [] if request.get("tests") else _NAMED.findall(asked)[:3]
     words = keywords(asked) or {name: name.lower() for name in names}
@@ -339,7 +340,8 @@ def topic(request: Request, memory: Memory) -> Skill:
 
 
 def seek(request: Request, memory: Memory) -> Skill:
-    """The last resort: the last answer once more, or what the request's words are about in this folder."""
+    """Serve a request that no rule matches: repeat the last answer, or search for the words of the
+    request."""
     text = plain(spelt_out(request.text))
     before = memory.exchanges[-1].answer if memory.exchanges else ""
     if re.match(r"how many\b", text) and re.match(r".*\d", before):
@@ -357,7 +359,8 @@ def seek(request: Request, memory: Memory) -> Skill:
 
 
 def keywords(text: str) -> dict[str, str]:
-    """The words of a question that may stand in names, each with its stem: "redirects" → "redirect"."""
+    """Return the words of a question that may stand in names, each with its stem: "redirects" →
+    "redirect"."""
     found: dict[str, str] = {}
     for word in re.findall(r"[^\W\d]\w*", text.lower()):
         stem = re.sub(r"(?<=[a-z]{3})(?:ies|es|s|ing|ed)$", "", word)
@@ -370,7 +373,8 @@ def keywords(text: str) -> dict[str, str]:
 
 
 def _named_for(stems: Collection[str], scope: dict[str, str]) -> Found:
-    """The definitions and constants whose names hold a stem, at the start of a part of theirs if any do."""
+    """Return the definitions and constants whose names hold a stem, at the start of a part of theirs if any
+    do."""
     either = "|".join(stems)
     pattern = rf"\b({_DEFINES})\s+\w*({either})|^\w*({either})\w*(: .+)? = "
     hits = yield from grep(pattern, scope, ignore_case=True)
@@ -381,7 +385,7 @@ def _named_for(stems: Collection[str], scope: dict[str, str]) -> Found:
 
 
 def _by_relevance(hits: Sequence[Hit], stems: Collection[str]) -> list[Hit]:
-    """Sources first, and in them the names that hold the most of the stems."""
+    """Sort sources first, and among them the names that contain most of the stems."""
 
     def matches(hit: Hit) -> int:
         named = _NAME.search(hit.text)
@@ -395,7 +399,7 @@ def _by_relevance(hits: Sequence[Hit], stems: Collection[str]) -> list[Hit]:
 
 
 def list_hits(hits: Sequence[Hit]) -> str:
-    """A numbered list of `path:line` with the line's text; what is over the limit is told by file."""
+    """Return a numbered list of `path:line` with the line's text; what is over the limit is told by file."""
     listing = phrases.numbered(map(_shown, hits[:SHOWN]))
     rest = hits[SHOWN:]
     if not rest:
