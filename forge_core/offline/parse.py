@@ -142,7 +142,7 @@ _NOUNS = word_set("""
 """Nouns whose spelling is corrected."""
 _PRONOUNS = frozenset({"it", "that", "this", "them", "there", "that file", "this file", "the file", "file"})
 """Words for the file that was mentioned last."""
-_SPOKEN_OF = frozenset({"it", "that", "this", "them", "function", "class", "method", "thing"})
+_NAME_PRONOUNS = frozenset({"it", "that", "this", "them", "function", "class", "method", "thing"})
 """Words for the name that was mentioned last ("who calls it", "where is that function used")."""
 _CODE_ENDINGS = frozenset(ending for endings in LANGUAGES.values() for ending in endings)
 _ENDINGS = _CODE_ENDINGS | word_set("""
@@ -163,7 +163,7 @@ def parse(text: str) -> tuple[Request, ...]:
         return (Request(undivided[0], undivided[1], text),)
     masked = mask(text)
     asked = re.sub(r"[ \t]+", " ", masked.text)[:_MAX_ASKED]
-    parts = [spelt_out(step) for step in steps(asked)[:_MAX_PARSED_STEPS]]
+    parts = [expand_short_forms(step) for step in steps(asked)[:_MAX_PARSED_STEPS]]
     found = [request for part in parts for request in _parse_step(masked, part)]
     if any(request.intent is Intent.UNKNOWN for request in found):
         whole = _match(masked, plain(asked.replace("\n", " ")))
@@ -199,7 +199,7 @@ def _parse_step(masked: Masked, step: str) -> list[Request]:
             right = [other] if other is not None and other.intent is left.intent else []
         if left and right and left.intent is not Intent.BEYOND and not _is_open_ended(left, first):
             return right if left.intent in _TALK else [left, *right]
-    ways = (plain(step), mend(plain(step), _VERBS, _NOUNS))
+    ways = (plain(step), correct_spelling(plain(step), _VERBS, _NOUNS))
     request = next((found for way in ways if (found := _match(masked, way))), None)
     return [request or Request(Intent.UNKNOWN, {}, masked.fill_typed(step).strip())]
 
@@ -209,14 +209,14 @@ def _parse_rest(masked: Masked, text: str) -> list[Request]:
     whole = _match(masked, plain(text))
     for first, second in halves(text):
         left, right = _match(masked, plain(first)), _match(masked, plain(second))
-        if left and right and _starts_anew(first) and _starts_anew(second):
+        if left and right and _starts_request(first) and _starts_request(second):
             return [left, right]
-    if whole is None or whole.intent is Intent.BEYOND or not _starts_anew(text):
+    if whole is None or whole.intent is Intent.BEYOND or not _starts_request(text):
         return []
     return [whole]
 
 
-def _starts_anew(text: str) -> bool:
+def _starts_request(text: str) -> bool:
     """Return whether a half begins like a request (a verb, a question), not like the rest of a list."""
     first = plain(text).lower().split(" ")[0]
     return first in _VERBS or first in _MORE_STARTS
@@ -240,7 +240,7 @@ def _match(masked: Masked, text: str, *, last: bool = False) -> Request | None:
                 argument_name(name): said for name, said in found.groupdict().items() if said is not None
             }
             args = {name: _argument(masked, name, said) for name, said in given.items()}
-            if _is_sound(intent, args):
+            if _is_plausible(intent, args):
                 kept = {name: value for name, value in args.items() if value or name == "new"}
                 return Request(intent, kept, masked.fill_typed(text))
     return None
@@ -259,7 +259,7 @@ def _argument(masked: Masked, name: str, value: str) -> str:
     if name in ("file", "path", "other"):
         return _place(name, value)
     if name == "name":
-        return IT if value.lower() in _SPOKEN_OF else value.removesuffix("()")
+        return IT if value.lower() in _NAME_PRONOUNS else value.removesuffix("()")
     return value
 
 
@@ -274,7 +274,7 @@ def _place(name: str, value: str) -> str:
     return value
 
 
-def _is_sound(intent: Intent, args: Mapping[str, str]) -> bool:
+def _is_plausible(intent: Intent, args: Mapping[str, str]) -> bool:
     """Return whether the arguments can be what the pattern took them for."""
     ending = args.get("name", "").rpartition(".")
     if ending[0] and ending[2].lower() in _CODE_ENDINGS:
@@ -350,7 +350,7 @@ def plain(text: str) -> str:
         text = shorter
 
 
-def spelt_out(text: str) -> str:
+def expand_short_forms(text: str) -> str:
     """Return `text` with the short forms of chat written in full ("whats" → "what is", "u" → "you")."""
     if _CARRIES.match(plain(text)):
         return text
@@ -378,7 +378,7 @@ def halves(step: str) -> list[tuple[str, str]]:
     return [(step[: cut.start()], step[cut.end() :]) for cut in _MAYBE.finditer(step)][:12]
 
 
-def mend(text: str, verbs: frozenset[str], nouns: frozenset[str] = frozenset()) -> str:
+def correct_spelling(text: str, verbs: frozenset[str], nouns: frozenset[str] = frozenset()) -> str:
     """Return `text` with a misspelt verb among its first two words put right ("listing" becomes "list"), and
     a misspelt noun among the next ones; the rest is never touched."""
     words = text.split(" ")
@@ -391,21 +391,21 @@ def mend(text: str, verbs: frozenset[str], nouns: frozenset[str] = frozenset()) 
         stems = [
             stem for stem in (word[:-3], word[:-3] + "e", word[:-4]) if word.endswith("ing") and stem in known
         ]
-        near = stems or [one for one in sorted(known) if _is_near(word, one)]
+        near = stems or [one for one in sorted(known) if _is_misspelt(word, one)]
         if near:
             words[position] = min(near, key=lambda one: abs(len(one) - len(word)))
             has_verb = has_verb or position < 2
     return " ".join(words)
 
 
-def _is_near(word: str, verb: str) -> bool:
+def _is_misspelt(word: str, verb: str) -> bool:
     """Return whether two words are one typing error apart (two in long words)."""
     if len(verb) < 4 or len(word) < 3 or abs(len(word) - len(verb)) > 2:
         return False
-    return 0 < _slips(word, verb) <= (2 if len(verb) >= 7 else 1)
+    return 0 < _edit_distance(word, verb) <= (2 if len(verb) >= 7 else 1)
 
 
-def _slips(a: str, b: str) -> int:
+def _edit_distance(a: str, b: str) -> int:
     """Return the edit distance with swaps of neighbours (optimal string alignment)."""
     rows = [list(range(len(b) + 1))]
     for i, left in enumerate(a, 1):

@@ -42,7 +42,7 @@ class Memory:
     def latest(self) -> FileLocation | None:
         """Return what "it" means: the file or line that was mentioned last."""
         for exchange in reversed(self.exchanges):
-            location = _spoken_of(exchange)
+            location = _mentioned(exchange)
             if location is not None:
                 return FileLocation(self.short(location.path), location.line)
         return None
@@ -116,7 +116,7 @@ def search_scope(path: str, memory: Memory) -> dict[str, str]:
     return {"path": path} if path else {}
 
 
-def _spoken_of(exchange: ConversationTurn) -> FileLocation | None:
+def _mentioned(exchange: ConversationTurn) -> FileLocation | None:
     """Return the first entry of the answer's list, else the first place it names, else what the calls were
     about."""
     for item in (*_ITEM.findall(exchange.answer)[:1], *_TICKED.findall(exchange.answer)):

@@ -61,7 +61,7 @@ def numbered_lines(output: str) -> list[Numbered]:
     return [Numbered(number, line.rstrip("\r")) for number, line in enumerate(lines, 1)]
 
 
-def told_total(output: str) -> int | None:
+def stated_total(output: str) -> int | None:
     """Return how many lines or matches there are in all, where a note at the end tells it."""
     last = output.rstrip().rsplit("\n", 1)[-1]
     told = _TOTAL.match(last)

@@ -9,7 +9,7 @@ from forge_core.offline import phrases
 from forge_core.offline.intents import TABLE, Request
 from forge_core.offline.phrases import code
 from forge_core.offline.references import Memory
-from forge_core.offline.skills.search import seek
+from forge_core.offline.skills.search import search_words
 from forge_core.offline.steps import Skill, ask, require
 
 _MAX_STEPS = 20
@@ -54,7 +54,7 @@ def unknown(request: Request, memory: Memory) -> Skill:
     """Search for its words; what a client asks for when it compacts the conversation is served."""
     if not memory.tools and _asks_for_summary(request.text):
         return summary(memory, request.text)
-    return (yield from seek(request, memory))
+    return (yield from search_words(request, memory))
 
 
 def _asks_for_summary(text: str) -> bool:

@@ -13,7 +13,7 @@ from forge_core.offline.conversation import Call
 from forge_core.offline.intents import Request
 from forge_core.offline.phrases import code
 from forge_core.offline.references import Memory, search_scope, target
-from forge_core.offline.skills.file_lookup import files_named, listed_paths, the_one
+from forge_core.offline.skills.file_lookup import files_named, listed_paths, only_match
 from forge_core.offline.skills.reading import block_at, explain_failure, names_in
 from forge_core.offline.skills.search import (
     definition,
@@ -32,7 +32,7 @@ from forge_core.offline.source_code import (
     parse_python,
 )
 from forge_core.offline.steps import Skill, ask, ask_all, say
-from forge_core.offline.tool_output import Hit, Numbered, numbered_lines, told_total
+from forge_core.offline.tool_output import Hit, Numbered, numbered_lines, stated_total
 
 _PAGE, _MAX_OUTLINED = 400, 2_400
 """Lines of one read whose text is never cut, and lines of a file that are outlined."""
@@ -81,17 +81,19 @@ def explain_file(path: str, kind: str = "") -> Skill:
     outcome = yield from ask("read", file_path=path)
     if outcome.failed:
         return (yield from explain_failure(path, outcome, lambda found: explain_file(found, kind)))
-    lines, total, last = numbered_lines(outcome.text), told_total(outcome.text), 0
+    lines, total, last = numbered_lines(outcome.text), stated_total(outcome.text), 0
     while lines and last < lines[-1].number < (total or 0) and lines[-1].number < _MAX_OUTLINED:
         last = lines[-1].number
         page = yield from ask("read", file_path=path, offset=last + 1, limit=_PAGE)
         lines += [] if page.failed else numbered_lines(page.text)
     found = outline(path, "\n".join(line.text for line in lines))
     is_partial = bool(total and total > len(lines))
-    return _told(path, found, total or len(lines), lines[-1].number if is_partial and lines else None, kind)
+    return _describe_outline(
+        path, found, total or len(lines), lines[-1].number if is_partial and lines else None, kind
+    )
 
 
-def _told(path: str, found: Outline, total: int, seen_to: int | None, kind: str) -> str:
+def _describe_outline(path: str, found: Outline, total: int, seen_to: int | None, kind: str) -> str:
     parts = [f"{code(path)} has {phrases.count(total, 'line')}."]
     if found.summary and not kind:
         parts.append("Its own description:\n\n" + phrases.quoted(found.summary))
@@ -159,7 +161,7 @@ def _explain_word(word: str, request: Request, memory: Memory) -> Skill:
         return (yield from explain_symbol(symbol, memory))
     if not request.text.lower().startswith("what"):
         near = yield from files_named(word)
-        found = the_one(near)
+        found = only_match(near)
         return (yield from explain_file(found)) if found else phrases.no_such_file(word, near[:5])
     return f"I found no {code(word)} in this folder: no file, folder or definition has that name."
 
@@ -180,15 +182,15 @@ def _explain_at(hit: Hit, name: str) -> Skill:
     node = tree.body[0] if tree and tree.body else None
     where = code(f"{hit.path}:{hit.line}")
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return _told_function(node, where, block)
+        return _describe_function(node, where, block)
     if isinstance(node, ast.ClassDef):
-        return _told_class(node, where, block)
+        return _describe_class(node, where, block)
     shown = phrases.fenced("\n".join(line.text for line in block[:40]), fence_language(hit.path))
     subject = f"`{name}` is" if name else "It is"
     return f"{subject} at {where}, {phrases.count(len(block), 'line')}:\n\n{shown}"
 
 
-def _told_function(
+def _describe_function(
     node: ast.FunctionDef | ast.AsyncFunctionDef, where: str, block: Sequence[Numbered]
 ) -> str:
     head = block[: max(node.body[0].lineno - 1, 1)]
@@ -220,7 +222,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(code(name) for name in unique[:10]) + (" …" if len(unique) > 10 else "")
 
 
-def _told_class(node: ast.ClassDef, where: str, block: Sequence[Numbered]) -> str:
+def _describe_class(node: ast.ClassDef, where: str, block: Sequence[Numbered]) -> str:
     bases = ", ".join(code(ast.unparse(base)) for base in node.bases)
     parts = [
         f"`{node.name}` is a class at {where}, {phrases.count(len(block), 'line')}"

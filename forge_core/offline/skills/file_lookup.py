@@ -40,7 +40,7 @@ def listed_paths(outcome: CallOutcome) -> list[str]:
     return [] if outcome.failed or has_nothing(outcome.text) else paths(outcome.text)
 
 
-def the_one(near: Sequence[str]) -> str:
+def only_match(near: Sequence[str]) -> str:
     """Return the only candidate, or the only one at the top of the folder; "" where it must be asked."""
     top = [path for path in near if "/" not in path]
     return near[0] if len(near) == 1 else top[0] if len(top) == 1 else ""

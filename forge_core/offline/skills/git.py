@@ -10,8 +10,8 @@ from forge_core.offline.conversation import CallOutcome
 from forge_core.offline.intents import IT, Intent, Request
 from forge_core.offline.phrases import code
 from forge_core.offline.references import Memory
-from forge_core.offline.skills.file_lookup import files_named, the_one
-from forge_core.offline.skills.running import MAX_COMMITS, told_run
+from forge_core.offline.skills.file_lookup import files_named, only_match
+from forge_core.offline.skills.running import MAX_COMMITS, report_of_command
 from forge_core.offline.steps import Skill, StepFailedError, ask, say
 
 _STATUS = "git status --short --branch"
@@ -21,7 +21,7 @@ _WORDS = {
 }  # fmt: skip
 _ENTRY = re.compile(r"^([ MADRCUT?!]{2}) (.+)$", re.MULTILINE)
 _NO_REPO = re.compile(r"not a git repository", re.I)
-_NO_REPO_TOLD = "This folder is no git repository"
+_NO_REPO_ANSWER = "This folder is no git repository"
 _ALL = ("everything", "all")
 _UNDO_COMMAND = "Type `/undo`: it reverts what the last turn changed, with or without git."
 
@@ -31,7 +31,7 @@ def changes(request: Request, memory: Memory) -> Skill:
     rule can allow."""
     status = yield from ask("bash", command=_STATUS, description="List the changed files")
     if _NO_REPO.search(status.text):
-        return f"{_NO_REPO_TOLD}, so git cannot tell what changed. `run git init` would make it one."
+        return f"{_NO_REPO_ANSWER}, so git cannot tell what changed. `run git init` would make it one."
     if status.failed:
         return phrases.failed("git could not tell what changed", status.text)
     branch, entries = split_status(status.text)
@@ -100,7 +100,7 @@ def log(request: Request, memory: Memory) -> Skill:
     of += f" by {code(request.get('by'))}" if request.get("by") else ""
     of += f" since {code(since)}" if since else ""
     if not rows:
-        return f"git has no commit{of}." if of else told_run(command, CallOutcome(output))
+        return f"git has no commit{of}." if of else report_of_command(command, CallOutcome(output))
     which = "first" if request.get("first") else "last"
     head = f"The {which} commit{of}" if len(rows) == 1 else f"The last {len(rows)} commits{of}, newest first"
     if request.get("who"):
@@ -112,7 +112,7 @@ def log(request: Request, memory: Memory) -> Skill:
 def _existing(path: str) -> Skill:
     """Return the only file that `path` can mean; `path` itself where there is not exactly one."""
     near = yield from files_named(path)
-    return path if path in near else the_one(near) or path
+    return path if path in near else only_match(near) or path
 
 
 def _plain(text: str) -> str:
@@ -126,7 +126,7 @@ def branch(request: Request, memory: Memory) -> Skill:
     current = re.search(r"^\* (.+)$", output, re.MULTILINE)
     others = re.findall(r"^  (\S.*)$", output, re.MULTILINE)
     if not current:
-        return told_run("git branch", CallOutcome(output))
+        return report_of_command("git branch", CallOutcome(output))
     names = ", ".join(code(name) for name in others[:20])
     rest = f" Others: {names}." if others else " There is no other local branch."
     return f"You are on {code(current[1])}.{rest}"
@@ -154,7 +154,7 @@ def commit(request: Request, memory: Memory) -> Skill:
         return 'With what message? Say for example `commit with message "Fix a typo"`.'
     command = f"git commit -am {shlex.quote(message)}"
     outcome = yield from ask("bash", command=command, description="Commit the changes")
-    return told_run(command, outcome)
+    return report_of_command(command, outcome)
 
 
 def split_status(output: str) -> tuple[str, list[tuple[str, str]]]:
@@ -182,7 +182,7 @@ def _git(problem: str, command: str, description: str) -> Skill:
 
 def _failure(problem: str, outcome: CallOutcome) -> StepFailedError:
     if _NO_REPO.search(outcome.text):
-        return StepFailedError(f"{_NO_REPO_TOLD}.")
+        return StepFailedError(f"{_NO_REPO_ANSWER}.")
     return StepFailedError(phrases.failed(problem, outcome.text))
 
 

@@ -49,14 +49,14 @@ def read_manifest(path: str, text: str) -> Manifest:
     languages += [f"{name.capitalize()} {wanted}" for name, wanted in _map(table.get("engines")).items()]
     languages += [f"Python {needs.pop('python')}"] if "python" in needs else []
     people = _list(table.get("authors")) + _list(table.get("author"))
-    authors = [_said(one, "name", "email").partition(" <")[0] for one in people]
+    authors = [_text(one, "name", "email").partition(" <")[0] for one in people]
     main = {"main": table["main"]} if table.get("main") else {}
     starts = _map(table.get("scripts")) or _map(table.get("bin")) or main
     return Manifest(
-        _said(table.get("name")),
-        _said(table.get("version")),
-        _said(table.get("description")),
-        _said(table.get("license"), "text", "file").split("\n")[0],
+        _text(table.get("name")),
+        _text(table.get("version")),
+        _text(table.get("description")),
+        _text(table.get("license"), "text", "file").split("\n")[0],
         tuple(languages),
         tuple(filter(None, authors)),
         needs,
@@ -91,7 +91,7 @@ def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else [value] if value else []
 
 
-def _said(value: object, *keys: str) -> str:
+def _text(value: object, *keys: str) -> str:
     """Return a text, or what a table says under the first of `keys` that it has."""
     found = next((value[key] for key in keys if key in value), "") if isinstance(value, Mapping) else value
     return found if isinstance(found, str) else ""
@@ -99,6 +99,6 @@ def _said(value: object, *keys: str) -> str:
 
 def _needs(value: object) -> dict[str, str]:
     if isinstance(value, Mapping):
-        return {str(name): _said(spec, "version") for name, spec in value.items()}
+        return {str(name): _text(spec, "version") for name, spec in value.items()}
     split = (_REQUIREMENT.match(str(one).partition(";")[0].strip()) for one in _list(value))
     return {found[1]: found[2].strip() for found in split if found}

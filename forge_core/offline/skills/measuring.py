@@ -14,7 +14,7 @@ from forge_core.offline.references import Memory, search_scope, target
 from forge_core.offline.skills.reading import explain_failure
 from forge_core.offline.skills.search import HEAD_LIMIT, grep, list_hits, literal, ranked, search_text
 from forge_core.offline.steps import Skill, Steps, ask
-from forge_core.offline.tool_output import numbered_lines, told_total
+from forge_core.offline.tool_output import numbered_lines, stated_total
 
 _COUNT = re.compile(r"^(?P<path>\S.*?):\s?(?P<count>\d+)$", re.MULTILINE)
 _DEFINES = r"^\s*(export\s+|default\s+|pub\s+|public\s+|private\s+|static\s+|async\s+|abstract\s+)*"
@@ -75,7 +75,7 @@ def _lines_of(path: str) -> Skill:
     outcome = yield from ask("read", file_path=path, limit=1)
     if outcome.failed:
         return (yield from explain_failure(path, outcome, _lines_of))
-    total = told_total(outcome.text) or len(numbered_lines(outcome.text))
+    total = stated_total(outcome.text) or len(numbered_lines(outcome.text))
     return f"{code(path)} has {phrases.count(total, 'line')}."
 
 

@@ -14,7 +14,7 @@ from forge_core.offline.references import Memory
 from forge_core.offline.skills.file_lookup import folder_named
 from forge_core.offline.skills.manifests import MANIFESTS, read_manifest
 from forge_core.offline.skills.reading import explain_failure, names_in
-from forge_core.offline.skills.runners import test_command
+from forge_core.offline.skills.runners import command_for_tests
 from forge_core.offline.source_code import outline
 from forge_core.offline.steps import Skill, Steps, ask, ask_all
 from forge_core.offline.tool_output import grep_hits, has_nothing, numbered_lines, paths
@@ -87,7 +87,7 @@ def facts(request: Request, memory: Memory) -> Skill:
                 wanted = code(spec) if spec else "any version"
                 return f"{code(one)}: {wanted} (from {code(name)})."
     topic = next((topic for topic, words in _TOPICS if re.search(words, asked)), "")
-    told = [part for name, text in texts.items() for part in _said(name, text, topic)]
+    told = [part for name, text in texts.items() for part in _manifest_facts(name, text, topic)]
     if topic in _ELSEWHERE and (topic == "authors" or not told):
         told += yield from _ELSEWHERE[topic](names)
     looked = f" (I read {phrases.one_of(list(texts))})" if texts else ""
@@ -114,7 +114,9 @@ def _how_to(verb: str, readme: str, texts: Mapping[str, str]) -> str:
     if not section and stems == (verb[:6],):
         return told[0]
     topic = "commands" if verb in ("run", "start", "launch", "use") else "dependencies"
-    return "\n\n".join([*told, *(part for name, text in texts.items() for part in _said(name, text, topic))])
+    return "\n\n".join(
+        [*told, *(part for name, text in texts.items() for part in _manifest_facts(name, text, topic))]
+    )
 
 
 def _newest_changes(names: list[str]) -> Lines:
@@ -159,7 +161,7 @@ def _tools(names: list[str]) -> Lines:
         "grep", pattern=r"^\[tool[.:]\w|build-backend|^\[(mypy|flake8|testenv)", glob="*.{toml,cfg,ini}"
     )
     hits = [] if outcome.failed or has_nothing(outcome.text) else grep_hits(outcome.text)
-    tests = [f"The tests run with {code(test_command(names))}."] if test_command(names) else []
+    tests = [f"The tests run with {code(command_for_tests(names))}."] if command_for_tests(names) else []
     told = phrases.numbered(f"{code(hit.path)} {code(hit.text)}" for hit in hits[:20])
     return [*tests, *([f"The configuration names:\n\n{told}"] if hits else [])]
 
@@ -191,14 +193,14 @@ def _about(readme: str, texts: Mapping[str, str]) -> list[str]:
     found = outline(readme, texts.get(readme, "")) if readme else None
     if found and found.summary:
         parts.append(f"{code(readme)} says:\n\n> {found.summary}")
-    parts += [part for name, text in texts.items() for part in _said(name, text)]
+    parts += [part for name, text in texts.items() for part in _manifest_facts(name, text)]
     if found and found.entries:
         headings = [entry.label for entry in found.entries if entry.depth <= 1][:12]
         parts.append(f"The README's sections: {', '.join(headings)}.")
     return parts or ["I see no README and no manifest that would say what this is."]
 
 
-def _said(name: str, text: str, topic: str = "") -> list[str]:
+def _manifest_facts(name: str, text: str, topic: str = "") -> list[str]:
     """Return what a manifest says about the topic; without a topic a summary of all of it."""
     manifest, most = read_manifest(name, text), 40 if topic else 12
     needs = [f"{one} {spec}".strip() if topic else one for one, spec in manifest.dependencies.items()]
@@ -232,7 +234,7 @@ def _folders(names: list[str]) -> list[str]:
 
 
 def _next_steps(names: list[str]) -> list[str]:
-    command = test_command(names)
+    command = command_for_tests(names)
     tests = f"Its tests probably run with {code(command)}: say `run the tests`." if command else ""
     folders = [name.rstrip("/") for name in names if name.count("/") == 1 and name.endswith("/")]
     sources = [name for name in folders if _ROLES.get(name.lower()) == "sources"]

@@ -10,10 +10,10 @@ from forge_core.offline.conversation import Argument, CallOutcome
 from forge_core.offline.intents import Request
 from forge_core.offline.phrases import code
 from forge_core.offline.references import Memory, target
-from forge_core.offline.skills.file_lookup import files_named, the_one
+from forge_core.offline.skills.file_lookup import files_named, only_match
 from forge_core.offline.source_code import block_end, fence_language
 from forge_core.offline.steps import Skill, ask, say
-from forge_core.offline.tool_output import Numbered, numbered_lines, told_total, tree_paths
+from forge_core.offline.tool_output import Numbered, numbered_lines, stated_total, tree_paths
 
 PAGE = 80
 """Lines that one answer shows."""
@@ -74,7 +74,7 @@ def show_lines(path: str, start: int, size: int) -> Skill:
     if not lines or not any(line.text.strip() for line in lines):
         return f"{code(path)} is empty." if start == 1 else f"{code(path)} has no such lines."
     shown = lines[: PAGE * 5]
-    total = told_total(outcome.text)
+    total = stated_total(outcome.text)
     return _block(path, shown, total, wants_more=start == 1 and size == PAGE)
 
 
@@ -120,7 +120,7 @@ def explain_failure(path: str, outcome: CallOutcome, again: Callable[[str], Skil
         return f"That was all: {code(path)} has no more lines."
     if _MISSING.search(outcome.text):
         near = yield from files_named(path)
-        taken = the_one(near)
+        taken = only_match(near)
         if taken and taken != path:
             yield from say(f"There is no {code(path)}; taking {code(taken)}.")
             return (yield from again(taken) if again else show_lines(taken, 1, PAGE))

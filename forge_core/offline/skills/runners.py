@@ -43,7 +43,7 @@ def install_command(names: Sequence[str]) -> str:
     return f"{make}{python} -m pip install pytest{needs}"
 
 
-def test_command(names: Sequence[str], path: str = "", only: str = "") -> str:
+def command_for_tests(names: Sequence[str], path: str = "", only: str = "") -> str:
     """Return the command line that runs the tests (only those in `path`, or whose names hold the word `only`,
     where the runner can), "" when unknown."""
     bare = {name.rstrip("/") for name in names}
@@ -87,10 +87,8 @@ _TAP = re.compile(r"^[#ℹ] (pass|fail|skipped|cancelled) (\d+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class TestReport:
+class RunnerReport:
     """The counts a runner printed."""
-
-    __test__ = False  # not a test class, whatever its name
 
     passed: int = 0
     failed: int = 0
@@ -109,7 +107,7 @@ class TestReport:
         return self.passed + self.failed + self.errors + self.skipped
 
 
-def read_report(output: str) -> TestReport | None:
+def read_report(output: str) -> RunnerReport | None:
     """Return the report in a command's output; None when no runner that we know has printed one."""
     text = _ANSI.sub("", output)
     for reader in (_pytest, _unittest, _cargo, _jest, _tap, _mocha, _go):
@@ -119,7 +117,7 @@ def read_report(output: str) -> TestReport | None:
     return None
 
 
-def _pytest(text: str) -> TestReport | None:
+def _pytest(text: str) -> RunnerReport | None:
     lines = list(_PYTEST.finditer(text))
     if not lines:
         return None
@@ -128,59 +126,59 @@ def _pytest(text: str) -> TestReport | None:
         return None
     passed, skipped = n["passed"] + n["xpassed"], n["skipped"] + n["xfailed"]
     failing = _unique(_PYTEST_FAILING.findall(text))
-    return TestReport(passed, n["failed"], n["error"] + n["errors"], skipped, failing)
+    return RunnerReport(passed, n["failed"], n["error"] + n["errors"], skipped, failing)
 
 
-def _unittest(text: str) -> TestReport | None:
+def _unittest(text: str) -> RunnerReport | None:
     found = list(_UNITTEST.finditer(text))
     if not found:
         return None
     told = {key.strip(): int(value) for key, value in re.findall(r"([a-z ]+)=(\d+)", found[-1][3] or "")}
     failed, errors, skipped = told.get("failures", 0), told.get("errors", 0), told.get("skipped", 0)
     passed = max(int(found[-1][1]) - failed - errors - skipped, 0)
-    return TestReport(passed, failed, errors, skipped, _unique(_UNITTEST_FAILING.findall(text)))
+    return RunnerReport(passed, failed, errors, skipped, _unique(_UNITTEST_FAILING.findall(text)))
 
 
-def _cargo(text: str) -> TestReport | None:
+def _cargo(text: str) -> RunnerReport | None:
     found = _CARGO.findall(text)
     if not found:
         return None
     passed, failed, ignored = (sum(int(row[column]) for row in found) for column in range(3))
-    return TestReport(passed, failed, 0, ignored, _unique(_CARGO_FAILING.findall(text)))
+    return RunnerReport(passed, failed, 0, ignored, _unique(_CARGO_FAILING.findall(text)))
 
 
-def _jest(text: str) -> TestReport | None:
+def _jest(text: str) -> RunnerReport | None:
     found = _JEST.findall(text)
     if not found:
         return None
     n = _counted(re.findall(r"(\d+) (\w+)", found[-1]))
     failing = _unique(_JEST_FAILING.findall(text))
-    return TestReport(n["passed"], n["failed"], 0, n["skipped"] + n["todo"], failing)
+    return RunnerReport(n["passed"], n["failed"], 0, n["skipped"] + n["todo"], failing)
 
 
-def _tap(text: str) -> TestReport | None:
+def _tap(text: str) -> RunnerReport | None:
     n = _counted((number, word) for word, number in _TAP.findall(text))
     if "pass" not in n:
         return None
     failing = re.findall(r"^not ok \d+ -? ?(.+)$", text, re.MULTILINE)
-    return TestReport(n["pass"], n["fail"], n["cancelled"], n["skipped"], _unique(failing))
+    return RunnerReport(n["pass"], n["fail"], n["cancelled"], n["skipped"], _unique(failing))
 
 
-def _mocha(text: str) -> TestReport | None:
+def _mocha(text: str) -> RunnerReport | None:
     n = _counted(_MOCHA.findall(text))
     if "passing" not in n and "failing" not in n:
         return None
-    return TestReport(n["passing"], n["failing"], 0, n["pending"])
+    return RunnerReport(n["passing"], n["failing"], 0, n["pending"])
 
 
-def _go(text: str) -> TestReport | None:
+def _go(text: str) -> RunnerReport | None:
     tests = _GO.findall(text)
     packages = [(word, name) for word, name in _GO_PACKAGE.findall(text) if name not in ("|",)]
     if not packages:
         return None
     failing = _unique([name for word, name in tests if word == "FAIL"])
     bad = [name for word, name in packages if word == "FAIL"]
-    return TestReport(len(packages) - len(bad), len(bad), 0, 0, failing or _unique(bad), "package")
+    return RunnerReport(len(packages) - len(bad), len(bad), 0, 0, failing or _unique(bad), "package")
 
 
 def _counted(pairs: Iterable[tuple[str, str]]) -> Counter[str]:

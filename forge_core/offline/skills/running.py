@@ -14,11 +14,11 @@ from forge_core.offline.phrases import code
 from forge_core.offline.references import Memory
 from forge_core.offline.skills.reading import names_in
 from forge_core.offline.skills.runners import (
-    TestReport,
+    RunnerReport,
+    command_for_tests,
     install_command,
     python_of,
     read_report,
-    test_command,
 )
 from forge_core.offline.steps import Skill, ask, require
 from forge_core.offline.tool_output import exit_code, without_error_mark
@@ -56,7 +56,7 @@ def run(request: Request, memory: Memory) -> Skill:
     if _INSTALLS.search(command):
         arguments["timeout_s"] = _LONG_TIMEOUT_S
     outcome = yield from ask("bash", **arguments)
-    return told_run(command, outcome)
+    return report_of_command(command, outcome)
 
 
 def tests(request: Request, memory: Memory) -> Skill:
@@ -66,7 +66,7 @@ def tests(request: Request, memory: Memory) -> Skill:
     only = request.get("only")
     if path and not re.search(r"[./:]", path) and f"{path}/" not in names:
         path, only = "", path  # "the tests for urls": no path, but a word in their names
-    command = test_command(names, shlex.quote(path) if path else "", only)
+    command = command_for_tests(names, shlex.quote(path) if path else "", only)
     if command and request.get("how"):
         part = " For a part of them add a file or `-k WORD`." if "pytest" in command else ""
         return f"With {code(command)}, by the files that are here. `run the tests` does it.{part}"
@@ -76,25 +76,25 @@ def tests(request: Request, memory: Memory) -> Skill:
             "tests folder. If you know the command, say `run COMMAND`."
         )
     outcome = yield from ask("bash", command=command, description="Run the tests", timeout_s=_LONG_TIMEOUT_S)
-    return told_tests(command, outcome, names)
+    return report_of_tests(command, outcome, names)
 
 
-def told_run(command: str, outcome: CallOutcome) -> str:
+def report_of_command(command: str, outcome: CallOutcome) -> str:
     """Return the outcome of a command in words; a test runner's output as a test report."""
     report = read_report(outcome.text) if re.search(r"test|tox|nox|spec|check", command) else None
     if report is not None:
-        return told_tests(command, outcome, ())
+        return report_of_tests(command, outcome, ())
     ended, body = how_it_ended(outcome), _output(outcome)
     if not body:
         return f"{code(command)} {ended} and printed nothing."
     return f"{code(command)} {ended}:\n\n{phrases.block(body)}"
 
 
-def told_tests(command: str, outcome: CallOutcome, names: Sequence[str]) -> str:
+def report_of_tests(command: str, outcome: CallOutcome, names: Sequence[str]) -> str:
     """Return the report of a test run; never "pass" where the exit code says otherwise."""
     report, status = read_report(outcome.text), exit_code(outcome.text)
     if report is None:
-        return _told_no_report(command, outcome, names)
+        return _output_without_report(command, outcome, names)
     counts = _counts(report)
     if report.is_green and outcome.failed and status not in (0, None):
         verdict = f"No test failed, but {code(command)} ended with exit code {status}"
@@ -125,7 +125,7 @@ def how_it_ended(outcome: CallOutcome) -> str:
     return "succeeded"
 
 
-def _told_no_report(command: str, outcome: CallOutcome, names: Sequence[str]) -> str:
+def _output_without_report(command: str, outcome: CallOutcome, names: Sequence[str]) -> str:
     body = phrases.fenced("\n".join(phrases.capped(_output(outcome).split("\n"), 40)))
     head = f"{code(command)} {how_it_ended(outcome)}, and its output holds no test report:\n\n{body}\n\n"
     missing = _NO_MODULE.search(outcome.text)
@@ -134,7 +134,7 @@ def _told_no_report(command: str, outcome: CallOutcome, names: Sequence[str]) ->
     return f"{head}So I can't tell whether the tests pass. If another command runs them, say `run COMMAND`."
 
 
-def _counts(report: TestReport) -> str:
+def _counts(report: RunnerReport) -> str:
     told = [f"{report.passed:,} passed"]
     told += [f"{report.failed:,} failed"] if report.failed else []
     told += [f"{report.errors:,} {'error' if report.errors == 1 else 'errors'}"] if report.errors else []

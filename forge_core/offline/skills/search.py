@@ -11,10 +11,10 @@ from typing import TypeAlias
 from forge_core.offline import phrases
 from forge_core.offline.conversation import Argument, Call
 from forge_core.offline.intents import Intent, Request
-from forge_core.offline.parse import plain, spelt_out, word_set
+from forge_core.offline.parse import expand_short_forms, plain, word_set
 from forge_core.offline.phrases import code
 from forge_core.offline.references import Memory, search_scope
-from forge_core.offline.skills.file_lookup import files_named, listed_paths, the_one
+from forge_core.offline.skills.file_lookup import files_named, listed_paths, only_match
 from forge_core.offline.skills.reading import PAGE, show_block, show_lines
 from forge_core.offline.source_code import defines, definition_pattern, extensions, last_name
 from forge_core.offline.steps import SearchError, Skill, Steps, ask, ask_all, say
@@ -125,7 +125,7 @@ def definition(request: Request, memory: Memory) -> Skill:
         mentions = yield from _mentions(name, scope)
         hits = ranked([hit for hit in mentions if defines(hit.text, name)])
     if not hits:
-        return (yield from _told_mentions(name, mentions))
+        return (yield from _describe_mentions(name, mentions))
     if len(hits) == 1 and is_read:
         return (yield from show_block(hits[0].path, hits[0].line))
     where = "one place" if len(hits) == 1 else phrases.count(len(hits), "place")
@@ -138,7 +138,7 @@ def module(name: str) -> Steps[str]:
     found = [] if name.isupper() else (yield from files_named(name))
     bare = name.strip("._").lower()
     same = [path for path in found if PurePosixPath(path).stem.strip("._").lower() == bare]
-    return the_one(same) if same else ""
+    return only_match(same) if same else ""
 
 
 def nearest_definitions(name: str) -> Found:
@@ -159,7 +159,7 @@ def _mentions(name: str, scope: dict[str, str]) -> Found:
     return (yield from grep(word, scope, ignore_case=True))
 
 
-def _told_mentions(name: str, hits: Sequence[Hit]) -> Skill:
+def _describe_mentions(name: str, hits: Sequence[Hit]) -> Skill:
     if hits:
         told = list_hits(ranked(hits))
         whole = re.compile(rf"(?<!\w){re.escape(last_name(name))}(?!\w)")
@@ -203,7 +203,7 @@ def usages(request: Request, memory: Memory) -> Skill:
     if not hits and scope:
         return f"`{name}` does not occur in {code(request.get('path'))}."
     if not hits:
-        return (yield from _told_mentions(name, hits))
+        return (yield from _describe_mentions(name, hits))
     if not used:
         return f"`{name}` is defined but I see no other mention of it:\n\n{list_hits(ranked(hits))}"
     return f"`{name}` is used {_times(used, len(hits))}:\n\n{list_hits(used)}"
@@ -339,10 +339,10 @@ def topic(request: Request, memory: Memory) -> Skill:
     return f"{_UNSURE if is_last_resort else _HEAD} {kind} {told}:\n\n{listing}"
 
 
-def seek(request: Request, memory: Memory) -> Skill:
+def search_words(request: Request, memory: Memory) -> Skill:
     """Serve a request that no rule matches: repeat the last answer, or search for the words of the
     request."""
-    text = plain(spelt_out(request.text))
+    text = plain(expand_short_forms(request.text))
     before = memory.exchanges[-1].answer if memory.exchanges else ""
     if re.match(r"how many\b", text) and re.match(r".*\d", before):
         return before.split("\n")[0]
@@ -442,7 +442,7 @@ def search_text(
         return ""
     if not outcome.failed:
         return outcome.text
-    near = the_one((yield from files_named(scope["path"]))) if "path" in scope else ""
+    near = only_match((yield from files_named(scope["path"]))) if "path" in scope else ""
     if near in ("", scope.get("path")):
         raise SearchError(outcome.text)
     return (yield from search_text(pattern, {"path": near}, output_mode, head_limit, ignore_case=ignore_case))

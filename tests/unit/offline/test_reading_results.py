@@ -14,7 +14,7 @@ from forge_core.offline.tool_output import (
     has_nothing,
     numbered_lines,
     paths,
-    told_total,
+    stated_total,
     tree_paths,
 )
 
@@ -54,7 +54,7 @@ def test_without_numbers_lines_are_counted() -> None:
     ],
 )
 def test_the_total_is_taken_from_the_note_only(output: str, total: int | None) -> None:
-    assert told_total(output) == total
+    assert stated_total(output) == total
 
 
 def test_hits_are_read_flat_and_under_headings() -> None:

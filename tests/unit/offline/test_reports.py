@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from forge_core.offline.conversation import CallOutcome, CallStatus
-from forge_core.offline.skills.runners import TestReport, install_command, read_report
-from forge_core.offline.skills.runners import test_command as command_for
-from forge_core.offline.skills.running import told_run, told_tests
+from forge_core.offline.skills.runners import RunnerReport, command_for_tests, install_command, read_report
+from forge_core.offline.skills.running import report_of_command, report_of_tests
 
 PYTEST = """..F..E
 =================================== FAILURES ===================================
@@ -56,21 +55,21 @@ MOCHA = """  5 passing (12ms)
 @pytest.mark.parametrize(
     ("output", "expected"),
     [
-        (PYTEST, TestReport(4, 1, 1, 2, ("tests/test_a.py::test_one[x - y]", "tests/test_b.py"))),
-        ("===== 3 passed, 1 warning in 0.1s =====", TestReport(3)),
-        ("\x1b[32m\x1b[1m3 passed\x1b[0m\x1b[32m in 0.02s\x1b[0m", TestReport(3)),
-        ("no tests ran in 0.01s", TestReport()),
-        (UNITTEST, TestReport(1, 1, 0, 1, ("test_it (tests.test_a.Case.test_it)",))),
-        ("Ran 2 tests in 0.1s\n\nOK", TestReport(2)),
-        (CARGO, TestReport(6, 1, 0, 2, ("b::c",))),
-        (GO, TestReport(1, 1, 0, 0, ("TestThing",), "package")),
-        (JEST, TestReport(5, 1, 0, 0, ("adds › one",))),
-        (NODE, TestReport(2, 1, 0, 0, ("adds up",))),
-        (MOCHA, TestReport(5, 1)),
+        (PYTEST, RunnerReport(4, 1, 1, 2, ("tests/test_a.py::test_one[x - y]", "tests/test_b.py"))),
+        ("===== 3 passed, 1 warning in 0.1s =====", RunnerReport(3)),
+        ("\x1b[32m\x1b[1m3 passed\x1b[0m\x1b[32m in 0.02s\x1b[0m", RunnerReport(3)),
+        ("no tests ran in 0.01s", RunnerReport()),
+        (UNITTEST, RunnerReport(1, 1, 0, 1, ("test_it (tests.test_a.Case.test_it)",))),
+        ("Ran 2 tests in 0.1s\n\nOK", RunnerReport(2)),
+        (CARGO, RunnerReport(6, 1, 0, 2, ("b::c",))),
+        (GO, RunnerReport(1, 1, 0, 0, ("TestThing",), "package")),
+        (JEST, RunnerReport(5, 1, 0, 0, ("adds › one",))),
+        (NODE, RunnerReport(2, 1, 0, 0, ("adds up",))),
+        (MOCHA, RunnerReport(5, 1)),
     ],
     ids=("pytest", "green", "coloured", "none", "unittest", "ok", "cargo", "go", "jest", "node", "mocha"),
 )
-def test_a_runners_counts_are_read(output: str, expected: TestReport) -> None:
+def test_a_runners_counts_are_read(output: str, expected: RunnerReport) -> None:
     assert read_report(output) == expected
 
 
@@ -83,19 +82,19 @@ def test_what_is_no_report_is_not_read_as_one(output: str) -> None:
 
 def test_green_counts_with_a_bad_exit_code_are_not_called_a_pass() -> None:
     outcome = CallOutcome("Error: exit code 2\n3 passed in 0.1s", CallStatus.FAILED)
-    told = told_tests("pytest", outcome, ())
+    told = report_of_tests("pytest", outcome, ())
     assert "ended with exit code 2" in told
     assert "tests pass" not in told
 
 
 def test_a_command_that_is_no_test_is_not_reported_as_one() -> None:
-    told = told_run("cat notes.txt", CallOutcome("3 passed in 0.1s\n[exit code 0, 0.1 s]"))
+    told = report_of_command("cat notes.txt", CallOutcome("3 passed in 0.1s\n[exit code 0, 0.1 s]"))
     assert "`cat notes.txt` succeeded" in told
     assert "exit code" not in told
 
 
 def test_a_silent_command_is_said_to_be_silent() -> None:
-    told = told_run("true", CallOutcome("(no output)\n[exit code 0, 0.0 s]"))
+    told = report_of_command("true", CallOutcome("(no output)\n[exit code 0, 0.0 s]"))
     assert told == "`true` succeeded and printed nothing."
 
 
@@ -103,7 +102,7 @@ def test_a_command_that_ran_too_long_is_said_to_be_stopped() -> None:
     outcome = CallOutcome(
         "Error: timed out after 120 s; the command was ended. Its output:\n...", CallStatus.FAILED
     )
-    assert "took too long" in told_run("sleep 999", outcome)
+    assert "took too long" in report_of_command("sleep 999", outcome)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +120,7 @@ def test_a_command_that_ran_too_long_is_said_to_be_stopped() -> None:
     ],
 )
 def test_the_test_command_follows_the_projects_files(names: list[str], path: str, expected: str) -> None:
-    assert command_for(names, path) == expected
+    assert command_for_tests(names, path) == expected
 
 
 def test_what_tests_need_is_installed_from_the_projects_own_lists() -> None:
