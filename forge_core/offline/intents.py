@@ -17,53 +17,16 @@ QUOTED = f"{OPEN}\\d+{CLOSE}"
 """Matches what stands for a quoted or fenced text."""
 
 
-class Intent(StrEnum):
-    GREET = "greet"
-    THANKS = "thanks"
-    ACK = "ack"
-    BYE = "bye"
-    HELP = "help"
-    WHO = "who"
-    CONNECT = "connect"
-    AGAIN = "again"
-    PICK = "pick"
-    MORE = "more"
-    OVERVIEW = "overview"
-    LIST = "list"
-    MEASURE = "measure"
-    FIND_FILES = "find_files"
-    DEFINITION = "definition"
-    USAGES = "usages"
-    TEXT = "text"
-    READ = "read"
-    EXPLAIN = "explain"
-    EXPLAIN_SYMBOL = "explain_symbol"
-    CREATE = "create"
-    REPLACE = "replace"
-    APPEND = "append"
-    DELETE_LINE = "delete_line"
-    MOVE_FILE = "move_file"
-    DELETE_FILE = "delete_file"
-    MAKE_FOLDER = "make_folder"
-    RUN = "run"
-    BACKGROUND = "background"
-    JOB_OUTPUT = "job_output"
-    JOB_STOP = "job_stop"
-    PLAN = "plan"
-    ASK_ME = "ask_me"
-    TESTS = "tests"
-    CHANGES = "changes"
-    DIFF = "diff"
-    LOG = "log"
-    BRANCH = "branch"
-    UNDO = "undo"
-    COMMIT = "commit"
-    FACTS = "facts"
-    TOPIC = "topic"
-    BEYOND = "beyond"
-    UNKNOWN = "unknown"
-
-
+Intent = StrEnum(
+    "Intent",
+    """
+    GREET THANKS ACK BYE HELP WHO CONNECT AGAIN PICK MORE OVERVIEW LIST MEASURE FIND_FILES DEFINITION
+    USAGES TEXT READ EXPLAIN EXPLAIN_SYMBOL CREATE REPLACE APPEND DELETE_LINE MOVE_FILE DELETE_FILE
+    MAKE_FOLDER RUN BACKGROUND JOB_OUTPUT JOB_STOP PLAN ASK_ME TESTS CHANGES DIFF LOG BRANCH UNDO COMMIT
+    FACTS TOPIC BEYOND UNKNOWN
+    """,
+)
+"""What the user wants; the value is the name in lower case."""
 IT = "@it"
 """Stands in an argument for "it", "that file", …: what the conversation was about last."""
 

@@ -38,11 +38,11 @@ MAX_CALLS = 12
 """Tool calls for one message of the user."""
 
 
-_SKILLS: Mapping[Intent, Callable[[Request, Memory], Skill | str]] = {
-    Intent.GREET: dialogue.says(phrases.GREETING), Intent.THANKS: dialogue.says(phrases.THANKS),
-    Intent.ACK: dialogue.acknowledge, Intent.BYE: dialogue.says(phrases.BYE), Intent.HELP: dialogue.show_help,
-    Intent.WHO: dialogue.says(phrases.WHO), Intent.CONNECT: dialogue.says(phrases.CONNECT),
-    Intent.AGAIN: dialogue.says(phrases.NOTHING_BEFORE), Intent.PICK: dialogue.nothing_listed,
+_SKILLS: Mapping[Intent, str | Callable[[Request, Memory], Skill | str]] = {
+    Intent.GREET: phrases.GREETING, Intent.THANKS: phrases.THANKS,
+    Intent.ACK: dialogue.acknowledge, Intent.BYE: phrases.BYE, Intent.HELP: dialogue.show_help,
+    Intent.WHO: phrases.WHO, Intent.CONNECT: phrases.CONNECT,
+    Intent.AGAIN: phrases.NOTHING_BEFORE, Intent.PICK: dialogue.nothing_listed,
     Intent.MORE: reading.more, Intent.OVERVIEW: project.overview, Intent.LIST: project.listing,
     Intent.MEASURE: measuring.measure, Intent.FIND_FILES: search.find_files,
     Intent.DEFINITION: search.definition, Intent.USAGES: search.usages, Intent.TEXT: search.text,
@@ -83,7 +83,8 @@ def _serve(conversation: ChatRequest, memory: Memory) -> Skill:
         if answer:
             yield from say(answer)
         request = about(asked, memory)
-        result = _SKILLS[request.intent](request, memory)
+        skill = _SKILLS[request.intent]
+        result = skill if isinstance(skill, str) else skill(request, memory)
         answer = result if isinstance(result, str) else (yield from _finished(result))
         memory.exchanges.append(ConversationTurn(request.text, tuple(memory.done), answer))
         memory.done.clear()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from forge_core.offline import phrases
 from forge_core.offline.intents import TABLE, Request
@@ -15,11 +14,6 @@ from forge_core.offline.steps import Skill, ask, require
 _MAX_STEPS = 20
 _ANSWER = re.compile(r"^ {2}→ (.+)$", re.MULTILINE)
 _GROUPS = ("Look", "Find", "Read", "Change", "Run", "Git", "More")
-
-
-def says(text: str) -> Callable[[Request, Memory], str]:
-    """Return a skill that always gives the same answer."""
-    return lambda request, memory: text
 
 
 def acknowledge(request: Request, memory: Memory) -> str:

@@ -15,8 +15,8 @@ from forge_core.offline.references import Memory
 from forge_core.offline.skills.creating import write_new
 from forge_core.offline.skills.file_lookup import files_named
 from forge_core.offline.skills.reading import explain_failure
-from forge_core.offline.skills.search import HEAD_LIMIT, LINE_CUT, grep, list_hits, literal
-from forge_core.offline.steps import SearchError, Skill, Steps, ask, require, say
+from forge_core.offline.skills.search import HEAD_LIMIT, LINE_CUT, Found, grep, list_hits, literal
+from forge_core.offline.steps import SearchError, Skill, StepFailedError, Steps, ask, require, say
 from forge_core.offline.tool_output import Hit, Numbered, numbered_lines
 
 _MAX_LINES = 5
@@ -39,10 +39,7 @@ def replace(request: Request, memory: Memory) -> Skill:
         old, new = old.rstrip("\n"), new.rstrip("\n")
         return (yield from _edit(path, old, new, everywhere=False, told="the block"))
     old, new = old.rstrip("\n"), new.rstrip("\n")
-    try:
-        hits = yield from grep(literal(old), {"path": path})
-    except SearchError as problem:
-        return (yield from _search_failed(path, str(problem)))
+    hits = yield from _lines_with(path, old)
     files = {hit.path for hit in hits}
     return (yield from _replace_found(request, files.pop() if len(files) == 1 else path, old, new, hits))
 
@@ -196,10 +193,7 @@ def delete_line(request: Request, memory: Memory) -> Skill:
     wanted = request.get("text")
     if request.get("inline"):
         return (yield from replace(request.with_args(old=wanted, new="", file=path), memory))
-    try:
-        hits = yield from grep(literal(wanted), {"path": path})
-    except SearchError as problem:
-        return (yield from _search_failed(path, str(problem)))
+    hits = yield from _lines_with(path, wanted)
     if not hits:
         return (yield from _not_there(path, wanted))
     line = request.number("line")
@@ -211,6 +205,14 @@ def delete_line(request: Request, memory: Memory) -> Skill:
         return f"{head}:\n\n{list_hits(hits)}\n\n{question}"
     number = line if line is not None else hits[0].line
     return (yield from delete_lines(path, number, number))
+
+
+def _lines_with(path: str, text: str) -> Found:
+    """Return the lines of a file that contain a text. Raises StepFailedError where it cannot be searched."""
+    try:
+        return (yield from grep(literal(text), {"path": path}))
+    except SearchError as problem:
+        raise StepFailedError((yield from _search_failed(path, str(problem)))) from problem
 
 
 def _search_failed(path: str, problem: str) -> Skill:

@@ -173,20 +173,19 @@ def background(request: Request, memory: Memory) -> Skill:
 
 def job_output(request: Request, memory: Memory) -> Skill:
     """Show what a job has printed since its output was shown last."""
-    number = _job_number(request, memory)
-    outcome = yield from require(f"Job {number} could not be read", "job_output", job_id=number)
-    body = _job_output(outcome)
-    return _job_state(outcome, number) + (
-        f"\n\n{phrases.block(body)}" if body else " It printed nothing new."
-    )
+    return (yield from _job("job_output", "read", " It printed nothing new.", request, memory))
 
 
 def job_stop(request: Request, memory: Memory) -> Skill:
-    """End a job."""
+    """Stop a job."""
+    return (yield from _job("job_stop", "stopped", "", request, memory))
+
+
+def _job(tool: str, verb: str, without_output: str, request: Request, memory: Memory) -> Skill:
     number = _job_number(request, memory)
-    outcome = yield from require(f"Job {number} could not be stopped", "job_stop", job_id=number)
+    outcome = yield from require(f"Job {number} could not be {verb}", tool, job_id=number)
     body = _job_output(outcome)
-    return _job_state(outcome, number) + (f"\n\n{phrases.block(body)}" if body else "")
+    return _job_state(outcome, number) + (f"\n\n{phrases.block(body)}" if body else without_output)
 
 
 def _job_number(request: Request, memory: Memory) -> int:
