@@ -121,12 +121,6 @@ def denied(tool: str, command: str, result: str) -> str:
     what = f"{code(tool)} ({code(command)})" if command else code(tool)
     told = " ".join(without_error_mark(result).split())
     said = _SAID.search(told)
-    if said and said[2].startswith("nobody is there"):
-        rule = f"{tool}({' '.join(command.split(' ')[:2])}:*)" if command else tool
-        return (
-            f"{what} needs your permission, and no user is available to give it, so nothing was done. Use "
-            f"`forge chat`, or start with `--allow '{rule}'`."
-        )
     if said:
         return f"You did not allow {what}, so I leave it. You said:\n\n> {said[2][:400]}"
     if "gave no reason" in told:

@@ -53,10 +53,14 @@ async def test_a_refused_edit_is_respected_and_the_reason_quoted(repository: Pat
     assert talk.names() == ["grep", "edit"]
 
 
-async def test_where_nobody_can_be_asked_the_rule_to_give_is_told(repository: Path) -> None:
-    said = "Error: the user did not allow this call of bash. They said: 'nobody is there to allow bash'. Nothing was done."
-    answer = await Talk(repository, lambda name, _: said if name == "bash" else None)("what changed?")
+async def test_without_a_user_the_rule_that_would_allow_the_command_is_shown(repository: Path) -> None:
+    refusal = (
+        "Error: bash was not allowed: it runs a command, and nobody is there to ask. Whoever starts Forge can allow "
+        "it with --allow 'bash(git status:*)', or be asked in forge chat. Nothing was done. Do not retry the same call."
+    )
+    answer = await Talk(repository, lambda name, _: refusal if name == "bash" else None)("what changed?")
     assert "--allow 'bash(git status:*)'" in answer
+    assert "Do not retry" not in answer
 
 
 async def test_after_a_refusal_the_steps_that_follow_are_not_taken(repository: Path) -> None:
