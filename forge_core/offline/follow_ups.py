@@ -27,7 +27,7 @@ _FOLLOW_UPS = (Intent.PICK, Intent.AGAIN, Intent.ACK, Intent.MORE)
 
 
 def resolve(text: str, memory: Memory) -> tuple[Request, ...]:
-    """Return the requests in `text`, with follow-ups replaced by what they stand for."""
+    """Return the requests in `text`, with follow-ups replaced by the requests that they mean."""
     requests = parse(text)
     if len(requests) != 1 or not memory.exchanges:
         return requests
@@ -95,7 +95,7 @@ def _picked(request: Request, memory: Memory) -> tuple[Request, ...]:
 
 
 def about(request: Request, memory: Memory) -> Request:
-    """Return the request with "it" replaced by the name or the file that was spoken of last."""
+    """Return the request with "it" replaced by the name or the file that was mentioned last."""
     if request.get("name") != IT:
         return request
     for exchange in reversed(memory.exchanges):

@@ -326,8 +326,8 @@ how (?:many lines|long|big|large)\b.{0,30}? @the(?:file )?%dotted(?: .{0,20})?
 [read]
 (?:where|what|which|look|go|check|info|tell|i|take|bring)\b.{0,30}? @the(?:file )?%dotted
 """)
-"""Looser rows: tried where neither the words as typed nor the mended ones fit the table. None of them changes
-anything."""
+"""Looser rows: tried where the table fits neither the words as typed nor the corrected ones. None of them
+changes anything."""
 
 
 @cache
@@ -338,9 +338,9 @@ def compiled(*, last: bool = False) -> tuple[tuple[Intent, re.Pattern[str]], ...
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Return a pattern of the table as a regular expression over a whole step. A name that stands twice (in
+    """Return a pattern of the table as a regular expression over a whole step. A name that occurs twice (in
     two alternatives) gets a number: `path`, `path__2`; `argument_name` takes it off."""
-    for _ in range(4):  # macros stand in macros, at most three deep
+    for _ in range(4):  # macros contain macros, at most three deep
         pattern = re.sub(r"@([a-z]+)", lambda found: MACROS[found[1]], pattern)
     pattern = re.sub(r"(?<!\\)%([a-z]+)", lambda found: ARGUMENTS[found[1]], pattern)
     seen: dict[str, int] = {}

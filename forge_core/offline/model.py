@@ -61,7 +61,7 @@ _SKILLS: Mapping[Intent, str | Callable[[Request, Memory], Skill | str]] = {
 
 
 def respond(conversation: ChatRequest, root: str = "") -> ModelReply:
-    """Return the next reply: tool calls, or the answer. `root` shortens absolute paths in what is said."""
+    """Return the next reply: tool calls, or the answer. `root` shortens absolute paths in answers."""
     memory = Memory(list(conversation.earlier), frozenset(conversation.tools), root)
     reply = replay(_serve(conversation, memory), conversation, memory)
     if reply.calls or _is_introduced(conversation) or phrases.MARK in reply.text:

@@ -161,10 +161,12 @@ def parse(text: str) -> tuple[Request, ...]:
     undivided = _whole_request(text)
     if undivided is not None:
         return (Request(undivided[0], undivided[1], text),)
+    # Quotes first: no rule may match inside them, and no step may be cut there.
     masked = mask(text)
     asked = re.sub(r"[ \t]+", " ", masked.text)[:_MAX_ASKED]
     parts = [expand_short_forms(step) for step in steps(asked)[:_MAX_PARSED_STEPS]]
     found = [request for part in parts for request in _parse_step(masked, part)]
+    # What was cut wrongly may fit as a whole. Only then the looser rows, which take almost any question.
     if any(request.intent is Intent.UNKNOWN for request in found):
         whole = _match(masked, plain(asked.replace("\n", " ")))
         if whole is not None:
@@ -190,6 +192,7 @@ def _parse_step(masked: Masked, step: str) -> list[Request]:
     exact = _match(masked, step.strip().rstrip("?!. "))
     if exact is not None and exact.intent in (*_TALK, Intent.MORE):
         return [exact]
+    # The earliest cut wins at which both sides are requests of their own.
     for first, second in halves(step):
         left, right = _match(masked, plain(first)), _parse_rest(masked, second)
         if left is not None and left.intent is Intent.CREATE and not right:
@@ -199,6 +202,7 @@ def _parse_step(masked: Masked, step: str) -> list[Request]:
             right = [other] if other is not None and other.intent is left.intent else []
         if left and right and left.intent is not Intent.BEYOND and not _is_open_ended(left, first):
             return right if left.intent in _TALK else [left, *right]
+    # As typed first: a word that is spelt like a verb may be the name of a file.
     ways = (plain(step), correct_spelling(plain(step), _VERBS, _NOUNS))
     request = next((found for way in ways if (found := _match(masked, way))), None)
     return [request or Request(Intent.UNKNOWN, {}, masked.fill_typed(step).strip())]
@@ -223,7 +227,7 @@ def _starts_request(text: str) -> bool:
 
 
 def _is_open_ended(request: Request, text: str) -> bool:
-    """Return whether cutting here would tear quotes-less content apart ("create x.md with salt and show
+    """Return whether cutting here would divide content that is not quoted ("create x.md with salt and show
     pepper")."""
     return request.intent is Intent.CREATE and "content" in request.args and OPEN not in text
 
@@ -360,7 +364,7 @@ def expand_short_forms(text: str) -> str:
 
 
 def steps(text: str) -> list[str]:
-    """Return the steps that are told apart by lines, numbers, "then" or semicolons."""
+    """Return the steps of a text: its lines, numbered items, and parts around "then" or semicolons."""
     lines: list[str] = []
     for line in text.splitlines():
         bare = line.strip()

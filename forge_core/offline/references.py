@@ -83,7 +83,7 @@ class Memory:
         return None
 
     def short(self, path: str) -> str:
-        """Return `path` relative to the working folder where it lies in it."""
+        """Return `path` relative to the working folder where it is inside of it."""
         root = self.root.rstrip("/")
         return path[len(root) + 1 :] if root and path.startswith(root + "/") else path
 
@@ -97,7 +97,7 @@ def as_location(item: str) -> FileLocation | None:
 
 
 def target(request: Request, memory: Memory) -> FileLocation | None:
-    """Return the file (and line) of a request; None when it names none and nothing was spoken of."""
+    """Return the file (and line) of a request; None when it names none and none was mentioned."""
     which = request.get("nth")
     if which:
         item = memory.item(which)

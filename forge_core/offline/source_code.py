@@ -98,7 +98,7 @@ def _indented_end(lines: Sequence[str]) -> int:
     header_open = lines[0].count("(") - lines[0].count(")")
     end = 1
     for position, text in enumerate(lines[1:], 1):
-        if header_open > 0:  # the signature goes on over several lines
+        if header_open > 0:  # the signature continues on further lines
             header_open += text.count("(") - text.count(")")
             end = position + 1
         elif text.strip():
@@ -109,6 +109,7 @@ def _indented_end(lines: Sequence[str]) -> int:
 
 
 def _braced_end(lines: Sequence[str]) -> int:
+    # Braces in strings and comments are counted too: good enough for an excerpt.
     depth, opened = 0, False
     for position, line in enumerate(lines):
         depth += line.count("{") - line.count("}")

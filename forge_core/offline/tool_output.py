@@ -100,7 +100,7 @@ def tree_paths(output: str) -> list[str]:
     if rows and rows[0][0] == 0 and rows[0][1].endswith("/") and all(indent for indent, _ in rows[1:]):
         rows = rows[1:]  # the first row names the folder itself
     found: list[str] = []
-    above: list[tuple[int, str]] = []
+    above: list[tuple[int, str]] = []  # the open folders: indent and path, each deeper than the one before
     for indent, label in rows:
         while above and above[-1][0] >= indent:
             above.pop()

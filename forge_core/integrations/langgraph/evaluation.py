@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 ResponseFormat = Literal["prompt", "provider", "tool"]
-"""prompt: the schema stands in the system message, which every model takes; provider: the provider's own JSON
+"""prompt: the schema is in the system message, which every model takes; provider: the provider's own JSON
 mode; tool: a tool that the model must call."""
 _RAW_CHARS = 2_000
 

@@ -136,7 +136,7 @@ class RunRecorder(ForgeCallbackHandler):
         self._end_tool(run_id, words, success=False, outcome=outcome)
 
     def close(self) -> None:
-        """End what is still open after a run that broke off."""
+        """End the calls that are still open after an interrupted run."""
         for run_id in list(self._tools):
             words = "Error: the run ended before this call did."
             self._end_tool(run_id, words, success=False, outcome="interrupted")

@@ -116,7 +116,7 @@ class GraphRunner:
         return self._begin({"messages": [*self._cancelled(), HumanMessage(text, id=str(uuid.uuid4()))]})
 
     def restart(self, value: Any = None) -> GraphRun:
-        """Return a run that goes on after a pause, not begun yet.
+        """Return a run that continues after a pause, not started yet.
 
         Raises:
             ForgeError: nothing is paused.

@@ -72,7 +72,7 @@ class ToolExecutionContext:
 class WinkCall:
     """Calls one tool's handler. What `weakincentives` 0.27 does for its own adapters, this does alike:
     session and resources are put back when the handler fails, raises or is denied; a denial and a result are
-    told with ToolInvoked; arguments that do not fit never reach the handler."""
+    reported with ToolInvoked; arguments that do not fit never reach the handler."""
 
     def __init__(self, tool: Tool, context: ToolExecutionContext) -> None:
         self._tool = tool
@@ -118,7 +118,7 @@ class WinkCall:
             raise  # interrupt() in a handler: the graph pauses
         except (TypeError, ValueError) as error:
             return f"Validation error: {error}", False
-        except Exception as error:  # foreign code: a handler's failure is told to the model
+        except Exception as error:  # foreign code: a handler's failure is reported to the model
             return f"Error: {error}", False
 
     def _judged(self, arguments: dict[str, Any]) -> tuple[str, bool, Any]:

@@ -223,7 +223,7 @@ class Tau2ForgeState(BaseModel):
     tool_execution_cache: dict[str, Any] = Field(default_factory=dict)
     """React mode: the results that the copied toolkit gave to the calls of the last message, by call id."""
     prepared_text: str | None = None
-    """React mode: what is said next if the real results are those."""
+    """React mode: the next message if the real results are those."""
 
 
 LangChainAgentState = Tau2ForgeState

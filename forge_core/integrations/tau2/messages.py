@@ -30,7 +30,7 @@ def check_input(message: Any) -> None:
 
 
 def parts_of(message: Any) -> list[Any]:
-    """Return the messages that `message` stands for: several tool results come wrapped in one."""
+    """Return the messages in `message`: several tool results come wrapped in one."""
     return list(message.tool_messages) if hasattr(message, "tool_messages") else [message]
 
 

@@ -37,7 +37,7 @@ class Speculation:
     answer: AIMessage
     """The model's last answer."""
     text: str | None
-    """What it says next; None when the run ended with a write or at its limit."""
+    """The next message to the user; None when the run ended with a write or at its limit."""
 
 
 @dataclass(slots=True)
@@ -84,6 +84,7 @@ class RunAhead:
                 status = "error" if result.error else "success"
                 history.append(ToolMessage(result.content or "", tool_call_id=call.id, status=status))
             calls += made
+            # A write ends the run: later calls would rest on a change that the live environment lacks.
             if turn.model_calls >= self.max_steps or not self._reads.issuperset(call.name for call in made):
                 return Speculation(calls, results, answer, None)
 

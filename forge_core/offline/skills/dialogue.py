@@ -1,4 +1,4 @@
-"""Greetings, help, the plan, questions to the user, and what to say where nothing else fits."""
+"""Greetings, help, the plan, questions to the user, and the answers where nothing else fits."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def plan(request: Request, memory: Memory) -> Skill:
 
 
 def ask_me(request: Request, memory: Memory) -> Skill:
-    """Put the question to the person with ready answers."""
+    """Ask the user a question with ready answers."""
     text = request.get("text")
     head, options = _options(text, request.get("kind"))
     question = f"{head[:1].upper()}{head[1:]}?"

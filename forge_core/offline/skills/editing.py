@@ -1,4 +1,8 @@
-"""Replacing text: looks first, changes what is meant, asks where it is not clear."""
+"""Edits of files: replacing text, and adding and deleting lines.
+
+A text is searched for before it is replaced, and the user is asked where several occurrences could be meant.
+An edit of a line is sent with the lines around it, so that the text to replace is unique.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +74,7 @@ def _replace_found(request: Request, path: str, old: str, new: str, hits: Sequen
 
 
 def _as_word(request: Request, old: str, hits: Sequence[Hit]) -> re.Pattern[str] | None:
-    """Return the pattern that keeps to whole words, where a word was named and stands inside others too."""
+    """Return the pattern that keeps to whole words, where a word was named that also occurs inside others."""
     names_word = re.search(r"\bwords?\b|^rename\b", request.text, re.I) and re.fullmatch(r"\w+", old)
     word = re.compile(rf"\b{re.escape(old)}\b")
     is_inside = any(hit.text.count(old) > len(word.findall(hit.text)) for hit in hits)
@@ -141,8 +145,8 @@ def _not_there(path: str, old: str) -> Skill:
 
 
 def _replace_everywhere(request: Request, old: str, new: str) -> Skill:
-    """Look where it stands, then one multi_edit over all files. A name that also occurs inside longer words
-    is left alone: replacing it there is hardly ever meant."""
+    """Search for the text, then make one multi_edit over all files. A name that also occurs inside longer
+    words is left alone: replacing it there is hardly ever meant."""
     if old == new or "\n" in old:
         return "In several files at once I replace one line's text by another, and they have to differ."
     hits = yield from grep(literal(old), {})

@@ -1,4 +1,4 @@
-"""Outlines of files and folders, and what a definition says about itself."""
+"""Outlines of files and folders, and descriptions of definitions."""
 
 from __future__ import annotations
 

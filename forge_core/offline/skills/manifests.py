@@ -1,4 +1,4 @@
-"""What a project's manifest says of it: pyproject.toml, package.json, Cargo.toml, go.mod and others. Pure."""
+"""The facts in a project's manifest: pyproject.toml, package.json, Cargo.toml, go.mod and others. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LANGUAGES = {"requires-python": "Python", "python_requires": "Python", "rust-ve
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a manifest says; empty where it says nothing."""
+    """The facts in a manifest; empty where it has none."""
 
     name: str = ""
     version: str = ""
@@ -92,7 +92,7 @@ def _list(value: object) -> list[object]:
 
 
 def _text(value: object, *keys: str) -> str:
-    """Return a text, or what a table says under the first of `keys` that it has."""
+    """Return a text, or the entry of a table under the first of `keys` that it has."""
     found = next((value[key] for key in keys if key in value), "") if isinstance(value, Mapping) else value
     return found if isinstance(found, str) else ""
 

@@ -31,7 +31,7 @@ _LARGEST = 10
 
 
 def measure(request: Request, memory: Memory) -> Skill:
-    """Count what is asked for: of a file its lines, else over the whole folder."""
+    """Count what was asked for: the lines of a file, else something in the whole folder."""
     thing = re.sub(r"(?<=ss)es$|(?<!s)s$", "", request.get("thing").lower())
     called = [done.call.name for done in memory.exchanges[-1].done] if memory.exchanges else []
     is_named = request.get("file") not in ("", IT) or (request.get("file") and "ls" not in called)

@@ -256,4 +256,4 @@ _ELSEWHERE: Mapping[str, Callable[[list[str]], Lines]] = {
     "commands": _started_files,
     "tools": _tools,
 }
-"""Where to look for what no manifest says."""
+"""Where to look for facts that no manifest has."""

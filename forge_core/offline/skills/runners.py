@@ -1,4 +1,4 @@
-"""How a project's tests are run, told from the names of its files. Pure."""
+"""Test runners: the command for a project, by the names of its files, and the report in the output. Pure."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def _go(text: str) -> RunnerReport | None:
 
 
 def _counted(pairs: Iterable[tuple[str, str]]) -> Counter[str]:
-    """Return the last number that stands before each word."""
+    """Return the last number before each word."""
     return Counter({word: int(number) for number, word in pairs})
 
 

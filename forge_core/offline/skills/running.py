@@ -189,7 +189,7 @@ def _job(tool: str, verb: str, without_output: str, request: Request, memory: Me
 
 
 def _job_number(request: Request, memory: Memory) -> int:
-    """Return the job that is named, else the one that was spoken of last, else the first."""
+    """Return the job that is named, else the one that was mentioned last, else the first."""
     named = request.number("n")
     if named is not None:
         return named

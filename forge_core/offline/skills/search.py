@@ -48,7 +48,7 @@ _HEADS = (
     ("rais|throw", r"\b(?:raise|throw)\b.*"),
     ("catch|handl", r"\b(?:except|catch)\b.*"),
 )
-"""What stands before a name that is used in the way of a verb."""
+"""What precedes a name where it is used in the way that a verb says."""
 _NAMED = re.compile(r"\b(?:[A-Z]\w+|\w+_\w+|[a-z]+[A-Z]\w*)\b")
 """A word that is written like a name in code."""
 _NAME = re.compile(rf"\b(?:{_DEFINES})\s+(\w+)|^(\w+)(?:: .+)? = ")
@@ -65,7 +65,7 @@ _FILLER = word_set("""
     these thing things this those to too try use used uses want was we were what when where which who why
     will with work works would wrong yes you your
 """)
-"""Words of a question that say nothing of its topic."""
+"""Words of a question that do not belong to its topic."""
 
 _CONCEPTS = (
     (r"type[ -]?(?:hint|annot|check)|annotation", "type hints", r"def \w+\(.*\) *->|^\s*\w+: \w+.* ="),
@@ -273,7 +273,7 @@ def find_files(request: Request, memory: Memory) -> Skill:
 
 
 def _is_hidden(path: str) -> bool:
-    """Return whether a path lies in a folder that is not the project's own work."""
+    """Return whether a path is in a folder that is not the project's own work."""
     return path.startswith(".") or bool(
         re.search(r"(?:^|/)(?:node_modules|site-packages|venv|vendor)/", path)
     )
@@ -359,7 +359,7 @@ def search_words(request: Request, memory: Memory) -> Skill:
 
 
 def keywords(text: str) -> dict[str, str]:
-    """Return the words of a question that may stand in names, each with its stem: "redirects" →
+    """Return the words of a question that may occur in names, each with its stem: "redirects" →
     "redirect"."""
     found: dict[str, str] = {}
     for word in re.findall(r"[^\W\d]\w*", text.lower()):
@@ -399,7 +399,7 @@ def _by_relevance(hits: Sequence[Hit], stems: Collection[str]) -> list[Hit]:
 
 
 def list_hits(hits: Sequence[Hit]) -> str:
-    """Return a numbered list of `path:line` with the line's text; what is over the limit is told by file."""
+    """Return a numbered list of `path:line` with the line's text; hits over the limit are counted by file."""
     listing = phrases.numbered(map(_shown, hits[:SHOWN]))
     rest = hits[SHOWN:]
     if not rest:
