@@ -77,7 +77,7 @@ def test_events_come_in_order_with_one_session_and_one_run_context() -> None:
     assert told[-1].result == response
 
 
-def test_the_rendered_text_goes_once_as_the_users_message() -> None:
+def test_the_rendered_text_is_sent_once_as_the_users_message() -> None:
     session, told = make_session()
     adapter, llm = adapter_of(says("done"))
     adapter.evaluate(make_prompt(), session=session)

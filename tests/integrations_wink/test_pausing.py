@@ -58,7 +58,7 @@ def test_a_paused_graph_is_an_error_that_names_the_thread_and_can_be_resumed(con
         adapter.resume(session=session)
 
 
-def test_a_handler_can_ask_a_person_and_runs_again_with_the_answer() -> None:
+def test_a_handler_can_interrupt_and_runs_again_with_the_answer() -> None:
     session, told = make_session()
 
     def asking(params: Any, *, context: Any) -> Any:

@@ -35,7 +35,7 @@ async def test_a_class_is_shown_at_once_when_one_asks_to_see_it(talk: Talk) -> N
     assert "class Pot:" in await talk("show me the class Pot")
 
 
-async def test_without_a_definition_the_nearest_name_is_told(talk: Talk) -> None:
+async def test_without_a_definition_the_most_similar_name_is_shown(talk: Talk) -> None:
     answer = await talk("where is pour_taa defined?")
     assert "There is no `pour_taa`" in answer
     assert "`pour_tea`" in answer
@@ -57,13 +57,13 @@ async def test_usages_leave_the_definition_out(talk: Talk) -> None:
     assert "def warm" not in answer
 
 
-async def test_search_falls_back_to_any_case_and_says_so(talk: Talk) -> None:
+async def test_a_search_without_hits_is_repeated_ignoring_case(talk: Talk) -> None:
     answer = await talk("search for 'TEAPOT' in README.md")
     assert "without regard to case" in answer
     assert "README.md:1" in answer
 
 
-async def test_a_text_that_is_nowhere_is_said_to_be_nowhere(talk: Talk) -> None:
+async def test_a_text_without_occurrence_is_reported_as_not_found(talk: Talk) -> None:
     assert "found no `zzz-nothing`" in await talk("search for 'zzz-nothing'")
 
 
@@ -113,7 +113,7 @@ async def test_a_folder_is_listed_where_a_file_was_meant(talk: Talk) -> None:
     assert "brew.py" in answer
 
 
-async def test_more_goes_on_where_the_page_ended(repository: Path) -> None:
+async def test_more_continues_where_the_page_ended(repository: Path) -> None:
     (repository / "long.txt").write_text("".join(f"row {n}\n" for n in range(1, 101)))
     talk = Talk(repository)
     first = await talk("read long.txt")
@@ -222,7 +222,7 @@ async def test_everywhere_replaces_at_once(talk: Talk, repository: Path) -> None
     assert "cups" not in (repository / "teapot/brew.py").read_text()
 
 
-async def test_a_text_in_another_spelling_is_told_and_nothing_changes(talk: Talk, repository: Path) -> None:
+async def test_a_text_in_another_case_is_listed_and_nothing_changes(talk: Talk, repository: Path) -> None:
     answer = await talk("replace 'TEAPOT' with 'x' in README.md")
     assert "in this spelling, but `Teapot`" in answer
     assert "edit" not in talk.names()
@@ -288,7 +288,7 @@ async def test_what_is_to_be_undone_is_left_to_the_command_for_it(talk: Talk, re
     assert (repository / "new.txt").exists()
 
 
-async def test_the_log_and_the_branch_are_told(talk: Talk) -> None:
+async def test_the_log_and_the_branch_are_shown(talk: Talk) -> None:
     assert "First brew" in await talk("show the last 3 commits")
     assert "You are on `main`" in await talk("which branch am I on?")
 
@@ -297,7 +297,7 @@ async def test_a_folder_without_git_is_named_so(tmp_path: Path) -> None:
     assert "no git repository" in await Talk(tmp_path)("what changed?")
 
 
-async def test_a_command_is_run_and_its_end_told(talk: Talk) -> None:
+async def test_a_command_is_run_and_its_result_reported(talk: Talk) -> None:
     answer = await talk("run `echo one; exit 3`")
     assert "failed with exit code 3" in answer
     assert "one" in answer
@@ -389,7 +389,7 @@ async def test_connecting_is_explained_in_full_on_request(talk: Talk) -> None:
     assert answer.count("OPENROUTER_API_KEY") == 1
 
 
-async def test_a_word_is_replaced_only_where_it_stands_alone(talk: Talk, repository: Path) -> None:
+async def test_a_word_is_replaced_only_as_a_whole_word(talk: Talk, repository: Path) -> None:
     answer = await talk("replace the word 'water' by 'broth' in README.md")
     assert "`broth`" in answer
     (repository / "a.txt").write_text("is this\nit is\nisland\n")

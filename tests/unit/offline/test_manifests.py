@@ -82,7 +82,7 @@ def test_a_manifest_is_read(path: str, text: str, expected: Manifest) -> None:
 @pytest.mark.parametrize(
     "path", ["pyproject.toml", "package.json", "go.mod", "setup.cfg", "setup.py", "pom.xml"]
 )
-def test_a_broken_manifest_says_nothing_and_breaks_nothing(path: str, text: str) -> None:
+def test_a_broken_manifest_gives_no_facts_and_no_error(path: str, text: str) -> None:
     assert read_manifest(path, text).name == ""
 
 

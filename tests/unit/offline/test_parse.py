@@ -21,7 +21,7 @@ def test_the_table_of_phrasings_covers_every_intent() -> None:
 
 
 @pytest.mark.parametrize("row", [row for row in TABLE if row.example], ids=lambda row: row.example)
-def test_an_example_of_the_help_text_is_understood_as_its_row_says(row: object) -> None:
+def test_an_example_of_the_help_text_has_the_intent_of_its_row(row: object) -> None:
     requests = parse(row.example)  # type: ignore[attr-defined]
     assert [request.intent for request in requests] == [row.intent]  # type: ignore[attr-defined]
 

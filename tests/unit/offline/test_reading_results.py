@@ -111,7 +111,7 @@ def test_nothing_found_is_seen(output: str) -> None:
         ("Error: exit code 1\nrequest was rejected", CallStatus.FAILED),
     ],
 )
-def test_a_refusal_is_told_from_a_failure(text: str, status: CallStatus) -> None:
+def test_a_refusal_is_distinguished_from_a_failure(text: str, status: CallStatus) -> None:
     assert outcome_of(text).status is status
 
 

@@ -93,12 +93,12 @@ def test_a_command_that_is_no_test_is_not_reported_as_one() -> None:
     assert "exit code" not in told
 
 
-def test_a_silent_command_is_said_to_be_silent() -> None:
+def test_a_command_without_output_is_reported_as_such() -> None:
     told = report_of_command("true", CallOutcome("(no output)\n[exit code 0, 0.0 s]"))
     assert told == "`true` succeeded and printed nothing."
 
 
-def test_a_command_that_ran_too_long_is_said_to_be_stopped() -> None:
+def test_a_command_that_ran_too_long_is_reported_as_stopped() -> None:
     outcome = CallOutcome(
         "Error: timed out after 120 s; the command was ended. Its output:\n...", CallStatus.FAILED
     )

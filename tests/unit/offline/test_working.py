@@ -27,7 +27,7 @@ async def test_a_command_runs_in_the_background_is_looked_at_and_stopped(talk: T
         await talk.jobs.aclose()
 
 
-async def test_a_background_command_that_ends_at_once_is_told_as_ended(talk: Talk) -> None:
+async def test_a_background_command_that_ends_at_once_is_reported_as_ended(talk: Talk) -> None:
     try:
         assert "has ended already" in await talk("run `echo hi` in the background")
         assert "could not be started" in await talk("run `exit 3` in the background")
@@ -48,7 +48,7 @@ async def test_lines_of_a_plan_keep_their_commas(talk: Talk) -> None:
     assert [item.content for item in talk.todos.items] == ["read a, b and c", "fix it"]
 
 
-async def test_a_question_is_put_to_the_person(talk: Talk) -> None:
+async def test_a_question_is_asked_of_the_user(talk: Talk) -> None:
     asked: list[QuestionRequest] = []
 
     async def person(request: QuestionRequest) -> QuestionReply:
@@ -67,7 +67,7 @@ async def test_a_question_is_put_to_the_person(talk: Talk) -> None:
     assert [option.label for option in asked[2].questions[0].options] == ["Yes", "No"]
 
 
-async def test_with_nobody_there_a_question_is_left_open(talk: Talk) -> None:
+async def test_without_a_user_a_question_stays_open(talk: Talk) -> None:
     assert "No one answered" in await talk("ask me whether to go on")
 
 

@@ -90,7 +90,7 @@ def test_the_costs_of_all_attempts_are_summed(server: SseServer) -> None:
 
 
 @pytest.mark.parametrize("retries", [0, 2])
-def test_after_the_last_attempt_the_agent_fails_and_says_nothing(server: SseServer, retries: int) -> None:
+def test_after_the_last_attempt_the_agent_fails_without_a_message(server: SseServer, retries: int) -> None:
     server.add(*[UNUSABLE["half an object"]() for _ in range(retries + 1)])
     agent = shop.agent(server, max_format_retries=retries)
     state = agent.get_init_state()
@@ -100,7 +100,7 @@ def test_after_the_last_attempt_the_agent_fails_and_says_nothing(server: SseServ
     assert (state.messages, state.langchain_messages) == ([], [])
 
 
-def test_an_unknown_tool_is_passed_on_and_its_error_told(server: SseServer) -> None:
+def test_a_call_of_an_unknown_tool_is_passed_on_with_its_error(server: SseServer) -> None:
     live = shop.environment()
     server.add(tool_answer(("c1", "fly", {"to": "moon"})), answer("I cannot fly."))
     agent = shop.agent(server, live)
@@ -139,7 +139,7 @@ def test_a_lasting_failure_is_raised_with_status_and_words_and_without_the_key(
     assert (state.messages, state.langchain_messages) == ([], [])
 
 
-def test_an_answer_that_breaks_off_is_raised_not_said(server: SseServer) -> None:
+def test_an_incomplete_answer_raises_and_is_not_sent(server: SseServer) -> None:
     server.add(Reply([event(chunk("Your order is can")), Reset()]))
     agent = shop.agent(server)
     with pytest.raises(ProviderError):

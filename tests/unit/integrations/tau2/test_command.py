@@ -145,7 +145,7 @@ def test_forge_tau2_hands_everything_over_unread(registry: Any, capsys: pytest.C
     assert "tau2-bench" in capsys.readouterr().out
 
 
-def test_forge_tau2_says_what_to_install() -> None:
+def test_forge_tau2_names_what_to_install() -> None:
     program = (
         WITHOUT_TAU2 + "from forge_tui.cli import main; sys.exit(main(['tau2', 'run', '--domain', 'mock']))"
     )

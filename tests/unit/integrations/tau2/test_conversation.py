@@ -108,7 +108,7 @@ def test_a_missing_id_is_filled_and_a_repeated_one_replaced(server: SseServer) -
     assert [problem for seen in server.requests for problem in violations(seen.json)] == []
 
 
-def test_a_foreign_history_is_told_so_that_a_strict_host_takes_it(server: SseServer) -> None:
+def test_a_foreign_history_is_converted_so_that_a_strict_host_accepts_it(server: SseServer) -> None:
     server.add(answer("Both are done."))
     history = [
         shop.said("Hello!"),
@@ -135,7 +135,7 @@ def test_an_empty_list_of_calls_in_a_history_is_no_call(server: SseServer) -> No
     assert violations(server.requests[0].json) == []
 
 
-def test_reasoning_goes_back_to_the_model_with_its_calls(server: SseServer) -> None:
+def test_reasoning_is_sent_back_to_the_model_with_its_calls(server: SseServer) -> None:
     live = shop.environment()
     details = [{"type": "reasoning.text", "text": "hm", "index": 0, "format": "unknown"}]
     call = {"index": 0, "id": "c1", "type": "function", "function": {"name": "get_order", "arguments": "{}"}}

@@ -75,7 +75,7 @@ def test_each_turn_begins_with_the_live_state(server: SseServer) -> None:
     assert state.prepared_text == "So."
 
 
-def test_words_at_once_are_said_at_once(server: SseServer) -> None:
+def test_an_answer_without_calls_is_sent_at_once(server: SseServer) -> None:
     server.add(answer("Which order?"))
     agent = shop.agent(server, mode="react")
     message, state = agent.generate_next_message(shop.user(), agent.get_init_state())
@@ -123,9 +123,7 @@ def test_an_executor_of_the_callers_runs_the_tools(server: SseServer) -> None:
     assert (seen, [call.name for call in message.tool_calls]) == (["get_order"], ["get_order"])
 
 
-def test_an_executor_that_would_not_be_used_is_told(
-    server: SseServer, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_unused_executor_is_logged(server: SseServer, caplog: pytest.LogCaptureFixture) -> None:
     shop.agent(server, tool_executor=lambda call: None)
     assert 'mode="react"' in caplog.text
 

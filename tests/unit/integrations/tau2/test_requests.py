@@ -136,7 +136,7 @@ def test_a_key_comes_from_the_variable_of_the_host(
         ("https://api.openai.com/v1", "OPENAI_API_KEY"),
     ],
 )
-def test_a_missing_key_is_told_at_construction(
+def test_a_missing_key_is_reported_at_construction(
     monkeypatch: pytest.MonkeyPatch, url: str | None, variable: str, blank: str | None
 ) -> None:
     for name in KEYS:
@@ -190,7 +190,7 @@ def test_a_price_that_only_litellm_lists_counts(server: SseServer, monkeypatch: 
         assert (message.cost, message.raw_data["cost_source"]) == expected
 
 
-def test_an_unknown_price_counts_as_nothing_and_is_said(
+def test_an_unknown_price_counts_as_zero_and_is_logged(
     server: SseServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.add(*[answer("Yes.", usage={"prompt_tokens": 3, "completion_tokens": 1})] * 2)
