@@ -126,21 +126,13 @@ class SessionCheckpointer(BaseCheckpointSaver):
     ) -> dict[str, Any]:
         thread_id, namespace, parent_id = _place(config)
         base = import_module("langgraph.checkpoint.base")
-        kind, data = self._dump(dict(checkpoint))
-        metadata_kind, metadata_data = self._dump(base.get_checkpoint_metadata(config, metadata))
+        dumped = self._dump(dict(checkpoint))
+        dumped_metadata = self._dump(base.get_checkpoint_metadata(config, metadata))
+        entry = LangGraphCheckpoint(
+            thread_id, namespace, checkpoint["id"], parent_id, *dumped, *dumped_metadata
+        )
         with self._lock:
-            self._session[LangGraphCheckpoint].append(
-                LangGraphCheckpoint(
-                    thread_id,
-                    namespace,
-                    checkpoint["id"],
-                    parent_id,
-                    kind,
-                    data,
-                    metadata_kind,
-                    metadata_data,
-                )
-            )
+            self._session[LangGraphCheckpoint].append(entry)
         return _config(thread_id, namespace, checkpoint["id"])
 
     def put_writes(
@@ -161,20 +153,17 @@ class SessionCheckpointer(BaseCheckpointSaver):
                 known = self._session[LangGraphWrite].where(lambda e, p=place: _write_key(e) == p)
                 if known and index >= 0:
                     continue
-                kind, data = self._dump(value)
-                self._session[LangGraphWrite].append(
-                    LangGraphWrite(
-                        thread_id,
-                        namespace,
-                        checkpoint_id or "",
-                        task_id,
-                        task_path,
-                        index,
-                        channel,
-                        kind,
-                        data,
-                    )
+                entry = LangGraphWrite(
+                    thread_id,
+                    namespace,
+                    checkpoint_id or "",
+                    task_id,
+                    task_path,
+                    index,
+                    channel,
+                    *self._dump(value),
                 )
+                self._session[LangGraphWrite].append(entry)
 
     def delete_thread(self, thread_id: str) -> None:
         with self._lock:
@@ -257,13 +246,8 @@ def _place(config: Mapping[str, Any]) -> tuple[str, str, str | None]:
 
 
 def _config(thread_id: str, namespace: str, checkpoint_id: str) -> dict[str, Any]:
-    return {
-        "configurable": {
-            "thread_id": thread_id,
-            "checkpoint_ns": namespace,
-            "checkpoint_id": checkpoint_id,
-        }
-    }
+    configurable = {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint_id}
+    return {"configurable": configurable}
 
 
 def _key(entry: LangGraphCheckpoint | LangGraphWrite) -> tuple[str, str, str]:

@@ -54,17 +54,8 @@ class LangGraphModelConfig:
 
     def to_request_params(self) -> dict[str, Any]:
         """Return the sampling parameters that are set."""
-        names = (
-            "temperature",
-            "max_tokens",
-            "top_p",
-            "presence_penalty",
-            "frequency_penalty",
-            "seed",
-        )
-        params: dict[str, Any] = {
-            name: getattr(self, name) for name in names if getattr(self, name) is not None
-        }
+        names = ("temperature", "max_tokens", "top_p", "presence_penalty", "frequency_penalty", "seed")
+        params = {name: value for name in names if (value := getattr(self, name)) is not None}
         if self.stop is not None:
             params["stop"] = list(self.stop)
         return params
