@@ -14,7 +14,7 @@ from forge_core.langchain.callbacks import TokenTrackingCallback
 
 
 class BudgetTrackingCallback(TokenTrackingCallback):
-    """The meter of one evaluation. With a `tracker` it is checked after every model call; a passed budget
+    """The usage of one evaluation. With a `tracker` it is checked after every model call; a passed budget
     leaves the model call as PromptEvaluationError of phase "budget", so the loop stops right there.
 
     `evaluation_id` must be new for every evaluation: under an id the tracker keeps the latest sum alone.

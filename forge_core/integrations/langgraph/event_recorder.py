@@ -124,7 +124,7 @@ class RunRecorder(ForgeCallbackHandler):
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         is_pause = type(error).__name__ == "GraphInterrupt"
-        words = "Paused: the call waits for a person." if is_pause else f"Error: {error}"
+        words = "Paused: the call waits for the user." if is_pause else f"Error: {error}"
         self._end_tool(run_id, words, success=False)
 
     def refused(

@@ -285,7 +285,7 @@ class GraphRun:
         )
 
     def callbacks(self) -> list[BaseCallbackHandler]:
-        """Return the meter first, then the events: a meter that ends the run does not keep its LLM_END."""
+        """Return the tracker first, then the recorder, which emits LLM_END also where the tracker raises."""
         heard = CompositeCallback([self._runner.tracker, self.recorder, *self._runner.callbacks])
         return [heard] if self._queue is None else [heard, Streams()]
 
@@ -333,7 +333,7 @@ def error_event(error: BaseException) -> Error:
 
 
 def shown(error: BaseException) -> str:
-    """Return the error's words, without secrets."""
+    """Return the error's message, without secrets."""
     text = str(error) or type(error).__name__
     return Redactor()(text if isinstance(error, ForgeError) else f"{type(error).__name__}: {text}")
 
@@ -354,9 +354,9 @@ class GraphPausedError(ForgeError):
     ) -> None:
         where = f" before {', '.join(nodes)}" if nodes else ""
         todo = (
-            "Call resume() to go on."
+            "Call resume() to continue."
             if can_resume
-            else "It has no checkpointer, so it cannot be resumed: give one."
+            else "It has no checkpointer, so it cannot be resumed. Give it one."
         )
         super().__init__(f"The graph of thread {thread_id!r} is paused{where}. {todo}")
         self.thread_id = thread_id

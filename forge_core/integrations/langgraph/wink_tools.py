@@ -87,7 +87,7 @@ class WinkCall:
         context = self._context
         with context.turns.lock:
             if context.turns.escape is not None:
-                return "Not run: the prompt is about to be rendered anew.", False
+                return "Not run: the prompt is about to be rendered again.", False
             self._beat()
             try:
                 return self._transaction(dict(arguments), call_id)
@@ -263,7 +263,7 @@ def bound_tool(tool: Tool, context: ToolExecutionContext) -> WinkTool:
 
 
 def _schema(tool: Tool, descriptions: Mapping[str, str]) -> dict[str, Any]:
-    """Return the arguments' JSON schema, with the prompt's own words for parameters."""
+    """Return the arguments' JSON schema, with the prompt's own descriptions of parameters."""
     schema: dict[str, Any] = dict(wink("adapters.tool_spec").tool_to_spec(tool)["function"]["parameters"])
     properties = dict(schema.get("properties") or {})
     for name, words in descriptions.items():

@@ -32,7 +32,7 @@ _FROM_TAU2 = frozenset({"task", "audio_native_config", "audio_taps_dir"})
 
 
 class Tau2ForgeAgent(_Base):  # type: ignore[misc]  # tau2 is not there where types are checked
-    """Answers each message with one model call: words for the user, or tool calls for tau2 to run.
+    """Answers each message with one model call: a text for the user, or tool calls for tau2 to run.
 
     `mode="step"` runs no tool itself. `mode="react"` runs reads ahead in a copy (see `react`), optionally
     through a `tool_executor` of the caller's. `llm` and `llm_args` are tau2's, in LiteLLM's words;

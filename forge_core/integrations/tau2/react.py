@@ -1,4 +1,4 @@
-"""React mode: runs reads ahead in a copy of the toolkit, up to a write or to words for the user.
+"""React mode: runs reads ahead in a copy of the toolkit, up to a write or a message to the user.
 
 A new copy is made in each turn, so it always equals the live environment, whatever the task's
 initialisation, the user or an earlier turn did to that; the live one is never touched. All calls of a run go
