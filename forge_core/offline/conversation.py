@@ -95,10 +95,10 @@ class ChatRequest:
 
 def read_request(body: Mapping[str, Any]) -> ChatRequest:
     """Return the conversation in a chat-completions request body."""
-    exchanges = _exchanges(body.get("messages"))
-    now = exchanges[-1] if exchanges else ConversationTurn("")
+    turns = _read_turns(body.get("messages"))
+    now = turns[-1] if turns else ConversationTurn("")
     tools = {} if body.get("tool_choice") == "none" else _tools(body.get("tools"))
-    return ChatRequest(now, tuple(exchanges[:-1]), tools, body.get("parallel_tool_calls") is not False)
+    return ChatRequest(now, tuple(turns[:-1]), tools, body.get("parallel_tool_calls") is not False)
 
 
 def content_text(content: object) -> str:
@@ -136,7 +136,7 @@ def _tools(offered: object) -> dict[str, frozenset[str]]:
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenTurn:
     """A turn that is being read."""
 
     requests: list[str]
@@ -157,8 +157,8 @@ class _Open:
         return ConversationTurn("\n".join(self.requests).strip(), done, answer, "\n\n".join(self.said))
 
 
-def _exchanges(messages: object) -> list[ConversationTurn]:
-    found: list[_Open] = []
+def _read_turns(messages: object) -> list[ConversationTurn]:
+    found: list[_OpenTurn] = []
     for message in messages if isinstance(messages, list) else ():
         if not isinstance(message, Mapping):
             continue
@@ -170,28 +170,28 @@ def _exchanges(messages: object) -> list[ConversationTurn]:
         elif found and role in ("tool", "function"):
             call_id = str(message.get("tool_call_id") or message.get("name"))
             found[-1].results.setdefault(call_id, unframe_tool_output(text))
-    return [exchange.close() for exchange in found]
+    return [turn.close() for turn in found]
 
 
-def _add_request(found: list[_Open], text: str) -> None:
+def _add_request(found: list[_OpenTurn], text: str) -> None:
     """Add a user message. Two in a row are one request; an empty one starts none."""
     if found and found[-1].is_fresh:
         if text:
             found[-1].requests.append(text)
     elif text or not found:
-        found.append(_Open([text] if text else []))
+        found.append(_OpenTurn([text] if text else []))
 
 
-def _add_answer(exchange: _Open, message: Mapping[str, Any], text: str) -> None:
+def _add_answer(turn: _OpenTurn, message: Mapping[str, Any], text: str) -> None:
     if text.strip():
-        exchange.said.append(text)
+        turn.said.append(text)
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
         function = call.get("function") if isinstance(call, Mapping) else None
         if isinstance(function, Mapping):
             name = str(function.get("name") or "")
             made = Call(name, _arguments(function.get("arguments")))
-            exchange.calls.append((str(call.get("id") or name), made))
+            turn.calls.append((str(call.get("id") or name), made))
 
 
 def _arguments(raw: object) -> dict[str, Any]:

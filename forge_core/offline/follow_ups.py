@@ -29,9 +29,9 @@ _FOLLOW_UPS = (Intent.PICK, Intent.AGAIN, Intent.ACK, Intent.MORE)
 def resolve(text: str, memory: Memory) -> tuple[Request, ...]:
     """Return the requests in `text`, with follow-ups replaced by the requests that they mean."""
     requests = parse(text)
-    if len(requests) != 1 or not memory.exchanges:
+    if len(requests) != 1 or not memory.turns:
         return requests
-    request, before = requests[0], memory.exchanges[-1]
+    request, before = requests[0], memory.turns[-1]
     asked = _CONTENT_ASKED.search(before.answer)
     if asked and _is_content(request, text):
         return (_creation(asked["path"], text, before.request),)
@@ -72,15 +72,15 @@ def _moved(target: str, is_place: bool, memory: Memory) -> tuple[Request, ...]:
 
 def _repeated(memory: Memory) -> tuple[Request, ...]:
     """Return the latest requests that were no follow-ups themselves."""
-    for exchange in reversed(memory.exchanges):
-        requests = parse(exchange.request)
+    for turn in reversed(memory.turns):
+        requests = parse(turn.request)
         if not all(request.intent in _FOLLOW_UPS for request in requests):
             return requests
     return ()
 
 
 def _picked(request: Request, memory: Memory) -> tuple[Request, ...]:
-    before = memory.exchanges[-1]
+    before = memory.turns[-1]
     if _ASKS_WHICH in before.answer:
         return _narrowed(request, memory)
     item = memory.item(request.get("nth") or request.get("n"))
@@ -98,8 +98,8 @@ def about(request: Request, memory: Memory) -> Request:
     """Return the request with "it" replaced by the name or the file that was mentioned last."""
     if request.get("name") != IT:
         return request
-    for exchange in reversed(memory.exchanges):
-        for earlier in reversed(parse(exchange.request)):
+    for turn in reversed(memory.turns):
+        for earlier in reversed(parse(turn.request)):
             name, file = earlier.get("name") or earlier.get("text"), earlier.get("file")
             if name != IT and re.fullmatch(r"[\w.:]+", name):
                 return request.with_args(name=name)

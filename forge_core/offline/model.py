@@ -70,7 +70,7 @@ def respond(conversation: ChatRequest, root: str = "") -> ModelReply:
 
 
 def _is_introduced(conversation: ChatRequest) -> bool:
-    return any(phrases.MARK in exchange.said for exchange in (*conversation.earlier, conversation.now))
+    return any(phrases.MARK in turn.said for turn in (*conversation.earlier, conversation.now))
 
 
 def _serve(conversation: ChatRequest, memory: Memory) -> Skill:
@@ -86,7 +86,7 @@ def _serve(conversation: ChatRequest, memory: Memory) -> Skill:
         skill = _SKILLS[request.intent]
         result = skill if isinstance(skill, str) else skill(request, memory)
         answer = result if isinstance(result, str) else (yield from _finished(result))
-        memory.exchanges.append(ConversationTurn(request.text, tuple(memory.done), answer))
+        memory.turns.append(ConversationTurn(request.text, tuple(memory.done), answer))
         memory.done.clear()
     return f"{answer}\n\n{phrases.left_undone(left_out)}" if left_out else answer
 

@@ -31,7 +31,7 @@ class FileLocation:
 class Memory:
     """The turns so far, and at their end the finished steps of the present message."""
 
-    exchanges: list[ConversationTurn]
+    turns: list[ConversationTurn]
     tools: frozenset[str] = frozenset()
     root: str = ""
     upcoming: list[str] = field(default_factory=list)
@@ -41,8 +41,8 @@ class Memory:
 
     def latest(self) -> FileLocation | None:
         """Return what "it" means: the file or line that was mentioned last."""
-        for exchange in reversed(self.exchanges):
-            location = _mentioned(exchange)
+        for turn in reversed(self.turns):
+            location = _mentioned(turn)
             if location is not None:
                 return FileLocation(self.short(location.path), location.line)
         return None
@@ -54,11 +54,11 @@ class Memory:
 
     def items(self) -> list[str]:
         """Return the numbered entries of the latest answer that has some, as written between backticks."""
-        for exchange in reversed(self.exchanges):
-            found = _NUMBERED_ITEM.findall(exchange.answer)
+        for turn in reversed(self.turns):
+            found = _NUMBERED_ITEM.findall(turn.answer)
             if found:
                 return [str(item) for item in found]
-            last = exchange.done[-1] if exchange.done else None
+            last = turn.done[-1] if turn.done else None
             if last and last.call.name == "ls" and not last.outcome.failed:
                 folder = _text(last.call.arguments.get("path")).rstrip("/")
                 return [f"{folder}/{path}".lstrip("/") for path in tree_paths(last.outcome.text)]
@@ -76,8 +76,8 @@ class Memory:
 
     def last_edited(self) -> str | None:
         """Return the file that was last changed in this conversation."""
-        for exchange in reversed(self.exchanges):
-            for done in reversed(exchange.done):
+        for turn in reversed(self.turns):
+            for done in reversed(turn.done):
                 if done.call.name in ("edit", "write") and not done.outcome.failed:
                     return self.short(_text(done.call.arguments.get("file_path")))
         return None
@@ -116,27 +116,27 @@ def search_scope(path: str, memory: Memory) -> dict[str, str]:
     return {"path": path} if path else {}
 
 
-def _mentioned(exchange: ConversationTurn) -> FileLocation | None:
+def _mentioned(turn: ConversationTurn) -> FileLocation | None:
     """Return the first entry of the answer's list, else the first place it names, else what the calls were
     about."""
-    for item in (*_ITEM.findall(exchange.answer)[:1], *_TICKED.findall(exchange.answer)):
+    for item in (*_ITEM.findall(turn.answer)[:1], *_TICKED.findall(turn.answer)):
         location = as_location(item)
-        if location is not None and _was_seen(location, exchange):
+        if location is not None and _was_seen(location, turn):
             return location
-    for done in reversed(exchange.done):
+    for done in reversed(turn.done):
         location = _touched(done)
         if location is not None:
             return location
     return None
 
 
-def _was_seen(location: FileLocation, exchange: ConversationTurn) -> bool:
-    """Return whether the calls of the exchange know the path: what an answer merely mentions is not "it"."""
+def _was_seen(location: FileLocation, turn: ConversationTurn) -> bool:
+    """Return whether the calls of the turn know the path: what an answer merely mentions is not "it"."""
     return any(
         location.path in done.outcome.text
         or location.path in _text(done.call.arguments.get("file_path"))
         or location.path in _text(done.call.arguments.get("command"))
-        for done in exchange.done
+        for done in turn.done
     )
 
 

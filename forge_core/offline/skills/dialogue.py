@@ -60,12 +60,12 @@ def _asks_for_summary(text: str) -> bool:
 
 def summary(memory: Memory, text: str) -> str:
     """Return what was asked and which files were read or changed, for compaction."""
-    asked = [exchange.request.split("\n")[0][:200] for exchange in memory.exchanges if exchange.request]
+    asked = [turn.request.split("\n")[0][:200] for turn in memory.turns if turn.request]
     asked += [line[:200] for line in re.findall(r"^(?:user|human)\s*:\s*(.+)$", text, re.I | re.MULTILINE)]
     files = [
         str(done.call.arguments.get("file_path"))
-        for exchange in memory.exchanges
-        for done in exchange.done
+        for turn in memory.turns
+        for done in turn.done
         if done.call.arguments.get("file_path")
     ]
     files += re.findall(r"\"file_path\":\s*\"([^\"]+)\"", text)

@@ -56,7 +56,7 @@ def changes(request: Request, memory: Memory) -> Skill:
 def diff(request: Request, memory: Memory) -> Skill:
     """Show the diff of one file, or of all."""
     path = _path(request, memory)
-    if not path and memory.exchanges and memory.exchanges[-1].answer.startswith("The last commit:"):
+    if not path and memory.turns and memory.turns[-1].answer.startswith("The last commit:"):
         return (yield from log(Request(Intent.LOG, {"detail": "last"}, request.text), memory))
     path = path and (yield from _existing(path))
     command = "git diff HEAD" + (f" -- {shlex.quote(path)}" if path else "")

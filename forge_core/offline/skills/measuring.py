@@ -33,7 +33,7 @@ _LARGEST = 10
 def measure(request: Request, memory: Memory) -> Skill:
     """Count what was asked for: the lines of a file, else something in the whole folder."""
     thing = re.sub(r"(?<=ss)es$|(?<!s)s$", "", request.get("thing").lower())
-    called = [done.call.name for done in memory.exchanges[-1].done] if memory.exchanges else []
+    called = [done.call.name for done in memory.turns[-1].done] if memory.turns else []
     is_named = request.get("file") not in ("", IT) or (request.get("file") and "ls" not in called)
     location = target(request, memory) if is_named else None
     if location is not None:

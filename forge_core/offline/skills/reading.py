@@ -54,8 +54,8 @@ def read(request: Request, memory: Memory) -> Skill:
 
 def more(request: Request, memory: Memory) -> Skill:
     """Show the lines after those that were shown last."""
-    for exchange in reversed(memory.exchanges):
-        shown = _SHOWN.findall(exchange.answer)
+    for turn in reversed(memory.turns):
+        shown = _SHOWN.findall(turn.answer)
         if shown:
             path, first, last = shown[-1]
             return (yield from show_lines(path, int(last or first) + 1, PAGE))

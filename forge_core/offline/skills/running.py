@@ -193,8 +193,8 @@ def _job_number(request: Request, memory: Memory) -> int:
     named = request.number("n")
     if named is not None:
         return named
-    for exchange in reversed(memory.exchanges):
-        number = _number_in(exchange.answer)
+    for turn in reversed(memory.turns):
+        number = _number_in(turn.answer)
         if number:
             return number
     return 1

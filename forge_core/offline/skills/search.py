@@ -343,7 +343,7 @@ def search_words(request: Request, memory: Memory) -> Skill:
     """Serve a request that no rule matches: repeat the last answer, or search for the words of the
     request."""
     text = plain(expand_short_forms(request.text))
-    before = memory.exchanges[-1].answer if memory.exchanges else ""
+    before = memory.turns[-1].answer if memory.turns else ""
     if re.match(r"how many\b", text) and re.match(r".*\d", before):
         return before.split("\n")[0]
     if _OF_THEM.match(text):
