@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -88,7 +88,7 @@ def change_project_state(
                     f"The decision was not saved: {str(path)!r} would grow over {_MAX_BYTES:,} bytes. Remove "
                     "rules that are no longer needed with /permissions remove."
                 )
-            _replace(path, text)
+            replace_file(path, text)
     except OSError as error:
         raise ConfigError(
             f"The decision was not saved: {str(path)!r} cannot be written ({error.strerror or error}). It "
@@ -188,17 +188,17 @@ def _locked(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _replace(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with suppress(FileNotFoundError):
-        temporary.unlink()
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+def replace_file(path: Path, text: str) -> None:
+    """Write `text` to a private file in the place of `path`: readers see the old content or the new."""
+    import tempfile  # here: importing it delays the first frame
+
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+        Path(name).replace(path)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        Path(name).unlink(missing_ok=True)
         raise

@@ -3,14 +3,19 @@ allowed for good in one folder in the user's state."""
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from forge_core.config.load import USER_FILE
-from forge_core.config.project_state import RULE_KINDS, ProjectState, RuleKind, Scripts, change_project_state
+from forge_core.config.project_state import (
+    RULE_KINDS,
+    ProjectState,
+    RuleKind,
+    Scripts,
+    change_project_state,
+    replace_file,
+)
 from forge_core.config.settings import check_value
 from forge_core.errors import ConfigError
 
@@ -30,7 +35,8 @@ def save_user_setting(config_dir: Path, name: str, value: str) -> Path:
         text = path.read_text(encoding="utf-8-sig") if path.exists() else ""
         document = tomlkit.parse(text)
         document[name] = str(checked)
-        _replace(path, tomlkit.dumps(document))
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        replace_file(path.resolve(), tomlkit.dumps(document))  # a symlinked dotfile stays a symlink
     except TOMLKitError as error:
         raise ConfigError(
             f"{name} was not saved: {str(path)!r} is not valid TOML ({error}). Repair it first."
@@ -81,18 +87,3 @@ def _with(state: ProjectState, kind: RuleKind, rules: Iterable[str]) -> ProjectS
             return replace(state, ask=tuple(rules))
         case "deny":
             return replace(state, deny=tuple(rules))
-
-
-def _replace(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    target = path.resolve()  # a symlinked dotfile stays a symlink
-    fd, temporary = tempfile.mkstemp(dir=target.parent, prefix=".config-", suffix=".toml")
-    try:
-        with os.fdopen(fd, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack
 from logging import Logger
 from pathlib import Path
 
@@ -164,7 +164,7 @@ class ForgeSession:
         is_listed = any(choice.id == self._model for choice in known)
         return known if is_listed else (ModelChoice(self._model), *known)
 
-    async def send(self, text: str) -> AsyncGenerator[AgentEvent, None]:
+    def send(self, text: str) -> AsyncGenerator[AgentEvent, None]:
         """Run one turn and yield its events; the last is AGENT_END.
 
         Closing the iterator early cancels the turn: no further event arrives, and memory, journal and
@@ -173,16 +173,14 @@ class ForgeSession:
         Raises:
             ForgeError: a turn is running already.
         """
-        async with aclosing(self._read_turn(text, is_retry=False)) as events:
-            async for event in events:
-                yield event
+        return self._read_turn(text)
 
     @property
     def can_retry(self) -> bool:
         """Whether the last turn ended at a model call that failed, so that `retry` can resume there."""
         return self._task is None and self._agent.is_resumable
 
-    async def retry(self) -> AsyncGenerator[AgentEvent, None]:
+    def retry(self) -> AsyncGenerator[AgentEvent, None]:
         """Resume the turn that failed at its failed model call, and yield events like `send`.
 
         No message is sent and no tool call runs again.
@@ -190,17 +188,16 @@ class ForgeSession:
         Raises:
             ForgeError: a turn is running, or the last one did not end so.
         """
-        if self._task is None and not self.can_retry:
-            raise ForgeError(NOTHING_TO_RETRY)
-        async with aclosing(self._read_turn(self._turn_text, is_retry=True)) as events:
-            async for event in events:
-                yield event
+        return self._read_turn(None)
 
-    async def _read_turn(self, text: str, *, is_retry: bool) -> AsyncGenerator[AgentEvent, None]:
+    async def _read_turn(self, text: str | None) -> AsyncGenerator[AgentEvent, None]:
+        """Run a turn in a task of its own and yield its events; without a text, resume the failed one."""
         if self._task is not None:
             raise ForgeError("A turn is running already. Interrupt it, or wait for its end.")
+        if text is None and not self.can_retry:
+            raise ForgeError(NOTHING_TO_RETRY)
         queue = self._events.begin_turn(self._journal.event)
-        task = asyncio.create_task(self._turn(text, queue, is_retry=is_retry), name="forge-turn")
+        task = asyncio.create_task(self._turn(text, queue), name="forge-turn")
         task.add_done_callback(lambda ended: queue.close(discard=ended.cancelled()))
         self._task = task
         self._is_interrupted = False
@@ -280,12 +277,13 @@ class ForgeSession:
                 last_first.push_async_callback(tool.aclose)
             last_first.push_async_callback(self._billing.aclose)
 
-    async def _turn(self, text: str, queue: EventQueue, *, is_retry: bool) -> None:
-        self._turn_text = text
-        self._begin(text, is_retry=is_retry)
+    async def _turn(self, text: str | None, queue: EventQueue) -> None:
+        if text is not None:
+            self._turn_text = text
+        self._begin(text)
         recorder = TurnRecorder(self._journal)
         agent, environment = self._agent, self._environment
-        await environment.begin_turn(text)
+        await environment.begin_turn(self._turn_text)
 
         def observe(event: AgentEvent) -> None:
             if self._is_interrupted:  # the interrupt may have come before the run had begun
@@ -294,7 +292,9 @@ class ForgeSession:
             recorder.event(event)
 
         try:
-            await agent.execute(None if is_retry else self._with_news(text), ObservedQueue(queue, observe))
+            await agent.execute(
+                None if text is None else self._with_news(text), ObservedQueue(queue, observe)
+            )
         except Exception as error:  # the turn's border: a bug ends the turn, not the session
             for event in crash_events(error):
                 recorder.event(event)
@@ -319,14 +319,14 @@ class ForgeSession:
         elif isinstance(event, AgentEnd):
             self.last_result = event.result
 
-    def _begin(self, text: str, *, is_retry: bool) -> None:
+    def _begin(self, text: str | None) -> None:
         journal, config = self._journal, self.config
         if not self._has_begun:
             self._has_begun = True
             about = {"id": self.id, "working_dir": str(config.working_dir), "provider": config.endpoint.kind}
             journal.record("session", about)
         about_turn = {"model": self._model, "mode": str(self._environment.policy.mode)}
-        if is_retry:  # the same turn for the accounts
+        if text is None:  # the retry belongs to the same turn
             journal.record("retry", about_turn)
         else:
             self._billing.begin_turn(text)
