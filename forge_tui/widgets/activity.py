@@ -26,7 +26,7 @@ NOTE_S = 2.0
 WORKING = "Working"
 VERB_CELLS = 48
 NEW_BELOW = ("↓ new below · Ctrl+End", "↓ Ctrl+End")
-MOUSE_RELEASED = ("mouse: the terminal's · F9", "F9: mouse")
+MOUSE_RELEASED = ("mouse released · F9", "F9: mouse")
 """In full, and for little room."""
 
 

@@ -101,9 +101,9 @@ async def test_f9_lends_the_mouse_over_a_panel_too(config: ForgeConfig) -> None:
         await until(pilot, lambda: "Esc close" in shown(app))
         await pilot.press("f9")
         assert app.chat.query_one(ActivityLine).is_mouse_released
-        await until(pilot, lambda: "mouse: the terminal's · F9" in shown(app))
+        await until(pilot, lambda: "mouse released · F9" in shown(app))
         await pilot.press("escape", "f9")
-        await until(pilot, lambda: "mouse: the terminal's" not in shown(app))
+        await until(pilot, lambda: "mouse released" not in shown(app))
 
 
 @pytest.mark.parametrize("is_nested_in_tmux", [False, True])
@@ -116,7 +116,7 @@ async def test_inside_gnu_screen_the_mouse_is_the_terminals_at_first(
     app = make_app(config)
     async with app.run_test(size=(100, 20)) as pilot:
         await ready(pilot)
-        assert ("mouse: the terminal's · F9" in shown(app)) is not is_nested_in_tmux
+        assert ("mouse released · F9" in shown(app)) is not is_nested_in_tmux
         await pilot.press("f9")
-        await until(pilot, lambda: ("mouse: the terminal's · F9" in shown(app)) is is_nested_in_tmux)
+        await until(pilot, lambda: ("mouse released · F9" in shown(app)) is is_nested_in_tmux)
         assert app.crash is None

@@ -346,7 +346,7 @@ async def test_of_a_long_file_only_what_shows_is_drawn(app: ChatApp, monkeypatch
 async def test_the_footer_shows_the_notes_of_the_covered_activity_line(app: ChatApp) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
         await opened(pilot)
-        await press(pilot, "f9", "mouse: the terminal's · F9 · ] [ hunk")
+        await press(pilot, "f9", "mouse released · F9 · ] [ hunk")
         app.chat.activity.note("Copied 7 characters", 60)
         await until(pilot, lambda: "Copied 7 characters" in shown(app))
         assert "hunk" not in shown(app).splitlines()[-1]
