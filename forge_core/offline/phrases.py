@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from forge_core.offline.tool_output import without_error_mark
-
 MARK = "offline model"
 """Part of every text in which the model introduces itself."""
 INTRO = (
@@ -108,6 +106,11 @@ def quoted(text: str) -> str:
 def one_of(words: Sequence[str]) -> str:
     """Return `a`, `a and b`, `a, b and c`."""
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
+
+
+def without_error_mark(output: str) -> str:
+    """Return a tool's words without the "Error:" at their start."""
+    return re.sub(r"^\s*error:\s*", "", output, flags=re.I)
 
 
 def tool_missing(names: Sequence[str]) -> str:

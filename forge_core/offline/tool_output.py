@@ -128,11 +128,6 @@ def exit_code(output: str) -> int | None:
     return None
 
 
-def without_error_mark(output: str) -> str:
-    """Return a tool's words without the "Error:" at their start."""
-    return re.sub(r"^\s*error:\s*", "", output, flags=re.I)
-
-
 def clean_path(path: str) -> str:
     """Remove a leading `./`."""
     path = path.strip()

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from forge_core.offline import phrases
 from forge_core.offline.conversation import Argument, CallOutcome
 from forge_core.offline.intents import IT, Request
-from forge_core.offline.phrases import code
+from forge_core.offline.phrases import code, without_error_mark
 from forge_core.offline.references import Memory
 from forge_core.offline.skills.reading import names_in
 from forge_core.offline.skills.runners import (
@@ -21,7 +21,7 @@ from forge_core.offline.skills.runners import (
     read_report,
 )
 from forge_core.offline.steps import Skill, ask, require
-from forge_core.offline.tool_output import exit_code, without_error_mark
+from forge_core.offline.tool_output import exit_code
 
 MAX_COMMITS = 20
 """Commits that a `git log` without a number shows."""

@@ -12,13 +12,13 @@ from forge_core.offline import phrases
 from forge_core.offline.conversation import Argument, Call
 from forge_core.offline.intents import Intent, Request
 from forge_core.offline.parse import expand_short_forms, plain, word_set
-from forge_core.offline.phrases import code
+from forge_core.offline.phrases import code, without_error_mark
 from forge_core.offline.references import Memory, search_scope
 from forge_core.offline.skills.file_lookup import files_named, listed_paths, only_match
 from forge_core.offline.skills.reading import PAGE, show_block, show_lines
 from forge_core.offline.source_code import defines, definition_pattern, extensions, last_name
 from forge_core.offline.steps import SearchError, Skill, Steps, ask, ask_all, say
-from forge_core.offline.tool_output import Hit, grep_hits, has_nothing, without_error_mark
+from forge_core.offline.tool_output import Hit, grep_hits, has_nothing
 
 HEAD_LIMIT = 250
 """Hits that one search gives."""
