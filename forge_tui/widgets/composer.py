@@ -138,7 +138,7 @@ class Composer(TextArea):
         self.load_text("")
         return text
 
-    def clear_away(self) -> bool:
+    def clear_into_history(self) -> bool:
         """Clear the text; return whether there was any. Up restores it: the key may have been meant for a
         turn that has just ended."""
         text = self.take()
@@ -152,7 +152,7 @@ class Composer(TextArea):
         before = self.get_text_range(self.document.start, self.cursor_location)
         return len(before)
 
-    def give_back(self, text: str, cursor: int) -> None:
+    def restore_draft(self, text: str, cursor: int) -> None:
         """Append text that was typed elsewhere, with the cursor `cursor` characters into it."""
         text, before = safe_text(text), self.text
         if len(before) + len(text) > LONGEST:

@@ -96,7 +96,7 @@ class TodoPanel(Widget):
         is_left = not self._is_at_work and not self._is_held
         self._fold(self._is_folded or is_left)
 
-    def tell(self, todos: Sequence[TodoItem]) -> None:
+    def update_list(self, todos: Sequence[TodoItem]) -> None:
         """Show the list that the model has just updated."""
         self._is_at_work, self._is_held = True, False
         self._fold(False)

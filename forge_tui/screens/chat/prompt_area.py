@@ -64,9 +64,9 @@ class PromptArea:
         """Requests without a reply, the one of the open prompt included."""
         self._typed_at = float("-inf")
         """When the user last typed at the composer, or in a prompt's line."""
-        self._came_at = 0.0
+        self._opened_at = 0.0
         self._is_interrupting = False
-        self._went_at = float("-inf")
+        self._closed_at = float("-inf")
 
     @property
     def is_taken(self) -> bool:
@@ -135,14 +135,14 @@ class PromptArea:
         if is_composing or (self._prompt is not None and self._prompt.is_writing):
             self._typed_at = self._clock()
         if is_composing:
-            self._went_at = float("-inf")
+            self._closed_at = float("-inf")
 
     def may_send(self) -> bool:
         """Whether an Enter in the composer is meant for it, not for a prompt that has just closed."""
         now = self._clock()
-        is_meant = now - self._went_at >= LATE_ENTER_S
+        is_meant = now - self._closed_at >= LATE_ENTER_S
         if not is_meant:
-            self._went_at = now  # a key that is held repeats
+            self._closed_at = now  # a key that is held repeats
         return is_meant
 
     async def _reply_of(self, prompt: Prompt[Reply]) -> Reply:
@@ -169,7 +169,7 @@ class PromptArea:
             self._activity.working = replace(
                 working, verb=ASKING, hint="Ctrl+C to interrupt", asked_at=self._clock()
             )
-        self._came_at = self._clock()
+        self._opened_at = self._clock()
         await screen.mount(prompt, after=self._composer)
         prompt.show_waiting(self._outstanding - 1)
 
@@ -184,7 +184,7 @@ class PromptArea:
             await prompt.remove()
         if self._prompt is not None:
             return  # the next one is open already
-        self._went_at = self._clock()
+        self._closed_at = self._clock()
         self._composer.display = True
         screen.remove_class("-asking")
         self._composer.focus()
@@ -206,7 +206,7 @@ class PromptArea:
     @property
     def is_half_typed(self) -> bool:
         """Whether the composer's text was being typed when the prompt opened."""
-        is_recent = self._came_at - self._typed_at < RECENT_S
+        is_recent = self._opened_at - self._typed_at < RECENT_S
         return is_recent and bool(self._composer.text.strip())
 
     def take(self) -> tuple[str, int]:
@@ -215,9 +215,9 @@ class PromptArea:
         cursor = composer.cursor_index
         return composer.take(), cursor
 
-    def give_back(self, text: str, cursor: int) -> None:
+    def restore_draft(self, text: str, cursor: int) -> None:
         """Append text to the composer's."""
-        self._composer.give_back(text, cursor)
+        self._composer.restore_draft(text, cursor)
 
     def say(self, text: str) -> None:
         """Show a note for a moment."""

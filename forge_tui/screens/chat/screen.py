@@ -149,7 +149,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self._mode.apply(session)
         self.refresh_status()
         workers.start(self, partial(self._read_notices, session), "notices")
-        self._go_on()
+        self._start_next()
 
     def session_failed(self, reason: str) -> None:
         """Report that there will be no session, now and whenever something is sent."""
@@ -183,7 +183,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         if (line := parse_line(message.text)) is None:
             self._queue.is_paused = False
             if self._queue or self._session is None or not self._session.can_retry:
-                self._go_on()
+                self._start_next()
             else:
                 self.resume_turn()
             return
@@ -231,9 +231,9 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     async def _run_command(self, line: Command) -> None:
         with self._queue.held() if line.spec.tier is Tier.INTERRUPTS else contextlib.nullcontext():
             await self._commands.run(line, self._session)
-        self._go_on()
+        self._start_next()
 
-    def _go_on(self) -> None:
+    def _start_next(self) -> None:
         """Start the next queued line if nothing runs."""
         if not self.has_turn and self._session is not None:
             match self._queue.next():
@@ -280,7 +280,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         assert self._session is not None
         stopped, clock = "error", self._environment.clock
         started = clock()
-        on_todos = partial(self.refresh_todos, is_told=True)
+        on_todos = partial(self.refresh_todos, is_update=True)
         try:
             stopped = await self._turn.read(
                 self._session, text, self.transcript, self.refresh_status, on_todos
@@ -293,7 +293,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.refresh_status()
         self.refresh_todos(is_over=True)
         self.todos.end_turn()
-        self._go_on()
+        self._start_next()
 
     def interrupt(self) -> None:
         if self._session is not None and self.has_turn:
@@ -360,7 +360,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
             self._interrupt_key.press()
             self.interrupt()
         else:
-            had_text = self.composer.clear_away()
+            had_text = self.composer.clear_into_history()
             self._interrupt_key.press(" · Up brings the text back" if had_text else "")
 
     def action_leave_if_empty(self) -> None:
@@ -483,11 +483,11 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self._live.use_branch(self._environment.branch(self._config.working_dir))
         self._show_figures()
 
-    def refresh_todos(self, *, is_over: bool = False, is_told: bool = False) -> None:
+    def refresh_todos(self, *, is_over: bool = False, is_update: bool = False) -> None:
         """Show the session's list of tasks; at the end of a turn a completed one is hidden."""
         todos = () if self._session is None else self._session.todos.items
         is_gone = is_over and all(todo.status == "completed" for todo in todos)
-        (self.todos.tell if is_told else self.todos.show)(() if is_gone else todos)
+        (self.todos.update_list if is_update else self.todos.show)(() if is_gone else todos)
         self.activity.show_doing(self.todos.doing)
 
     def _show_figures(self) -> None:

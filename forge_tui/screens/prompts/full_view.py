@@ -53,12 +53,12 @@ class FullView(ScrollingOverlay):
         yield self._view
 
     def on_mount(self) -> None:
-        self.watch(self._view, "scroll_y", self._say_place, init=False)
+        self.watch(self._view, "scroll_y", self._show_position, init=False)
 
     def on_resize(self) -> None:
-        self.call_after_refresh(self._say_place)
+        self.call_after_refresh(self._show_position)
 
-    def _say_place(self) -> None:
+    def _show_position(self) -> None:
         rows, height, first = self._view.row_count, self._view.size.height, round(self._view.scroll_y)
         place = f"rows {first + 1:,}–{min(first + height, rows):,} of {rows:,} · " if rows > height else ""
         self._view.border_subtitle = Content(f"{place}Esc back to the answers")

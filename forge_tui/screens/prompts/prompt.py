@@ -80,7 +80,7 @@ class Draft(Protocol):
     def take(self) -> tuple[str, int]:
         """Remove the text from the composer; return it and the index of the cursor."""
 
-    def give_back(self, text: str, cursor: int) -> None:
+    def restore_draft(self, text: str, cursor: int) -> None:
         """Append text to the composer."""
 
     def say(self, text: str) -> None:
@@ -320,7 +320,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         if text:
             draft, cursor = self._draft.take()
             text = text.replace(NEWLINE, "\n")
-            self._draft.give_back(draft[:cursor] + text + draft[cursor:], cursor + len(text))
+            self._draft.restore_draft(draft[:cursor] + text + draft[cursor:], cursor + len(text))
         return True
 
     def _arm(self, now: float) -> bool:
@@ -387,7 +387,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
             self._pass_on(text)
         elif len(text) + len(self._line.input.value) > LONGEST_LINE:
             self.select_free_text()
-            self._draft.give_back(text, len(text))
+            self._draft.restore_draft(text, len(text))
             self._draft.say("Too long for this line: kept for your next message")
         elif self.is_writing:
             self._line.input.write(safe_line(text.strip("\n")))
@@ -440,7 +440,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         else:
             typed, cursor = self.held, len(self.held)
         if typed.strip():
-            self._draft.give_back(typed, cursor)
+            self._draft.restore_draft(typed, cursor)
         line.value = ""
 
     # Digits

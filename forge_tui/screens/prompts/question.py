@@ -242,12 +242,12 @@ class QuestionPrompt(Prompt[QuestionReply]):
         if self._is_review:
             self._leave_review(chosen)
         elif self._takes_several and self._sheet.answer(self._at):
-            self._go_on()
+            self._next_question()
         elif self._is_other(chosen):
             self._write()
         else:
             self._sheet.mark(self._at, chosen)
-            self._go_on()
+            self._next_question()
 
     def action_turn(self, by: int) -> None:
         if self._has_review:
@@ -267,7 +267,7 @@ class QuestionPrompt(Prompt[QuestionReply]):
         else:
             self.action_take()
 
-    def _go_on(self) -> None:
+    def _next_question(self) -> None:
         """Show the next question without an answer, then those before it, then the review."""
         if not self._has_review:
             self.resolve(self._sheet.reply())
@@ -303,4 +303,4 @@ class QuestionPrompt(Prompt[QuestionReply]):
         self.end_line()
         self._refresh_rows()
         if text and not self._takes_several:
-            self._go_on()
+            self._next_question()

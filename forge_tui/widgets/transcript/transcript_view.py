@@ -101,7 +101,7 @@ class Transcript(BlockView):
 
         Without `answer`: the one under the pointer, otherwise the last one in view, otherwise the last one.
         """
-        chosen = answer or self._answer_meant()
+        chosen = answer or self._target_answer()
         if chosen is None:
             return False
 
@@ -123,7 +123,7 @@ class Transcript(BlockView):
         self._builder.show_thinking(thinking)
         self.show()
 
-    def _answer_meant(self) -> AnswerText | None:
+    def _target_answer(self) -> AnswerText | None:
         self.show()  # an answer that is being split may have fewer blocks than in the last frame
         pointed = self.pointed_block
         shown = [] if pointed is None else [pointed]
