@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncGenerator
+from contextlib import closing
 from contextvars import ContextVar
 
 import pytest
@@ -93,13 +94,14 @@ def test_a_failure_comes_after_the_items_before_it(thread: LoopThread) -> None:
 )
 def test_an_interrupted_caller_cancels_the_read_and_closes_the_generator(thread: LoopThread) -> None:
     ended: list[str] = []
-    closed = threading.Event()
+    go, closed = threading.Event(), threading.Event()
 
     def interrupt(number: int, frame: object) -> None:
         raise Interrupted
 
     async def silent() -> AsyncGenerator[int, None]:
         yield 1
+        await asyncio.to_thread(go.wait, 60)
         main = threading.main_thread().ident
         assert main is not None
         try:
@@ -114,8 +116,10 @@ def test_an_interrupted_caller_cancels_the_read_and_closes_the_generator(thread:
 
     before = signal.signal(signal.SIGUSR1, interrupt)
     try:
-        with pytest.raises(Interrupted):
-            list(thread.iterate(silent()))
+        with pytest.raises(Interrupted), closing(thread.iterate(silent())) as found:
+            assert next(found) == 1
+            go.set()
+            next(found)
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert closed.wait(60)
