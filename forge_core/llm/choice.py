@@ -1,4 +1,4 @@
-"""Which endpoint and model a session talks to, from what the user set.
+"""The endpoint and the model of a session, from the user's settings.
 
 FORGE_API_KEY goes to the endpoint that the user named (flag, environment, own settings), a provider's
 variable to that provider's own host, and no key anywhere else: not to a URL from a project's file, and the
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 def choose_endpoint(
     base_url: str | None, model: str | None, environ: Mapping[str, str], origins: Mapping[str, Origin]
 ) -> tuple[Endpoint, str]:
-    """The endpoint and the model's id.
+    """Return the endpoint and the model's id.
 
-    A URL leads there; else a key in OPENROUTER_API_KEY leads to OpenRouter; else the offline model answers,
-    which `offline` as the model's name also chooses.
+    That is the base URL that is set, otherwise OpenRouter with a key in OPENROUTER_API_KEY, otherwise the
+    offline model, which the model name `offline` also selects.
 
     Raises:
         ConfigError: a model was asked for and there is nothing that could serve it.

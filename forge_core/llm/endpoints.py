@@ -1,4 +1,4 @@
-"""Who answers at a base URL: label, key variable, quirks; and which key may go there.
+"""The providers: base URL, key variable and abilities of each; and which key may be sent where.
 
 A hosted service is identified by its host, a local server by its customary port on this machine. Anything
 else is `custom`: an OpenAI-compatible server about which nothing is known. The variable of a provider is read
@@ -22,7 +22,7 @@ NAMED_KEY_VARIABLE = "FORGE_API_KEY"
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """What is known about a service that speaks chat completions."""
+    """A service that implements the chat completions API, and what it can do."""
 
     name: str
     label: str
@@ -134,7 +134,7 @@ _BY_PORT = {urlsplit(provider.base_url).port: provider for provider in _LOCAL}
 
 @dataclass(frozen=True, slots=True)
 class ResolvedEndpoint:
-    """A base URL, who answers there, and the key that may go there."""
+    """A base URL, its provider, and the key that may be sent there."""
 
     provider: Provider
     base_url: str
@@ -144,7 +144,7 @@ class ResolvedEndpoint:
 
 
 def identify(base_url: str) -> Provider:
-    """Who answers at `base_url`; a custom provider labelled with the host when nobody known does.
+    """Return the provider at `base_url`; a custom one, labelled with the host, for an unknown host.
 
     Raises ConfigError when it is no http(s) URL with a host, or would carry a hosted service's key
     unencrypted.
@@ -169,7 +169,7 @@ def _by_domain(host: str) -> Provider | None:
 def resolve(
     base_url: str | None, environ: Mapping[str, str], *, may_carry_key: bool = True
 ) -> ResolvedEndpoint:
-    """The endpoint at `base_url` (None: OpenRouter, which nobody named) with its key from `environ`.
+    """Return the endpoint at `base_url` (None: the default provider) with its key from `environ`.
 
     The key is that of FORGE_API_KEY where the endpoint is named, else that of the provider's own variable,
     else none. `may_carry_key=False` is for a URL that came from a project's file: it gets no key at all.
@@ -183,13 +183,13 @@ def resolve(
 
 
 def _key_variables(provider: Provider, *, is_named: bool) -> tuple[str, ...]:
-    """The variables whose key may go to `provider`, the strongest first."""
+    """Return the variables whose key may be sent to `provider`, in order of precedence."""
     named = (NAMED_KEY_VARIABLE,) if is_named else ()
     return (*named, provider.key_variable) if provider.key_variable else named
 
 
 def clean_url(base_url: str) -> str:
-    """`base_url` without trailing slash or `/chat/completions`. Raises ConfigError when it cannot be used."""
+    """Return `base_url` without a trailing slash or `/chat/completions`. Raise ConfigError if invalid."""
     url = base_url.strip().rstrip("/").removesuffix("/chat/completions").rstrip("/")
     try:
         parts = urlsplit(url)
@@ -206,7 +206,7 @@ def clean_url(base_url: str) -> str:
 
 
 def shown_url(base_url: str) -> str:
-    """`base_url` without user, password, query and fragment: what may stand in a message."""
+    """Return `base_url` without user, password, query and fragment, for messages."""
     rest = base_url.split("?", 1)[0].split("#", 1)[0]
     scheme, separator, tail = rest.rpartition("://")
     host, slash, path = tail.partition("/")
@@ -248,5 +248,5 @@ def _is_private(host: str) -> bool:
 
 
 def is_local(base_url: str) -> bool:
-    """Whether a server at `base_url` runs on this machine or in its private network."""
+    """Return whether the server at `base_url` runs on this machine or in its private network."""
     return identify(base_url).is_local

@@ -1,4 +1,4 @@
-"""Tokens counted without a tokenizer: an estimate, and it says so by its name.
+"""Estimates of token counts, without a tokenizer.
 
 Exact counts come from the provider's usage after each answer. The constants are fitted to o200k_base: over 69
 files of Python, C, JSON, JavaScript and English prose the mean of each kind is within 6 %, a single file
@@ -19,8 +19,8 @@ _SAMPLE = 20_000
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens `text` is; 0 for an empty one, at least 1 otherwise. At most 5 ms for any
-    length."""
+    """Return about how many tokens `text` has: 0 for an empty one, otherwise at least 1. Takes at most 5 ms
+    for any length."""
     if not text:
         return 0
     if len(text) <= _SAMPLE:

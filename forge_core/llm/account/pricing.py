@@ -39,6 +39,7 @@ def price(usage: TokenUsage, prices: ModelPrices | None) -> Decimal | None:
         return usage.cost_usd
     if prices is None or usage.audio_input_tokens or usage.audio_output_tokens:
         return None
+    # Cached and written tokens are subsets of the prompt, reasoning of the completion: each is priced once.
     cached = min(usage.cached_tokens, usage.prompt_tokens)
     written = min(usage.cache_write_tokens, usage.prompt_tokens - cached)
     reasoning = min(usage.reasoning_tokens, usage.completion_tokens)

@@ -38,6 +38,7 @@ class CallAssembler:
 
     def add(self, delta: ToolCallDelta) -> ToolCallDelta:
         """`delta` with the call's own index; its id only on the call's first fragment, its name only once."""
+        # Fragments continue the latest call of their index; the index that is given out is our own.
         call = self._current.get(delta.index)
         if call is None or self._starts_another(call, delta):
             call = _Call(len(self.calls), delta.id or new_call_id(), delta.id)

@@ -1,5 +1,4 @@
-"""The HTTP clients behind one provider client: one per running event loop, one for synchronous use, none
-before use."""
+"""The HTTP clients behind one provider client: one per running event loop, each made on first use."""
 
 from __future__ import annotations
 
@@ -81,7 +80,7 @@ class _Held:
 
 
 class ClientPool:
-    """Makes the clients when they are first needed and closes them.
+    """The HTTP clients of one provider client, made on first use.
 
     An httpx.AsyncClient belongs to the loop that it was first used in, so each loop gets its own. Loops that
     end properly (`asyncio.run`) close theirs: each client is held by an async generator that is parked in the
@@ -164,7 +163,7 @@ async def _hold(client: httpx.AsyncClient) -> AsyncGenerator[httpx.AsyncClient, 
 
 
 def warm_up(url: str) -> None:
-    """Loads what httpx leaves to the first request to `url`: 80 ms of imports, and the certificates."""
+    """Load what httpx defers to the first request to `url`: 80 ms of imports, and the certificates."""
     importlib.import_module("httpcore")
     with contextlib.suppress(ImportError):  # a private name; without it only the first request is later
         importlib.import_module("anyio._backends._asyncio")
@@ -174,5 +173,5 @@ def warm_up(url: str) -> None:
 
 @functools.cache
 def _ssl_context() -> ssl.SSLContext:
-    """One for all clients: loading the certificates takes about 20 ms."""
+    """Return the context of all clients: loading the certificates takes about 20 ms."""
     return httpx.create_ssl_context(trust_env=True)

@@ -1,5 +1,5 @@
-"""One attempt at one request: sends it, watches the clock, reads the answer, and turns every failure into our
-error."""
+"""One attempt at one request: send it, enforce the deadlines, read the answer, and raise every failure as a
+ProviderError."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Deadlines:
 
 @dataclass(frozen=True, slots=True)
 class HttpExchange:
-    """What one attempt needs to know."""
+    """The parameters of one attempt."""
 
     connections: ClientPool
     errors: ErrorMapper
@@ -61,7 +61,7 @@ class HttpExchange:
     async def fetch(
         self, method: str, path: str, body: bytes | None = None
     ) -> tuple[Mapping[str, str], bytes]:
-        """Headers and body of the answer, which must be a success. Raises ProviderError."""
+        """Return the headers and the body of a successful answer. Raise ProviderError for any other."""
         client = await self.connections.async_client()
         request = self._request(client, method, path, body, self.total_s)
         try:
@@ -100,7 +100,7 @@ class HttpExchange:
                 await response.aclose()
 
     async def _response(self, client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
-        """The answer's beginning, as soon as its headers have come."""
+        """Return the response as soon as its headers have arrived."""
         with ReadWatchdog(self.deadlines.first_token_s) as watch:
             try:
                 response = await watch.read(_Single(client.send(request, stream=True)))
@@ -136,8 +136,8 @@ class HttpExchange:
                 await self._drain(watch, source)
 
     async def _drain(self, watch: ReadWatchdog, source: AsyncIterator[bytes]) -> None:
-        """Reads the end of the body, which as a rule is there already: only then is the connection
-        reusable."""
+        """Read the end of the body, which usually has arrived: the connection is reusable only then."""
+        # Without the final chunk of the body httpx closes the connection: the next request pays a handshake.
         watch.progress(_DRAIN_S)
         try:
             while await watch.read(source) is not None:
@@ -201,18 +201,18 @@ class HttpExchange:
 
 
 class _TokenClock:
-    """How long the next event may take. What a consumer does between two reads is not counted after the
-    first token, as `left_s` is asked for when it is done."""
+    """The time that the next event may take. Time that the consumer spends between two reads does not count
+    after the first token, as `left_s` is called when it is done."""
 
     def __init__(self, deadlines: Deadlines) -> None:
         self._deadlines = deadlines
         self._has_token = False
         self._end = time.monotonic() + deadlines.first_token_s
         self.has_comments = False
-        """Whether something else than a token came last."""
+        """Whether the last chunk was not a token."""
 
     def saw(self, chunks: list[StreamChunk]) -> None:
-        """Take note of what has just been read and handed on; never empty."""
+        """Record the chunks that have just been read and passed on; never empty."""
         self.has_comments = not is_token(chunks[-1])
         if any(map(is_token, chunks)):
             self._has_token = True
@@ -220,11 +220,11 @@ class _TokenClock:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether the time without a token is over, however many comments came."""
+        """Whether the time without a token is over, however many comments have arrived."""
         return self._end - time.monotonic() <= _LEAST_S
 
     def left_s(self) -> float:
-        """Seconds from now."""
+        """Return the seconds from now that the next read may take."""
         if self._has_token and not self.has_comments:
             return self._deadlines.idle_s
         left_s = max(_LEAST_S, self._end - time.monotonic())
@@ -232,7 +232,7 @@ class _TokenClock:
 
 
 class _Single(AsyncIterator[T]):
-    """What `awaited` gives, as a source for ReadWatchdog."""
+    """The result of `awaited`, as a source for ReadWatchdog."""
 
     def __init__(self, awaited: Awaitable[T]) -> None:
         self._awaited = awaited
@@ -246,8 +246,8 @@ def _raw_bytes(response: httpx.Response) -> AsyncIterator[bytes]:
 
 
 def _needs_decoding(response: httpx.Response) -> bool:
-    """Whether the raw bytes are not the text: they are compressed, or were read before (a transport of a
-    test)."""
+    """Return whether the raw bytes are not the text: they are compressed, or were read before (by the
+    transport of a test)."""
     coding = response.headers.get("content-encoding", "").lower()
     return coding not in ("", "identity") or response.is_stream_consumed
 

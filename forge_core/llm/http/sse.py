@@ -59,6 +59,7 @@ class SseReader:
         lines = data.splitlines()
         if data[-1] not in _LINE_ENDS:
             self._hold(lines.pop())
+        # CR LF may be split between two reads: its LF must not count as an empty line, which ends an event.
         self._skip_line_feed = data[-1] == 0x0D
         return self._read_lines(lines)
 

@@ -1,4 +1,4 @@
-"""The life of one streamed answer without its I/O: bytes in, chunks out, and the verdict how it ended."""
+"""The parser of one streamed answer, without I/O: bytes in, chunks out, and the error that ended it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ChunkReader:
         return "".join(self._texts)
 
     def feed(self, data: bytes) -> list[StreamChunk]:
-        """The chunks that `data` completes; comments come as chunks with `comment`."""
+        """Return the chunks that `data` completes; comments are chunks with `comment`."""
         if self.failure is not None or self.is_done:
             return []
         if not self._is_sniffed:
@@ -78,7 +78,7 @@ class ChunkReader:
         return self._read(events)
 
     def end(self) -> list[StreamChunk]:
-        """The stream is over: the chunks that its end completes."""
+        """Return the chunks that the end of the stream completes."""
         if self.failure is not None or self.is_done:
             return []
         if self._plain is not None:
@@ -93,18 +93,18 @@ class ChunkReader:
         return chunks
 
     def fail(self, error: ProviderError) -> ProviderError:
-        """`error` completed with what is known of this answer."""
+        """Return `error` with the text and the generation id of this answer."""
         error.partial_text = self.partial_text
         error.generation_id = error.generation_id or self._generation_id
         return error
 
     def _forgive_cut_event(self) -> None:
-        """What the end of the stream has cut off is no JSON, and no fault of its own."""
+        """Ignore invalid JSON that the end of the stream has cut off: the cut itself is the error."""
         if isinstance(self.failure, MalformedResponseError):
             self.failure = None
 
     def _sniff(self, data: bytes) -> None:
-        """A server that does not stream sends one JSON object, whatever its headers say."""
+        """Detect a server that does not stream: it sends one JSON object, whatever its headers say."""
         start = data.removeprefix(b"\xef\xbb\xbf").lstrip()
         if start:
             self._is_sniffed = True
@@ -155,6 +155,7 @@ class ChunkReader:
         if not self._has_choice:
             self._has_choice = bool(choice_in(payload))
             self._sample = document[:200]
+        # Only an escape can produce half of a surrogate pair, so other documents skip the check.
         if "\\u" in document or self._surrogates.has_half:
             self._surrogates.mend(chunk)
         if self._is_first:
@@ -173,7 +174,7 @@ class ChunkReader:
 
 
 def is_token(chunk: StreamChunk) -> bool:
-    """Whether `chunk` carries something of the answer itself."""
+    """Return whether `chunk` carries a part of the answer itself."""
     return bool(
         chunk.text
         or chunk.reasoning
@@ -199,7 +200,7 @@ def _documents(data: str) -> list[str]:
 
 
 def merge_burst(chunks: list[StreamChunk]) -> list[StreamChunk]:
-    """The chunks of one read; in a burst, runs of them that carry nothing but text are fewer."""
+    """Return the chunks of one read; in a burst, those that carry only text are merged into fewer."""
     if len(chunks) < MIN_BURST:
         return chunks
     result: list[StreamChunk] = []

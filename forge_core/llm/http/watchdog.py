@@ -18,7 +18,7 @@ LOOK_S = 5.0
 
 
 class ReadWatchdog(AbstractContextManager["ReadWatchdog"]):
-    """Ends a read that takes too long by TimeoutError.
+    """Ends a read that takes too long with TimeoutError.
 
     `asyncio.timeout` around each read costs about 7 µs of every token; here a read only sets two fields, and
     the timer looks at them when it fires. Time between reads, when the consumer is busy, does not count. The
@@ -46,7 +46,7 @@ class ReadWatchdog(AbstractContextManager["ReadWatchdog"]):
         self._timer.cancel()
 
     def progress(self, limit_s: float | None = None) -> None:
-        """Starts the limit anew, with another one if given."""
+        """Restart the limit, with another value if given."""
         self._since = self._loop.time()
         if limit_s is not None and limit_s != self._limit_s:
             self._limit_s = limit_s
@@ -59,13 +59,15 @@ class ReadWatchdog(AbstractContextManager["ReadWatchdog"]):
         return self._woke is not None and self._since <= self._woke
 
     async def read(self, source: AsyncIterator[T]) -> T | None:
-        """The next piece of `source`; None at its end. Raises TimeoutError at the limit."""
+        """Return the next item of `source`; None at its end. Raise TimeoutError at the limit."""
         self._task = task = asyncio.current_task()
         try:
             return await anext(source)
         except StopAsyncIteration:
             return None
         except asyncio.CancelledError:
+            # Our own cancellation becomes a TimeoutError. Somebody else's, even one that came at the same
+            # time, leaves a count above 0 and must pass.
             if self._has_fired and task is not None and task.uncancel() == 0:
                 raise TimeoutError from None
             raise
@@ -73,6 +75,7 @@ class ReadWatchdog(AbstractContextManager["ReadWatchdog"]):
             self._task = None
 
     def _look(self) -> None:
+        # The timer is set again instead of moved: reads only set `_since`, and the timer finds out here.
         now = self._loop.time()
         left_s = min(self._since + self._limit_s, self._end_after_sleep(now)) - now
         if left_s <= 0 and self._task is not None:
